@@ -1,0 +1,33 @@
+"""The words of an IR file: element types, shapes, tensors, attribute spellings, errors."""
+
+from .errors import (
+    IRError,
+    MismatchError,
+    UnreadableError,
+    UnsupportedError,
+    UsageError,
+    Where,
+    placed,
+)
+from .shapes import ANY, Dim, Shape, Size
+from .tensor import Array, Tensor
+from .types import ElementType
+from .version import VERSION
+
+__all__ = [
+    "ANY",
+    "Array",
+    "Dim",
+    "ElementType",
+    "IRError",
+    "MismatchError",
+    "Shape",
+    "Size",
+    "Tensor",
+    "UnreadableError",
+    "UnsupportedError",
+    "UsageError",
+    "VERSION",
+    "Where",
+    "placed",
+]

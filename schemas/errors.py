@@ -1,0 +1,133 @@
+"""What can be wrong with a file, and where.
+
+The tree::
+
+    IRError                 anything wrong with a model, its place given where known
+    ├── UnreadableError     the file is not an IR that can be read (exit 3)
+    ├── UnsupportedError    an operation, type or feature this project does not have (exit 4)
+    ├── UsageError          the caller asked for what cannot be (exit 2)
+    └── MismatchError       numbers differ from what was expected (exit 5)
+
+An error is raised bare where the rule is, and completed once by the frame that knows the
+element (see :func:`placed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from pydantic import ValidationError
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A place in a document: any of its parts may be unknown."""
+
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    layer: int | None = None
+    name: str | None = None
+    type: str | None = None
+    version: str | None = None
+    attribute: str | None = None
+
+    def within(self, outer: Where) -> Where:
+        """This place, its unknown parts filled from an outer one."""
+        if self.layer is not None and outer.layer is not None and self.layer != outer.layer:
+            # Another layer (one inside a body): only the file is shared.
+            return replace(self, file=self.file or outer.file)
+        return Where(
+            *(getattr(self, name) if getattr(self, name) is not None else getattr(outer, name)
+              for name in self.__slots__)
+        )  # fmt: skip
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) is not None for name in self.__slots__)
+
+    def __str__(self) -> str:
+        parts = []
+        if self.file is not None or self.line is not None:
+            place = [self.file or "<memory>", self.line, self.column]
+            parts.append(":".join(str(part) for part in place if part is not None))
+        if self.layer is not None or self.name is not None:
+            words = ["layer"]
+            if self.layer is not None:
+                words.append(str(self.layer))
+            if self.name is not None:
+                words.append(f'"{self.name}"')
+            if self.type is not None:
+                words.append(f"({self.type} {self.version})" if self.version else f"({self.type})")
+            parts.append(" ".join(words))
+        return ": ".join(parts)
+
+
+class IRError(ValueError):
+    """Something wrong with a model; ``where`` says at which place, ``hint`` what to do."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, where: Where | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where or Where()
+        self.hint = hint
+
+    def __str__(self) -> str:
+        place = str(self.where)
+        text = f"{place}: {self.message}" if place else self.message
+        return f"{text} ({self.hint})" if self.hint else text
+
+
+class UnreadableError(IRError):
+    """The file cannot be read as an IR at all."""
+
+    exit_code = 3
+
+
+class UnsupportedError(IRError):
+    """Legal, but not supported here."""
+
+    exit_code = 4
+
+
+class UsageError(IRError):
+    """The caller's request cannot be met: an unknown name, a shape of the wrong rank."""
+
+    exit_code = 2
+
+
+class MismatchError(IRError):
+    """Numbers differ from what was expected."""
+
+    exit_code = 5
+
+
+def describe(error: ValidationError) -> tuple[str, str | None]:
+    """The first complaint of a validation as one sentence, and the attribute it is about."""
+    first = error.errors(include_url=False)[0]
+    name = ".".join(str(part) for part in first["loc"] if isinstance(part, str)) or None
+    if first["type"] == "missing":
+        return f"required attribute {name} is missing", name
+    message = first["msg"].removeprefix("Value error, ")
+    if name is None or message.startswith(name):
+        return message, name
+    return f"{name}: {message[:1].lower()}{message[1:]}", name
+
+
+@contextmanager
+def placed(where: Where) -> Iterator[None]:
+    """Give errors raised inside the place ``where``, as far as they lack one."""
+    try:
+        yield
+    except IRError as error:
+        error.where = error.where.within(where)
+        raise
+    except ValidationError as error:
+        message, attribute = describe(error)
+        raise IRError(message, replace(where, attribute=attribute)) from error
+    except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
+        raise IRError(f"{type(error).__name__}: {error}", where) from error

@@ -1,0 +1,411 @@
+"""Sizes and shapes, known or partly known.
+
+A size is an ``int`` where it is known, else a :class:`Dim`: an interval, perhaps without an
+upper end, perhaps with a name. Both take part in the same arithmetic, so that a rule such as
+``room // stride + 1`` serves both. A :class:`Shape` is a row of sizes, or of unknown rank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias, overload
+
+from .errors import IRError
+from .symbols import Expression
+
+#: A known size, or what is known of it.
+Size: TypeAlias = "int | Dim"
+
+#: OpenVINO keeps sizes in 64 signed bits.
+LARGEST = 2**63 - 1
+
+
+class Dim:
+    """A size that is not known exactly: ``low`` to ``high`` (None: without limit).
+
+    Arithmetic is that of intervals; where an outcome is a single number it is an ``int``. A
+    value that is no dimension may reach below zero (``low`` None: without limit).
+    """
+
+    __slots__ = ("high", "low", "symbol")
+
+    low: int | None
+    high: int | None
+    symbol: Expression | None
+
+    def __init__(
+        self, low: int | None = 0, high: int | None = None, symbol: Expression | str | None = None
+    ) -> None:
+        if low is not None and high is not None and low > high:
+            raise IRError(f"interval {low}..{high} ends before it begins")
+        self.low, self.high = low, high
+        self.symbol = Expression.atom(symbol) if isinstance(symbol, str) else symbol
+
+    def __repr__(self) -> str:
+        return f"Dim({self})"
+
+    def __str__(self) -> str:
+        if self.symbol is not None and (self.low or 0) == 0 and self.high is None:
+            return str(self.symbol)
+        if self.low is None:
+            return "?" if self.high is None else f"..{self.high}"
+        if self.high is None:
+            return f"{self.low}.." if self.low else "?"
+        return f"{self.low}..{self.high}" if self.low else f"..{self.high}"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Dim):
+            return False
+        return (self.low, self.high, self.symbol) == (other.low, other.high, other.symbol)
+
+    def __hash__(self) -> int:
+        return hash((self.low, self.high, self.symbol))
+
+    # Arithmetic. Each operation: the interval, then what becomes of the symbol.
+
+    def __add__(self, other: Size) -> Size:
+        if not isinstance(other, (int, Dim)):
+            return NotImplemented
+        (a, b), (c, d) = limits(self), limits(other)
+        low = None if a is None or c is None else a + c
+        high = None if b is None or d is None else b + d
+        return interval(low, high, _combine(self, other, Expression.__add__))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Size:
+        return self * -1
+
+    def __sub__(self, other: Size) -> Size:
+        if not isinstance(other, (int, Dim)):
+            return NotImplemented
+        if same(self, other):
+            return 0
+        return self + other * -1
+
+    def __rsub__(self, other: int) -> Size:
+        return self * -1 + other
+
+    def __mul__(self, other: Size) -> Size:
+        if not isinstance(other, (int, Dim)):
+            return NotImplemented
+        if other == 0:
+            return 0
+        if other == 1:
+            return self
+        low, high = _corners(limits(self), limits(other))
+        return interval(low, high, _combine(self, other, Expression.__mul__))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Size) -> Size:
+        if same(self, other):
+            return 1
+        (a, b), (c, d) = limits(self), limits(other)
+        if isinstance(other, Dim):
+            # Only what shapes need: a divisor that is at least one.
+            if c is None or c < 1 or a is None or a < 0:
+                return Dim(None, None)
+            low = 0 if d is None else a // d
+            return interval(low, None if b is None else b // c)
+        if other == 1:
+            return self
+        if other < 0:
+            return (-self) // -other
+        if other == 0:
+            raise IRError(f"division of {self} by zero")
+        symbol = self.symbol.floordiv(other) if self.symbol is not None else None
+        return interval(
+            None if a is None else a // other, None if b is None else b // other, symbol
+        )
+
+    def __rfloordiv__(self, other: int) -> Size:
+        if self.low is None or self.low < 1 or other < 0:
+            return Dim(None, None)
+        return interval(0 if self.high is None else other // self.high, other // self.low)
+
+    def __mod__(self, other: Size) -> Size:
+        low, _ = limits(other)
+        if low is None or low < 1 or self.low is None or self.low < 0:
+            return Dim(None, None)
+        if isinstance(other, int) and self.high is not None and (
+            self.low // other == self.high // other
+        ):
+            return interval(self.low % other, self.high % other)
+        _, high = limits(other)
+        return Dim(0, None if high is None else high - 1)
+
+    # A comparison is True where it holds for every value the sizes may take.
+
+    def __lt__(self, other: Size) -> bool:
+        low, _ = limits(other)
+        return self.high is not None and low is not None and self.high < low
+
+    def __le__(self, other: Size) -> bool:
+        low, _ = limits(other)
+        return self.high is not None and low is not None and self.high <= low
+
+    def __gt__(self, other: Size) -> bool:
+        _, high = limits(other)
+        return self.low is not None and high is not None and self.low > high
+
+    def __ge__(self, other: Size) -> bool:
+        _, high = limits(other)
+        return self.low is not None and high is not None and self.low >= high
+
+
+#: A dimension of which nothing is known.
+ANY = Dim()
+
+
+def limits(size: Size) -> tuple[int | None, int | None]:
+    """The least and the greatest value a size may have."""
+    return (size.low, size.high) if isinstance(size, Dim) else (int(size), int(size))
+
+
+def interval(low: int | None, high: int | None, symbol: Expression | None = None) -> Size:
+    """The size between two limits: a number where they are one."""
+    if low is not None and low == high:
+        return low
+    return Dim(low, high, symbol)
+
+
+def at_least(size: Size, least: int) -> Size:
+    """A size that is known to be no smaller than ``least``."""
+    if isinstance(size, Dim):
+        if size.low is not None and size.low >= least:
+            return size
+        high = None if size.high is None else max(size.high, least)
+        return interval(least, high, size.symbol)
+    return max(size, least)
+
+
+def same(one: Size, other: Size) -> bool:
+    """Whether two sizes are certainly equal."""
+    if isinstance(one, Dim) and isinstance(other, Dim):
+        return one.symbol is not None and one.symbol == other.symbol
+    return not isinstance(one, Dim) and not isinstance(other, Dim) and one == other
+
+
+def compatible(one: Size, other: Size) -> bool:
+    """Whether two sizes may be equal."""
+    (a, b), (c, d) = limits(one), limits(other)
+    return not (
+        (b is not None and c is not None and b < c) or (d is not None and a is not None and d < a)
+    )
+
+
+def merge(one: Size, other: Size) -> Size:
+    """The size that both stand for; an error where they cannot be equal."""
+    if isinstance(one, int):
+        if other == one:
+            return one
+    elif not isinstance(other, int) and one == other:
+        return one
+    if not compatible(one, other):
+        raise IRError(f"sizes {one} and {other} differ")
+    (a, b), (c, d) = limits(one), limits(other)
+    low = a if c is None else c if a is None else max(a, c)
+    high = b if d is None else d if b is None else min(b, d)
+    symbols = [size.symbol for size in (one, other) if isinstance(size, Dim)]
+    return interval(low, high, next((symbol for symbol in symbols if symbol is not None), None))
+
+
+def union(one: Size, other: Size) -> Size:
+    """What is known of a size that is one or the other."""
+    if one == other:
+        return one
+    (a, b), (c, d) = limits(one), limits(other)
+    low = None if a is None or c is None else min(a, c)
+    return interval(low, None if b is None or d is None else max(b, d))
+
+
+def _combine(
+    one: Size, other: Size, rule: Callable[[Expression, Expression], Expression]
+) -> Expression | None:
+    """The symbol of a result; None unless both operands have one or are numbers."""
+    pair = []
+    for size in (one, other):
+        if isinstance(size, Dim):
+            if size.symbol is None:
+                return None
+            pair.append(size.symbol)
+        else:
+            pair.append(Expression.number(int(size)))
+    return rule(*pair)
+
+
+def _corners(
+    one: tuple[int | None, int | None], other: tuple[int | None, int | None]
+) -> tuple[int | None, int | None]:
+    """Limits of a product, from the products of the limits."""
+    infinite = float("inf")
+    a, b = (-infinite if one[0] is None else one[0]), (infinite if one[1] is None else one[1])
+    c, d = (-infinite if other[0] is None else other[0]), (
+        infinite if other[1] is None else other[1]
+    )
+    corners = [0 if x == 0 or y == 0 else x * y for x in (a, b) for y in (c, d)]
+    low, high = min(corners), max(corners)
+    return (
+        None if low == -infinite else int(low),
+        None if high == infinite else int(high),
+    )
+
+
+class UnknownRankError(IRError):
+    """A rule asked for the sizes of a shape whose rank is unknown."""
+
+
+class Shape:
+    """Sizes in order, or (``Shape.UNKNOWN``) not even their number. Equals a tuple of sizes."""
+
+    __slots__ = ("_sizes",)
+
+    UNKNOWN: Shape
+
+    def __init__(self, sizes: Iterable[Size] | None = ()) -> None:
+        self._sizes: tuple[Size, ...] | None = None if sizes is None else tuple(sizes)
+
+    @classmethod
+    def of_rank(cls, rank: int | None) -> Shape:
+        """A shape of which only the rank is known."""
+        return cls(None if rank is None else (ANY,) * rank)
+
+    @classmethod
+    def parse(cls, text: str, *, symbols: bool = False) -> Shape:
+        """Read OpenVINO's spelling of a partial shape, such as ``1,3,2..10,?``.
+
+        Refuses what OpenVINO misreads silently (``-2``, ``5..2``, ``1..-1``, numbers beyond 64
+        bits). With ``symbols``, a word stands for a named unknown size.
+        """
+        body = text.strip()
+        if body.startswith("[") and body.endswith("]"):
+            body = body[1:-1].strip()
+        elif body[:1] == "[" or body[-1:] == "]":
+            raise ValueError(f'shape "{text}" has half a bracket')
+        if body == "...":
+            return cls.UNKNOWN
+        if not body:
+            return cls(())
+        return cls(_parse_size(field.strip(), text, symbols) for field in body.split(","))
+
+    @property
+    def rank(self) -> int | None:
+        """Number of axes, None where it is unknown."""
+        return None if self._sizes is None else len(self._sizes)
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The sizes; an error where the rank is unknown."""
+        if self._sizes is None:
+            raise UnknownRankError("the rank of the shape is not known")
+        return self._sizes
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every size is known."""
+        return self._sizes is not None and not any(isinstance(s, Dim) for s in self._sizes)
+
+    @property
+    def static(self) -> tuple[int, ...]:
+        """The sizes as numbers; an error where one is unknown."""
+        if self._sizes is None or not self.is_static:
+            raise IRError(f"shape {self} is not known exactly")
+        return tuple(int(size) for size in self._sizes if not isinstance(size, Dim))
+
+    @property
+    def count(self) -> Size:
+        """Number of elements."""
+        product: Size = 1
+        for size in self.sizes:
+            product = product * size
+        return product
+
+    def merge(self, other: Shape) -> Shape:
+        """The shape both stand for; an error where they cannot be equal."""
+        if self._sizes is None:
+            return other
+        if other._sizes is None:
+            return self
+        if len(self._sizes) != len(other._sizes):
+            raise IRError(f"shapes {self} and {other} differ in rank")
+        try:
+            return Shape(merge(one, two) for one, two in zip(self._sizes, other._sizes, strict=True))
+        except IRError:
+            raise IRError(f"shapes {self} and {other} differ") from None
+
+    def with_size(self, axis: int, size: Size) -> Shape:
+        """The same shape with another size on one axis."""
+        sizes = list(self.sizes)
+        sizes[axis] = size
+        return Shape(sizes)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __iter__(self) -> Iterator[Size]:
+        return iter(self.sizes)
+
+    @overload
+    def __getitem__(self, index: int) -> Size: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Size, ...]: ...
+    def __getitem__(self, index: int | slice) -> Size | tuple[Size, ...]:
+        return self.sizes[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Shape):
+            return self._sizes == other._sizes
+        return isinstance(other, (tuple, list)) and self._sizes == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._sizes)
+
+    def __str__(self) -> str:
+        return "..." if self._sizes is None else ",".join(str(size) for size in self._sizes)
+
+    def __repr__(self) -> str:
+        return f"Shape({self})"
+
+    @property
+    def spelling(self) -> str:
+        """OpenVINO's spelling, for files: like ``str`` but without symbols."""
+        if self._sizes is None:
+            return "..."
+        return ",".join(
+            str(Dim(s.low, s.high)) if isinstance(s, Dim) else str(s) for s in self._sizes
+        )
+
+
+Shape.UNKNOWN = Shape(None)
+
+_RANGE = re.compile(r"(\d*)\s*\.\.\s*(\d*)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def _parse_size(field: str, text: str, symbols: bool) -> Size:
+    """Read one size of a shape's text."""
+    if field in ("?", "-1"):
+        return ANY
+    if field.isascii() and field.isdigit():
+        return _number(field, text)
+    found = _RANGE.fullmatch(field)
+    if found:
+        low = _number(found[1], text) if found[1] else 0
+        high = _number(found[2], text) if found[2] else None
+        if high is not None and high < low:
+            raise ValueError(f'"{field}" in shape "{text}" ends before it begins')
+        return interval(low, high)
+    if symbols and _WORD.fullmatch(field):
+        return Dim(0, None, field)
+    if not field:
+        raise ValueError(f'shape "{text}" has an empty field')
+    raise ValueError(f'"{field}" in shape "{text}" is not a size (a number, ?, or low..high)')
+
+
+def _number(digits: str, text: str) -> int:
+    number = int(digits) if len(digits) <= 30 else LARGEST + 1
+    if number >= LARGEST:
+        raise ValueError(f'"{digits}" in shape "{text}" does not fit 64 bits')
+    return number

@@ -1,0 +1,79 @@
+"""Names for unknown sizes, and what arithmetic makes of them.
+
+An expression is a sum of products of atoms with whole coefficients; an atom is a name, or the
+floor quotient of an expression by a number. Equal expressions are equal sizes, so that
+``H // 2`` met on two ways is seen to be the same.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+#: The factors of one product, sorted; the empty product is the constant term.
+Product: TypeAlias = "tuple[str, ...]"
+
+
+class Expression:
+    """A polynomial over named sizes."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: dict[Product, int]) -> None:
+        self.terms = {product: factor for product, factor in terms.items() if factor}
+
+    @classmethod
+    def atom(cls, name: str) -> Expression:
+        """A name on its own."""
+        return cls({(name,): 1})
+
+    @classmethod
+    def number(cls, value: int) -> Expression:
+        """A constant."""
+        return cls({(): value})
+
+    def __add__(self, other: Expression) -> Expression:
+        terms = dict(self.terms)
+        for product, factor in other.terms.items():
+            terms[product] = terms.get(product, 0) + factor
+        return Expression(terms)
+
+    def __mul__(self, other: Expression) -> Expression:
+        terms: dict[Product, int] = {}
+        for one, a in self.terms.items():
+            for two, b in other.terms.items():
+                product = tuple(sorted(one + two))
+                terms[product] = terms.get(product, 0) + a * b
+        return Expression(terms)
+
+    def floordiv(self, divisor: int) -> Expression:
+        """The floor quotient: exact where the divisor divides, else a new atom."""
+        whole = {p: f // divisor for p, f in self.terms.items() if f % divisor == 0}
+        rest = {p: f for p, f in self.terms.items() if f % divisor}
+        if set(rest) <= {()}:
+            # floor((d * e + r) / d) = e + floor(r / d)
+            constant = rest.get((), 0) // divisor
+            return Expression(whole) + Expression.number(constant)
+        constant, left = divmod(rest.pop((), 0), divisor)
+        inner = Expression(rest | {(): left})
+        return Expression(whole) + Expression.number(constant) + Expression.atom(
+            f"({inner})//{divisor}" if len(inner.terms) > 1 else f"{inner}//{divisor}"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.terms.items()))
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        text = ""
+        for product, factor in sorted(self.terms.items(), key=lambda item: (not item[0], item[0])):
+            body = "*".join(product)
+            size = str(abs(factor)) if not body else body if abs(factor) == 1 else (
+                f"{abs(factor)}*{body}"
+            )
+            sign = "-" if factor < 0 else "+" if text else ""
+            text += sign + size
+        return text
