@@ -129,8 +129,10 @@ class Dim:
         low, _ = limits(other)
         if low is None or low < 1 or self.low is None or self.low < 0:
             return Dim(None, None)
-        if isinstance(other, int) and self.high is not None and (
-            self.low // other == self.high // other
+        if (
+            isinstance(other, int)
+            and self.high is not None
+            and (self.low // other == self.high // other)
         ):
             return interval(self.low % other, self.high % other)
         _, high = limits(other)
@@ -179,6 +181,13 @@ def at_least(size: Size, least: int) -> Size:
         high = None if size.high is None else max(size.high, least)
         return interval(least, high, size.symbol)
     return max(size, least)
+
+
+def number(size: Size) -> int:
+    """A size that must be known, as a number."""
+    if isinstance(size, Dim):
+        raise IRError(f"size {size} is not known exactly")
+    return int(size)
 
 
 def same(one: Size, other: Size) -> bool:
@@ -242,8 +251,9 @@ def _corners(
     """Limits of a product, from the products of the limits."""
     infinite = float("inf")
     a, b = (-infinite if one[0] is None else one[0]), (infinite if one[1] is None else one[1])
-    c, d = (-infinite if other[0] is None else other[0]), (
-        infinite if other[1] is None else other[1]
+    c, d = (
+        (-infinite if other[0] is None else other[0]),
+        (infinite if other[1] is None else other[1]),
     )
     corners = [0 if x == 0 or y == 0 else x * y for x in (a, b) for y in (c, d)]
     low, high = min(corners), max(corners)
@@ -331,7 +341,9 @@ class Shape:
         if len(self._sizes) != len(other._sizes):
             raise IRError(f"shapes {self} and {other} differ in rank")
         try:
-            return Shape(merge(one, two) for one, two in zip(self._sizes, other._sizes, strict=True))
+            return Shape(
+                merge(one, two) for one, two in zip(self._sizes, other._sizes, strict=True)
+            )
         except IRError:
             raise IRError(f"shapes {self} and {other} differ") from None
 
@@ -389,11 +401,11 @@ def _parse_size(field: str, text: str, symbols: bool) -> Size:
     if field in ("?", "-1"):
         return ANY
     if field.isascii() and field.isdigit():
-        return _number(field, text)
+        return _digits(field, text)
     found = _RANGE.fullmatch(field)
     if found:
-        low = _number(found[1], text) if found[1] else 0
-        high = _number(found[2], text) if found[2] else None
+        low = _digits(found[1], text) if found[1] else 0
+        high = _digits(found[2], text) if found[2] else None
         if high is not None and high < low:
             raise ValueError(f'"{field}" in shape "{text}" ends before it begins')
         return interval(low, high)
@@ -404,7 +416,7 @@ def _parse_size(field: str, text: str, symbols: bool) -> Size:
     raise ValueError(f'"{field}" in shape "{text}" is not a size (a number, ?, or low..high)')
 
 
-def _number(digits: str, text: str) -> int:
+def _digits(digits: str, text: str) -> int:
     number = int(digits) if len(digits) <= 30 else LARGEST + 1
     if number >= LARGEST:
         raise ValueError(f'"{digits}" in shape "{text}" does not fit 64 bits')

@@ -1,0 +1,308 @@
+"""What every operation shares: its registration, its attributes, its number of inputs.
+
+A class named ``MaxPoolV8`` is the operation MaxPool-8: the name is the registration, the
+annotated fields are the attributes under their XML names, the parameters of ``infer`` are the
+inputs. Most operations first appear in the opset of their number and stay until the next
+version of the same type; ``since`` and ``until`` say where that is not so.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic.fields import FieldInfo
+
+from ..schemas import Array, ElementType, IRError, Shape, Tensor
+from ..schemas.attributes import Alias, NotBefore, Spelling
+
+#: The last opset that holds whole networks; opset17 exists but lists only a few operations.
+LATEST = 16
+
+#: A kernel with its weights and shapes settled: arrays in, arrays out.
+Kernel: TypeAlias = Callable[..., tuple[Array, ...]]
+
+_NAME = re.compile(r"([A-Za-z0-9_]+?)V(\d+)")
+_OPSET = re.compile(r"opset(\d+)")
+
+
+class Attribute(NamedTuple):
+    """What there is to say about one attribute."""
+
+    name: str
+    kind: str
+    required: bool
+    default: str | None
+    choices: tuple[str, ...]
+
+
+class Op(BaseModel):
+    """One version of one operation: attributes, shape rule and kernel."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", populate_by_name=True, arbitrary_types_allowed=True
+    )
+
+    #: The type in the XML and the version in the specification's page name.
+    xml_type: ClassVar[str] = ""
+    number: ClassVar[int] = 0
+    #: First and last opset that list it, where the rule of the module's docstring does not hold.
+    since: ClassVar[int | None] = None
+    until: ClassVar[int | None] = None
+    #: Opsets between the two that do not list it, and further versions under which it is read.
+    absent: ClassVar[frozenset[int]] = frozenset()
+    also: ClassVar[frozenset[str]] = frozenset()
+    #: The file of its family; the folder of its specification.
+    family: ClassVar[str] = ""
+    #: The XML names in the order OpenVINO writes them, where the fields' order is another.
+    written: ClassVar[tuple[str, ...]] = ()
+    #: Whether ``run`` may be applied to arrays of partly known sizes (see ``Tensor.parts``).
+    carries_sizes: ClassVar[bool] = False
+
+    registry: ClassVar[dict[tuple[str, int], type[Op]]] = {}
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        found = _NAME.fullmatch(cls.__name__)
+        if not found:
+            return
+        cls.xml_type, cls.number = found[1], int(found[2])
+        cls.family = cls.__module__.rsplit(".", 1)[-1]
+        for name in ("since", "until", "absent", "also"):
+            if name not in cls.__dict__:  # not inherited: each version has its own opsets
+                setattr(cls, name, Op.__dict__[name])
+        known = Op.registry.get((cls.xml_type, cls.number))
+        if known is not None and known.__module__ != cls.__module__:
+            raise TypeError(
+                f"{cls.xml_type}-{cls.number} is already {known.__module__}.{known.__name__}"
+            )
+        Op.registry[cls.xml_type, cls.number] = cls
+        _versions.cache_clear()
+
+    # Finding.
+
+    @staticmethod
+    def find(kind: str, version: str) -> type[Op] | None:
+        """The operation that a layer of this type and version means, None if unknown."""
+        return _versions().get(kind, {}).get(version)
+
+    @classmethod
+    def opsets(cls) -> tuple[str, ...]:
+        """The versions under which a layer may name it, in order, OpenVINO's own name first."""
+        return tuple(v for v, op in _versions().get(cls.xml_type, {}).items() if op is cls)
+
+    @classmethod
+    def version(cls) -> str:
+        """The version OpenVINO writes for it."""
+        return f"opset{cls.since or cls.number}"
+
+    @classmethod
+    def spec(cls) -> str:
+        """Its name in the specification, such as MaxPool-8."""
+        return f"{cls.xml_type}-{cls.number}"
+
+    # Attributes.
+
+    @classmethod
+    def read(cls, data: Mapping[str, str]) -> Any:
+        """Make one from the text of its attributes."""
+        return cls.model_validate(dict(data))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _match_choices(cls, data: Any) -> Any:
+        """Bring choices to their usual letter case, and refuse those of later versions."""
+        if not isinstance(data, dict):
+            return data
+        for name, field, rules in cls._choices():
+            value = data.get(name)
+            if not isinstance(value, str):
+                continue
+            choice = field.get(value.lower())
+            if choice is None:
+                raise ValueError(f'{name}="{value}" is not one of {", ".join(_members(field))}')
+            for rule in rules:
+                if rule.choice == choice and cls.number < rule.version:
+                    raise ValueError(
+                        f'{name}="{choice}" needs {cls.xml_type}-{rule.version}, '
+                        f"this is {cls.spec()}"
+                    )
+            data[name] = choice
+        return data
+
+    @classmethod
+    def _choices(cls) -> list[tuple[str, dict[str, str], list[NotBefore]]]:
+        """The fields that are choices: name, lower-case text to choice, rules."""
+        if "_choice_table" not in cls.__dict__:
+            table = []
+            for name, field in cls.model_fields.items():
+                if get_origin(field.annotation) is Literal:
+                    words = {str(word).lower(): str(word) for word in get_args(field.annotation)}
+                    words |= {m.text: m.choice for m in field.metadata if isinstance(m, Alias)}
+                    rules = [m for m in field.metadata if isinstance(m, NotBefore)]
+                    table.append((field.alias or name, words, rules))
+            cls._choice_table = table
+        return cls._choice_table
+
+    _choice_table: ClassVar[list[tuple[str, dict[str, str], list[NotBefore]]]] = []
+
+    def attributes(self) -> dict[str, str]:
+        """The attributes as OpenVINO writes them, in its order, defaults included."""
+        texts = {
+            field.alias or name: spell(field, value)
+            for name, field in self.__class__.model_fields.items()
+            if (value := getattr(self, name)) is not None
+        }
+        return {name: texts[name] for name in self.written if name in texts} | texts
+
+    @classmethod
+    def describe(cls) -> list[Attribute]:
+        """Every attribute with its kind, default and allowed values."""
+        rows = []
+        for name, field in cls.model_fields.items():
+            words: tuple[str, ...] = ()
+            if get_origin(field.annotation) is Literal:
+                later = {
+                    m.choice
+                    for m in field.metadata
+                    if isinstance(m, NotBefore) and cls.number < m.version
+                }
+                words = tuple(str(w) for w in get_args(field.annotation) if w not in later)
+            required = field.is_required()
+            default = None if required or field.default is None else spell(field, field.default)
+            rows.append(Attribute(field.alias or name, kind(field), required, default, words))
+        return rows
+
+    # Inputs.
+
+    @classmethod
+    def arity(cls) -> tuple[tuple[str, ...], int, int | None]:
+        """Input names, the least number of inputs and the greatest (None: any number)."""
+        return _arity(cls)
+
+    # What an operation is.
+
+    def infer(self, *inputs: Any, **_: Any) -> tuple[Tensor, ...]:
+        """Types and shapes of the outputs, from what is known of the inputs."""
+        raise NotImplementedError
+
+    def run(self, *inputs: Any, **_: Any) -> tuple[Array, ...]:
+        """The outputs, from the inputs: the readable definition of the operation."""
+        raise NotImplementedError
+
+    def prepare(self, inputs: Sequence[Tensor]) -> Kernel:
+        """A kernel for inputs of these types, shapes and known values; may be faster than run."""
+        return self.run
+
+    def infer_outputs(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """``infer``, with the number of inputs checked and values carried where they are known."""
+        self.check_arity(len(inputs))
+        outputs = self.infer(*inputs)
+        return carry(self, inputs, outputs)
+
+    def check_arity(self, count: int) -> None:
+        """Refuse a number of inputs that the operation does not take."""
+        names, least, most = self.arity()
+        if count < least or (most is not None and count > most):
+            many = (
+                f"{least} or more"
+                if most is None
+                else (str(least) if least == most else f"{least} to {most}")
+            )
+            raise IRError(f"{count} inputs, {self.spec()} takes {many} ({', '.join(names)})")
+
+
+def spell(field: FieldInfo, value: Any) -> str:
+    """Print one attribute's value."""
+    spelling = next((m for m in field.metadata if isinstance(m, Spelling)), None)
+    return spelling.text(value) if spelling is not None else str(value)
+
+
+def kind(field: FieldInfo) -> str:
+    """The name of an attribute's kind."""
+    spelling = next((m for m in field.metadata if isinstance(m, Spelling)), None)
+    return spelling.kind if spelling is not None else "enum"
+
+
+def _members(words: Mapping[str, str]) -> Iterable[str]:
+    return dict.fromkeys(words.values())
+
+
+@cache
+def _arity(cls: type[Op]) -> tuple[tuple[str, ...], int, int | None]:
+    names, least, most = [], 0, 0
+    for parameter in list(inspect.signature(cls.infer).parameters.values())[1:]:
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        names.append(parameter.name)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            return tuple(names), least, None
+        most += 1
+        if parameter.default is parameter.empty:
+            least += 1
+    return tuple(names), least, most
+
+
+@cache
+def _versions() -> dict[str, dict[str, type[Op]]]:
+    """Type, then version in the XML, to class."""
+    types: dict[str, list[type[Op]]] = {}
+    for op in Op.registry.values():
+        types.setdefault(op.xml_type, []).append(op)
+    table: dict[str, dict[str, type[Op]]] = {}
+    for name, versions in types.items():
+        versions.sort(key=lambda op: op.since or op.number)
+        rows = table.setdefault(name, {})
+        for op, following in zip(versions, [*versions[1:], None], strict=True):
+            first = op.since or op.number
+            last = op.until or (
+                (following.since or following.number) - 1 if following else max(first, LATEST)
+            )
+            rows.update({f"opset{n}": op for n in range(first, last + 1) if n not in op.absent})
+            rows.update(dict.fromkeys(sorted(op.also), op))
+    return table
+
+
+#: Values are carried through inference only while they are small: they describe shapes.
+CARRIED = 4096
+
+
+def carry(op: Op, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Work out the outputs' values where the inputs' values are known and small."""
+    if any(out.value is not None or out.parts is not None for out in outputs):
+        return outputs
+    if not inputs or not all(_small(tensor.shape) for tensor in (*inputs, *outputs)):
+        return outputs
+    if all(tensor.value is not None for tensor in inputs):
+        try:
+            with np.errstate(all="ignore"):
+                values = op.run(*(tensor.value for tensor in inputs))
+        except NotImplementedError:
+            return outputs
+        return tuple(
+            Tensor(out.type, value.shape, value.astype(out.type.dtype, copy=False))
+            for out, value in zip(outputs, values, strict=True)
+        )
+    if op.carries_sizes and all(tensor.parts is not None for tensor in inputs):
+        values = op.run(*(tensor.parts for tensor in inputs))
+        return tuple(
+            Tensor(out.type, out.shape, parts=np.asarray(value, object))
+            for out, value in zip(outputs, values, strict=True)
+        )
+    return outputs
+
+
+def _small(shape: Shape) -> bool:
+    return shape.is_static and int(np.prod(shape.static, dtype=object)) <= CARRIED
+
+
+def element_type(tensor: Tensor, *allowed: ElementType) -> None:
+    """Refuse a tensor whose element type is known and not among those allowed."""
+    if not tensor.type.is_dynamic and tensor.type not in allowed:
+        raise IRError(f"element type {tensor.type} is not one of {', '.join(allowed)}")

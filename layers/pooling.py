@@ -1,0 +1,285 @@
+"""Pooling: the largest value or the mean of windows that slide over the spatial axes.
+
+Specification pages: MaxPool-1, -8, -14; AvgPool-1, -14, -16; AdaptiveAvgPool-8,
+AdaptiveMaxPool-8; pooling shape rules.
+
+Of NaN and infinity: MaxPool begins each window with the type's lowest finite value and takes
+what is greater, as OpenVINO does. A NaN is therefore never chosen, and a window of nothing but
+padding, NaN or -inf gives the lowest finite value. AvgPool lets NaN and infinity through; where
+``exclude-pad`` leaves a window without elements, it gives NaN for real types.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated, Any, ClassVar, Literal
+
+import ml_dtypes
+import numpy as np
+from pydantic import Field, model_validator
+
+from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
+from ..schemas.attributes import Bool, Int, Ints, NotBefore, Type, read_list
+from ..schemas.shapes import number
+from .base import Op
+from .windows import Pads, Windowed, reach, stops, stops_same, windows
+
+
+class Pool(Windowed):
+    """What every pooling shares: the window, its padding and its stops."""
+
+    kernel: Ints
+    rounding_type: Annotated[
+        Literal["floor", "ceil", "ceil_torch"], NotBefore(14, "ceil_torch")
+    ] = "floor"
+
+    def gaps(self) -> Ints:
+        """The dilations: distance between neighbours in the window, per axis."""
+        return (1,) * len(self.kernel)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spell_dilations(cls, data: Any) -> Any:
+        """Write the default out: OpenVINO crashes on dilations that a file leaves out."""
+        if isinstance(data, dict) and "dilations" in cls.model_fields and "kernel" in data:
+            axes = len(read_list(str)(data["kernel"]))
+            return {"dilations": (1,) * axes} | data
+        return data
+
+    def pooled(self, shape: Shape) -> Shape:
+        """Shape of the output."""
+        axes = len(self.kernel)
+        if shape.rank is None:
+            self.check_axes(axes)
+            return Shape.of_rank(axes + 2)
+        if shape.rank not in (3, 4, 5):
+            raise IRError(f"the input has {shape.rank} axes ({shape}), pooling takes 3, 4 or 5")
+        self.check_axes(shape.rank - 2, kernel=self.kernel, dilations=self.gaps())
+        return Shape((*shape[:2], *(self.stops(size, i) for i, size in enumerate(shape[2:]))))
+
+    def stops(self, size: Size, axis: int) -> Size:
+        """How often the window stops along a spatial axis of this size."""
+        span, stride = reach(self.kernel[axis], self.gaps()[axis]), self.strides[axis]
+        if isinstance(size, Dim) and self.auto_pad.startswith("same"):
+            # OpenVINO does not look into an interval here.
+            count = stops_same(size, stride)
+            return Dim(0, None, count.symbol) if isinstance(count, Dim) else ANY
+        return stops(size, self.pads(size, axis, span), span, stride, self.rounding_type)
+
+    def all_pads(self, data: Array) -> list[Pads]:
+        """Padding of every spatial axis of ``data``."""
+        spans = [reach(k, d) for k, d in zip(self.kernel, self.gaps(), strict=True)]
+        pairs = [self.pads(n, i, spans[i]) for i, n in enumerate(data.shape[2:])]
+        return [(number(begin), number(end)) for begin, end in pairs]
+
+    def windows(self, data: Array, fill: object) -> Array:
+        """All windows of ``data``, their elements flat on the last axis."""
+        counts = self.pooled(Shape(data.shape)).static[2:]
+        view = windows(
+            data, self.kernel, self.strides, self.gaps(), self.all_pads(data), counts, fill
+        )
+        return view.reshape(*data.shape[:2], *counts, prod(self.kernel))
+
+
+class MaxPoolV1(Pool):
+    """The largest value in each window; padding never wins."""
+
+    written: ClassVar[tuple[str, ...]] = (
+        "strides",
+        "pads_begin",
+        "pads_end",
+        "kernel",
+        "rounding_type",
+        "auto_pad",
+    )
+
+    def infer(self, data: Tensor) -> tuple[Tensor, ...]:
+        return (Tensor(data.type, self.pooled(data.shape)),)
+
+    def run(self, data: Array) -> tuple[Array, ...]:
+        least = lowest(data)
+        return (np.fmax.reduce(self.windows(data, least), axis=-1, initial=least),)
+
+
+class MaxPoolV8(MaxPoolV1):
+    """MaxPool-1 with dilations, and a second output: where each largest value was."""
+
+    written: ClassVar[tuple[str, ...]] = ("strides", "dilations", *MaxPoolV1.written[1:])
+
+    dilations: Ints = ()
+    index_element_type: Type = ElementType.I64
+    axis: Int = 0
+
+    def gaps(self) -> Ints:
+        return self.dilations or super().gaps()
+
+    def infer(self, data: Tensor) -> tuple[Tensor, ...]:
+        (values,) = super().infer(data)
+        if data.rank is not None and not -data.rank <= self.axis < data.rank:
+            raise IRError(f"axis {self.axis} is beyond the {data.rank} axes of the input")
+        return values, Tensor(self.index_element_type, values.shape)
+
+    def run(self, data: Array) -> tuple[Array, ...]:
+        (values,) = super().run(data)
+        best = self.windows(data, lowest(data)).argmax(-1, keepdims=True)
+        counted = data.shape[self.axis :]
+        places = np.broadcast_to(np.arange(prod(counted)).reshape(counted), data.shape)
+        inside = np.take_along_axis(self.windows(places, 0), best, -1)[..., 0]
+        # Where nothing is above the lowest value, OpenVINO points at the plane's first element.
+        first = places[(..., *[slice(0, 1)] * len(self.kernel))]
+        indices = np.where(values > lowest(data), inside, first)
+        return values, indices.astype(self.index_element_type.dtype)
+
+
+class MaxPoolV14(MaxPoolV8):
+    """MaxPool-8 with ``rounding_type="ceil_torch"``."""
+
+
+class AvgPoolV1(Pool):
+    """The mean of each window, with the padding counted as zeros or not at all."""
+
+    written: ClassVar[tuple[str, ...]] = (
+        "kernel", "strides", "pads_begin", "pads_end", "exclude-pad", "auto_pad", "rounding_type",
+    )  # fmt: skip
+
+    exclude_pad: Bool = Field(alias="exclude-pad")
+
+    def infer(self, data: Tensor) -> tuple[Tensor, ...]:
+        return (Tensor(data.type, self.pooled(data.shape)),)
+
+    def pads(self, size: Size, axis: int, reach: Size) -> tuple[Size, Size]:
+        begin, end = super().pads(size, axis, reach)
+        if self.exclude_pad and not isinstance(size, Dim) and (begin >= reach or end >= reach):
+            raise IRError(
+                f"padding {begin} and {end} on axis {axis} holds a whole window of {reach}, "
+                "whose mean without padding is that of nothing"
+            )
+        return begin, end
+
+    def run(self, data: Array) -> tuple[Array, ...]:
+        wide = data if data.dtype == np.float64 else data.astype(np.float32)
+        total = self.windows(wide, 0).sum(-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (round_to(total / self.divisor(data), data.dtype),)
+
+    def divisor(self, data: Array) -> Array | int:
+        """By what the sum of a window is divided."""
+        if not self.exclude_pad and any(begin or end for begin, end in self.all_pads(data)):
+            return prod(self.kernel)
+        # Only real elements count: those that are one in an array of ones.
+        return self.windows(np.ones((1, 1, *data.shape[2:]), np.float32), 0).sum(-1)
+
+
+class AvgPoolV14(AvgPoolV1):
+    """AvgPool-1 with ``rounding_type="ceil_torch"``."""
+
+
+class AvgPoolV16(AvgPoolV14):
+    """AvgPool-14 with dilations."""
+
+    dilations: Ints = ()
+
+    def gaps(self) -> Ints:
+        return self.dilations or super().gaps()
+
+
+class AdaptivePool(Op):
+    """Pooling to a given size: window ``i`` of ``n`` is ``i*L//n`` to ``ceil((i+1)*L/n)``."""
+
+    def pooled(self, data: Tensor, output_shape: Tensor) -> Shape:
+        """Shape of the output."""
+        rank = data.rank
+        if rank is None:
+            return Shape.UNKNOWN
+        if rank not in (3, 4, 5):
+            raise IRError(f"the input has {rank} axes ({data.shape}), pooling takes 3, 4 or 5")
+        if output_shape.rank not in (None, 1):
+            raise IRError(f"the output shape has {output_shape.rank} axes, it is a list")
+        sizes = output_shape.sizes()
+        if sizes is None:
+            return Shape((*data.shape[:2], *[ANY] * (rank - 2)))
+        if len(sizes) != rank - 2:
+            raise IRError(f"{len(sizes)} output sizes, the input has {rank - 2} spatial axes")
+        return Shape((*data.shape[:2], *map(as_size, sizes)))
+
+    def cells(self, data: Array, output_shape: Array) -> list[tuple[tuple[Any, ...], Array]]:
+        """Each window with its place in the output."""
+        sizes = [int(n) for n in output_shape]
+        rows = []
+        for place in np.ndindex(*sizes):
+            edges = [edge(*row) for row in zip(place, sizes, data.shape[2:], strict=True)]
+            index: Any = (..., *edges)
+            rows.append((place, data[index]))
+        return rows
+
+
+class AdaptiveAvgPoolV8(AdaptivePool):
+    """The mean of each window."""
+
+    def infer(self, data: Tensor, output_shape: Tensor) -> tuple[Tensor, ...]:
+        return (Tensor(data.type, self.pooled(data, output_shape)),)
+
+    def run(self, data: Array, output_shape: Array) -> tuple[Array, ...]:
+        means = np.empty((*data.shape[:2], *map(int, output_shape)), data.dtype)
+        axes = tuple(range(2, data.ndim))
+        wide = data if data.dtype == np.float64 else data.astype(np.float32)
+        for place, window in self.cells(wide, output_shape):
+            means[(..., *place)] = round_to(window.mean(axes), data.dtype)
+        return (means,)
+
+
+class AdaptiveMaxPoolV8(AdaptivePool):
+    """The largest value of each window, and where it was in the flat spatial axes."""
+
+    index_element_type: Type = ElementType.I64
+
+    def infer(self, data: Tensor, output_shape: Tensor) -> tuple[Tensor, ...]:
+        shape = self.pooled(data, output_shape)
+        return Tensor(data.type, shape), Tensor(self.index_element_type, shape)
+
+    def run(self, data: Array, output_shape: Array) -> tuple[Array, ...]:
+        shape = (*data.shape[:2], *map(int, output_shape))
+        values, indices = np.empty(shape, data.dtype), np.empty(shape, np.int64)
+        inside = np.arange(prod(data.shape[2:])).reshape(1, 1, *data.shape[2:])
+        places = dict(self.cells(inside, output_shape))
+        for place, window in self.cells(data, output_shape):
+            flat = window.reshape(*data.shape[:2], -1)
+            best = flat.argmax(-1)
+            values[(..., *place)] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
+            indices[(..., *place)] = places[place].ravel()[best]
+        return values, indices.astype(self.index_element_type.dtype)
+
+
+def edge(index: int, count: int, size: int) -> slice:
+    """Window ``index`` of ``count`` over an axis of this size."""
+    return slice(index * size // count, -(-(index + 1) * size // count))
+
+
+def as_size(value: Size) -> Size:
+    """A value used as a dimension: never below zero."""
+    if isinstance(value, Dim):
+        return Dim(max(value.low or 0, 0), value.high, value.symbol)
+    if value < 0:
+        raise IRError(f"a size is {value}, the least is 0")
+    return value
+
+
+def lowest(data: Array) -> Any:
+    """The lowest finite value of an array's type."""
+    if data.dtype == np.bool_:
+        return False
+    if data.dtype.kind in "iu":
+        return np.iinfo(data.dtype).min
+    if data.dtype.kind == "f":
+        return np.finfo(data.dtype).min
+    kind: Any = (
+        ml_dtypes.iinfo if data.dtype.name.lstrip("u").startswith("int") else ml_dtypes.finfo
+    )
+    return kind(data.dtype).min
+
+
+def round_to(values: Array, dtype: Any) -> Array:
+    """Convert, with integers rounded to the nearest."""
+    if np.dtype(dtype).kind in "iu":
+        return np.rint(np.nan_to_num(values)).astype(dtype)
+    return values.astype(dtype)

@@ -1,0 +1,135 @@
+"""Windows that slide over spatial axes: the arithmetic shared by pooling and convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from ..schemas import Array, Dim, IRError, Size
+from ..schemas.attributes import Ints
+from ..schemas.shapes import at_least, interval, limits, number
+from .base import Op
+
+#: Padding before the first and after the last element of an axis.
+Pads: TypeAlias = tuple[int, int]
+
+AutoPad: TypeAlias = Literal["explicit", "same_upper", "same_lower", "valid"]
+Rounding: TypeAlias = Literal["floor", "ceil", "ceil_torch"]
+
+
+class Windowed(Op):
+    """An operation whose windows have strides and paddings; one entry per spatial axis."""
+
+    strides: Ints
+    pads_begin: Ints = ()
+    pads_end: Ints = ()
+    auto_pad: AutoPad = "explicit"
+
+    def attributes(self) -> dict[str, str]:
+        texts = super().attributes()
+        if self.auto_pad != "explicit":
+            # OpenVINO writes paddings that are not used as zeros.
+            axes = len(self.strides)
+            texts |= dict.fromkeys(("pads_begin", "pads_end"), ", ".join(["0"] * axes))
+        return texts
+
+    def check_axes(self, axes: int, **lists: Ints) -> None:
+        """Refuse lists that do not have one entry for each of the spatial axes."""
+        lists = {"strides": self.strides} | lists
+        if self.auto_pad == "explicit":
+            lists |= {"pads_begin": self.pads_begin, "pads_end": self.pads_end}
+        for name, values in lists.items():
+            if len(values) != axes:
+                raise IRError(
+                    f"{name} has {len(values)} axes, the input has {axes} spatial axes"
+                    if values
+                    else f"required attribute {name} is missing"
+                )
+        for name in lists.keys() - {"pads_begin", "pads_end"}:
+            if min(lists[name]) < 1:
+                raise IRError(f"{name} has {min(lists[name])}, the least is 1")
+
+    def pads(self, size: Size, axis: int, reach: Size) -> tuple[Size, Size]:
+        """Padding before and after a spatial axis of this size."""
+        if self.auto_pad == "explicit":
+            return self.pads_begin[axis], self.pads_end[axis]
+        if self.auto_pad == "valid":
+            return 0, 0
+        return same_pads(size, reach, self.strides[axis], upper=self.auto_pad == "same_upper")
+
+
+def reach(kernel: Size, dilation: int) -> Size:
+    """Extent of a window of ``kernel`` elements that are ``dilation`` apart."""
+    return (kernel - 1) * dilation + 1
+
+
+def same_pads(size: Size, reach: Size, stride: int, *, upper: bool) -> tuple[Size, Size]:
+    """Padding by which the windows' stops are ``ceil(size / stride)``; ``upper``: more after."""
+    total = at_least((stops_same(size, stride) - 1) * stride + reach - size, 0)
+    less = total // 2
+    return (less, total - less) if upper else (total - less, less)
+
+
+def stops_same(size: Size, stride: int) -> Size:
+    """How often a window stops when the padding is to keep the size."""
+    return -(-size // stride)
+
+
+def stops(
+    size: Size, pads: tuple[Size, Size], reach: Size, stride: int, rounding: Rounding
+) -> Size:
+    """How often a window stops along an axis of this size."""
+    begin, end = pads
+    room = size + begin + end - reach
+    if room < 0:
+        raise IRError(f"window reaches over {reach}, there are {size} + {begin} + {end}")
+    room = at_least(room, 0)
+    if rounding == "floor":
+        return room // stride + 1
+    count = -(-room // stride) + 1
+    if rounding == "ceil":
+        return count
+    # PyTorch drops a last window that would start in the end padding.
+    if isinstance(size, Dim):
+        shortest = number(reach) - number(begin) - number(end)
+        ends = [
+            None if n is None else stops(max(n, shortest), pads, reach, stride, rounding)
+            for n in limits(size)
+        ]
+        return at_least(interval(*ends), 1)
+    if isinstance(count, Dim):
+        return count
+    return count - 1 if (count - 1) * stride >= size + begin else count
+
+
+def windows(
+    data: Array,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[Pads],
+    counts: Sequence[int],
+    fill: object,
+) -> Array:
+    """A view of all windows: ``(..., *counts, *kernel)`` over the last axes of ``data``.
+
+    Beyond the data stands ``fill``, also where the last window overhangs the end padding.
+    """
+    lead = data.ndim - len(kernel)
+    spans = [number(reach(k, d)) for k, d in zip(kernel, dilations, strict=True)]
+    widths = [(0, 0)] * lead
+    for size, (begin, end), span, stride, count in zip(
+        data.shape[lead:], pads, spans, strides, counts, strict=True
+    ):
+        widths.append((begin, max(end, (count - 1) * stride + span - size - begin)))
+    if any(before or after for before, after in widths):
+        data = np.pad(data, widths, constant_values=fill)  # type: ignore[call-overload]
+    axes = tuple(range(lead, data.ndim))
+    view = sliding_window_view(data, spans, axes)
+    steps = [slice(0, (c - 1) * s + 1, s) for c, s in zip(counts, strides, strict=True)]
+    holes = [slice(None, None, d) for d in dilations]
+    index: Any = (..., *steps, *holes)
+    return view[index]

@@ -1,0 +1,150 @@
+"""How attribute values are spelt: each kind knows how to read itself and how to print itself.
+
+Reading takes whole tokens only. OpenVINO reads by prefix (``1abc`` is 1, ``1,5`` is 1.0) and
+keeps a default where it understands nothing (``yes``); such text is refused here. Printing is
+OpenVINO's: lists joined by ``", "``, floats with 17 digits, float lists with six.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+from pydantic import BeforeValidator
+
+from .shapes import Shape
+from .types import ElementType
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """The name of an attribute's kind and the way to print it, carried by its annotation."""
+
+    kind: str
+    text: Callable[[Any], str]
+
+
+@dataclass(frozen=True)
+class NotBefore:
+    """A choice, or the whole attribute, that came with a later version of its operation."""
+
+    version: int
+    choice: str | None = None
+
+
+@dataclass(frozen=True)
+class Alias:
+    """Another text that reads as a choice."""
+
+    text: str
+    choice: str
+
+
+_INT = re.compile(r"-?\d+")
+_FLOAT = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)", re.I)
+
+
+def read_int(text: Any) -> Any:
+    """Read one whole number."""
+    if not isinstance(text, str):
+        return text
+    token = text.strip()
+    if not _INT.fullmatch(token):
+        raise ValueError(f'"{text}" is not a whole number')
+    return int(token)
+
+
+def read_float(text: Any) -> Any:
+    """Read one number."""
+    if not isinstance(text, str):
+        return text
+    token = text.strip()
+    if not _FLOAT.fullmatch(token):
+        raise ValueError(f'"{text}" is not a number')
+    return float(token)
+
+
+def read_bool(text: Any) -> Any:
+    """Read true or false."""
+    if not isinstance(text, str):
+        return text
+    word = text.lower()
+    if word in ("true", "1"):
+        return True
+    if word in ("false", "0"):
+        return False
+    raise ValueError(f'"{text}" is neither true nor false')
+
+
+def read_list(item: Callable[[str], Any]) -> Callable[[Any], Any]:
+    """Make a reader of comma-separated items; blanks and one trailing comma are free."""
+
+    def read(text: Any) -> Any:
+        if not isinstance(text, str):
+            return tuple(text) if isinstance(text, list) else text
+        fields = text.split(",")
+        if not fields[-1].strip():
+            fields.pop()
+        return tuple(item(field) for field in fields)
+
+    return read
+
+
+def _read_word(text: str) -> str:
+    return text.strip()
+
+
+def print_bool(value: bool) -> str:
+    """Print true or false."""
+    return "true" if value else "false"
+
+
+def print_float(value: float) -> str:
+    """Print one number with 17 digits, as OpenVINO does."""
+    return f"{value:.17g}"
+
+
+def print_list_float(value: float) -> str:
+    """Print a list's item: six digits, as OpenVINO does, unless more are needed to keep it."""
+    short = f"{value:g}"
+    return short if float(short) == value or value != value else repr(float(value))
+
+
+def print_list(item: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Make a printer of lists."""
+    return lambda values: ", ".join(item(value) for value in values)
+
+
+def _element_type(text: Any) -> Any:
+    return ElementType.parse(text) if isinstance(text, str) else text
+
+
+def _shape(text: Any) -> Any:
+    return Shape.parse(text) if isinstance(text, str) else text
+
+
+Int: TypeAlias = Annotated[int, BeforeValidator(read_int), Spelling("int", str)]
+Float: TypeAlias = Annotated[float, BeforeValidator(read_float), Spelling("float", print_float)]
+Bool: TypeAlias = Annotated[bool, BeforeValidator(read_bool), Spelling("bool", print_bool)]
+Text: TypeAlias = Annotated[str, Spelling("string", str)]
+Ints: TypeAlias = Annotated[
+    tuple[int, ...], BeforeValidator(read_list(read_int)), Spelling("int[]", print_list(str))
+]
+Floats: TypeAlias = Annotated[
+    tuple[float, ...],
+    BeforeValidator(read_list(read_float)),
+    Spelling("float[]", print_list(print_list_float)),
+]
+Words: TypeAlias = Annotated[
+    tuple[str, ...], BeforeValidator(read_list(_read_word)), Spelling("string[]", print_list(str))
+]
+Type: TypeAlias = Annotated[
+    ElementType, BeforeValidator(_element_type), Spelling("element_type", str)
+]
+PartialShape: TypeAlias = Annotated[
+    Shape, BeforeValidator(_shape), Spelling("partial_shape", lambda shape: shape.spelling)
+]

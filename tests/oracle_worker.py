@@ -1,0 +1,105 @@
+"""OpenVINO in a process of its own: answers the questions of ``oracle.py`` on standard input."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import openvino
+from vinoir.schemas import Array, ElementType, Shape
+from vinoir.schemas.packing import pack
+
+
+@cache
+def core() -> Any:
+    found = openvino.Core()
+    found.set_property("CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
+    return found
+
+
+def load(xml: str, weights: bytes) -> Any:
+    """OpenVINO's model of an IR text."""
+    blob = np.frombuffer(weights or b"\0", np.uint8).copy()
+    return core().read_model(xml.encode(), openvino.Tensor(blob))
+
+
+def shapes(xml: str, weights: bytes) -> list[str]:
+    """What OpenVINO infers for each output."""
+    return [
+        f"{o.get_element_type().to_string()}[{Shape.parse(str(o.get_partial_shape())).spelling}]"
+        for o in load(xml, weights).outputs
+    ]
+
+
+def values(xml: str, weights: bytes, arrays: Sequence[Array]) -> list[Array]:
+    """What OpenVINO computes for each output."""
+    return run(load(xml, weights), arrays)
+
+
+def run(model: Any, arrays: Sequence[Array]) -> list[Array]:
+    """Outputs of an OpenVINO model for arrays in the order of its inputs.
+
+    Where its CPU does not have the operation, its reference implementation is asked.
+    """
+    given = [_tensor(p.get_element_type(), a) for p, a in zip(model.inputs, arrays, strict=True)]
+    try:
+        compiled = core().compile_model(model, "CPU")
+        request = compiled.create_infer_request()
+        for index, tensor in enumerate(given):
+            request.set_input_tensor(index, tensor)
+        request.infer()
+        return [_array(request.get_output_tensor(i)) for i in range(len(model.outputs))]
+    except RuntimeError:
+        empty = openvino.Shape([0])
+        results = [openvino.Tensor(o.get_element_type(), empty) for o in model.outputs]
+        if not model.evaluate(results, given):
+            raise
+        return [_array(tensor) for tensor in results]
+
+
+def _tensor(kind: Any, array: Array) -> Any:
+    ours = ElementType.parse(kind.to_string())
+    if ours is ElementType.STRING:
+        return openvino.Tensor(array.tolist())
+    if array.dtype.kind in "fiub" and array.dtype.itemsize * 8 == ours.bits:
+        return openvino.Tensor(np.ascontiguousarray(array))
+    # NumPy types that OpenVINO does not know go as bytes.
+    tensor = openvino.Tensor(kind, openvino.Shape(list(array.shape)))
+    tensor.data.view(np.uint8).reshape(-1)[...] = np.frombuffer(pack(array, ours), np.uint8)
+    return tensor
+
+
+def _array(tensor: Any) -> Array:
+    kind = ElementType.parse(tensor.get_element_type().to_string())
+    if kind is ElementType.STRING:
+        return np.array(tensor.str_data, dtype=kind.dtype).reshape(tuple(tensor.get_shape()))
+    data = np.array(tensor.data)
+    return data.view(kind.dtype) if data.dtype != kind.dtype and kind.bits >= 8 else data
+
+
+def main() -> None:
+    """Answer one pickled question after the other."""
+    questions = {"shapes": shapes, "values": values}
+    # What OpenVINO prints must not mix with the answers.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    while True:
+        try:
+            question, words = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            answer = questions[question](*words)
+        except RuntimeError as error:
+            answer = RuntimeError(str(error))
+        pickle.dump(answer, answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
