@@ -1,6 +1,49 @@
 """The operations: one class per version, found by type and opset."""
 
-from . import infrastructure, pooling
+from . import (
+    activation,
+    arithmetic,
+    bitwise,
+    comparison,
+    condition,
+    convolution,
+    generation,
+    image,
+    infrastructure,
+    logical,
+    matrix,
+    movement,
+    movement_gather,
+    normalization,
+    pooling,
+    quantization,
+    reduction,
+    shape,
+    sort,
+    type,
+)
 from .base import Op
 
-__all__ = ["Op", "infrastructure", "pooling"]
+__all__ = [
+    "Op",
+    "activation",
+    "arithmetic",
+    "bitwise",
+    "comparison",
+    "condition",
+    "convolution",
+    "generation",
+    "image",
+    "infrastructure",
+    "logical",
+    "matrix",
+    "movement",
+    "movement_gather",
+    "normalization",
+    "pooling",
+    "quantization",
+    "reduction",
+    "shape",
+    "sort",
+    "type",
+]

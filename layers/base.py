@@ -73,7 +73,8 @@ class Op(BaseModel):
         if not found:
             return
         cls.xml_type, cls.number = found[1], int(found[2])
-        cls.family = cls.__module__.rsplit(".", 1)[-1]
+        # A family too long for one file goes on in another, such as movement_gather.
+        cls.family = cls.__module__.rsplit(".", 1)[-1].partition("_")[0]
         for name in ("since", "until", "absent", "also"):
             if name not in cls.__dict__:  # not inherited: each version has its own opsets
                 setattr(cls, name, Op.__dict__[name])

@@ -126,8 +126,8 @@ class MaxPoolV8(MaxPoolV1):
         places = np.broadcast_to(np.arange(prod(counted)).reshape(counted), data.shape)
         inside = np.take_along_axis(self.windows(places, 0), best, -1)[..., 0]
         # Where nothing is above the lowest value, OpenVINO points at the plane's first element.
-        first = places[(..., *[slice(0, 1)] * len(self.kernel))]
-        indices = np.where(values > lowest(data), inside, first)
+        corner: Any = (..., *[slice(0, 1)] * len(self.kernel))
+        indices = np.where(values > lowest(data), inside, places[corner])
         return values, indices.astype(self.index_element_type.dtype)
 
 

@@ -99,7 +99,8 @@ def stops(
             None if n is None else stops(max(n, shortest), pads, reach, stride, rounding)
             for n in limits(size)
         ]
-        return at_least(interval(*ends), 1)
+        low, high = (None if n is None else number(n) for n in ends)
+        return at_least(interval(low, high), 1)
     if isinstance(count, Dim):
         return count
     return count - 1 if (count - 1) * stride >= size + begin else count

@@ -1,0 +1,1 @@
+"""Functions that networks put between their layers."""

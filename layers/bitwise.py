@@ -1,0 +1,1 @@
+"""Bit operations, element by element."""

@@ -1,0 +1,1 @@
+"""Comparisons, element by element."""

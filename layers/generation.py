@@ -1,0 +1,1 @@
+"""Tensors made from nothing but sizes and limits."""

@@ -1,0 +1,1 @@
+"""Images resized, sampled and converted."""

@@ -1,0 +1,1 @@
+"""Boolean logic, element by element."""

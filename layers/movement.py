@@ -1,0 +1,1 @@
+"""Elements moved, unchanged."""

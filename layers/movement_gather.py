@@ -1,0 +1,1 @@
+"""Elements gathered and scattered by index."""

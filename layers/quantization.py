@@ -1,0 +1,1 @@
+"""Values rounded to a few levels."""

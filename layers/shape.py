@@ -1,0 +1,1 @@
+"""Shapes asked for and changed."""
