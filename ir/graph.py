@@ -1,0 +1,415 @@
+"""The graph of a model: layers, the edges between their ports, and who feeds whom.
+
+Nothing here recurses along the graph.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..schemas import IRError, UsageError, Where
+from .elements import BackEdge, Edge, Info, Port, PortMap, read_info, whole
+from .layer import BODIES, Layer, check_constant
+from .places import at
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from lxml import etree
+
+    from .lenient import Repair
+    from .weights import Weights
+
+#: Layers that are wanted for themselves; all else is there for what it feeds.
+SINKS = frozenset({"Result", "Assign"})
+
+#: Bodies within bodies; OpenVINO's own models have two.
+DEEPEST = 64
+
+
+class Graph:
+    """Layers in the order of the file, and the edges between them."""
+
+    def __init__(self, owner: Layer | None = None) -> None:
+        self.owner = owner
+        self.rt_info: Info | None = None
+        self._layers: list[Layer] = []
+        self._edges: list[Edge] = []
+        self._by_id: dict[int, Layer] = {}
+        self._element: etree._Element | None = None
+        self._uses: tuple[dict[int, list[Edge]], dict[int, list[Edge]]] | None = None
+
+    @classmethod
+    def _of(cls, element: etree._Element, owner: Layer) -> Graph:
+        """The graph of a body."""
+        graph = cls(owner)
+        depth, outer = 1, owner.graph
+        while outer is not None and outer.owner is not None:
+            depth, outer = depth + 1, outer.owner.graph
+        if depth > DEEPEST:
+            raise IRError(f"bodies are nested more than {DEEPEST} deep", owner.where)
+        graph._load(element)
+        return graph
+
+    def _load(self, element: etree._Element) -> None:
+        """Take layers and edges from an element."""
+        self._element = element
+        layers = element.find("layers")
+        if layers is not None:
+            make = Layer._of
+            self._layers = [make(child, self) for child in layers.iterchildren("layer")]
+        self._by_id = {layer.id: layer for layer in self._layers}
+        edges = element.find("edges")
+        if edges is not None:
+            self._edges = self._load_edges(edges)
+        found = element.find("rt_info")
+        self.rt_info = None if found is None else read_info(found)
+
+    def _load_edges(self, edges: etree._Element) -> list[Edge]:
+        """Read the edges; those in OpenVINO's order of attributes the quick way."""
+        usual = ["from-layer", "from-port", "to-layer", "to-port"]
+        found = []
+        for child in edges.iterchildren("edge"):
+            values = child.values()
+            try:
+                if child.keys() != usual:
+                    raise ValueError
+                numbers = [int(text) for text in values]
+                if min(numbers) < 0 or max(map(len, values)) > 18:
+                    raise ValueError
+            except ValueError:
+                model = self.model
+                where = Where(model.place if model else None, child.sourceline)
+                with at(where, model.text if model else None, child):
+                    numbers = [whole(_end(child, name), f"{name} of an edge") for name in usual]
+            found.append(Edge(*numbers))
+        return found
+
+    # What is there.
+
+    @property
+    def model(self) -> Model | None:
+        """The model it belongs to, itself for the outermost graph."""
+        graph: Graph | None = self
+        while graph is not None and graph.owner is not None:
+            graph = graph.owner.graph
+        return graph if isinstance(graph, Model) else None
+
+    @property
+    def layers(self) -> Sequence[Layer]:
+        """The layers in the order of the file; changed by ``add`` and ``remove``."""
+        return self._layers
+
+    @property
+    def edges(self) -> Sequence[Edge]:
+        """The edges in the order of the file; changed by ``connect`` and ``disconnect``."""
+        return self._edges
+
+    @property
+    def parameters(self) -> list[Layer]:
+        """The inputs, in the order OpenVINO gives them."""
+        return [layer for layer in self._layers if layer.type == "Parameter"]
+
+    @property
+    def results(self) -> list[Layer]:
+        """The outputs, in the order OpenVINO gives them."""
+        return [layer for layer in self._layers if layer.type == "Result"]
+
+    @property
+    def constants(self) -> list[Layer]:
+        """The layers that hold weights."""
+        return [layer for layer in self._layers if layer.type == "Const"]
+
+    def __iter__(self) -> Iterator[Layer]:
+        return iter(self._layers)
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def everywhere(self) -> Iterator[Layer]:
+        """Every layer, those in bodies of any depth after the layer that holds them."""
+        stack: list[Iterator[Layer]] = [iter(self._layers)]
+        while stack:
+            layer = next(stack[-1], None)
+            if layer is None:
+                stack.pop()
+                continue
+            yield layer
+            stack.extend(iter(body) for body in reversed(list(layer.bodies.values())))
+
+    # Looking up.
+
+    def layer(self, key: str | int) -> Layer:
+        """The layer of this name, id, or name of one of its output tensors."""
+        if isinstance(key, int):
+            if key in self._by_id:
+                return self._by_id[key]
+            raise UsageError(f"no layer has the id {key}")
+        found = next((layer for layer in self._layers if layer.name == key), None)
+        if found is None:
+            found = next(
+                (x for x in self._layers if any(key in port.names for port in x.outputs)), None
+            )
+        if found is None and key.isascii() and key.isdigit() and len(key) < 19:
+            found = self._by_id.get(int(key))
+        if found is not None:
+            return found
+        near = difflib.get_close_matches(key, [layer.name for layer in self._layers[:5000]], 3)
+        hint = f"did you mean {', '.join(near)}?" if near else None
+        raise UsageError(f'no layer or tensor is named "{key}"', hint=hint)
+
+    def output(self, name: str) -> tuple[Layer, int]:
+        """The output whose tensor has this name."""
+        for layer in self._layers:
+            for index, port in enumerate(layer.outputs):
+                if name in port.names:
+                    return layer, index
+        raise UsageError(f'no tensor is named "{name}"')
+
+    # Who feeds whom.
+
+    def _use_lists(self) -> tuple[dict[int, list[Edge]], dict[int, list[Edge]]]:
+        """Edges by the layer they enter, and by the layer they leave."""
+        if self._uses is None:
+            entering: dict[int, list[Edge]] = {}
+            leaving: dict[int, list[Edge]] = {}
+            for edge in self._edges:
+                entering.setdefault(edge[2], []).append(edge)
+                leaving.setdefault(edge[0], []).append(edge)
+            self._uses = entering, leaving
+        return self._uses
+
+    def sources(self, layer: Layer) -> list[tuple[Layer, int] | None]:
+        """By input index: the layer and output index that feed it, None where nothing does."""
+        ranks = {port.id: index for index, port in enumerate(layer.inputs)}
+        found: list[tuple[Layer, int] | None] = [None] * len(ranks)
+        for edge in self._use_lists()[0].get(layer.id, ()):
+            index = ranks.get(edge.to_port)
+            if index is None:
+                raise IRError(
+                    f"an edge enters port {edge.to_port}, input ports are {sorted(ranks)}",
+                    layer.where,
+                )
+            if found[index] is not None:
+                raise IRError(f"two edges enter port {edge.to_port}", layer.where)
+            found[index] = self._origin(edge, layer)
+        return found
+
+    def _origin(self, edge: Edge, target: Layer) -> tuple[Layer, int]:
+        producer = self._by_id.get(edge.from_layer)
+        if producer is None:
+            raise IRError(
+                f"port {edge.to_port} is fed by layer {edge.from_layer}, which is not there",
+                target.where,
+            )
+        for index, port in enumerate(producer.outputs):
+            if port.id == edge.from_port:
+                return producer, index
+        raise IRError(
+            f"port {edge.to_port} is fed by port {edge.from_port} of layer {edge.from_layer} "
+            f'"{producer.name}", whose output ports are {[p.id for p in producer.outputs]}',
+            target.where,
+        )
+
+    def producer(self, layer: Layer, input_index: int) -> tuple[Layer, int] | None:
+        """The layer and output index that feed an input, None where nothing does."""
+        sources = self.sources(layer)
+        return sources[input_index] if input_index < len(sources) else None
+
+    def consumers(self, layer: Layer, output_index: int | None = None) -> list[tuple[Layer, int]]:
+        """The layers and input indices that an output feeds (all outputs: None)."""
+        wanted = None if output_index is None else layer.outputs[output_index].id
+        found = []
+        for edge in self._use_lists()[1].get(layer.id, ()):
+            user = self._by_id.get(edge.to_layer)
+            if user is None or (wanted is not None and edge.from_port != wanted):
+                continue
+            for index, port in enumerate(user.inputs):
+                if port.id == edge.to_port:
+                    found.append((user, index))
+        return found
+
+    def order(self, reachable_only: bool = True) -> list[Layer]:
+        """The layers so that each comes after what feeds it: Parameters first.
+
+        As OpenVINO reads a file, a layer that feeds no Result or Assign is left out, unless
+        ``reachable_only`` is false.
+        """
+        entering = self._use_lists()[0]
+        by_id = self._by_id
+        # An id given twice means its last layer; inputs are listed all the same.
+        done: dict[int, Layer] = {x.id: x for x in self._layers if x.type == "Parameter"}
+        roots = [x for x in self._layers if x.type in SINKS]
+        if not reachable_only:
+            roots += self._layers
+        open_: set[int] = set()
+        for root in roots:
+            if root.id in done:
+                continue
+            stack = [(root, iter(entering.get(root.id, ())))]
+            open_.add(root.id)
+            while stack:
+                layer, edges = stack[-1]
+                edge = next(edges, None)
+                if edge is None:
+                    stack.pop()
+                    open_.discard(layer.id)
+                    done[layer.id] = layer
+                    continue
+                feeder = by_id.get(edge[0])
+                if feeder is None:
+                    self._origin(edge, layer)
+                elif feeder.id in open_:
+                    path = [x for x, _ in stack]
+                    raise _cycle(path[next(i for i, x in enumerate(path) if x is feeder) :])
+                elif feeder.id not in done:
+                    open_.add(feeder.id)
+                    stack.append((feeder, iter(entering.get(feeder.id, ()))))
+        return list(done.values())
+
+    # Changing.
+
+    def add(self, layer: Layer, index: int | None = None) -> Layer:
+        """Take a layer in, last or at a place in the order; an id already taken is replaced."""
+        if layer.graph is not None and layer.graph is not self:
+            for part in _with_bodies(layer):
+                if part.is_constant and part._value is None:
+                    part._value = part.value  # its bytes stay those of the model it came from
+        if layer.id < 0 or layer.id in self._by_id:
+            layer.id = max(self._by_id, default=-1) + 1
+        layer.graph = self
+        self._layers.insert(len(self._layers) if index is None else index, layer)
+        self._by_id[layer.id] = layer
+        return layer
+
+    def remove(self, layer: Layer) -> None:
+        """Take a layer out, and every edge that touches it."""
+        try:
+            self._layers.remove(layer)
+        except ValueError:
+            raise UsageError(f"{layer!r} is not in this graph") from None
+        self._edges = [e for e in self._edges if layer.id not in (e.from_layer, e.to_layer)]
+        self._uses = None
+        self._by_id = {x.id: x for x in self._layers}
+
+    def connect(
+        self, source: Layer | tuple[Layer, int], target: Layer, input_index: int | None = None
+    ) -> None:
+        """Feed an input from an output, in place of what fed it; None: one more input."""
+        producer, output_index = source if isinstance(source, tuple) else (source, 0)
+        for layer in (producer, target):
+            if self._by_id.get(layer.id) is not layer:
+                raise UsageError(f"{layer!r} is not in this graph")
+        if output_index >= len(producer.outputs):
+            raise UsageError(f"{producer!r} has {len(producer.outputs)} outputs")
+        origin = producer.outputs[output_index]
+        if input_index is None:
+            input_index = len(target.inputs)
+        if input_index > len(target.inputs):
+            raise UsageError(f"{target!r} has {len(target.inputs)} inputs, not {input_index}")
+        if input_index == len(target.inputs):
+            self._add_input(target, origin)
+        port = target.inputs[input_index]
+        new = Edge(producer.id, origin.id, target.id, port.id)
+        for place, edge in enumerate(self._edges):
+            if edge.to_layer == target.id and edge.to_port == port.id:
+                self._edges[place] = new
+                break
+        else:
+            self._edges.append(new)
+        self._uses = None
+
+    def _add_input(self, layer: Layer, origin: Port) -> None:
+        """One more input port; the output ports stay numbered after the inputs."""
+        used = [port.id for port in layer.inputs]
+        new = max(used, default=-1) + 1
+        moved = {}
+        if any(port.id == new for port in layer.outputs):
+            moved = {port.id: port.id + 1 for port in layer.outputs}
+            for port in layer.outputs:
+                port.id += 1
+            self._edges = [
+                edge._replace(from_port=moved[edge.from_port])
+                if edge.from_layer == layer.id and edge.from_port in moved
+                else edge
+                for edge in self._edges
+            ]
+        layer.inputs.append(Port(new, origin.precision, origin.dims))
+
+    def disconnect(self, layer: Layer, input_index: int) -> None:
+        """Leave an input without what feeds it."""
+        port = layer.inputs[input_index].id
+        self._edges = [e for e in self._edges if (e.to_layer, e.to_port) != (layer.id, port)]
+        self._uses = None
+
+    def replace_output(self, old: tuple[Layer, int], new: tuple[Layer, int]) -> None:
+        """Let all that an output feeds be fed by another."""
+        for user, index in self.consumers(*old):
+            if user is not new[0]:
+                self.connect(new, user, index)
+
+
+def _end(element: etree._Element, name: str) -> str:
+    text = element.get(name)
+    if text is None:
+        raise IRError(f"an edge has no {name}")
+    return text
+
+
+def _cycle(path: Sequence[Layer]) -> IRError:
+    """The error that names a cycle's layers in the direction of the data."""
+    names = [f'{layer.id} "{layer.name}"' for layer in reversed(path)]
+    shown = names if len(names) <= 12 else [*names[:6], "…", *names[-5:]]
+    return IRError(f"layers feed each other in a cycle: {' -> '.join(shown)}", path[-1].where)
+
+
+def _with_bodies(layer: Layer) -> Iterator[Layer]:
+    yield layer
+    for body in layer.bodies.values():
+        yield from body.everywhere()
+
+
+class Model(Graph):
+    """A whole model: its graph, its name and version, its weights, and where it came from."""
+
+    def __init__(self, name: str = "", version: int = 11) -> None:
+        super().__init__()
+        self.name = name
+        self.version = version
+        self.meta_data: Info | None = None
+        self.quantization_parameters: Info | None = None
+        self.pre_process: Info | None = None
+        self.weights: Weights | None = None
+        #: Where it was read from, and the bytes that were read there.
+        self.path: str | PathLike[str] | None = None
+        self.source: bytes | None = None
+        #: What was parsed: ``source``, unless it had to be repaired.
+        self.text: bytes | None = None
+        self.repairs: list[Repair] = []
+
+    @property
+    def place(self) -> str | None:
+        """The file's name for messages."""
+        return None if self.path is None else str(self.path)
+
+    def __repr__(self) -> str:
+        return f"<model {self.name!r}, version {self.version}, {len(self._layers)} layers>"
+
+
+__all__ = [
+    "BODIES",
+    "BackEdge",
+    "Edge",
+    "Graph",
+    "Info",
+    "Layer",
+    "Model",
+    "Port",
+    "PortMap",
+    "check_constant",
+]

@@ -1,0 +1,391 @@
+"""One layer of a graph.
+
+What a layer says is read from its element when it is first asked for, so that a file is open
+as soon as its names and edges are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..schemas import Array, ElementType, IRError, Tensor, UsageError, Where
+from ..schemas.packing import needed, unpack
+from .elements import (
+    BackEdge,
+    Info,
+    Port,
+    PortMap,
+    read_back_edges,
+    read_info,
+    read_port_map,
+    read_ports,
+    whole,
+)
+from .places import at
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+    from ..layers.base import Op
+    from .graph import Graph, Model
+    from .weights import Weights
+
+#: The bodies a layer may have, and the element that wires each to the layer's ports.
+BODIES = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
+
+
+class Layer:
+    """One layer: what its element says, and its operation where that is known."""
+
+    __slots__ = (
+        "_back_edges",
+        "_bodies",
+        "_data",
+        "_element",
+        "_inputs",
+        "_op",
+        "_outputs",
+        "_port_maps",
+        "_rt_info",
+        "_value",
+        "graph",
+        "id",
+        "name",
+        "output_names",
+        "type",
+        "version",
+    )
+
+    id: int
+    name: str
+    type: str
+    version: str
+    output_names: str | None
+    graph: Graph | None
+
+    def __init__(
+        self,
+        type: str,
+        version: str,
+        name: str = "",
+        *,
+        id: int = -1,
+        data: Mapping[str, str] | None = None,
+        inputs: Iterable[Port] = (),
+        outputs: Iterable[Port] = (),
+    ) -> None:
+        self.id, self.name, self.type, self.version = id, name, type, version
+        self.output_names = None
+        self.graph = None
+        self._element: etree._Element | None = None
+        self._data: dict[str, str] | None = dict(data or {})
+        self._inputs: list[Port] | None = list(inputs)
+        self._outputs: list[Port] | None = list(outputs)
+        self._rt_info: Info | bool | None = None
+        self._bodies: dict[str, Graph] | None = {}
+        self._port_maps: dict[str, PortMap] | None = {}
+        self._back_edges: list[BackEdge] | None = []
+        self._value: Array | None = None
+        self._op: tuple[dict[str, str], str, str, Op | None] | None = None
+
+    @classmethod
+    def _of(cls, element: etree._Element, graph: Graph) -> Layer:
+        """A layer of a file; only its attributes are read."""
+        self = cls.__new__(cls)
+        get = element.get
+        text = get("id")
+        name, type_, version = get("name"), get("type"), get("version")
+        if text is None or name is None or type_ is None or version is None:
+            raise _incomplete(element, graph)
+        try:
+            number = -1 if not text.isdigit() or len(text) > 18 else int(text)
+        except ValueError:
+            number = -1
+        self.graph, self._element = graph, element
+        self.name, self.type, self.version = name, type_, version
+        self.output_names = get("output_names") if type_ == "Result" else None
+        self._data = self._inputs = self._outputs = self._bodies = self._port_maps = None
+        self._back_edges = self._value = self._op = None
+        self._rt_info = False
+        self.id = number
+        if number < 0:
+            self.id = -1
+            with self.at():
+                self.id = whole(text, "layer id")
+        return self
+
+    # Places.
+
+    @property
+    def model(self) -> Model | None:
+        """The model whose graph, or body at any depth, holds the layer."""
+        return self.graph.model if self.graph is not None else None
+
+    @property
+    def where(self) -> Where:
+        """Its place, without the column."""
+        line = self._element.sourceline if self._element is not None else None
+        model = self.model
+        file = model.place if model is not None and line is not None else None
+        return Where(
+            file, line, None, self.id if self.id >= 0 else None, self.name, self.type, self.version
+        )
+
+    def at(self, tag: str | None = None) -> AbstractContextManager[None]:
+        """Place the errors raised inside; at one of its elements, where ``tag`` names it."""
+        element, model = self._element, self.model
+        if element is not None and tag is not None:
+            child = element.find(tag)
+            element = element if child is None else child
+        source = model.text if model is not None else None
+        return at(self.where, source, element)
+
+    # What its element says.
+
+    @property
+    def data(self) -> dict[str, str]:
+        """The attributes as text, in the order of the file."""
+        if self._data is None:
+            element = None if self._element is None else self._element.find("data")
+            self._data = {} if element is None else dict(element.items())
+        return self._data
+
+    @data.setter
+    def data(self, data: Mapping[str, str]) -> None:
+        self._data = dict(data)
+
+    @property
+    def inputs(self) -> list[Port]:
+        """The input ports; an input's index is its rank here."""
+        if self._inputs is None:
+            with self.at("input"):
+                found = None if self._element is None else self._element.find("input")
+                self._inputs = read_ports(found, outputs=False)
+        return self._inputs
+
+    @inputs.setter
+    def inputs(self, ports: Iterable[Port]) -> None:
+        self._inputs = list(ports)
+
+    @property
+    def outputs(self) -> list[Port]:
+        """The output ports; an output's index is its rank here."""
+        if self._outputs is None:
+            with self.at("output"):
+                found = None if self._element is None else self._element.find("output")
+                self._outputs = read_ports(found, outputs=True)
+        return self._outputs
+
+    @outputs.setter
+    def outputs(self, ports: Iterable[Port]) -> None:
+        self._outputs = list(ports)
+
+    @property
+    def rt_info(self) -> Info | None:
+        """The layer's further information."""
+        if self._rt_info is False or self._rt_info is True:
+            found = None if self._element is None else self._element.find("rt_info")
+            self._rt_info = None if found is None else read_info(found)
+        return self._rt_info
+
+    @rt_info.setter
+    def rt_info(self, info: Info | None) -> None:
+        self._rt_info = info
+
+    @property
+    def bodies(self) -> dict[str, Graph]:
+        """The graphs inside: ``body``, or ``then_body`` and ``else_body``."""
+        if self._bodies is None:
+            from .graph import Graph
+
+            bodies: dict[str, Graph] = {}
+            if self._element is not None:
+                for tag in BODIES:
+                    element = self._element.find(tag)
+                    if element is not None:
+                        bodies[tag] = Graph._of(element, owner=self)
+            self._bodies = bodies
+        return self._bodies
+
+    @property
+    def port_maps(self) -> dict[str, PortMap]:
+        """How each body is wired to the ports, by the name of the body."""
+        if self._port_maps is None:
+            maps: dict[str, PortMap] = {}
+            if self._element is not None:
+                for body, tag in BODIES.items():
+                    element = self._element.find(tag)
+                    if element is not None:
+                        maps[body] = read_port_map(element)
+            self._port_maps = maps
+        return self._port_maps
+
+    @property
+    def back_edges(self) -> list[BackEdge]:
+        """From each Result of the body to the Parameter it feeds in the next turn."""
+        if self._back_edges is None:
+            with self.at("back_edges"):
+                found = None if self._element is None else self._element.find("back_edges")
+                self._back_edges = read_back_edges(found)
+        return self._back_edges
+
+    @back_edges.setter
+    def back_edges(self, edges: Iterable[BackEdge]) -> None:
+        self._back_edges = list(edges)
+
+    @property
+    def op(self) -> Op | None:
+        """The operation with its attributes read; None where the type is not known."""
+        known = self._op
+        data = self.data
+        if known is not None and known[:3] == (data, self.type, self.version):
+            return known[3]
+        from .. import layers  # noqa: F401  # declares the operations
+        from ..layers.base import Op
+
+        kind = Op.find(self.type, self.version)
+        with self.at("data"):
+            op: Op | None = None if kind is None else kind.read(data)
+        self._op = (dict(data), self.type, self.version, op)
+        return op
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """The attributes as text; another name of ``data``."""
+        return self.data
+
+    # Constants.
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the layer holds a value."""
+        return self.type == "Const"
+
+    @property
+    def element_type(self) -> ElementType:
+        """The element type that ``data`` names."""
+        with self.at("data"):
+            text = self.data.get("element_type")
+            if text is None:
+                raise IRError("attribute element_type is missing")
+            return ElementType.parse(text)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape that a constant's ``data`` names."""
+        with self.at("data"):
+            return read_sizes(self.data)
+
+    @property
+    def value(self) -> Array:
+        """The value of a constant: read-only, a view on the weights where the type allows it."""
+        if self._value is not None:
+            return self._value
+        if not self.is_constant:
+            raise UsageError(f"{self.type} has no value, only Const has one", self.where)
+        kind = self.element_type
+        with self.at("data"):
+            return unpack(self._bytes(), kind, read_sizes(self.data))
+
+    @value.setter
+    def value(self, value: Array) -> None:
+        self.set_value(value)
+
+    def set_value(self, value: Any, type: ElementType | str | None = None) -> None:
+        """Give a constant another value; type, shape and port follow it."""
+        if not self.is_constant:
+            raise UsageError(f"{self.type} takes no value, only Const does", self.where)
+        array = np.asarray(value)
+        if array.dtype.kind in "SUO":
+            array = array.astype(np.dtypes.StringDType())
+        if type is not None:
+            kind = ElementType(type)
+        else:
+            kind = ElementType.of(array.dtype)
+            text = self.data.get("element_type")
+            held = ElementType.parse(text) if text is not None else None
+            if held is not None and not held.is_dynamic and held.dtype == array.dtype:
+                kind = held  # such as nf4, whose values are float32
+        self._value = array.astype(kind.dtype, copy=False)
+        old = self.data
+        self._data = {
+            **old, "element_type": str(kind), "shape": ", ".join(map(str, array.shape))
+        }  # fmt: skip
+        self._data.pop("value", None)
+        if not self.outputs:
+            self.outputs.append(Port(0))
+        self.outputs[0].describe(Tensor(kind, array.shape))
+
+    def _bytes(self) -> Any:
+        """The bytes of a constant of a file."""
+        data, model = self.data, self.model
+        text = data.get("value")
+        if text is not None:
+            return text.encode()
+        offset, size = (whole(_needed(data, name), name) for name in ("offset", "size"))
+        if model is None or model.weights is None:
+            raise IRError("the constant's bytes are not there: the model has no weights")
+        return model.weights.view(offset, size)
+
+    def __repr__(self) -> str:
+        return f'<layer {self.id} "{self.name}" ({self.type} {self.version})>'
+
+
+def _needed(data: Mapping[str, str], name: str) -> str:
+    text = data.get(name)
+    if text is None:
+        raise IRError(f"attribute {name} is missing")
+    return text
+
+
+def _incomplete(element: etree._Element, graph: Graph) -> IRError:
+    """The error of a layer without one of its four attributes."""
+    missing = [name for name in ("id", "name", "type", "version") if element.get(name) is None]
+    error = IRError(f"<layer> has no {' and no '.join(missing)}")
+    model = graph.model
+    number = element.get("id") or ""
+    where = Where(
+        model.place if model else None,
+        element.sourceline,
+        None,
+        int(number) if number.isascii() and number.isdigit() and len(number) < 19 else None,
+        element.get("name"),
+        element.get("type"),
+    )
+    try:
+        with at(where, model.text if model else None, element):
+            raise error
+    except IRError as placed_error:
+        return placed_error
+
+
+def read_sizes(data: Mapping[str, str]) -> tuple[int, ...]:
+    """The shape of a constant: plain numbers."""
+    text = _needed(data, "shape").strip()
+    if not text:
+        return ()
+    fields = text.split(",")
+    if not fields[-1].strip():
+        fields.pop()  # one trailing comma is free
+    return tuple(whole(field.strip(), "a size in shape") for field in fields)
+
+
+def check_constant(layer: Layer, weights: Weights | None) -> None:
+    """Refuse a constant whose bytes are not all there."""
+    with layer.at("data"):
+        data = layer.data
+        kind = ElementType.parse(_needed(data, "element_type"))
+        if "value" in data:
+            return
+        offset, size = (whole(_needed(data, name), name) for name in ("offset", "size"))
+        shape = () if kind is ElementType.STRING and "shape" not in data else read_sizes(data)
+        least = None if kind.is_dynamic else needed(kind, shape)
+        if least is not None and size < least:
+            raise IRError(f"{kind}{list(shape)} takes {least} bytes, size says {size}")
+        if weights is None:
+            raise IRError(f"bytes {offset} to {offset + size} are needed, but there is no .bin")
+        weights.check(offset, size)
