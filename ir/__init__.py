@@ -1,12 +1,17 @@
-"""The document: read, keep, build and write IR files.
+"""The document: read, understand, check, run, build and write IR files.
 
 Example::
 
     from vinoir import ir
 
     model = ir.read("model.xml")
+    tensors = ir.infer(model, {"x": "1..8,3,224,224"})
+    outputs = ir.run(model, {"x": image})
     ir.write(model, "copy.xml")
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .builder import Builder, Output
 from .elements import Edge, Info, Port
@@ -15,17 +20,43 @@ from .lenient import Repair
 from .reader import loads, read
 from .weights import Weights
 
+if TYPE_CHECKING:
+    from .inference import Inferred as Inferred
+    from .inference import infer as infer
+    from .execution import Outputs as Outputs
+    from .execution import run as run
+
+#: What needs the operations is imported when it is first used: reading a file does not.
+_LATER = {
+    "Inferred": "inference",
+    "Outputs": "execution",
+    "infer": "inference",
+    "run": "execution",
+}
+
 __all__ = [
     "Builder",
     "Edge",
     "Graph",
+    "Inferred",
     "Info",
     "Layer",
     "Model",
     "Output",
+    "Outputs",
     "Port",
     "Repair",
     "Weights",
+    "infer",
     "loads",
     "read",
+    "run",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    globals()[name] = value
+    return value

@@ -91,7 +91,10 @@ class Op(BaseModel):
     @staticmethod
     def find(kind: str, version: str) -> type[Op] | None:
         """The operation that a layer of this type and version means, None if unknown."""
-        return _versions().get(kind, {}).get(version)
+        found = _versions().get(kind, {}).get(version)
+        if found is None and _plugins():
+            found = _versions().get(kind, {}).get(version)
+        return found
 
     @classmethod
     def opsets(cls) -> tuple[str, ...]:
@@ -268,6 +271,17 @@ def _versions() -> dict[str, dict[str, type[Op]]]:
             rows.update({f"opset{n}": op for n in range(first, last + 1) if n not in op.absent})
             rows.update(dict.fromkeys(sorted(op.also), op))
     return table
+
+
+@cache
+def _plugins() -> bool:
+    """Import the operations that installed packages offer; True if there are any."""
+    from importlib.metadata import entry_points
+
+    offers = entry_points(group="vinoir.operations")
+    for offer in offers:
+        offer.load()
+    return bool(offers)
 
 
 #: Values are carried through inference only while they are small: they describe shapes.

@@ -46,7 +46,7 @@ class Dim:
         return f"Dim({self})"
 
     def __str__(self) -> str:
-        if self.symbol is not None and (self.low or 0) == 0 and self.high is None:
+        if self.symbol is not None:
             return str(self.symbol)
         if self.low is None:
             return "?" if self.high is None else f"..{self.high}"
