@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.fields import FieldInfo
 
-from ..schemas import Array, ElementType, IRError, Shape, Tensor
+from ..schemas import Array, Dim, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Alias, NotBefore, Spelling
 
 #: The last opset that holds whole networks; opset17 exists but lists only a few operations.
@@ -61,8 +61,9 @@ class Op(BaseModel):
     family: ClassVar[str] = ""
     #: The XML names in the order OpenVINO writes them, where the fields' order is another.
     written: ClassVar[tuple[str, ...]] = ()
-    #: Whether ``run`` may be applied to arrays of partly known sizes (see ``Tensor.parts``).
-    carries_sizes: ClassVar[bool] = False
+    #: Whether ``run`` may be applied to arrays of partly known sizes (see ``Tensor.parts``):
+    #: in every input, or only in the first, the others being known values.
+    carries_sizes: ClassVar[bool | Literal["first"]] = False
 
     registry: ClassVar[dict[tuple[str, int], type[Op]]] = {}
 
@@ -304,13 +305,29 @@ def carry(op: Op, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> tupl
             Tensor(out.type, value.shape, value.astype(out.type.dtype, copy=False))
             for out, value in zip(outputs, values, strict=True)
         )
-    if op.carries_sizes and all(tensor.parts is not None for tensor in inputs):
-        values = op.run(*(tensor.parts for tensor in inputs))
+    rest = inputs[1:] if op.carries_sizes == "first" else []
+    if (
+        op.carries_sizes
+        and all(tensor.parts is not None for tensor in inputs)
+        and all(tensor.value is not None for tensor in rest)
+    ):
+        given = [tensor.parts for tensor in inputs]
+        given[len(given) - len(rest) :] = [tensor.value for tensor in rest]
         return tuple(
-            Tensor(out.type, out.shape, parts=np.asarray(value, object))
-            for out, value in zip(outputs, values, strict=True)
+            known(Tensor(out.type, out.shape, parts=np.asarray(value, object)))
+            for out, value in zip(outputs, op.run(*given), strict=True)
         )
     return outputs
+
+
+def known(tensor: Tensor) -> Tensor:
+    """The same tensor, as one whose value is known where all its parts are."""
+    parts = tensor.parts
+    if parts is None or tensor.type.is_dynamic:
+        return tensor
+    if any(isinstance(part, Dim) for part in parts.ravel().tolist()):
+        return tensor
+    return Tensor(tensor.type, tensor.shape, parts.astype(tensor.type.dtype))
 
 
 def _small(shape: Shape) -> bool:
