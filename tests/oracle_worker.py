@@ -67,7 +67,8 @@ def _tensor(kind: Any, array: Array) -> Any:
     if ours is ElementType.STRING:
         return openvino.Tensor(array.tolist())
     if array.dtype.kind in "fiub" and array.dtype.itemsize * 8 == ours.bits:
-        return openvino.Tensor(np.ascontiguousarray(array))
+        # NumPy gives a scalar an axis here.
+        return openvino.Tensor(np.ascontiguousarray(array).reshape(array.shape))
     # NumPy types that OpenVINO does not know go as bytes.
     tensor = openvino.Tensor(kind, openvino.Shape(list(array.shape)))
     tensor.data.view(np.uint8).reshape(-1)[...] = np.frombuffer(pack(array, ours), np.uint8)
