@@ -19,12 +19,13 @@ from .graph import Graph, Layer, Model
 from .lenient import Repair
 from .reader import loads, read
 from .weights import Weights
+from .writer import dumps, write
 
 if TYPE_CHECKING:
-    from .inference import Inferred as Inferred
-    from .inference import infer as infer
     from .execution import Outputs as Outputs
     from .execution import run as run
+    from .inference import Inferred as Inferred
+    from .inference import infer as infer
 
 #: What needs the operations is imported when it is first used: reading a file does not.
 _LATER = {
@@ -48,8 +49,10 @@ __all__ = [
     "Repair",
     "Weights",
     "infer",
+    "dumps",
     "loads",
     "read",
+    "write",
     "run",
 ]
 

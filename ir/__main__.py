@@ -1,0 +1,5 @@
+"""``python -m vinoir.ir``: the command line."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,143 @@
+"""The command line: ``vinoir VERB MODEL``.
+
+Data goes to standard output, messages to standard error. Exit codes: 0 well, 1 findings or
+differences, 2 wrong usage, 3 unreadable input, 4 unsupported, 5 numbers differ, 70 our own bug.
+A verb's module is imported when the verb is called.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from ...schemas import IRError
+from ...schemas.version import VERSION
+
+#: Verb, the module that has it, and what it does; in the order of the help page.
+VERBS: dict[str, tuple[str, str]] = {
+    "show": ("show", "Tell what is in a model: inputs, outputs, layers, weights."),
+    "check": ("check", "Find what is wrong with models, all of it, and say what to do."),
+    "explain": ("check", "Tell what a finding's code means."),
+    "infer": ("infer", "Work out the types and shapes of every port."),
+    "run": ("run", "Run a model in NumPy."),
+    "bench": ("bench", "Measure how fast a model runs, also against other runtimes."),
+    "copy": ("copy", "Read a model, write it, and verify that nothing was lost."),
+    "weights": ("weights", "List or export the constants."),
+    "import": ("onnx", "Turn an ONNX model into IR."),
+    "ops": ("ops", "List the operations that are supported, and their attributes."),
+    "schema": ("schema", "Print the XML Schema of IR, or the JSON Schema of the operations."),
+}
+
+CRASH = 70
+
+
+class Verbs(click.Group):
+    """A group that imports a verb when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every verb, in the order of the table."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb of a name."""
+        if cmd_name not in VERBS:
+            return None
+        module = import_module(f".{VERBS[cmd_name][0]}", __name__)
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of verbs without importing them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; name the nearest where there is none."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], VERBS, 1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(f"No such verb '{args[0]}'.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 99},
+    subcommand_metavar="VERB [ARGS]...",
+    epilog="Try: vinoir show model.xml",
+)
+@click.version_option(VERSION, "--version", prog_name="vinoir")
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="Colour in the output (auto: on a terminal, unless NO_COLOR is set).",
+)
+@click.option("--debug", is_flag=True, help="Show the Python traceback of an error.")
+def cli(color: str, debug: bool) -> None:
+    """OpenVINO IR files in pure Python: read, check, infer, run and write them."""
+    if color == "never":
+        os.environ["NO_COLOR"] = "1"
+    elif color == "always":
+        os.environ["FORCE_COLOR"] = "1"
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line, and leave the process with its exit code."""
+    words = sys.argv[1:] if args is None else args
+    debug = "--debug" in words
+    # The switch may stand behind the verb too.
+    words = [word for word in words if word != "--debug"]
+    try:
+        code = cli.main(words, prog_name="vinoir", standalone_mode=False)
+        sys.stdout.flush()
+    except Exception as error:
+        if debug:
+            raise
+        code = report(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def report(error: Exception) -> int:
+    """Say on standard error what went wrong; the exit code for it."""
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
+    if isinstance(error, click.exceptions.Abort):
+        return 130
+    if isinstance(error, BrokenPipeError):
+        # Whoever read the output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if isinstance(error, IRError):
+        place = str(error.where)
+        click.echo(
+            f"{place}: error: {error.message}" if place else f"error: {error.message}", err=True
+        )
+        if error.hint:
+            click.echo(f"  hint: {error.hint}", err=True)
+        return error.exit_code
+    if isinstance(error, OSError):
+        name = f"{error.filename}: " if error.filename else ""
+        click.echo(f"{name}error: {error.strerror or error}", err=True)
+        return 3
+    if isinstance(error, MemoryError):
+        click.echo("error: there is not enough memory", err=True)
+        return CRASH
+    click.echo(
+        f"vinoir {VERSION} has a bug: {type(error).__name__}: {error}\n"
+        "  hint: please report it, with what --debug prints",
+        err=True,
+    )
+    return CRASH
+
+
+__all__: list[Any] = ["cli", "main"]

@@ -1,0 +1,119 @@
+"""``vinoir ops``: the operations that are supported."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import click
+
+from ... import layers  # noqa: F401  # declares the operations
+from ...layers.base import Op
+from ...schemas import UsageError
+from .output import format_option, print_json, print_pairs, print_table
+
+
+@click.command(
+    "ops", epilog="Examples: vinoir ops; vinoir ops MaxPool; vinoir ops --format markdown"
+)
+@click.argument("name", required=False)
+@format_option("markdown")
+def ops_command(name: str | None, format_: str) -> None:
+    """List the operations, or tell one's versions, attributes, inputs and outputs (NAME)."""
+    found = sorted(Op.registry.values(), key=lambda op: (op.family, op.xml_type, op.number))
+    if name is not None:
+        wanted = name.lower()
+        found = [op for op in found if wanted in (op.xml_type.lower(), op.spec().lower())]
+        if not found:
+            near = difflib.get_close_matches(
+                wanted, {kind.lower(): kind for kind, _ in Op.registry}, 1
+            )
+            hint = f"did you mean {near[0]}?" if near else None
+            raise UsageError(f'no operation is named "{name}"', hint=hint)
+    rows = [facts(op) for op in found]
+    if format_ == "json":
+        print_json({"operations": rows})
+    elif name is not None:
+        for row in rows:
+            print_operation(row)
+    elif format_ == "markdown":
+        print_markdown(found)
+    else:
+        print_table(
+            f"{len(rows)} operation versions",
+            ["family", "operation", "opsets", "attributes"],
+            [
+                [r["family"], r["operation"], span(r["versions"]),
+                 ", ".join(a["name"] for a in r["attributes"])]
+                for r in rows
+            ],
+        )  # fmt: skip
+
+
+def facts(op: type[Op]) -> dict[str, Any]:
+    """Everything about one version of an operation."""
+    names, least, most = op.arity()
+    return {
+        "operation": op.spec(),
+        "type": op.xml_type,
+        "version": op.version(),
+        "versions": list(op.opsets()),
+        "family": op.family,
+        "summary": (op.__doc__ or "").partition("\n")[0],
+        "inputs": list(names),
+        "least_inputs": least,
+        "most_inputs": most,
+        "attributes": [attribute._asdict() for attribute in op.describe()],
+        "runs": op.run is not Op.run or op.xml_type in ("Parameter", "Const"),
+    }
+
+
+def span(versions: list[str]) -> str:
+    """A row of opsets in short."""
+    numbers = sorted(int(v[5:]) for v in versions if v.startswith("opset"))
+    if not numbers:
+        return ", ".join(versions)
+    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
+
+
+def print_operation(row: dict[str, Any]) -> None:
+    """One version of an operation for a person."""
+    print_pairs(
+        [
+            ("operation", row["operation"]),
+            ("", row["summary"]),
+            ("in the XML", f'type="{row["type"]}" version="{row["version"]}"'),
+            ("read as", ", ".join(row["versions"])),
+            ("family", row["family"]),
+            ("inputs", ", ".join(
+                name if i < row["least_inputs"] else f"[{name}]"
+                for i, name in enumerate(row["inputs"])
+            ) or "none"),
+        ]
+    )  # fmt: skip
+    click.echo()
+    if row["attributes"]:
+        print_table(
+            "attributes",
+            ["name", "type", "default", "values"],
+            [
+                [a["name"], a["kind"], "required" if a["required"] else a["default"] or '""',
+                 ", ".join(a["choices"])]
+                for a in row["attributes"]
+            ],
+        )  # fmt: skip
+
+
+def print_markdown(found: list[type[Op]]) -> None:
+    """The table of the README."""
+    families: dict[str, list[type[Op]]] = {}
+    for op in found:
+        families.setdefault(op.family, []).append(op)
+    click.echo("| family | operations |\n|---|---|")
+    for family, operations in families.items():
+        versions: dict[str, list[str]] = {}
+        for op in operations:
+            versions.setdefault(op.xml_type, []).append(str(op.number))
+        listed = ", ".join(f"{kind}-{'/'.join(numbers)}" for kind, numbers in versions.items())
+        click.echo(f"| {family} ({len(operations)}) | {listed} |")
+    click.echo(f"\n{len(found)} operation versions")

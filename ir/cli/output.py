@@ -1,0 +1,133 @@
+"""What the verbs print: tables and JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+#: Raised when the meaning of a field in the JSON changes.
+SCHEMA_VERSION = 1
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def format_option(*more: str) -> Callable[[F], F]:
+    """The option ``--format``, which every reading verb has."""
+
+    def decorate(function: F) -> F:
+        function = click.option(
+            "--format",
+            "format_",
+            type=click.Choice(["text", "json", *more]),
+            default="text",
+            help="What to print.",
+        )(function)
+        return click.option(
+            "--json", "format_", flag_value="json", help="Short for --format json."
+        )(function)
+
+    return decorate
+
+
+model_argument = click.argument("model", metavar="MODEL", type=click.Path())
+weights_option = click.option(
+    "--weights", type=click.Path(), help="The .bin, where it is not beside the .xml."
+)
+
+
+def writer_options(*, required: bool) -> Callable[[F], F]:
+    """The options of a verb that writes a model: where to, and whether over what is there."""
+
+    def decorate(function: F) -> F:
+        options = (
+            click.option("--in-place", is_flag=True, help="Write over the model that was read."),
+            click.option("--force", is_flag=True, help="Overwrite the output."),
+            click.option(
+                "-o", "--output", type=click.Path(), required=required, help="The .xml to write."
+            ),
+        )
+        for option in options:
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print an object as JSON, with the version of its form."""
+    click.echo(json.dumps({"schema_version": SCHEMA_VERSION, **content}, indent=2, default=str))
+
+
+def fancy() -> bool:
+    """Whether the output is for a person: a terminal, or colour is asked for."""
+    return sys.stdout.isatty() or "FORCE_COLOR" in os.environ
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[int] = ()
+) -> None:
+    """Print a table: with lines and colours on a terminal, as plain columns in a pipe."""
+    lines = [[str(cell) for cell in row] for row in rows]
+    if not fancy():
+        _print_plain(title, columns, lines, right)
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, name in enumerate(columns):
+        table.add_column(
+            name,
+            justify="right" if index in right else "left",
+            overflow="fold",
+            header_style="bold",
+        )
+    for line in lines:
+        table.add_row(*(Text(cell) for cell in line))
+    Console().print(table)
+
+
+def _print_plain(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]
+) -> None:
+    lines = [list(columns), *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    if title:
+        click.echo(title)
+    for line in lines:
+        cells = [
+            cell.rjust(width) if index in right else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        click.echo("  " + "  ".join(cells).rstrip())
+    click.echo()
+
+
+def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
+    """Print names and values, the values aligned."""
+    rows = [(name, str(value)) for name, value in pairs]
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, value in rows:
+        click.echo(f"{name.ljust(width)}  {value}")
+
+
+def bytes_text(count: int) -> str:
+    """A number of bytes as a person reads it."""
+    size = float(count)
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    raise AssertionError
+
+
+def note(text: str) -> None:
+    """Say something on standard error."""
+    click.echo(text, err=True)
