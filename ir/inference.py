@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from ..layers.base import CARRIED
+from ..layers.bounds import CARRIED
 from ..schemas import IRError, Shape, Size, Tensor, UsageError
 from .graph import Graph, Layer, Model
 from .names import by_input, output_keys

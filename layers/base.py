@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.fields import FieldInfo
 
-from ..schemas import Array, Dim, ElementType, IRError, Shape, Tensor
+from ..schemas import Array, ElementType, IRError, Tensor
 from ..schemas.attributes import Alias, NotBefore, Spelling
+from ..schemas.tensor import Bounds
+from .bounds import carry
 
 #: The last opset that holds whole networks; opset17 exists but lists only a few operations.
 LATEST = 16
@@ -61,9 +62,9 @@ class Op(BaseModel):
     family: ClassVar[str] = ""
     #: The XML names in the order OpenVINO writes them, where the fields' order is another.
     written: ClassVar[tuple[str, ...]] = ()
-    #: Whether ``run`` may be applied to arrays of partly known sizes (see ``Tensor.parts``):
-    #: in every input, or only in the first, the others being known values.
-    carries_sizes: ClassVar[bool | Literal["first"]] = False
+    #: Whether partly known values go through it (see ``Tensor.bounds``), as they go through
+    #: ``run``: in every input, or in some (by index), the others being known values.
+    carries_sizes: ClassVar[bool | Literal["first"] | tuple[int, ...]] = False
 
     registry: ClassVar[dict[tuple[str, int], type[Op]]] = {}
 
@@ -205,6 +206,21 @@ class Op(BaseModel):
         """A kernel for inputs of these types, shapes and known values; may be faster than run."""
         return self.run
 
+    def bounds(self, lows: Sequence[Array], highs: Sequence[Array]) -> Sequence[Bounds] | None:
+        """Least and greatest values of each output, from those of the inputs."""
+        return list(zip(self.run(*lows), self.run(*highs), strict=True))
+
+    def carry_sizes(self, *inputs: Any) -> Sequence[Array | None] | None:
+        """The outputs for inputs that are arrays of named sizes; None where that says nothing."""
+        return self.run(*inputs)
+
+    @classmethod
+    def may_vary(cls, index: int) -> bool:
+        """Whether something is known of the outputs where this input is only partly known."""
+        if isinstance(cls.carries_sizes, tuple):
+            return index in cls.carries_sizes
+        return index == 0 if cls.carries_sizes == "first" else cls.carries_sizes
+
     def infer_outputs(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """``infer``, with the number of inputs checked and values carried where they are known."""
         self.check_arity(len(inputs))
@@ -283,55 +299,6 @@ def _plugins() -> bool:
     for offer in offers:
         offer.load()
     return bool(offers)
-
-
-#: Values are carried through inference only while they are small: they describe shapes.
-CARRIED = 4096
-
-
-def carry(op: Op, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Work out the outputs' values where the inputs' values are known and small."""
-    if any(out.value is not None or out.parts is not None for out in outputs):
-        return outputs
-    if not inputs or not all(_small(tensor.shape) for tensor in (*inputs, *outputs)):
-        return outputs
-    if all(tensor.value is not None for tensor in inputs):
-        try:
-            with np.errstate(all="ignore"):
-                values = op.run(*(tensor.value for tensor in inputs))
-        except NotImplementedError:
-            return outputs
-        return tuple(
-            Tensor(out.type, value.shape, value.astype(out.type.dtype, copy=False))
-            for out, value in zip(outputs, values, strict=True)
-        )
-    rest = inputs[1:] if op.carries_sizes == "first" else []
-    if (
-        op.carries_sizes
-        and all(tensor.parts is not None for tensor in inputs)
-        and all(tensor.value is not None for tensor in rest)
-    ):
-        given = [tensor.parts for tensor in inputs]
-        given[len(given) - len(rest) :] = [tensor.value for tensor in rest]
-        return tuple(
-            known(Tensor(out.type, out.shape, parts=np.asarray(value, object)))
-            for out, value in zip(outputs, op.run(*given), strict=True)
-        )
-    return outputs
-
-
-def known(tensor: Tensor) -> Tensor:
-    """The same tensor, as one whose value is known where all its parts are."""
-    parts = tensor.parts
-    if parts is None or tensor.type.is_dynamic:
-        return tensor
-    if any(isinstance(part, Dim) for part in parts.ravel().tolist()):
-        return tensor
-    return Tensor(tensor.type, tensor.shape, parts.astype(tensor.type.dtype))
-
-
-def _small(shape: Shape) -> bool:
-    return shape.is_static and int(np.prod(shape.static, dtype=object)) <= CARRIED
 
 
 def element_type(tensor: Tensor, *allowed: ElementType) -> None:

@@ -8,22 +8,28 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .shapes import Dim, Shape, Size
+from .shapes import Dim, Shape, Size, limits
+from .symbols import Expression
 from .types import ElementType
 
 #: An array of values, of any type.
 Array: TypeAlias = NDArray[Any]
 
+#: The least and the greatest value of each element.
+Bounds: TypeAlias = tuple[Array, Array]
+
 
 class Tensor:
     """Type and shape, and the value as far as it is known.
 
-    ``value`` is the whole value, in the element type's NumPy type. ``parts`` is an object
-    array of sizes (``int`` or ``Dim``), where only some elements of a small integer tensor
-    are known, such as the ShapeOf a dynamic input; it is also there where ``value`` is.
+    ``value`` is the whole value, in the element type's NumPy type. ``bounds`` are the least
+    and the greatest value that each element may have, as two such arrays, where a small tensor
+    is partly known, such as the ShapeOf a dynamic input; both are the value where that is
+    known. As in OpenVINO, the largest number of an integer type stands for "without limit".
+    ``parts`` is the same as sizes (``int`` or ``Dim``), with their symbols.
     """
 
-    __slots__ = ("_parts", "shape", "type", "value")
+    __slots__ = ("_bounds", "_symbols", "shape", "type", "value")
 
     def __init__(
         self,
@@ -31,11 +37,19 @@ class Tensor:
         shape: Shape | Iterable[Size] | None = None,
         value: Array | None = None,
         parts: Array | None = None,
+        bounds: Bounds | None = None,
     ) -> None:
         self.type = type if isinstance(type, ElementType) else ElementType.parse(type)
         self.shape = shape if isinstance(shape, Shape) else Shape(shape)
+        self._symbols: Array | None = None
+        if parts is not None and not self.type.is_dynamic:
+            if bounds is None:
+                bounds = _bounds(parts, self.type.dtype)
+            self._symbols = _symbols(parts)
+        if bounds is not None and np.array_equal(*bounds):
+            value = bounds[0]
         self.value = value
-        self._parts = parts
+        self._bounds = bounds if value is None else None
 
     @classmethod
     def of(cls, value: Any, type: ElementType | str | None = None) -> Tensor:
@@ -44,13 +58,30 @@ class Tensor:
         return cls(ElementType.of(array.dtype) if type is None else type, array.shape, array)
 
     @property
+    def bounds(self) -> Bounds | None:
+        """The least and the greatest value of each element; None where nothing is known."""
+        return self._bounds if self.value is None else (self.value, self.value)
+
+    @property
     def parts(self) -> Array | None:
         """The value as sizes, each known or partly known; None where nothing is known."""
-        if self._parts is None and self.value is not None and self.value.dtype.kind in "iub":
-            parts = np.empty(self.value.shape, object)
-            parts[...] = self.value.astype(object)
-            return parts
-        return self._parts
+        bounds = self.bounds
+        if bounds is None or bounds[0].dtype.kind not in "iub":
+            return None
+        low, high = bounds
+        parts = np.empty(low.shape, object)
+        parts[...] = low.astype(object)
+        if self.value is None:
+            symbols = self._symbols
+            for index in zip(*np.nonzero(low != high), strict=True):
+                symbol = None if symbols is None else symbols[index]
+                parts[index] = _size(low[index], high[index], symbol)
+        return parts
+
+    @property
+    def has_symbols(self) -> bool:
+        """Whether a part bears a name."""
+        return self._symbols is not None
 
     @property
     def rank(self) -> int | None:
@@ -86,3 +117,34 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"Tensor({self.type}, {self.shape})"
+
+
+def _bounds(parts: Array, dtype: np.dtype[Any]) -> Bounds:
+    """The limits of sizes as arrays of a type; what it cannot hold is without limit."""
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    low, high = np.empty(parts.shape, dtype), np.empty(parts.shape, dtype)
+    for index, size in np.ndenumerate(parts):
+        one, other = limits(size)
+        low[index] = least if one is None else 0 if one >= most else max(one, least)
+        high[index] = most if other is None else min(other, most)
+    return low, high
+
+
+def _symbols(parts: Array) -> Array | None:
+    """The symbols of sizes; None where there is not one."""
+    symbols = np.empty(parts.shape, object)
+    for index, size in np.ndenumerate(parts):
+        symbols[index] = size.symbol if isinstance(size, Dim) else None
+    return symbols if any(symbol is not None for symbol in symbols.ravel()) else None
+
+
+def _size(low: Any, high: Any, symbol: Expression | None) -> Size:
+    """A size from its limits as elements of an integer tensor."""
+    # Only of these two types OpenVINO takes the ends for "without limit".
+    wide = low.dtype in (np.int32, np.int64)
+    limit = np.iinfo(low.dtype)
+    least = None if wide and low == limit.min else int(low)
+    most = None if wide and high == limit.max else int(high)
+    if least is not None and most is not None and least > most:
+        return Dim(None, None, symbol)
+    return Dim(least, most, symbol)

@@ -1,0 +1,105 @@
+"""How values, whole or partly known, go through an operation while shapes are inferred.
+
+As in OpenVINO, what is known of a value is the least and the greatest number that each element
+may be, in the tensor's own type; the type's largest number stands for "without limit". Most
+operations turn the least inputs into the least outputs and the greatest into the greatest;
+those that do not, such as a difference, say so in :meth:`Op.bounds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from ..schemas import Array, Dim, ElementType, Shape, Tensor
+from ..schemas.tensor import Bounds
+
+if TYPE_CHECKING:
+    from .base import Op
+
+#: Values are carried through inference only while they are small: they describe shapes.
+CARRIED = 4096
+
+
+def carry(op: Op, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Work out what is known of the outputs' values, where the inputs are known and small."""
+    if any(out.bounds is not None or out.type.is_dynamic for out in outputs):
+        return outputs
+    if not inputs or not all(_is_small(tensor.shape) for tensor in (*inputs, *outputs)):
+        return outputs
+    known = [tensor.bounds for tensor in inputs]
+    lows = [pair[0] for pair in known if pair is not None]
+    highs = [pair[1] for pair in known if pair is not None]
+    partly = [index for index, tensor in enumerate(inputs) if tensor.value is None]
+    if len(lows) < len(inputs) or not all(op.may_vary(index) for index in partly):
+        return outputs
+    with np.errstate(all="ignore"):
+        try:
+            bounds = op.bounds(lows, highs) if partly else [(low, low) for low in op.run(*lows)]
+        except NotImplementedError:
+            return outputs
+        if bounds is None:
+            return outputs
+        named = _named(op, inputs) or [None] * len(outputs)
+    return tuple(
+        _filled(out, pair, parts) for out, pair, parts in zip(outputs, bounds, named, strict=True)
+    )
+
+
+def _is_small(shape: Shape) -> bool:
+    return shape.is_static and int(np.prod(shape.static, dtype=object)) <= CARRIED
+
+
+def _named(op: Op, inputs: Sequence[Tensor]) -> Sequence[Array | None] | None:
+    """The outputs as sizes that keep their names, where the inputs have such."""
+    if not any(tensor.has_symbols for tensor in inputs):
+        return None
+    parts = [t.parts if op.may_vary(i) else t.value for i, t in enumerate(inputs)]
+    return None if any(part is None for part in parts) else op.carry_sizes(*parts)
+
+
+def _filled(out: Tensor, bounds: Bounds, parts: Array | None) -> Tensor:
+    """The tensor with what is known of its value."""
+    low, high = (limit.astype(out.type.dtype, copy=False) for limit in bounds)
+    if parts is not None and low is not high:
+        # Names may tell a size exactly where limits do not: B - B is 0.
+        exact = np.array([not isinstance(part, Dim) for part in parts.ravel()], bool)
+        exact = exact.reshape(parts.shape)
+        low, high = low.copy(), high.copy()
+        low[exact] = high[exact] = parts[exact].astype(low.dtype)
+    return Tensor(out.type, low.shape, parts=parts, bounds=(low, high))
+
+
+def corners(op: Op, lows: Sequence[Array], highs: Sequence[Array]) -> list[Bounds]:
+    """Bounds of one output that grows and falls with its inputs: those of its extremes.
+
+    An input without limit leaves the output without limit.
+    """
+    outcomes = [op.run(*pair)[0] for pair in product(*zip(lows, highs, strict=True))]
+    low, high = np.minimum.reduce(outcomes), np.maximum.reduce(outcomes)
+    open_ended: Any = False
+    for limit in (*lows, *highs):
+        open_ended = open_ended | (limit == largest(limit.dtype))
+    open_ended = np.broadcast_to(open_ended, low.shape)
+    return [(without(low, open_ended, 0), without(high, open_ended, largest(high.dtype)))]
+
+
+def without(values: Array, where: Array, instead: Any) -> Array:
+    """The values, with others in the place of some."""
+    return np.where(where, np.asarray(instead, values.dtype), values)
+
+
+def largest(dtype: np.dtype[Any]) -> Any:
+    """The largest number of a type."""
+    if dtype == np.bool_:
+        return True
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).max
+    if dtype.kind == "f":
+        return np.finfo(dtype).max
+    kind = ElementType.of(dtype)
+    return (ml_dtypes.finfo if kind.is_real else ml_dtypes.iinfo)(dtype).max
