@@ -238,20 +238,21 @@ class Graph:
         """The layers so that each comes after what feeds it: Parameters first.
 
         As OpenVINO reads a file, a layer that feeds no Result or Assign is left out, unless
-        ``reachable_only`` is false.
+        ``reachable_only`` is false. The order is the one in which OpenVINO writes layers.
         """
-        entering = self._use_lists()[0]
-        by_id = self._by_id
-        # An id given twice means its last layer; inputs are listed all the same.
-        done: dict[int, Layer] = {x.id: x for x in self._layers if x.type == "Parameter"}
-        roots = [x for x in self._layers if x.type in SINKS]
+        roots = [x for x in self._layers if x.type == "Assign"]
+        roots += [x for x in self._layers if x.type == "Result"]
+        roots.reverse()
+        roots.sort(key=lambda layer: layer.type == "Result")
         if not reachable_only:
             roots += self._layers
+        # An id given twice means its last layer; inputs are listed all the same.
+        done: dict[int, Layer] = {x.id: x for x in self._layers if x.type == "Parameter"}
         open_: set[int] = set()
         for root in roots:
             if root.id in done:
                 continue
-            stack = [(root, iter(entering.get(root.id, ())))]
+            stack = [(root, self._entering(root))]
             open_.add(root.id)
             while stack:
                 layer, edges = stack[-1]
@@ -261,7 +262,7 @@ class Graph:
                     open_.discard(layer.id)
                     done[layer.id] = layer
                     continue
-                feeder = by_id.get(edge[0])
+                feeder = self._by_id.get(edge[0])
                 if feeder is None:
                     self._origin(edge, layer)
                 elif feeder.id in open_:
@@ -269,8 +270,13 @@ class Graph:
                     raise _cycle(path[next(i for i, x in enumerate(path) if x is feeder) :])
                 elif feeder.id not in done:
                     open_.add(feeder.id)
-                    stack.append((feeder, iter(entering.get(feeder.id, ()))))
+                    stack.append((feeder, self._entering(feeder)))
         return list(done.values())
+
+    def _entering(self, layer: Layer) -> Iterator[Edge]:
+        """The edges into a layer by the number of the port, as ports usually stand."""
+        edges = self._use_lists()[0].get(layer.id, [])
+        return iter(edges if len(edges) < 2 else sorted(edges, key=lambda edge: edge[3]))
 
     # Changing.
 
