@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import openvino
 from vinoir.schemas import Array, ElementType, Shape
-from vinoir.schemas.packing import pack
+from vinoir.schemas.packing import pack, unpack
 
 
 @cache
@@ -41,12 +41,18 @@ def values(xml: str, weights: bytes, arrays: Sequence[Array]) -> list[Array]:
     return run(load(xml, weights), arrays)
 
 
+def reference(xml: str, weights: bytes, arrays: Sequence[Array]) -> list[Array]:
+    """What OpenVINO's reference implementation computes for each output."""
+    model = load(xml, weights)
+    return evaluate(model, _given(model, arrays))
+
+
 def run(model: Any, arrays: Sequence[Array]) -> list[Array]:
     """Outputs of an OpenVINO model for arrays in the order of its inputs.
 
     Where its CPU does not have the operation, its reference implementation is asked.
     """
-    given = [_tensor(p.get_element_type(), a) for p, a in zip(model.inputs, arrays, strict=True)]
+    given = _given(model, arrays)
     try:
         compiled = core().compile_model(model, "CPU")
         request = compiled.create_infer_request()
@@ -55,11 +61,20 @@ def run(model: Any, arrays: Sequence[Array]) -> list[Array]:
         request.infer()
         return [_array(request.get_output_tensor(i)) for i in range(len(model.outputs))]
     except RuntimeError:
-        empty = openvino.Shape([0])
-        results = [openvino.Tensor(o.get_element_type(), empty) for o in model.outputs]
-        if not model.evaluate(results, given):
-            raise
-        return [_array(tensor) for tensor in results]
+        return evaluate(model, given)
+
+
+def evaluate(model: Any, given: Sequence[Any]) -> list[Array]:
+    """Outputs of the reference implementation."""
+    empty = openvino.Shape([0])
+    results = [openvino.Tensor(o.get_element_type(), empty) for o in model.outputs]
+    if not model.evaluate(results, given):
+        raise RuntimeError("OpenVINO's reference does not evaluate the model")
+    return [_array(tensor) for tensor in results]
+
+
+def _given(model: Any, arrays: Sequence[Array]) -> list[Any]:
+    return [_tensor(p.get_element_type(), a) for p, a in zip(model.inputs, arrays, strict=True)]
 
 
 def _tensor(kind: Any, array: Array) -> Any:
@@ -71,7 +86,7 @@ def _tensor(kind: Any, array: Array) -> Any:
         return openvino.Tensor(np.ascontiguousarray(array).reshape(array.shape))
     # NumPy types that OpenVINO does not know go as bytes.
     tensor = openvino.Tensor(kind, openvino.Shape(list(array.shape)))
-    tensor.data.view(np.uint8).reshape(-1)[...] = np.frombuffer(pack(array, ours), np.uint8)
+    tensor.data.reshape(-1).view(np.uint8)[...] = np.frombuffer(pack(array, ours), np.uint8)
     return tensor
 
 
@@ -80,12 +95,14 @@ def _array(tensor: Any) -> Array:
     if kind is ElementType.STRING:
         return np.array(tensor.str_data, dtype=kind.dtype).reshape(tuple(tensor.get_shape()))
     data = np.array(tensor.data)
-    return data.view(kind.dtype) if data.dtype != kind.dtype and kind.bits >= 8 else data
+    if kind.bits < 8:
+        return unpack(data.reshape(-1).view(np.uint8), kind, tuple(tensor.get_shape()))
+    return data.view(kind.dtype) if data.dtype != kind.dtype else data
 
 
 def main() -> None:
     """Answer one pickled question after the other."""
-    questions = {"shapes": shapes, "values": values}
+    questions = {"shapes": shapes, "values": values, "reference": reference}
     # What OpenVINO prints must not mix with the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
