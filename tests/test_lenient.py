@@ -1,0 +1,136 @@
+"""What OpenVINO reads and XML forbids."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import pytest
+from vinoir import ir
+from vinoir.ir.lenient import repair
+from vinoir.schemas import UnreadableError
+
+NET = """<?xml version="1.0"?>
+<net name="m" version="11">
+	<layers>
+		<layer id="0" name="{name}" type="Parameter" version="opset1">
+			<data shape="1,4" element_type="f32"{data} />
+			<output>
+				<port id="0" precision="FP32"{port}>
+					<dim>1</dim>
+					<dim>4</dim>
+				</port>
+			</output>
+		</layer>
+		<layer id="1" name="r" type="Result" version="opset1">
+			<input>
+				<port id="0" precision="FP32">
+					<dim>1</dim>
+					<dim>4</dim>
+				</port>
+			</input>
+		</layer>
+	</layers>
+	<edges>
+		<edge from-layer="0" from-port="0" to-layer="1" to-port="0" />
+	</edges>
+	<rt_info>{info}</rt_info>
+</net>
+"""
+
+
+def net(name: str = "x", data: str = "", port: str = "", info: str = "") -> str:
+    return NET.format(name=name, data=data, port=port, info=info)
+
+
+# The document; line, column and a word of the report; the name of the first layer as OpenVINO
+# reads it (control characters excepted: XML has no way to say them).
+BROKEN = [
+    (net("a<b"), (4, 24, '"<"'), "a<b"),
+    (net("a&b"), (4, 24, '"&"'), "a&b"),
+    (net("a&foo;b"), (4, 24, '"&"'), "a&foo;b"),
+    (net("a&lt;&b"), (4, 28, '"&"'), "a<&b"),
+    (net("x", data=' shape="9"'), (5, 41, "twice"), "x"),
+    (net("x", port=' id="7"'), (7, 35, "twice"), "x"),
+    (net("a&#1;b"), (4, 23, "&#1;"), "a\ufffdb"),
+    (net("a\x01b"), (4, 24, "U+0001"), "a\ufffdb"),
+    ("\n\n" + net(), (3, 1, "declaration"), "x"),
+    (net() + "tail", (27, 1, "after the root"), "x"),
+    (net() + "<net/>", (27, 1, "after the root"), "x"),
+    (net() + "\0\0", (27, 1, "NUL"), "x"),
+    (net().replace("<net ", '<net xmlns="urn:x" '), (2, 6, "namespace"), "x"),
+    (net(info="<a>1 & 2</a>"), (25, 16, '"&"'), "x"),
+    (net(info="<!-- a -- b -->"), (25, 11, "comment"), "x"),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "name"), BROKEN)
+def test_repaired_and_reported(text: str, place: tuple[int, int, str], name: str) -> None:
+    with pytest.raises(UnreadableError, match="lenient") as caught:
+        ir.loads(text)
+    assert caught.value.where.line is not None
+    model = ir.loads(text, lenient=True)
+    assert model.layers[0].name == name
+    assert model.layers[0].data["shape"] == "1,4"
+    (found,) = model.repairs
+    assert (found.line, found.column) == place[:2]
+    assert place[2] in found.message
+    assert ir.dumps(model)[0] == text.encode()  # not touched, so as it was
+
+
+@pytest.mark.parametrize(("text", "place", "name"), BROKEN)
+def test_openvino_reads_it_so(text: str, place: tuple[int, int, str], name: str) -> None:
+    ov = pytest.importorskip("openvino")
+    model = ov.Core().read_model(text.encode(), ov.Tensor(ov.Type.u8, ov.Shape([0])))
+    read = model.get_parameters()[0]
+    assert read.friendly_name.replace("\x01", "\ufffd") == name
+    assert list(read.shape) == [1, 4]
+
+
+def test_bytes_that_are_no_text() -> None:
+    text = net("aéb").encode().replace("é".encode(), b"\xe9")
+    with pytest.raises(UnreadableError):
+        ir.loads(text)
+    model = ir.loads(text, lenient=True)
+    assert model.layers[0].name == "a\ufffdb"
+    assert model.repairs == [(4, 24, "byte 0xe9 is not UTF-8")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        net().replace("</net>", ""),
+        net().replace("</layers>", "</layer>"),
+        net("a\0b"),
+        net('a"b'),
+        net('a"x="1'),
+        "<!DOCTYPE net><net/>",
+        "",
+        "<",
+        "<net",
+        "not XML",
+    ],
+)
+def test_what_nobody_reads(text: str) -> None:
+    with pytest.raises(UnreadableError):
+        ir.loads(text, lenient=True)
+
+
+def test_what_is_right_is_left_alone() -> None:
+    for text in (net(), net("a&#10;&amp;&lt;é"), net(info="<![CDATA[a & b]]>") + "<!-- end -->\n"):
+        assert repair(text.encode()) == (text.encode(), [])
+        assert ir.loads(text, lenient=True).repairs == []
+
+
+def test_an_edit_of_a_repaired_document_is_xml() -> None:
+    model = ir.loads(net("a<b"), lenient=True)
+    model.layer("r").name = "out"
+    assert ir.loads(ir.dumps(model)[0]).layer("a<b").id == 0
+
+
+@pytest.mark.parametrize("piece", ["<a ", "<a b='", '"', "&", "<!--", "<a>", "</a>", "\x01", "<"])
+def test_hostile_text_takes_no_time(piece: str) -> None:
+    start = time.perf_counter()
+    with contextlib.suppress(UnreadableError):
+        ir.loads(net(info="PIECE").replace("PIECE", piece * 100_000 + "]]>"), lenient=True)
+    assert time.perf_counter() - start < 3
