@@ -26,12 +26,18 @@ if TYPE_CHECKING:
     from .execution import run as run
     from .inference import Inferred as Inferred
     from .inference import infer as infer
+    from .program import Program as Program
+    from .program import compile as compile
+    from .reshaping import reshape as reshape
 
 #: What needs the operations is imported when it is first used: reading a file does not.
 _LATER = {
     "Inferred": "inference",
     "Outputs": "execution",
+    "Program": "program",
+    "compile": "program",
     "infer": "inference",
+    "reshape": "reshaping",
     "run": "execution",
 }
 
@@ -46,12 +52,15 @@ __all__ = [
     "Output",
     "Outputs",
     "Port",
+    "Program",
     "Repair",
     "Weights",
     "infer",
+    "compile",
     "dumps",
     "loads",
     "read",
+    "reshape",
     "write",
     "run",
 ]

@@ -1,0 +1,212 @@
+"""What is computed in one go, and how values are laid out.
+
+A node takes over the elementwise nodes that follow it: they are done to each block of its
+output while that is in cache. Scales and shifts after a convolution go into its weights.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...layers.base import Op
+from ...schemas import Array
+from .graph import Node, Plan, Value, only_user
+
+CONVOLUTIONS = frozenset({"Convolution", "GroupConvolution"})
+POOLINGS = frozenset({"MaxPool", "AvgPool"})
+BINARY = frozenset(
+    {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum", "SquaredDifference"}
+)
+UNARY = frozenset(
+    {"ReLU", "Clamp", "Sigmoid", "Tanh", "Elu", "HSwish", "HSigmoid", "HardSigmoid", "Swish",
+     "Gelu", "Mish", "SoftPlus", "Exp", "Sqrt", "Abs", "Negative", "Erf", "Log", "Floor", "PReLU"}
+)  # fmt: skip
+#: Nodes that may have an epilogue.
+HEADS = CONVOLUTIONS | POOLINGS | BINARY | UNARY | {"MatMul"}
+#: Nodes that work on channels kept last; their neighbours follow.
+SPATIAL = CONVOLUTIONS | POOLINGS | {"LRN"}
+
+
+def fuse(plan: Plan) -> None:
+    """Join nodes, fold what follows convolutions into their weights, choose layouts."""
+    split_batch_norm(plan)
+    absorb(plan)
+    for node in plan.nodes:
+        if node.kind in CONVOLUTIONS:
+            fold_affine(node)
+    choose_layouts(plan)
+
+
+def split_batch_norm(plan: Plan) -> None:
+    """Make a batch normalisation the multiplication and the addition that it is."""
+    multiply, add = Op.registry["Multiply", 1].read({}), Op.registry["Add", 1].read({})
+    for place, node in reversed(list(enumerate(plan.nodes))):
+        if node.kind != "BatchNormInference":
+            continue
+        named = dict(zip(node.op.arity()[0], node.inputs, strict=True))
+        data = named.pop("data")
+        parts = {name: value.constant for name, value in named.items()}
+        if any(part is None for part in parts.values()):
+            continue
+        gamma, beta, mean, variance = (
+            np.asarray(parts[name], np.float64) for name in ("gamma", "beta", "mean", "variance")
+        )
+        scale = gamma / np.sqrt(variance + node.op.epsilon)  # type: ignore[attr-defined]  # BatchNormInference has it
+        (output,) = node.outputs
+        each = (1, -1, *[1] * (len(output.shape) - 2))
+        factor = _constant(scale.reshape(each).astype(output.type))
+        term = _constant((beta - mean * scale).reshape(each).astype(output.type))
+        for value in node.inputs:
+            value.users = [user for user in value.users if user is not node]
+        scaled = Value(output.shape, output.type)
+        plan.nodes[place : place + 1] = [
+            Node(node.layer, multiply, [data, factor], [scaled]),
+            Node(node.layer, add, [scaled, term], [output]),
+        ]
+
+
+def _constant(array: Array) -> Value:
+    return Value(array.shape, array.dtype, array)
+
+
+def absorb(plan: Plan) -> None:
+    """Let nodes take over the elementwise nodes that follow them."""
+    kept: list[Node] = []
+    gone: set[int] = set()
+    for node in plan.nodes:
+        if id(node) in gone:
+            continue
+        last = node
+        while node.kind in HEADS and len(node.outputs) == 1 and node.outputs[0].type == np.float32:
+            follower = only_user(node.outputs[0], plan)
+            if follower is None or not _joins(node.outputs[0], follower):
+                break
+            before = node.outputs[0]
+            others = [None if value is before else value for value in follower.inputs]
+            node.epilogue.append((follower.op, others))
+            for value in others:
+                if value is not None:
+                    value.users = [node if user is follower else user for user in value.users]
+            node.outputs = follower.outputs
+            node.outputs[0].producer = node
+            gone.add(id(follower))
+            last = follower
+        kept.append(node)
+        del last
+    plan.nodes = in_order(kept)
+
+
+def _joins(value: Value, follower: Node) -> bool:
+    """Whether a node is elementwise on a value, and gives the same shape."""
+    if len(follower.outputs) != 1 or follower.outputs[0].shape != value.shape:
+        return False
+    if follower.outputs[0].type != value.type:
+        return False
+    if follower.kind in UNARY:
+        return all(v is value or v.constant is not None for v in follower.inputs) and (
+            follower.inputs[0] is value
+        )
+    if follower.kind not in BINARY or getattr(follower.op, "auto_broadcast", "") != "numpy":
+        return False
+    return sum(v is value for v in follower.inputs) == 1
+
+
+def in_order(nodes: list[Node]) -> list[Node]:
+    """The nodes so that each comes after what it needs, otherwise as they were."""
+    producers = {id(value): node for node in nodes for value in node.outputs}
+    done: set[int] = set()
+    order: list[Node] = []
+    for root in nodes:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if id(node) in done:
+                stack.pop()
+                continue
+            waits = [
+                producers[id(value)]
+                for value in needed(node)
+                if id(value) in producers and id(producers[id(value)]) not in done
+            ]
+            if waits:
+                stack.extend(waits)
+                continue
+            done.add(id(node))
+            order.append(node)
+            stack.pop()
+    return order
+
+
+def needed(node: Node) -> list[Value]:
+    """Every value a node reads, those of its epilogue among them."""
+    extra = [value for _, others in node.epilogue for value in others if value is not None]
+    return [*node.inputs, *extra]
+
+
+def fold_affine(node: Node) -> None:
+    """Put scales and shifts at the head of a convolution's epilogue into weights and bias."""
+    weights = node.inputs[1].constant
+    if weights is None:
+        return
+    channels = node.outputs[0].shape[1]
+    scale, shift = np.ones(channels), np.zeros(channels)
+    while node.epilogue:
+        op, others = node.epilogue[0]
+        given = next((value for value in others if value is not None), None)
+        if given is None or given.constant is None:
+            break
+        each = per_channel(given.constant, node.outputs[0].shape)
+        first = others[0] is None
+        if each is None or op.xml_type not in ("Add", "Subtract", "Multiply", "Divide"):
+            break
+        if op.xml_type == "Add":
+            shift = shift + each
+        elif op.xml_type == "Subtract":
+            scale, shift = (scale, shift - each) if first else (-scale, each - shift)
+        elif op.xml_type == "Multiply":
+            scale, shift = scale * each, shift * each
+        elif first:
+            scale, shift = scale / each, shift / each
+        else:
+            break
+        node.epilogue.pop(0)
+    if np.any(scale != 1):
+        lead = weights.shape[:2] if node.kind == "GroupConvolution" else weights.shape[:1]
+        factor = scale.reshape(*lead, *[1] * (weights.ndim - len(lead)))
+        node.inputs[1] = _constant((weights * factor).astype(weights.dtype))
+    if np.any(shift != 0):
+        node.inputs = [*node.inputs[:2], _constant(shift.astype(np.float32))]
+
+
+def per_channel(constant: Array, shape: tuple[int, ...]) -> Array | None:
+    """A constant as one number for each channel, if it is that."""
+    if constant.size == 1:
+        return np.full(shape[1], constant.reshape(()), np.float64)
+    sizes = (1,) * (len(shape) - constant.ndim) + constant.shape
+    if len(sizes) != len(shape) or sizes[1] != shape[1] or constant.size != shape[1]:
+        return None
+    return constant.reshape(-1).astype(np.float64)
+
+
+def choose_layouts(plan: Plan) -> None:
+    """Keep channels last where convolutions and poolings work, and around them."""
+    spread: list[Value] = []
+
+    def mark(value: Value) -> None:
+        if not value.last and len(value.shape) in (3, 4, 5) and value.constant is None:
+            value.last = True
+            spread.append(value)
+
+    for node in plan.nodes:
+        if node.kind in SPATIAL:
+            for value in (node.inputs[0], *node.outputs):
+                mark(value)
+    while spread:
+        value = spread.pop()
+        for node in [*value.users, *([value.producer] if value.producer else [])]:
+            if node.kind in BINARY | UNARY | {"Concat", "Interpolate", "Pad"} | SPATIAL or (
+                node.epilogue
+            ):
+                for other in (*needed(node), *node.outputs):
+                    if len(other.shape) == len(value.shape):
+                        mark(other)

@@ -1,0 +1,180 @@
+"""Nodes and values: the layers of a model, made ready to be planned.
+
+What is constant is computed here, what only renames is dropped, and what follows a
+convolution element by element becomes its epilogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+import numpy as np
+
+from ...layers.base import Op
+from ...schemas import Array, IRError, Tensor
+from ..execution import refuse_unknown
+from ..graph import Layer, Model
+from ..inference import Inferred
+
+
+class Value:
+    """A tensor between nodes: a constant, or a place in the arena."""
+
+    __slots__ = (
+        "constant",
+        "last",
+        "parent",
+        "producer",
+        "shape",
+        "start",
+        "store",
+        "type",
+        "users",
+    )
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: np.dtype, constant: Array | None = None
+    ) -> None:
+        self.shape, self.type, self.constant = shape, dtype, constant
+        self.producer: Node | None = None
+        self.users: list[Node] = []
+        #: Whether the channels (axis 1) are kept last in memory.
+        self.last = False
+        #: The value this one is a slice of (along the channels), and from where on.
+        self.parent: Value | None = None
+        self.start = 0
+        #: The memory, in the order in which it is kept.
+        self.store: Array | None = None
+
+    @property
+    def kept_shape(self) -> tuple[int, ...]:
+        """The sizes in the order in which memory keeps them."""
+        return (self.shape[0], *self.shape[2:], self.shape[1]) if self.last else self.shape
+
+    @property
+    def array(self) -> Array:
+        """The memory, with its axes in the model's order."""
+        if self.constant is not None:
+            return self.constant
+        assert self.store is not None
+        return np.moveaxis(self.store, -1, 1) if self.last else self.store
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it takes."""
+        return prod(self.shape) * self.type.itemsize
+
+
+class Node:
+    """An operation on values, with what is done to its output before that leaves the cache."""
+
+    __slots__ = ("epilogue", "inputs", "layer", "op", "outputs")
+
+    def __init__(
+        self, layer: Layer, op: Op, inputs: Sequence[Value], outputs: Sequence[Value]
+    ) -> None:
+        self.layer, self.op = layer, op
+        self.inputs, self.outputs = list(inputs), list(outputs)
+        #: Nodes that follow element by element: of each, the operation and its other inputs.
+        self.epilogue: list[tuple[Op, list[Value | None]]] = []
+        for value in inputs:
+            value.users.append(self)
+        for value in outputs:
+            value.producer = self
+
+    @property
+    def kind(self) -> str:
+        """The operation's type."""
+        return self.op.xml_type
+
+
+class Plan:
+    """The nodes in order, the values that come in and those that go out."""
+
+    def __init__(self, nodes: list[Node], inputs: dict[int, Value], outputs: list[Value]) -> None:
+        self.nodes, self.inputs, self.outputs = nodes, inputs, outputs
+
+    def drop(self, node: Node, replacement: Value) -> None:
+        """Take a node out; who used its first output uses another value."""
+        (output,) = node.outputs
+        for value in node.inputs:
+            value.users = [user for user in value.users if user is not node]
+        for user in output.users:
+            user.inputs = [replacement if v is output else v for v in user.inputs]
+            user.epilogue = [
+                (op, [replacement if v is output else v for v in others])
+                for op, others in user.epilogue
+            ]
+            replacement.users.append(user)
+        self.outputs = [replacement if v is output else v for v in self.outputs]
+        self.nodes.remove(node)
+
+
+def build(model: Model, inferred: Inferred) -> Plan | None:
+    """Make nodes of the layers; None where a shape is not known before it runs."""
+    order = model.order()
+    refuse_unknown(order)
+    values: dict[tuple[int, int], Value] = {}
+    inputs: dict[int, Value] = {}
+    outputs: dict[int, Value] = {}
+    nodes: list[Node] = []
+    for layer in order:
+        tensors = inferred.of(layer)
+        if not all(t.shape.is_static and not t.type.is_dynamic for t in tensors):
+            return None
+        if layer.type == "Result":
+            outputs[layer.id] = _fed(model, layer, values)[0]
+            continue
+        op = layer.op
+        if layer.bodies or op is None or layer.type in ("Assign", "ReadValue"):
+            return None
+        made = [Value(t.shape.static, t.type.dtype) for t in tensors]
+        values |= {(layer.id, index): value for index, value in enumerate(made)}
+        if layer.type == "Const":
+            made[0].constant = layer.value
+        elif layer.type == "Parameter":
+            inputs[layer.id] = made[0]
+        else:
+            feeders = _fed(model, layer, values)
+            if not fold(layer, op, feeders, made, tensors):
+                nodes.append(Node(layer, op, feeders, made))
+    return Plan(nodes, inputs, [outputs[layer.id] for layer in model.results])
+
+
+def _fed(model: Model, layer: Layer, values: dict[tuple[int, int], Value]) -> list[Value]:
+    found = []
+    for index, source in enumerate(model.sources(layer)):
+        if source is None:
+            raise IRError(f"input {index} is fed by nothing", layer.where)
+        found.append(values[source[0].id, source[1]])
+    return found
+
+
+def fold(
+    layer: Layer,
+    op: Op,
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
+    known: Iterable[Tensor],
+) -> bool:
+    """Compute a layer whose inputs are all constant, or whose value inference knows."""
+    tensors = list(known)
+    if all(tensor.value is not None for tensor in tensors):
+        for value, tensor in zip(outputs, tensors, strict=True):
+            value.constant = tensor.value
+        return True
+    if not inputs or any(value.constant is None for value in inputs):
+        return False
+    with layer.at():
+        results = op.run(*(value.constant for value in inputs))
+    for value, result in zip(outputs, results, strict=True):
+        value.constant = result
+    return True
+
+
+def only_user(value: Value, plan: Plan) -> Node | None:
+    """The one node that uses a value which is no output."""
+    if len(value.users) != 1 or any(value is out for out in plan.outputs):
+        return None
+    return value.users[0]

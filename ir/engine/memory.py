@@ -1,0 +1,120 @@
+"""One arena for all values: each has its place for as long as it is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...schemas import Array
+from .fusion import needed
+from .graph import Plan, Value
+
+#: Places begin on cache lines.
+LINE = 64
+
+
+def lay_out(plan: Plan) -> int:
+    """Give every value its memory; the size of the arena in bytes."""
+    join_concats(plan)
+    values = [v for node in plan.nodes for v in (*needed(node), *node.outputs)]
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    roots: dict[int, Value] = {}
+    for value in plan.inputs.values():
+        _note(value, -1, first, last, roots)
+    for step, node in enumerate(plan.nodes):
+        for value in (*needed(node), *node.outputs):
+            _note(value, step, first, last, roots)
+    for value in plan.outputs:
+        _note(value, len(plan.nodes), first, last, roots)
+    places, size = allocate(
+        [(root.nbytes, first[key], last[key], key) for key, root in roots.items()]
+    )
+    arena = np.empty(size + LINE, np.uint8)
+    start = -arena.ctypes.data % LINE
+    for key, root in roots.items():
+        place = start + places[key]
+        room = arena[place : place + root.nbytes]
+        root.store = room.view(root.type).reshape(root.kept_shape)
+    for value in [*values, *plan.outputs]:
+        if value.parent is not None:
+            value.store = slice_of(value)
+    return size
+
+
+def _note(
+    value: Value, step: int, first: dict[int, int], last: dict[int, int], roots: dict[int, Value]
+) -> None:
+    """Note that a value is touched in a step."""
+    if value.constant is not None:
+        return
+    root = value
+    while root.parent is not None:
+        root = root.parent
+    key = id(root)
+    roots[key] = root
+    first[key] = min(first.get(key, step), step)
+    last[key] = max(last.get(key, step), step)
+
+
+def slice_of(value: Value) -> Array:
+    """The memory of a value that is a run of channels of its parent."""
+    chain = [value]
+    while chain[-1].parent is not None:
+        chain.append(chain[-1].parent)
+    store = chain[-1].store
+    assert store is not None
+    start = sum(link.start for link in chain)
+    if value.last:
+        return store[..., start : start + value.shape[1]]
+    return store[:, start : start + value.shape[1]]
+
+
+def join_concats(plan: Plan) -> None:
+    """Let the producers of a concatenation along the channels write into its output."""
+    for node in list(plan.nodes):
+        if node.kind != "Concat" or len(node.outputs[0].shape) < 3:
+            continue
+        (output,) = node.outputs
+        if node.op.axis % len(output.shape) != 1 or not output.last:  # type: ignore[attr-defined]  # Concat has it
+            continue
+        fits = all(
+            value.constant is None
+            and value.parent is None
+            and value.producer is not None
+            and value.last
+            and not any(value is out for out in plan.outputs)
+            for value in node.inputs
+        ) and len({id(value) for value in node.inputs}) == len(node.inputs)
+        if not fits:
+            continue
+        start = 0
+        for value in node.inputs:
+            value.parent, value.start = output, start
+            start += value.shape[1]
+        plan.nodes.remove(node)
+        for value in node.inputs:
+            value.users.remove(node)
+
+
+def allocate(spans: list[tuple[int, int, int, int]]) -> tuple[dict[int, int], int]:
+    """Places for runs of bytes with a first and a last step, so that none collide.
+
+    The largest are placed first, each at the lowest place that is free all its time.
+    """
+    placed: list[tuple[int, int, int, int]] = []
+    places: dict[int, int] = {}
+    size = 0
+    for nbytes, first, last, key in sorted(spans, key=lambda span: -span[0]):
+        taken = sorted(
+            (start, end) for start, end, begins, ends in placed if begins <= last and first <= ends
+        )
+        place = 0
+        for start, end in taken:
+            if place + nbytes <= start:
+                break
+            place = max(place, end)
+        length = -(-nbytes // LINE) * LINE
+        placed.append((place, place + length, first, last))
+        places[key] = place
+        size = max(size, place + length)
+    return places, size

@@ -1,0 +1,176 @@
+"""Elementwise operations, local response normalisation, products with matrices, and the rest."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...schemas import Array
+from .blocks import CACHE, UFUNCS, Scratch, call, epilogue, follower, kept, sequence
+from .fusion import UNARY
+from .graph import Node
+from .team import Part, spans
+
+
+def elementwise(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+    """The steps of an elementwise operation and its followers, block by block."""
+    output = node.outputs[0]
+    if output.type != np.float32 or any(v.type != np.float32 for v in node.inputs):
+        return None
+    if node.kind not in UNARY and getattr(node.op, "auto_broadcast", "") != "numpy":
+        return None
+    assert output.store is not None
+    if not output.shape:
+        return None
+    given = [kept(value, output.shape, output.last) for value in node.inputs]
+    target = output.store
+    head = follower(node.op, [None, *given[1:]]) if node.kind in UNARY else None
+    followers = epilogue(node)
+    # Cut along the longest run of leading axes that is worth it.
+    axis = next((i for i, size in enumerate(target.shape) if size > 1), 0)
+    rows = target.shape[axis]
+    per_row = max(1, output.nbytes // max(rows, 1)) * 2
+    at_once = max(1, CACHE // per_row)
+    lanes = threads if output.nbytes > 1 << 16 else 1
+    steps: list[Part] = []
+    for begin, end in spans(rows, lanes):
+        parts: list[Part] = []
+        for first in range(begin, end, at_once):
+            index = (slice(None),) * axis + (slice(first, min(first + at_once, end)),)
+            block = target[index]
+            if head is not None:
+                if node.kind == "ReLU":
+                    parts.append(call(np.maximum, given[0][index], np.float32(0), out=block))
+                else:
+                    parts.append(call(np.copyto, block, given[0][index]))
+                    parts += head(block, index)
+            else:
+                left, right = (array[index] for array in given)
+                function = UFUNCS.get(node.kind)
+                if function is None:
+                    return None
+                parts.append(call(function, left, right, out=block))
+            for each in followers:
+                parts += each(block, index)
+        steps.append(sequence(parts))
+    return [steps] if steps else [[lambda: None]]
+
+
+def local_response(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+    """LRN over channels that are kept last: sums of shifted squares."""
+    value, output = node.inputs[0], node.outputs[0]
+    axes = node.inputs[1].constant
+    op: Any = node.op
+    if axes is None or axes.ravel().tolist() not in ([1], [1 - len(value.shape)]):
+        return None
+    if not value.last or value.type != np.float32 or op.beta != 0.75:
+        return None
+    assert value.store is not None
+    assert output.store is not None
+    channels = value.shape[1]
+    source = value.store.reshape(-1, channels)
+    target = output.store.reshape(-1, channels)
+    if not np.shares_memory(target, output.store) or not np.shares_memory(source, value.store):
+        return None
+    before, after = op.size // 2, (op.size - 1) // 2
+    steps: list[Part] = []
+    factor, bias = np.float32(op.alpha / op.size), np.float32(op.bias)
+    for part, (begin, end) in enumerate(spans(len(source), threads)):
+        parts: list[Part] = []
+        rows = max(1, CACHE // (channels * 4 * 3))
+        for first in range(begin, end, rows):
+            scratch.reset()
+            stop = min(first + rows, end)
+            squares = scratch.take(part, stop - first, channels + op.size - 1)
+            total = scratch.take(part, stop - first, channels)
+            block, out = source[first:stop], target[first:stop]
+            middle = squares[:, before : before + channels]
+            parts += [
+                _zeros(squares[:, :before]),
+                _zeros(squares[:, before + channels :]),
+                call(np.multiply, block, block, out=middle),
+            ]
+            shifts = [squares[:, i : i + channels] for i in range(before + after + 1)]
+            parts.append(
+                call(np.add, shifts[0], shifts[1], out=total)
+                if len(shifts) > 1
+                else (call(np.copyto, total, shifts[0]))
+            )
+            parts += [call(np.add, total, shift, out=total) for shift in shifts[2:]]
+            # x ** -0.75 is 1 / (sqrt(x) * sqrt(sqrt(x))), and square roots are quick.
+            parts += [
+                call(np.multiply, total, factor, out=total),
+                call(np.add, total, bias, out=total),
+                call(np.sqrt, total, out=total),
+                call(np.sqrt, total, out=middle),
+                call(np.multiply, total, middle, out=total),
+                call(np.divide, block, total, out=out),
+            ]
+        steps.append(sequence(parts))
+    return [steps]
+
+
+def _zeros(array: Array) -> Part:
+    return lambda: array.fill(0)
+
+
+def product(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+    """A matrix product with a constant on the right, cut by its columns."""
+    value, output = node.inputs[0], node.outputs[0]
+    weights = node.inputs[1].constant
+    op: Any = node.op
+    if weights is None or weights.ndim != 2 or value.type != np.float32 or op.transpose_a:
+        return None
+    if value.last or output.last or len(value.shape) < 2 or value.store is None:
+        return None
+    assert output.store is not None
+    matrix = np.ascontiguousarray(weights if op.transpose_b else weights.T)
+    rows = prod(value.shape[:-1])
+    source = value.store.reshape(rows, value.shape[-1])
+    target = output.store.reshape(rows, output.shape[-1])
+    if not np.shares_memory(source, value.store):
+        return None
+    followers = epilogue(node)
+    steps: list[Part] = []
+    lanes = spans(output.shape[-1], threads if matrix.size > 1 << 14 else 1)
+    for begin, end in lanes:
+        lane = matrix[begin:end]
+        parts = [
+            call(np.matmul, lane, source[0], out=target[0, begin:end])
+            if rows == 1
+            else call(np.matmul, source, lane.T, out=target[:, begin:end])
+        ]
+        index = (..., slice(begin, end))
+        for each in followers:
+            parts += each(output.store[index], index)
+        steps.append(sequence(parts))
+    return [steps]
+
+
+RENAMING = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
+
+
+def otherwise(node: Node) -> list[list[Part]]:
+    """Any operation by its definition, copied to where its outputs belong."""
+    inputs = [value.array for value in node.inputs]
+    outputs = [value.array for value in node.outputs]
+    if node.kind in RENAMING:
+        (target,), source = outputs, inputs[0]
+        shape = target.shape
+        return [[lambda: np.copyto(target, source.reshape(shape))]]
+    op, at = node.op, node.layer.at
+
+    def run() -> None:
+        with at():
+            for target, result in zip(outputs, op.run(*inputs), strict=True):
+                np.copyto(target, result)
+
+    parts = [run]
+    followers = epilogue(node)
+    store = node.outputs[0].store
+    for each in followers:
+        assert store is not None
+        parts += each(store, (slice(None),) if store.ndim else ())
+    return [[sequence(parts)]]

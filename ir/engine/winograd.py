@@ -1,0 +1,148 @@
+"""Winograd's convolution F(4x4, 3x3): 36 products for 16 outputs of 9 taps, a quarter of them.
+
+Tiles of 6x6 inputs are transformed by sums along rows and columns, multiplied channel by
+channel as 36 matrices, and transformed back to 4x4 outputs. Points 0, 1, -1, 2, -2; relative
+error about 1e-5.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...schemas import Array
+from .blocks import Scratch, call, padded, sequence
+from .team import Part, spans
+
+if TYPE_CHECKING:
+    from .convolution import Sizes, _Finish
+
+#: Transforms the 3 taps of a window's row or column to 6.
+TAPS = np.array(
+    [
+        [1 / 4, 0, 0],
+        [-1 / 6, -1 / 6, -1 / 6],
+        [-1 / 6, 1 / 6, -1 / 6],
+        [1 / 24, 1 / 12, 1 / 6],
+        [1 / 24, -1 / 12, 1 / 6],
+        [0, 0, 1],
+    ]
+)
+
+
+def worth_winograd(sizes: Sizes) -> bool:
+    """Whether the fewer products outweigh the transforms."""
+    if (sizes.kernel, sizes.strides, sizes.dilations) != ((3, 3), (1, 1), (1, 1)):
+        return False
+    tiles = -(-sizes.out[0] // 4) * -(-sizes.out[1] // 4)
+    return sizes.groups == 1 and min(sizes.inner, sizes.outer) >= 64 and tiles >= 16
+
+
+def winograd(
+    sizes: Sizes, source: Array, target: Array, finish: _Finish, threads: int, scratch: Scratch
+) -> list[list[Part]]:
+    """The steps: each thread takes some rows of tiles through all three stages."""
+    height, width = sizes.out
+    down, across = -(-height // 4), -(-width // 4)
+    inner, outer = sizes.inner, sizes.outer
+    # Products are numbered by column, then row, as the transforms leave them.
+    weights = np.einsum("ai,bj,ocij->baco", TAPS, TAPS, sizes.weights.astype(np.float64))
+    matrices = np.ascontiguousarray(weights.reshape(36, inner, outer).astype(np.float32))
+    images = target.shape[0]
+    runs = spans(down, max(1, threads // max(1, min(images, threads))))
+    steps: list[Part] = []
+    work = [(image, run) for image in range(images) for run in runs]
+    # Some rows of tiles at a time: enough places for the products to be efficient.
+    rows = max(1, min(-(-96 // across), down))
+    for part, (image, (top, bottom)) in enumerate(work):
+        parts: list[Part] = []
+        for begin in range(top, bottom, rows):
+            scratch.reset()
+            count = min(rows, bottom - begin)
+            tall, wide = 4 * count + 2, 4 * across + 2
+            room = scratch.take(part, tall, wide, inner)
+            up, left = 4 * begin - sizes.pads[0][0], -sizes.pads[1][0]
+            parts += padded(source[image], (up, up + tall), (left, left + wide), room, 0.0)
+            halfway = scratch.take(part, 6, count, wide, inner)
+            temporary = scratch.take(part, 2, count, wide, inner)
+            parts += forward(
+                [room[j : j + 4 * count - 3 : 4] for j in range(6)], halfway, temporary
+            )
+            tiles = scratch.take(part, 6, 6, count, across, inner)
+            columns = [halfway[:, :, j : j + 4 * across - 3 : 4] for j in range(6)]
+            parts += forward(columns, tiles, scratch.take(part, 2, 6, count, across, inner))
+            products = scratch.take(part, 6, 6, count, across, outer)
+            places = count * across
+            parts.append(
+                call(
+                    np.matmul,
+                    tiles.reshape(36, places, inner),
+                    matrices,
+                    out=products.reshape(36, places, outer),
+                )
+            )
+            between = scratch.take(part, 4, 6, count, across, outer)
+            parts += backward(products, between, scratch.take(part, 3, 6, count, across, outer))
+            square = scratch.take(part, count, 4, across, 4, outer)
+            parts += backward(
+                between.transpose(1, 0, 2, 3, 4),
+                square.transpose(1, 3, 0, 2, 4),
+                scratch.take(part, 3, 4, count, across, outer),
+            )
+            first, stop = 4 * begin, min(4 * (begin + count), height)
+            block = target[image, first:stop]
+            flat = square.reshape(4 * count, 4 * across, outer)
+            parts.append(call(np.copyto, block, flat[: stop - first, :width]))
+            parts += finish.parts(image, slice(first, stop), slice(None))
+        steps.append(sequence(parts))
+    return [steps]
+
+
+def forward(d: list[Array], out: Array, temporary: Array) -> list[Part]:
+    """Six sums of six inputs."""
+    t, u = temporary
+    four, five, two = np.float32(4), np.float32(5), np.float32(2)
+    return [
+        call(np.multiply, d[2], four, out=t),
+        call(np.subtract, d[4], t, out=t),
+        call(np.multiply, d[1], four, out=u),
+        call(np.subtract, d[3], u, out=u),
+        call(np.add, t, u, out=out[1]),
+        call(np.subtract, t, u, out=out[2]),
+        call(np.subtract, d[3], d[1], out=u),
+        call(np.multiply, u, two, out=u),
+        call(np.subtract, d[4], d[2], out=t),
+        call(np.add, t, u, out=out[3]),
+        call(np.subtract, t, u, out=out[4]),
+        # 4 d0 - 5 d2 + d4 = 4 (d0 - d2) + (d4 - d2)
+        call(np.subtract, d[0], d[2], out=u),
+        call(np.multiply, u, four, out=u),
+        call(np.add, t, u, out=out[0]),
+        # 4 d1 - 5 d3 + d5
+        call(np.multiply, d[3], five, out=t),
+        call(np.subtract, d[5], t, out=t),
+        call(np.multiply, d[1], four, out=u),
+        call(np.add, t, u, out=out[5]),
+    ]
+
+
+def backward(m: Array, out: Array, temporary: Array) -> list[Part]:
+    """Four sums of six products."""
+    p, q, t = temporary
+    two, four = np.float32(2), np.float32(4)
+    return [
+        call(np.add, m[1], m[2], out=p),
+        call(np.add, m[3], m[4], out=q),
+        call(np.add, m[0], p, out=t),
+        call(np.add, t, q, out=out[0]),
+        call(np.multiply, q, four, out=q),
+        call(np.add, p, q, out=out[2]),
+        call(np.subtract, m[1], m[2], out=p),
+        call(np.subtract, m[3], m[4], out=q),
+        call(np.multiply, q, two, out=q),
+        call(np.add, p, q, out=out[1]),
+        call(np.multiply, q, four, out=q),
+        call(np.add, p, q, out=t),
+        call(np.add, t, m[5], out=out[3]),
+    ]

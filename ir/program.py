@@ -1,0 +1,138 @@
+"""A model prepared once and called often.
+
+Example::
+
+    program = ir.compile(model)
+    outputs = program({"x": image})
+
+A program plans for the shapes it sees, and keeps the last plans. A model whose shapes depend
+on values is run layer by layer, its constants computed once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..schemas import Array, Shape
+from .engine.blocks import Scratch
+from .engine.convolution import prepare as convolution
+from .engine.fusion import BINARY, CONVOLUTIONS, POOLINGS, UNARY, fuse
+from .engine.graph import Node, Plan, build
+from .engine.memory import lay_out
+from .engine.pointwise import elementwise, local_response, otherwise, product
+from .engine.pooling import prepare as pooling
+from .engine.team import Part, Team
+from .execution import Inputs, Outputs, aliases, check_inputs, run
+from .graph import Model
+from .inference import Shapes, infer
+from .names import output_keys
+
+#: Plans for so many different input shapes are kept.
+KEPT = 4
+
+
+class Planned:
+    """The steps for inputs of known shapes, with all memory bound."""
+
+    def __init__(self, plan: Plan, team: Team) -> None:
+        self.plan, self.team = plan, team
+        self.arena_bytes = lay_out(plan)
+        scratch = Scratch(team.size)
+        self.timed = [(node, prepare(node, team.size, scratch)) for node in plan.nodes]
+        self.steps = [step for _, steps in self.timed for step in steps]
+
+    def __call__(self, arrays: Mapping[int, Array]) -> list[Array]:
+        """The outputs, as new arrays."""
+        for layer_id, value in self.plan.inputs.items():
+            np.copyto(value.array, arrays[layer_id])
+        self.team.run(self.steps)
+        return [np.array(value.array, order="C") for value in self.plan.outputs]
+
+
+def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:
+    """The steps of a node: its own kernel where there is one for it, else its definition."""
+    steps = None
+    if node.kind in CONVOLUTIONS:
+        steps = convolution(node, threads, scratch)
+    elif node.kind in POOLINGS:
+        steps = pooling(node, threads, scratch)
+    elif node.kind in BINARY | UNARY:
+        steps = elementwise(node, threads, scratch)
+    elif node.kind == "LRN":
+        steps = local_response(node, threads, scratch)
+    elif node.kind == "MatMul":
+        steps = product(node, threads, scratch)
+    return steps if steps is not None else otherwise(node)
+
+
+class Program:
+    """A model that is ready to be called."""
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        threads: int | None = None,
+        shapes: Shapes | None = None,
+        exact: bool = False,
+    ) -> None:
+        self.model, self.exact = model, exact
+        self.team = Team(threads)
+        self._plans: OrderedDict[tuple[tuple[int, ...], ...], Planned | None] = OrderedDict()
+        self._lock = threading.Lock()
+        self._keys, self._aliases = output_keys(model), aliases(model)
+        if not exact:
+            inferred = infer(model, shapes)
+            shown = [inferred.of(parameter)[0].shape for parameter in model.parameters]
+            if all(shape.is_static for shape in shown):
+                self._planned(tuple(shape.static for shape in shown))
+
+    def __call__(self, inputs: Inputs | None = None) -> Outputs:
+        """Run the model once."""
+        arrays = check_inputs(self.model, inputs)
+        with self._lock:
+            planned = None
+            if not self.exact:
+                planned = self._planned(
+                    tuple(arrays[layer.id].shape for layer in self.model.parameters)
+                )
+            if planned is None:
+                return run(
+                    self.model, {i: arrays[p.id] for i, p in enumerate(self.model.parameters)}
+                )
+            found = planned(arrays)
+        return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
+
+    def _planned(self, shapes: tuple[tuple[int, ...], ...]) -> Planned | None:
+        """The plan for these input shapes, made where there is none yet."""
+        if shapes in self._plans:
+            self._plans.move_to_end(shapes)
+            return self._plans[shapes]
+        inferred = infer(self.model, [Shape(shape) for shape in shapes])
+        plan = build(self.model, inferred)
+        planned = None
+        if plan is not None:
+            fuse(plan)
+            planned = Planned(plan, self.team)
+        self._plans[shapes] = planned
+        while len(self._plans) > KEPT:
+            self._plans.popitem(last=False)
+        return planned
+
+
+def compile(
+    model: Model, *, threads: int | None = None, shapes: Shapes | None = None, exact: bool = False
+) -> Program:
+    """Prepare a model to be called often.
+
+    Args:
+        model: The model; it must not be changed while the program is used.
+        threads: How many threads work on it; None for all cores.
+        shapes: Input shapes to plan for at once, where the model leaves them open.
+        exact: Keep to the arithmetic of the definitions: nothing folded, nothing reordered.
+    """
+    return Program(model, threads=threads, shapes=shapes, exact=exact)
