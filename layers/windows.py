@@ -63,7 +63,7 @@ class Windowed(Op):
 
 def reach(kernel: Size, dilation: int) -> Size:
     """Extent of a window of ``kernel`` elements that are ``dilation`` apart."""
-    return (kernel - 1) * dilation + 1
+    return at_least(kernel - 1, 0) * dilation + 1
 
 
 def same_pads(size: Size, reach: Size, stride: int, *, upper: bool) -> tuple[Size, Size]:
@@ -84,7 +84,7 @@ def stops(
     """How often a window stops along an axis of this size."""
     begin, end = pads
     room = size + begin + end - reach
-    if room < 0:
+    if not isinstance(room, Dim) and room < 0:
         raise IRError(f"window reaches over {reach}, there are {size} + {begin} + {end}")
     room = at_least(room, 0)
     if rounding == "floor":
