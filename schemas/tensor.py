@@ -73,7 +73,7 @@ class Tensor:
         parts[...] = low.astype(object)
         if self.value is None:
             symbols = self._symbols
-            for index in zip(*np.nonzero(low != high), strict=True):
+            for index in map(tuple, np.argwhere(low != high).tolist()):
                 symbol = None if symbols is None else symbols[index]
                 parts[index] = _size(low[index], high[index], symbol)
         return parts
