@@ -1,1 +1,498 @@
-"""Images resized, sampled and converted."""
+"""Images: resized, and sampled at given places.
+
+Specification pages: Interpolate-1, -4, -11; GridSample-9.
+
+Resizing goes axis by axis: each output row is a weighted sum of a few input rows, its taps.
+Places between the pixels are worked out in float32, as OpenVINO does, for one bit decides which
+pixel is the nearest. Of integers, the exact sum is rounded half to even and held in range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
+from ..schemas.attributes import Bool, Float, Ints, NotBefore
+from ..schemas.shapes import interval, merge
+from .base import Op, element_type
+
+#: Which input rows an output row is made of, and with which weights: both ``(output, taps)``.
+Taps: TypeAlias = "tuple[Array, Array]"
+
+Coordinates: TypeAlias = Literal[
+    "half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"
+]
+Nearest: TypeAlias = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]
+Mode: TypeAlias = Literal[
+    "nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"
+]
+
+
+class Resized(NamedTuple):
+    """One axis to be resized."""
+
+    axis: int
+    old: int
+    new: int
+    scale: np.float32
+
+
+class Settings(NamedTuple):
+    """How rows are weighed; the same for all axes."""
+
+    mode: Mode
+    coordinates: Coordinates = "half_pixel"
+    nearest: Nearest = "round_prefer_floor"
+    antialias: bool = False
+    cube_coeff: float = -0.75
+
+
+class Interpolation(Op):
+    """Resizing of some axes, or of all, to sizes or by scales."""
+
+    mode: Annotated[Mode, NotBefore(11, "bilinear_pillow"), NotBefore(11, "bicubic_pillow")]
+    shape_calculation_mode: Literal["sizes", "scales"]
+    coordinate_transformation_mode: Coordinates = "half_pixel"
+    nearest_mode: Nearest = "round_prefer_floor"
+    antialias: Bool = False
+    pads_begin: Ints = (0,)
+    pads_end: Ints = (0,)
+    cube_coeff: Float = -0.75
+
+    def inferred(self, data: Tensor, wanted: Tensor, axes: Tensor | None) -> tuple[Tensor, ...]:
+        """The output, given sizes or scales of the axes."""
+        element_type(data, *PIXELS)
+        for tensor in (wanted, axes):
+            if tensor is not None and tensor.rank not in (None, 1):
+                raise IRError(f"sizes, scales and axes are lists, one has {tensor.rank} axes")
+        if axes is not None:
+            element_type(axes, *WHOLE)
+        if data.rank is None:
+            return (Tensor(data.type, Shape.UNKNOWN),)
+        chosen = list(range(data.rank)) if axes is None else axes.ints()
+        if chosen is None:
+            return (Tensor(data.type, Shape.of_rank(data.rank)),)
+        check_axes(chosen, data.rank)
+        pads = zip(data.shape, *self.pads(data.rank), strict=True)
+        result = [size + (begin + end) for size, begin, end in pads]
+        for axis, size in zip(chosen, self.wanted(result, chosen, wanted), strict=True):
+            result[axis] = size
+        return (Tensor(data.type, Shape(result)),)
+
+    def wanted(self, shape: Sequence[Size], axes: Sequence[int], wanted: Tensor) -> list[Size]:
+        """The new sizes of the axes, as far as they are known."""
+        by_scale = self.shape_calculation_mode == "scales"
+        known = wanted.value if by_scale else wanted.parts
+        if known is None:
+            return [ANY] * len(axes)
+        if len(known) < len(axes):
+            raise IRError(f"{len(known)} {self.shape_calculation_mode} for {len(axes)} axes")
+        if by_scale:
+            return [scaled(shape[axis], float(by)) for axis, by in zip(axes, known, strict=False)]
+        return [target(size) for size in known.tolist()[: len(axes)]]
+
+    def pads(self, rank: int) -> tuple[list[int], list[int]]:
+        """Zeros before and after each axis: the lists may be shorter or longer than the rank."""
+        begin, end = ([*pads, *[0] * rank][:rank] for pads in (self.pads_begin, self.pads_end))
+        return begin, end
+
+    def resized(self, data: Array, wanted: Array, axes: Array | None) -> tuple[Array, ...]:
+        """The output, given sizes or scales of the axes."""
+        chosen = list(range(data.ndim)) if axes is None else [int(axis) for axis in axes]
+        data = np.pad(data, list(zip(*self.pads(data.ndim), strict=True)))
+        steps = []
+        for axis, by in zip(chosen, wanted.tolist(), strict=False):
+            old = data.shape[axis]
+            if self.shape_calculation_mode == "sizes":
+                steps.append(by_size(axis, old, int(by)))
+            else:
+                new = scaled(old, float(by))
+                assert not isinstance(new, Dim)
+                steps.append(Resized(axis, old, new, np.float32(by)))
+        settings = Settings(
+            self.mode,
+            self.coordinate_transformation_mode,
+            self.nearest_mode,
+            self.antialias,
+            self.cube_coeff,
+        )
+        return (resample(data, steps, settings),)
+
+
+class InterpolateV4(Interpolation):
+    """Sizes and scales are both given; the mode says which count."""
+
+    def infer(
+        self, data: Tensor, sizes: Tensor, scales: Tensor, axes: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
+        element_type(sizes, *WHOLE)
+        element_type(scales, *FRACTIONS)
+        wanted = sizes if self.shape_calculation_mode == "sizes" else scales
+        return self.inferred(data, wanted, axes)
+
+    def run(
+        self, data: Array, sizes: Array, scales: Array, axes: Array | None = None
+    ) -> tuple[Array, ...]:
+        return self.resized(
+            data, sizes if self.shape_calculation_mode == "sizes" else scales, axes
+        )
+
+
+class InterpolateV11(Interpolation):
+    """Interpolate-4 with sizes or scales in one input, and Pillow's modes."""
+
+    def infer(
+        self, data: Tensor, sizes_or_scales: Tensor, axes: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
+        allowed = WHOLE if self.shape_calculation_mode == "sizes" else FRACTIONS
+        element_type(sizes_or_scales, *allowed)
+        return self.inferred(data, sizes_or_scales, axes)
+
+    def run(
+        self, data: Array, sizes_or_scales: Array, axes: Array | None = None
+    ) -> tuple[Array, ...]:
+        return self.resized(data, sizes_or_scales, axes)
+
+
+class InterpolateV1(Op):
+    """Resizing of the axes of an attribute, taken in ascending order."""
+
+    align_corners: Bool = True
+    antialias: Bool = False
+    axes: Ints
+    mode: Literal["nearest", "linear", "cubic", "area", "linear_onnx"]
+    pads_begin: Ints = (0,)
+    pads_end: Ints = (0,)
+
+    def infer(self, data: Tensor, target_spatial_shape: Tensor) -> tuple[Tensor, ...]:
+        if not target_spatial_shape.type.is_integral and not target_spatial_shape.type.is_dynamic:
+            raise IRError(f"sizes are of type {target_spatial_shape.type}, not of an integer type")
+        if data.rank is None:
+            return (Tensor(data.type, Shape.UNKNOWN),)
+        axes = sorted(set(self.axes))
+        check_axes(axes, data.rank)
+        known = target_spatial_shape.parts
+        sizes = [ANY] * len(axes) if known is None else known.ravel().tolist()
+        if len(sizes) < len(axes):
+            raise IRError(f"{len(sizes)} sizes for {len(axes)} axes")
+        result = list(data.shape)
+        for axis, size in zip(axes, sizes, strict=False):
+            result[axis] = target(size)
+        return (Tensor(data.type, Shape(result)),)
+
+    def run(self, data: Array, target_spatial_shape: Array) -> tuple[Array, ...]:
+        later = InterpolateV4(
+            mode=self.later_mode(data.ndim),
+            shape_calculation_mode="sizes",
+            coordinate_transformation_mode=self.coordinates(data.ndim),
+            nearest_mode="simple",
+            antialias=self.antialias,
+            pads_begin=self.pads_begin,
+            pads_end=self.pads_end,
+        )
+        return later.resized(data, target_spatial_shape, np.array(sorted(set(self.axes))))
+
+    def later_mode(self, rank: int) -> Mode:
+        """The mode of Interpolate-4 that it stands for."""
+        if self.mode == "area":
+            raise NotImplementedError("area interpolation is nowhere defined")
+        if self.mode == "linear" and rank < 5:
+            return "linear_onnx"
+        return self.mode
+
+    def coordinates(self, rank: int) -> Coordinates:
+        """The coordinates of Interpolate-4 that it stands for."""
+        if self.align_corners:
+            return "align_corners"
+        image = rank == 4 and set(self.axes) == {2, 3}
+        padded = any(self.pads_begin) or any(self.pads_end)
+        linear = self.mode in ("linear", "linear_onnx")
+        return "half_pixel" if linear and not padded and not image else "asymmetric"
+
+
+PIXELS = tuple(map(ElementType, ("f32", "f16", "i8", "bf16", "u8", "i64", "i32", "f64")))
+WHOLE = tuple(map(ElementType, ("i32", "i64", "u32", "u64")))
+FRACTIONS = tuple(map(ElementType, ("f32", "f16", "bf16")))
+
+
+def check_axes(axes: Iterable[int], rank: int) -> None:
+    """Refuse axes counted from the end, as OpenVINO does, and those that are not there."""
+    for axis in axes:
+        if not 0 <= axis < rank:
+            raise IRError(f"axis {axis} is not one of 0 to {rank - 1}")
+
+
+def target(value: Size) -> Size:
+    """A value used as a size, where -1 stands for one that is not known."""
+    if isinstance(value, Dim):
+        return Dim(max(value.low or 0, 0), value.high, value.symbol)
+    if value < -1:
+        raise IRError(f"a size is {value}, the least is 0")
+    return ANY if value == -1 else value
+
+
+def scaled(size: Size, scale: float) -> Size:
+    """A size times a scale, rounded down; a little is added so that 3 * (1/3) is 1."""
+    if scale < 0:
+        raise IRError(f"a scale is {scale}, the least is 0")
+    if scale == 1:
+        return size
+    factor = np.float32(scale) + np.float32(1e-6)
+    if isinstance(size, Dim):
+        high = None if size.high is None else int(np.float32(size.high) * factor)
+        return interval(int(np.float32(size.low or 0) * factor), high)
+    return int(np.float32(size) * factor)
+
+
+def by_size(axis: int, old: int, new: int) -> Resized:
+    """An axis resized to a given size."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Resized(axis, old, new, np.float32(new) / np.float32(old))
+
+
+def resample(data: Array, steps: Sequence[Resized], settings: Settings) -> Array:
+    """Resize axes, one after the other."""
+    changed = [step for step in steps if step.old != step.new and step.scale != 1]
+    shape = list(data.shape)
+    for step in changed:
+        shape[step.axis] = step.new
+    if 0 in shape:
+        return np.zeros(shape, data.dtype)
+    if 0 in data.shape:
+        raise IRError(f"an image of shape {data.shape} has nothing to be resized to {shape}")
+    if settings.mode == "nearest":
+        for step in changed:
+            data = np.take(data, nearest(step, settings), step.axis)
+        return data
+    dtype = data.dtype
+    if settings.mode.endswith("pillow"):
+        # Pillow keeps bytes as bytes between its two passes; OpenVINO does so with bfloat16, too.
+        keeps = dtype in (np.int8, np.uint8, ml_dtypes.bfloat16)
+        for step in reversed(changed):
+            data = mixed(widen(data), step.axis, taps_pillow(step, settings))
+            data = narrow(data, dtype) if keeps else data
+        return narrow(data, dtype)
+    weigh = taps_of(changed, settings)
+    data = widen(data)
+    for step in changed:
+        data = mixed(data, step.axis, weigh(step, settings))
+    return narrow(data, dtype)
+
+
+def taps_of(steps: Sequence[Resized], settings: Settings) -> Callable[[Resized, Settings], Taps]:
+    """The rule that makes the taps of an axis."""
+    if settings.mode == "cubic":
+        return taps_cubic
+    # Antialiasing narrows all axes' triangles as soon as one axis shrinks.
+    shrinks = any(step.scale < 1 for step in steps)
+    if settings.mode == "linear" and settings.antialias and shrinks:
+        return taps_triangle
+    return taps_linear
+
+
+def mixed(data: Array, axis: int, taps: Taps) -> Array:
+    """The weighted sums of rows along an axis."""
+    index, weight = taps
+    tail = (-1, *[1] * (data.ndim - axis - 1))
+    total: Array | None = None
+    for rows, factors in zip(index.T, weight.T.astype(data.dtype), strict=True):
+        if not factors.any():
+            continue
+        part = np.take(data, rows, axis)
+        part *= factors.reshape(tail)
+        if total is None:
+            total = part
+        else:
+            total += part
+    return np.zeros_like(np.take(data, index[:, 0], axis)) if total is None else total
+
+
+def widen(data: Array) -> Array:
+    """An array in the type that sums are worked out in."""
+    return data if data.dtype == np.float64 else data.astype(np.float32)
+
+
+def narrow(data: Array, dtype: np.dtype[Any]) -> Array:
+    """An array back in its own type."""
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return np.clip(np.rint(data.astype(np.float64)), limits.min, limits.max).astype(dtype)
+    return data.astype(dtype, copy=False)
+
+
+def places(step: Resized, rule: Coordinates) -> Array:
+    """Where each output row lies between the input rows."""
+    x, scale, half = np.arange(step.new, dtype=np.float32), step.scale, np.float32(0.5)
+    if rule == "align_corners":
+        if step.new == 1:
+            return x
+        return x * (np.float32(step.old - 1) / np.float32(step.new - 1))
+    if rule == "pytorch_half_pixel" and step.new == 1:
+        return x
+    if rule == "asymmetric":
+        return x / scale
+    centre = (x + half) / scale
+    return centre if rule == "tf_half_pixel_for_nn" else centre - half
+
+
+def nearest(step: Resized, settings: Settings) -> Array:
+    """The one input row that each output row is."""
+    x, rule = places(step, settings.coordinates), settings.nearest
+    if rule == "simple":
+        rows = np.ceil(x) if step.scale < 1 else np.trunc(x)
+    elif rule == "floor":
+        rows = np.floor(x)
+    elif rule == "ceil":
+        rows = np.ceil(x)
+    else:
+        rows = round_away(x)
+        if rule == "round_prefer_floor":
+            rows = np.where(x == np.trunc(x) + np.float32(0.5), np.floor(x), rows)
+    return np.clip(rows.astype(np.int64), 0, step.old - 1)
+
+
+def round_away(x: Array) -> Array:
+    """Rounded to whole numbers, halves away from zero."""
+    return np.trunc(x + np.copysign(np.float32(0.5), x))
+
+
+def taps_linear(step: Resized, settings: Settings) -> Taps:
+    """The two neighbours, each the more the nearer."""
+    last = step.old - 1
+    x = np.clip(places(step, settings.coordinates), 0, np.float32(last))
+    left = x.astype(np.int64)
+    right = np.minimum(left + 1, last)
+    after = x - left.astype(np.float32)
+    return np.stack([left, right], 1), np.stack([1 - after, after], 1)
+
+
+def taps_triangle(step: Resized, settings: Settings) -> Taps:
+    """All rows under a triangle that is as wide as an output row is in the input."""
+    x, slope = places(step, settings.coordinates), step.scale
+    reach = 2 if slope > 1 else int(np.ceil(np.float32(2) / slope))
+    index = round_away(x).astype(np.int64)[:, None] + np.arange(-reach, reach + 1)
+    away = x[:, None] - index.astype(np.float32)
+    weight = np.maximum(np.float32(0), 1 - np.abs(slope * away))
+    return normalised(index, weight, step.old)
+
+
+def normalised(index: Array, weight: Array, size: int) -> Taps:
+    """Taps whose weights sum up to 1 over the rows that are there."""
+    weight = np.where((index >= 0) & (index < size), weight, 0)
+    total = weight.sum(1, keepdims=True)
+    weight = np.divide(weight, total, out=np.zeros_like(weight), where=total != 0)
+    return np.clip(index, 0, size - 1), weight
+
+
+def taps_cubic(step: Resized, settings: Settings) -> Taps:
+    """Four neighbours; beyond the border stands the border."""
+    x = places(step, settings.coordinates)
+    base = np.floor(x)
+    index = base.astype(np.int64)[:, None] + np.arange(-1, 3)
+    weight = cubic(x - base, np.float32(settings.cube_coeff))
+    return np.clip(index, 0, step.old - 1), weight
+
+
+def cubic(after: Array, a: np.float32) -> Array:
+    """Weights of four neighbours, for a place that lies ``after`` the second; on a new axis."""
+    far = [a * t * (1 - t) * (1 - t) for t in (after, 1 - after)]
+    near = [((a + 2) * t - (a + 3)) * t * t + 1 for t in (after, 1 - after)]
+    return np.stack([far[0], *near, far[1]], -1)
+
+
+def taps_pillow(step: Resized, settings: Settings) -> Taps:
+    """All rows under Pillow's filter, which is at least as wide as an output row."""
+    half = np.float32(0.5)
+    # The sizes alone count, also where scales were given.
+    step = by_size(step.axis, step.old, step.new)
+    stretch = max(1 / step.scale, np.float32(1))
+    reach = stretch * (1 if settings.mode == "bilinear_pillow" else 2)
+    centre = places(step, "tf_half_pixel_for_nn")
+    first = np.maximum(np.trunc(centre - reach + half), 0).astype(np.int64)
+    stop = np.trunc(centre + reach + half)
+    index = first[:, None] + np.arange(int(np.ceil(reach)) * 2 + 1)
+    x = np.abs((index.astype(np.float32) - centre[:, None] + half) * (1 / stretch))
+    if settings.mode == "bilinear_pillow":
+        weight = np.maximum(1 - x, 0)
+    else:
+        a = np.float32(settings.cube_coeff)
+        near, far = ((a + 2) * x - (a + 3)) * x * x + 1, (((x - 5) * x + 8) * x - 4) * a
+        weight = np.where(x < 1, near, np.where(x < 2, far, 0))
+    return normalised(index, np.where(index < stop[:, None], weight, 0), step.old)
+
+
+class GridSampleV9(Op):
+    """The data at places given from -1 (one edge) to 1 (the other), as ``x, y`` pairs."""
+
+    align_corners: Bool = False
+    mode: Literal["bilinear", "bicubic", "nearest"] = "bilinear"
+    padding_mode: Literal["zeros", "border", "reflection"] = "zeros"
+
+    def infer(self, data: Tensor, grid: Tensor) -> tuple[Tensor, ...]:
+        if not grid.type.is_real and not grid.type.is_dynamic:
+            raise IRError(f"the grid is of type {grid.type}, not of a real type")
+        for name, tensor in (("data", data), ("grid", grid)):
+            if tensor.rank not in (None, 4):
+                raise IRError(
+                    f"{name} has {tensor.rank} axes ({tensor.shape}), GridSample takes 4"
+                )
+        there = Shape.of_rank(4) if grid.rank is None else grid.shape
+        given = Shape.of_rank(4) if data.rank is None else data.shape
+        merge(there[3], 2)
+        return (Tensor(data.type, (merge(given[0], there[0]), given[1], *there[1:3])),)
+
+    def run(self, data: Array, grid: Array) -> tuple[Array, ...]:
+        wide = grid.astype(np.float32)
+        x, y = (self.place(wide[..., i], data.shape[3 - i]) for i in (0, 1))
+        if self.mode == "nearest":
+            return (self.at(data, np.rint(y), np.rint(x)),)
+        total: Array = np.zeros((*data.shape[:2], *grid.shape[1:3]), np.float32)
+        values = data.astype(np.float32)
+        for row, by_row in self.taps(y):
+            for column, by_column in self.taps(x):
+                weight = (by_row * by_column)[:, None]
+                total += self.at(values, row, column) * weight
+        return (narrow(total, data.dtype),)
+
+    def place(self, along: Array, size: int) -> Array:
+        """Coordinates from -1 to 1 as places between the pixels."""
+        if self.align_corners:
+            return (along + 1) * np.float32(size - 1) / 2
+        return ((along + 1) * np.float32(size) - 1) / 2
+
+    def taps(self, place: Array) -> list[tuple[Array, Array]]:
+        """The neighbours of each place, with their weights."""
+        base = np.floor(place)
+        after = place - base
+        if self.mode == "bilinear":
+            return [(base, 1 - after), (base + 1, after)]
+        weights = np.moveaxis(cubic(after, np.float32(-0.75)), -1, 0)
+        return [(base + i - 1, weight) for i, weight in enumerate(weights)]
+
+    def at(self, data: Array, rows: Array, columns: Array) -> Array:
+        """The pixels there, and what stands beyond the border."""
+        height, width = data.shape[2:]
+        (y, row_there), (x, column_there) = self.inside(rows, height), self.inside(columns, width)
+        flat = data.reshape(*data.shape[:2], -1)
+        picked = np.take_along_axis(flat, (y * width + x).reshape(len(data), 1, -1), -1)
+        picked = picked.reshape(*data.shape[:2], *rows.shape[1:])
+        if self.padding_mode != "zeros":
+            return picked
+        return np.where((row_there & column_there)[:, None], picked, np.zeros((), data.dtype))
+
+    def inside(self, index: Array, size: int) -> tuple[Array, Array]:
+        """Indices brought inside the border, and which of them were there."""
+        index = index.astype(np.int64)
+        there = (index >= 0) & (index < size)
+        if self.padding_mode != "reflection":
+            return np.clip(index, 0, size - 1), there
+        if self.align_corners:
+            period = max(2 * (size - 1), 1)
+            index = np.abs(index) % period
+            return np.where(index >= size, period - index, index), there
+        index = index % (2 * size)
+        return np.where(index >= size, 2 * size - 1 - index, index), there

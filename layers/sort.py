@@ -1,1 +1,178 @@
-"""The largest elements, in order."""
+"""Sorting: the largest or smallest elements, and where values belong in sorted rows.
+
+Specification pages: TopK-1, -3, -11; SearchSorted-15; ExperimentalDetectronTopKROIs-6. The
+suppression of overlapping boxes is in ``sort_nms``.
+
+Of equal elements, TopK takes those that come first, whether or not ``stable`` asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import field_validator
+
+from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
+from ..schemas.attributes import Bool, Int, Type
+from ..schemas.shapes import interval, limits, merge
+from .axes import axis_of
+from .base import Op, element_type
+
+
+class Indexed(Op):
+    """An operation whose indices come in a type of the user's choice."""
+
+    @field_validator("index_element_type", "output_type", check_fields=False)
+    @classmethod
+    def _check_type(cls, kind: ElementType) -> ElementType:
+        if kind not in (ElementType.I32, ElementType.I64):
+            raise ValueError(f"indices are of type i32 or i64, not {kind}")
+        return kind
+
+
+class TopKV3(Indexed):
+    """The ``k`` largest or smallest elements along an axis, and where they were."""
+
+    axis: Int
+    mode: Literal["max", "min"]
+    sort: Literal["value", "index", "none"]
+    index_element_type: Type = ElementType.I32
+
+    def infer(self, data: Tensor, k: Tensor) -> tuple[Tensor, ...]:
+        self.check_count(k)
+        if k.rank not in (None, 0):
+            raise IRError(f"k has {k.rank} axes, it is a scalar")
+        shape = data.shape
+        if shape.rank is not None:
+            if not shape.rank:
+                raise IRError("the input is a scalar, it has no axis to choose from")
+            axis = axis_of(self.axis, shape.rank)
+            parts = k.parts
+            count = ANY if parts is None else parts.item()
+            shape = Shape(chosen(n, count) if i == axis else n for i, n in enumerate(shape))
+        return Tensor(data.type, shape), Tensor(self.index_element_type, shape)
+
+    def check_count(self, k: Tensor) -> None:
+        """Refuse a ``k`` that is not a whole number."""
+        if not k.type.is_integral and not k.type.is_dynamic:
+            raise IRError(f"k is of type {k.type}, not of an integer type")
+
+    def run(self, data: Array, k: Array) -> tuple[Array, ...]:
+        axis, count = axis_of(self.axis, data.ndim), int(k)
+        size = data.shape[axis]
+        if not 0 <= count <= size:
+            raise IRError(f"k is {count}, the axis has {size} elements")
+        order = ascending(data, axis) if self.mode == "min" else descending(data, axis)
+        best = np.take(order, np.arange(count), axis)
+        if self.sort == "index":
+            best = np.sort(best, axis)
+        values = np.take_along_axis(data, best, axis)
+        return values, best.astype(self.index_element_type.dtype)
+
+
+class TopKV1(TopKV3):
+    """TopK-3 with fewer types of ``k``."""
+
+    def check_count(self, k: Tensor) -> None:
+        element_type(k, ElementType.I8, ElementType.I32, ElementType.I64)
+
+
+class TopKV11(TopKV3):
+    """TopK-3 that may be asked to keep the order of equal elements."""
+
+    stable: Bool = False
+
+    def infer(self, data: Tensor, k: Tensor) -> tuple[Tensor, ...]:
+        if self.stable and self.sort == "none":
+            raise IRError("stable=true has no meaning with sort=none")
+        return super().infer(data, k)
+
+
+def chosen(size: Size, count: Size) -> Size:
+    """The size of an axis of which ``count`` elements are taken."""
+    if not isinstance(count, Dim):
+        if count < 0:
+            raise IRError(f"k is {count}, the least is 0")
+        return count
+    (low, high), (fewest, most) = limits(size), limits(count)
+    if high is not None and most is not None:
+        high = min(high, most)
+    return interval(min(low or 0, max(fewest or 0, 0)), high)
+
+
+def ascending(data: Array, axis: int) -> Array:
+    """Indices in ascending order of the elements; of equals, the first comes first."""
+    return comparable(data).argsort(axis, kind="stable")
+
+
+def descending(data: Array, axis: int) -> Array:
+    """Indices in descending order of the elements; of equals, the first comes first."""
+    backwards = ascending(np.flip(data, axis), axis)
+    return data.shape[axis] - 1 - np.flip(backwards, axis)
+
+
+def comparable(data: Array) -> Array:
+    """The elements in a type that NumPy sorts fast."""
+    return data.astype(np.float32) if data.dtype.kind == "V" else data
+
+
+class SearchSortedV15(Indexed):
+    """Where values would be inserted in sorted rows: before their equals or after them."""
+
+    right_mode: Bool = False
+    output_type: Type = ElementType.I64
+
+    def infer(self, sorted_sequence: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+        sorted_sequence.type.merge(values.type)
+        return (Tensor(self.output_type, self.searched(sorted_sequence.shape, values.shape)),)
+
+    def searched(self, rows: Shape, values: Shape) -> Shape:
+        """Shape of the output."""
+        if rows.rank == 0:
+            raise IRError("the sorted sequence is a scalar")
+        if values.rank == 0 and rows.rank not in (None, 1):
+            raise IRError(f"the values are a scalar, the sorted sequence has {rows.rank} axes")
+        if rows.rank is None or rows.rank == 1:
+            return values
+        if values.rank is None:
+            return Shape((*rows[:-1], ANY))
+        if rows.rank != values.rank:
+            raise IRError(f"sorted sequence {rows} and values {values} differ in rank")
+        return Shape((*map(merge, rows[:-1], values[:-1]), values[-1]))
+
+    def run(self, sorted_sequence: Array, values: Array) -> tuple[Array, ...]:
+        rows, wanted = comparable(sorted_sequence), comparable(values)
+        side: Literal["left", "right"] = "right" if self.right_mode else "left"
+        if rows.ndim == 1:
+            found: Array = np.asarray(np.searchsorted(rows, wanted, side))
+        else:
+            found = np.empty(wanted.shape, np.int64)
+            for place in np.ndindex(*wanted.shape[:-1]):
+                found[place] = np.searchsorted(rows[place], wanted[place], side)
+        return (found.astype(self.output_type.dtype),)
+
+
+class ExperimentalDetectronTopKROIsV6(Op):
+    """The boxes of the greatest probabilities, in descending order."""
+
+    also = frozenset({"experimental", "extension"})
+
+    max_rois: Int = 0
+
+    def infer(self, input_rois: Tensor, rois_probs: Tensor) -> tuple[Tensor, ...]:
+        if input_rois.rank not in (None, 2):
+            raise IRError(f"the boxes have {input_rois.rank} axes ({input_rois.shape}), not 2")
+        if rois_probs.rank not in (None, 1):
+            raise IRError(f"the probabilities have {rois_probs.rank} axes, not 1")
+        if input_rois.rank is not None:
+            merge(input_rois.shape[1], 4)
+            if rois_probs.rank is not None:
+                merge(input_rois.shape[0], rois_probs.shape[0])
+        return (Tensor(input_rois.type, (self.max_rois, 4)),)
+
+    def run(self, input_rois: Array, rois_probs: Array) -> tuple[Array, ...]:
+        best = descending(rois_probs, 0)[: self.max_rois]
+        result = np.zeros((self.max_rois, 4), input_rois.dtype)
+        result[: len(best)] = input_rois[best]
+        return (result,)

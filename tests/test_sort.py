@@ -1,0 +1,61 @@
+"""Sorting: equal elements, what is refused, and numbers worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from vinoir.layers.sort import SearchSortedV15, TopKV1, TopKV11
+from vinoir.schemas import Dim, IRError, Shape, Tensor
+
+VALUE = {"axis": "0", "mode": "max", "sort": "value"}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "values", "indices"),
+    [
+        (VALUE, [2, 2, 1], [1, 4, 0]),
+        (VALUE | {"mode": "min"}, [0, 1, 1], [3, 0, 2]),
+        (VALUE | {"sort": "index"}, [1, 2, 2], [0, 1, 4]),
+    ],
+)
+def test_of_equal_elements_the_first_are_taken(
+    attributes: dict[str, str], values: list[int], indices: list[int]
+) -> None:
+    for dtype in ("f4", "u1", "i8", "?"):
+        data = np.array([1, 2, 1, 0, 2]).astype(dtype)
+        found, places = TopKV11.read(attributes).run(data, np.array(3))
+        assert found.dtype == data.dtype
+        if dtype != "?":
+            assert (found.tolist(), places.tolist()) == (values, indices)
+
+
+@pytest.mark.parametrize(
+    ("size", "k", "expected"),
+    [
+        (5, Dim(2, 8), Dim(2, 5)),
+        (Dim(1, 6), Dim(2, 4), Dim(1, 4)),
+        (Dim(3, None), Dim(2, 8), Dim(2, None)),
+        (Dim(9, 12), Dim(3, None), Dim(3, 12)),
+        (5, Dim(0, None), Dim(0, 5)),
+    ],
+)
+def test_k_known_in_part_bounds_the_axis(size: int | Dim, k: Dim, expected: Dim) -> None:
+    # As OpenVINO gives it where k is read from the shape of a dynamic input.
+    parts = np.empty((), object)
+    parts[()] = k
+    values, _ = TopKV11.read(VALUE).infer(Tensor("f32", (size,)), Tensor("i64", (), parts=parts))
+    assert values.shape == Shape((expected,))
+
+
+def test_refusals() -> None:
+    data, k = Tensor("f32", (2, 5)), Tensor.of(np.array(3))
+    with pytest.raises(IRError, match="stable"):
+        TopKV11.read(VALUE | {"sort": "none", "stable": "true"}).infer(data, k)
+    with pytest.raises(IRError, match="not one of i8, i32, i64"):
+        TopKV1.read(VALUE).infer(data, Tensor("u8", ()))
+    with pytest.raises(IRError, match="k is 7, the axis has 2 elements"):
+        TopKV11.read(VALUE).run(np.zeros((2, 5)), np.array(7))
+    with pytest.raises(ValueError, match="i32 or i64, not u8"):
+        TopKV1.read(VALUE | {"index_element_type": "u8"})
+    with pytest.raises(IRError, match="the values are a scalar"):
+        SearchSortedV15.read({}).infer(data, Tensor("f32", ()))
