@@ -48,16 +48,15 @@ def _lengthened(shape: Shape, rank: int) -> tuple[Size, ...]:
 
 
 def _broadcast_pdpd(one: Shape, other: Shape, axis: int) -> Shape:
-    """The second shape is laid along the first from ``axis`` on; its trailing ones are dropped."""
+    """The second shape is laid along the first from ``axis`` on, and only it is repeated."""
     start = axis if axis != -1 else len(one) - len(other)
-    sizes = list(other)
-    while sizes and sizes[-1] == 1:
-        sizes.pop()
-    if start < 0 or start + len(sizes) > len(one):
+    if start < 0 or start + len(other) > len(one):
         raise IRError(f"shape {other} does not fit into {one} from axis {start} on")
     result = list(one)
-    for index, size in enumerate(sizes, start):
-        result[index] = result[index] if size == 1 else merge(result[index], size)
+    for index, size in enumerate(other, start):
+        if isinstance(size, int) and size > 1 and result[index] == 1:
+            raise IRError(f"shape {other} is not repeated over {one} from axis {start} on")
+        result[index] = broadcast_size(result[index], size)
     return Shape(result)
 
 
