@@ -1,1 +1,83 @@
-"""Choosing by condition."""
+"""Choices: by a condition, of what is not zero, of a bucket.
+
+Specification pages: Bucketize-3, NonZero-3, Select-1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..schemas import ANY, Array, ElementType, IRError, Shape, Tensor
+from ..schemas.attributes import Bool, Type
+from ..schemas.shapes import interval, limits
+from .base import Op, element_type
+from .elementwise import NUMERIC, Broadcasting, widened
+
+
+class SelectV1(Broadcasting):
+    """``then`` where the condition holds, ``else`` where it does not."""
+
+    carries_sizes = (1, 2)
+
+    def infer(self, cond: Tensor, then: Tensor, else_: Tensor) -> tuple[Tensor, ...]:
+        element_type(cond, ElementType.BOOLEAN)
+        if self.auto_broadcast == "pdpd":
+            shape = self.together(self.together(then.shape, else_.shape), cond.shape)
+        else:
+            shape = self.together(self.together(else_.shape, then.shape), cond.shape)
+        return (Tensor(then.type.merge(else_.type), shape),)
+
+    def run(self, cond: Array, then: Array, else_: Array) -> tuple[Array, ...]:
+        return (np.where(self.aligned(then, cond), then, self.aligned(then, else_)),)
+
+
+class NonZeroV3(Op):
+    """Where the elements are that are not zero: a row of indices per axis."""
+
+    output_type: Type = ElementType.I64
+
+    def infer(self, data: Tensor) -> tuple[Tensor, ...]:
+        check_index_type(self.output_type)
+        if data.value is not None and data.value.dtype.kind in "fiub":
+            (places,) = self.run(data.value)
+            return (Tensor(self.output_type, places.shape),)
+        if not data.rank:
+            return (Tensor(self.output_type, (ANY, ANY)),)
+        _, most = limits(data.shape.count)
+        return (Tensor(self.output_type, Shape((data.rank, interval(0, most)))),)
+
+    def run(self, data: Array) -> tuple[Array, ...]:
+        if data.ndim == 0:
+            # OpenVINO counts one axis in a number, and none if it is zero.
+            places: Any = np.zeros((1, 1) if data != 0 else (0, 0))
+        else:
+            places = np.array(np.nonzero(widened(data)))
+        return (places.astype(self.output_type.dtype),)
+
+
+class BucketizeV3(Op):
+    """In which of the buckets each element lies, of which the ends are given in order."""
+
+    output_type: Type = ElementType.I64
+    with_right_bound: Bool = True
+
+    def infer(self, data: Tensor, buckets: Tensor) -> tuple[Tensor, ...]:
+        element_type(data, *NUMERIC)
+        element_type(buckets, *NUMERIC)
+        check_index_type(self.output_type)
+        if buckets.rank not in (None, 1):
+            raise IRError(f"buckets have {buckets.rank} axes ({buckets.shape}), they are a list")
+        return (Tensor(self.output_type, data.shape),)
+
+    def run(self, data: Array, buckets: Array) -> tuple[Array, ...]:
+        side: Any = "left" if self.with_right_bound else "right"
+        found = np.searchsorted(widened(buckets), widened(data), side)
+        return (np.asarray(found, self.output_type.dtype),)
+
+
+def check_index_type(kind: ElementType) -> None:
+    """Refuse an element type that indices cannot have."""
+    if kind not in (ElementType.I32, ElementType.I64):
+        raise IRError(f"output_type is {kind}, it is i32 or i64")
