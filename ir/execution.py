@@ -91,10 +91,10 @@ def run_layer(
     arrays: Mapping[int, Array],
 ) -> tuple[Array, ...]:
     """The outputs of one layer whose inputs are known; errors carry its place."""
+    if layer.is_constant:
+        return (layer.value,)
     op = layer.op
     with layer.at():
-        if layer.type == "Const":
-            return (layer.value,)
         if layer.type == "Parameter":
             return (arrays[layer.id],)
         if op is None:
@@ -113,7 +113,7 @@ def run_layer(
 
 def refuse_unknown(order: Sequence[Layer]) -> None:
     """Stop before anything runs where a layer's type is unknown; all such layers are listed."""
-    unknown = [layer for layer in order if layer.op is None or not can_run(layer)]
+    unknown = [layer for layer in order if not can_run(layer)]
     if unknown:
         listed = ", ".join(f'{x.id} "{x.name}" ({x.type} {x.version})' for x in unknown[:20])
         more = f" and {len(unknown) - 20} more" if len(unknown) > 20 else ""
@@ -124,11 +124,13 @@ def refuse_unknown(order: Sequence[Layer]) -> None:
 
 
 def can_run(layer: Layer) -> bool:
-    """Whether an operation has a kernel, not only a shape rule."""
+    """Whether a layer's operation is known, and has a kernel, not only a shape rule."""
+    if layer.is_constant:
+        return True
     op = layer.op
     if op is None:
         return False
-    return layer.type in ("Parameter", "Const") or type(op).run is not _operations.Op.run
+    return layer.type == "Parameter" or type(op).run is not _operations.Op.run
 
 
 def wanted_names(graph: Graph, wanted: Wanted) -> dict[str, tuple[Layer, int]]:

@@ -118,13 +118,14 @@ def infer_layer(
     shapes: Mapping[int, Shape],
 ) -> tuple[Tensor, ...]:
     """The outputs of one layer whose inputs are known; errors carry its place."""
+    if layer.is_constant:
+        with layer.at():
+            return (constant(layer),)
     op = layer.op
     if op is None:
         # Of a layer that nobody knows the file is trusted.
         return tuple(port.tensor for port in layer.outputs)
     with layer.at():
-        if layer.type == "Const":
-            return (constant(layer),)
         if layer.type == "Parameter":
             (declared,) = op.infer()
             return (Tensor(declared.type, shapes.get(layer.id, declared.shape)),)

@@ -98,7 +98,8 @@ class MaxPoolV1(Pool):
 
     def run(self, data: Array) -> tuple[Array, ...]:
         least = lowest(data)
-        return (np.fmax.reduce(self.windows(data, least), axis=-1, initial=least),)
+        best = np.fmax.reduce(self.windows(data, least), axis=-1, initial=least)
+        return (best.astype(data.dtype, copy=False),)
 
 
 class MaxPoolV8(MaxPoolV1):

@@ -130,4 +130,6 @@ def placed(where: Where) -> Iterator[None]:
         message, attribute = describe(error)
         raise IRError(message, replace(where, attribute=attribute)) from error
     except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
-        raise IRError(f"{type(error).__name__}: {error}", where) from error
+        # Our own ValueErrors are sentences; what NumPy raises says more with its type.
+        ours = type(error) is ValueError
+        raise IRError(f"{error}" if ours else f"{type(error).__name__}: {error}", where) from error

@@ -126,19 +126,20 @@ def build(model: Model, inferred: Inferred) -> Plan | None:
         if layer.type == "Result":
             outputs[layer.id] = _fed(model, layer, values)[0]
             continue
-        op = layer.op
-        if layer.bodies or op is None or layer.type in ("Assign", "ReadValue"):
-            return None
         made = [Value(t.shape.static, t.type.dtype) for t in tensors]
         values |= {(layer.id, index): value for index, value in enumerate(made)}
         if layer.type == "Const":
             made[0].constant = layer.value
-        elif layer.type == "Parameter":
+            continue
+        if layer.type == "Parameter":
             inputs[layer.id] = made[0]
-        else:
-            feeders = _fed(model, layer, values)
-            if not fold(layer, op, feeders, made, tensors):
-                nodes.append(Node(layer, op, feeders, made))
+            continue
+        op = layer.op
+        if layer.bodies or op is None or layer.type in ("Assign", "ReadValue"):
+            return None
+        feeders = _fed(model, layer, values)
+        if not fold(layer, op, feeders, made, tensors):
+            nodes.append(Node(layer, op, feeders, made))
     return Plan(nodes, inputs, [outputs[layer.id] for layer in model.results])
 
 
