@@ -66,6 +66,9 @@ class Op(BaseModel):
     #: ``run``: in every input, or in some (by index), the others being known values.
     carries_sizes: ClassVar[bool | Literal["first"] | tuple[int, ...]] = False
 
+    #: Whether it gives other values each time it is run, so that nothing is known beforehand.
+    is_random: ClassVar[bool] = False
+
     registry: ClassVar[dict[tuple[str, int], type[Op]]] = {}
 
     @classmethod

@@ -27,7 +27,7 @@ CARRIED = 4096
 
 def carry(op: Op, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Work out what is known of the outputs' values, where the inputs are known and small."""
-    if any(out.bounds is not None or out.type.is_dynamic for out in outputs):
+    if op.is_random or any(out.bounds is not None or out.type.is_dynamic for out in outputs):
         return outputs
     if not inputs or not all(_is_small(tensor.shape) for tensor in (*inputs, *outputs)):
         return outputs

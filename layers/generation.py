@@ -1,1 +1,305 @@
-"""Tensors made from nothing but sizes and limits."""
+"""Tensors out of a few numbers: ranges, unit matrices, random values.
+
+Specification pages: Range-1, -4; Eye-9; RandomUniform-8; Multinomial-13.
+"""
+
+from __future__ import annotations
+
+from math import ceil, isfinite, prod
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
+from ..schemas.attributes import Bool, Int, Type
+from ..schemas.shapes import limits
+from .base import Op, element_type
+from .pooling import as_size
+
+#: The types of random values.
+RANDOM = (
+    ElementType.I32, ElementType.I64, ElementType.F16, ElementType.BF16, ElementType.F32,
+    ElementType.F64,
+)  # fmt: skip
+
+
+class Range(Op):
+    """Numbers from ``start`` on, ``step`` apart, that do not reach ``stop``."""
+
+    def ranged(self, kind: ElementType, start: Tensor, stop: Tensor, step: Tensor) -> Tensor:
+        """The output, of this element type."""
+        given = {"start": start, "stop": stop, "step": step}
+        for name, tensor in given.items():
+            if tensor.rank not in (None, 0):
+                raise IRError(f"{name} has {tensor.rank} axes ({tensor.shape}), it is one number")
+            if tensor.value is not None and not isfinite(float(tensor.value)):
+                raise IRError(f"{name} is {tensor.value}, it has to be finite")
+        if step.value is not None and self.needs_step() and float(step.value) == 0:
+            raise IRError("step is 0, the range has no end")
+        known = [float(t.value) for t in given.values() if t.value is not None]
+        if len(known) < len(given):
+            return Tensor(kind, [ANY])
+        return Tensor(kind, [count(*known, whole=kind.is_integral)])
+
+    def needs_step(self) -> bool:
+        """Whether a step of 0 is refused even where nothing lies between the ends."""
+        return True
+
+    def made(self, start: Array, stop: Array, step: Array, kind: ElementType) -> Array:
+        """The numbers."""
+        size = count(float(start), float(stop), float(step), whole=kind.is_integral)
+        steps = np.arange(size, dtype=np.int64)
+        if kind.is_integral:
+            return (int(start) + steps * int(step)).astype(kind.dtype)
+        wide = np.float64 if kind is ElementType.F64 else np.float32
+        first, apart = (value.astype(kind.dtype).astype(wide) for value in (start, step))
+        return (first + steps.astype(wide) * apart).astype(kind.dtype)
+
+
+class RangeV1(Range):
+    """Numbers from ``start`` on, ``step`` apart, in the type of the inputs."""
+
+    until = 3
+
+    def infer(self, start: Tensor, stop: Tensor, step: Tensor) -> tuple[Tensor, ...]:
+        kind = start.type.merge(stop.type).merge(step.type)
+        if not kind.is_dynamic and not kind.is_numeric:
+            raise IRError(f"element type {kind} is not that of numbers")
+        return (self.ranged(kind, start, stop, step),)
+
+    def run(self, start: Array, stop: Array, step: Array) -> tuple[Array, ...]:
+        return (self.made(start, stop, step, ElementType.of(start.dtype)),)
+
+
+class RangeV4(Range):
+    """Range-1 with a type of its own, to which the inputs are converted first."""
+
+    output_type: Type
+
+    def infer(self, start: Tensor, stop: Tensor, step: Tensor) -> tuple[Tensor, ...]:
+        if not self.output_type.is_numeric:
+            raise IRError(f"output_type {self.output_type} is not that of numbers")
+        for tensor in (start, stop, step):
+            if not tensor.type.is_dynamic and not tensor.type.is_numeric:
+                raise IRError(f"element type {tensor.type} is not that of numbers")
+        return (self.ranged(self.output_type, start, stop, step),)
+
+    def needs_step(self) -> bool:
+        return False
+
+    def run(self, start: Array, stop: Array, step: Array) -> tuple[Array, ...]:
+        return (self.made(start, stop, step, self.output_type),)
+
+
+def count(start: float, stop: float, step: float, *, whole: bool) -> int:
+    """How many numbers a range has; ``whole``: its ends are cut to whole numbers first."""
+    if whole:
+        start, stop, step = int(start), int(stop), int(step)
+    if (step > 0 and start >= stop) or (step < 0 and start <= stop):
+        return 0
+    if step == 0:
+        raise IRError(f"a range from {start} to {stop} with step 0 has no end")
+    return ceil(abs(stop - start) / abs(step))
+
+
+class EyeV9(Op):
+    """Matrices with ones on one diagonal and zeros elsewhere."""
+
+    output_type: Type
+
+    def infer(
+        self,
+        num_rows: Tensor,
+        num_columns: Tensor,
+        diagonal_index: Tensor,
+        batch_shape: Tensor | None = None,
+    ) -> tuple[Tensor, ...]:
+        for tensor in (num_rows, num_columns, diagonal_index):
+            element_type(tensor, ElementType.I32, ElementType.I64)
+            if tensor.shape.is_static and tensor.shape not in ((), (1,)):
+                raise IRError(f"an input has shape {tensor.shape}, it is one number")
+        matrix = [one_size(num_rows), one_size(num_columns)]
+        if batch_shape is None:
+            return (Tensor(self.output_type, matrix),)
+        element_type(batch_shape, ElementType.I32, ElementType.I64)
+        if batch_shape.rank not in (None, 1):
+            raise IRError(f"batch_shape has {batch_shape.rank} axes, it is a list")
+        sizes = batch_shape.sizes()
+        if sizes is None:
+            return (Tensor(self.output_type),)
+        return (Tensor(self.output_type, [*map(as_size, sizes), *matrix]),)
+
+    def run(
+        self,
+        num_rows: Array,
+        num_columns: Array,
+        diagonal_index: Array,
+        batch_shape: Array | None = None,
+    ) -> tuple[Array, ...]:
+        rows, columns, diagonal = (
+            int(given.reshape(())) for given in (num_rows, num_columns, diagonal_index)
+        )
+        matrix = np.eye(rows, columns, diagonal).astype(self.output_type.dtype)
+        batch = () if batch_shape is None else tuple(batch_shape.tolist())
+        return (np.broadcast_to(matrix, (*batch, rows, columns)).copy(),)
+
+
+class RandomUniformV8(Op):
+    """Random values between two; the same ones for the same seeds, as of TensorFlow or PyTorch."""
+
+    is_random: ClassVar[bool] = True
+
+    output_type: Type
+    op_seed: Int = 0
+    global_seed: Int = 0
+    alignment: Literal["tensorflow", "pytorch"] = "tensorflow"
+
+    def infer(self, shape: Tensor, minval: Tensor, maxval: Tensor) -> tuple[Tensor, ...]:
+        element_type(Tensor(self.output_type), *RANDOM)
+        element_type(shape, ElementType.I32, ElementType.I64)
+        if shape.rank not in (None, 1):
+            raise IRError(f"the shape has {shape.rank} axes, it is a list")
+        for tensor, name in ((minval, "minval"), (maxval, "maxval")):
+            element_type(tensor, self.output_type)
+            if tensor.shape.is_static and tensor.shape not in ((), (1,)):
+                raise IRError(f"{name} has shape {tensor.shape}, it is one number")
+        if minval.value is not None and maxval.value is not None:
+            low, high = minval.value.item(), maxval.value.item()
+            if not low < high:
+                raise IRError(f"minval {low} is not below maxval {high}")
+        sizes = shape.sizes()
+        if sizes is not None:
+            return (Tensor(self.output_type, map(as_size, sizes)),)
+        # OpenVINO takes the greatest number of sizes for their number.
+        rank = None if shape.rank is None else limits(shape.shape[0])[1]
+        return (Tensor(self.output_type, Shape.of_rank(rank)),)
+
+    def run(self, shape: Array, minval: Array, maxval: Array) -> tuple[Array, ...]:
+        kind, sizes = self.output_type, shape.tolist()
+        low, high = (given.reshape(()).astype(kind.dtype) for given in (minval, maxval))
+        size = prod(sizes)
+        if self.alignment == "pytorch":
+            values = as_pytorch(size, self.global_seed, low, high)
+        else:
+            values = as_tensorflow(size, self.seed(), self.op_seed, low, high)
+        return (values.reshape(sizes).astype(kind.dtype, copy=False),)
+
+    def seed(self) -> int:
+        """The first seed; without any seed, another one each time."""
+        if self.global_seed or self.op_seed:
+            return self.global_seed
+        return int(np.random.default_rng().integers(1, 2**31))
+
+
+class MultinomialV13(Op):
+    """Classes drawn by their probabilities."""
+
+    is_random: ClassVar[bool] = True
+
+    convert_type: Type
+    with_replacement: Bool
+    log_probs: Bool
+    global_seed: Int = 0
+    op_seed: Int = 0
+
+    def infer(self, probs: Tensor, num_samples: Tensor) -> tuple[Tensor, ...]:
+        element_type(Tensor(self.convert_type), ElementType.I32, ElementType.I64)
+        element_type(probs, ElementType.F16, ElementType.BF16, ElementType.F32, ElementType.F64)
+        element_type(num_samples, ElementType.I32, ElementType.I64)
+        if probs.rank not in (None, 2):
+            raise IRError(f"the probabilities have {probs.rank} axes ({probs.shape}), not 2")
+        if num_samples.shape.is_static and num_samples.shape not in ((), (1,)):
+            raise IRError(f"num_samples has shape {num_samples.shape}, it is one number")
+        if probs.rank is None:
+            return (Tensor(self.convert_type),)
+        return (Tensor(self.convert_type, [probs.shape[0], one_size(num_samples)]),)
+
+    def run(self, probs: Array, num_samples: Array) -> tuple[Array, ...]:
+        weights = probs.astype(np.float64)
+        if self.log_probs:
+            weights = np.exp(weights)
+        rows, samples = len(weights), int(num_samples.reshape(()))
+        seeds = RandomUniformV8(
+            output_type=ElementType.F64, global_seed=self.global_seed, op_seed=self.op_seed
+        )
+        (chances,) = seeds.run(np.array([rows, samples]), np.array(0.0), np.array(1.0))
+        drawn = np.empty((rows, samples), np.int64)
+        for sample in range(samples):
+            summed = weights.cumsum(1)
+            reached = summed > chances[:, sample, None] * summed[:, -1:]
+            drawn[:, sample] = reached.argmax(1)
+            if not self.with_replacement:
+                weights[np.arange(rows), drawn[:, sample]] = 0
+        return (drawn.astype(self.convert_type.dtype),)
+
+
+def one_size(tensor: Tensor) -> Size:
+    """The size that a tensor of one number holds."""
+    sizes = tensor.sizes()
+    return ANY if sizes is None else as_size(sizes[0])
+
+
+def philox(blocks: int, key: int, counter: int) -> Array:
+    """Random numbers of 32 bits, four to a block: Philox 4x32 in ten rounds (Salmon et al.)."""
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+
+    def split(value: int) -> tuple[Any, Any]:
+        return np.uint64(value & 0xFFFFFFFF), np.uint64(value >> 32 & 0xFFFFFFFF)
+
+    n = np.arange(blocks, dtype=np.uint64)
+    n_low, n_high = n & low, n >> half
+    c_low, c_high = (np.full(blocks, part) for part in split(counter))
+    k_low, k_high = split(key)
+    for _ in range(10):
+        one, other = n_low * np.uint64(0xD2511F53), c_low * np.uint64(0xCD9E8D57)
+        n_low, n_high = (other >> half) ^ n_high ^ k_low, other & low
+        c_low, c_high = (one >> half) ^ c_high ^ k_high, one & low
+        k_low = (k_low + np.uint64(0x9E3779B9)) & low
+        k_high = (k_high + np.uint64(0xBB67AE85)) & low
+    return np.stack([n_low, n_high, c_low, c_high], -1).astype(np.uint32).ravel()
+
+
+def as_tensorflow(size: int, key: int, counter: int, low: Array, high: Array) -> Array:
+    """Random values as of TensorFlow; ``low`` to ``high``, in their type."""
+    kind, each = low.dtype, 2 if low.dtype.itemsize == 8 else 1
+    bits = philox(-(-size * each // 4), key, counter)[: size * each]
+    if each == 2:
+        first, second = bits.reshape(-1, 2).astype(np.uint64).T
+        if kind.kind == "i":
+            return within((second << np.uint64(32)) + first, low, high)
+        fraction = ((first & np.uint64(0xFFFFF)) << np.uint64(32)) | second
+        unit = (fraction | np.uint64(1023 << 52)).view(np.float64) - 1
+        return unit * (high - low) + low
+    if kind.kind == "i":
+        return within(bits, low, high)
+    # The bits become the fraction of a number from 1 to 2.
+    width = {"float32": 23, "float16": 10, "bfloat16": 7}[kind.name]
+    one = int(np.ones((), kind).view(f"u{kind.itemsize}"))
+    patterns = (bits & np.uint32((1 << width) - 1)) | np.uint32(one)
+    unit = patterns.astype(f"u{kind.itemsize}").view(kind) - kind.type(1)
+    return unit * (high - low) + low
+
+
+def as_pytorch(size: int, seed: int, low: Array, high: Array) -> Array:
+    """Random values as of PyTorch: from the Mersenne Twister MT19937."""
+    kind = low.dtype
+    far = max(low.item(), high.item()) > 0xFFFFFFFF
+    each = 2 if kind == np.float64 or (kind == np.int64 and far) else 1
+    twister = np.random.RandomState(seed & 0xFFFFFFFF)
+    bits = twister.randint(0, 2**32, size * each, np.uint32)
+    if each == 2:
+        first, second = bits.reshape(-1, 2).astype(np.uint64).T
+        bits = (first << np.uint64(32)) + second
+    if kind.kind == "i":
+        return within(bits, low, high)
+    digits = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}[kind.name]
+    wide = np.dtype(np.float64 if kind == np.float64 else np.float32)
+    unit: Array = np.ldexp((bits & bits.dtype.type((1 << digits) - 1)).astype(wide), -digits)
+    return (unit * (high - low).astype(wide) + low.astype(wide)).astype(kind)
+
+
+def within(bits: Array, low: Array, high: Array) -> Array:
+    """Whole numbers from ``low`` on and below ``high``, by the remainder."""
+    span = bits.dtype.type(int(high) - int(low))
+    start = np.asarray(low).astype(bits.dtype)
+    return (bits % span + start).astype(low.dtype)
