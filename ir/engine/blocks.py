@@ -100,10 +100,10 @@ def call(function: Callable[..., Any], *words: Any, **named: Any) -> Part:
         out = named["out"]
         if len(words) == 2:
             left, right = words
-            return lambda: function(left, right, out)
+            return lambda: function(left, right, out=out)
         if len(words) == 1:
             (only,) = words
-            return lambda: function(only, out)
+            return lambda: function(only, out=out)
     return lambda: function(*words, **named)
 
 

@@ -30,10 +30,10 @@ class Sizes:
         self.groups = weights.shape[0] if node.kind == "GroupConvolution" else 1
         if self.groups > 1 or node.kind == "GroupConvolution":
             weights = weights.reshape(-1, *weights.shape[2:])
-        self.weights = weights
         axes = weights.ndim - 2
         lead = 2 - axes
         self.kernel = _two(weights.shape[2:], lead, 1)
+        self.weights = weights.reshape(*weights.shape[:2], *self.kernel)
         self.strides = _two(op.strides, lead, 1)  # type: ignore[attr-defined]  # convolutions have it
         self.dilations = _two(op.dilations, lead, 1)  # type: ignore[attr-defined]
         shape = node.inputs[0].shape
