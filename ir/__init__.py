@@ -22,6 +22,10 @@ from .weights import Weights
 from .writer import dumps, write
 
 if TYPE_CHECKING:
+    from .checker import check as check
+    from .checker import explain as explain
+    from .findings import Finding as Finding
+    from .findings import Report as Report
     from .execution import Outputs as Outputs
     from .execution import run as run
     from .inference import Inferred as Inferred
@@ -32,10 +36,14 @@ if TYPE_CHECKING:
 
 #: What needs the operations is imported when it is first used: reading a file does not.
 _LATER = {
+    "Finding": "findings",
     "Inferred": "inference",
     "Outputs": "execution",
     "Program": "program",
+    "Report": "findings",
+    "check": "checker",
     "compile": "program",
+    "explain": "checker",
     "infer": "inference",
     "reshape": "reshaping",
     "run": "execution",
@@ -44,6 +52,7 @@ _LATER = {
 __all__ = [
     "Builder",
     "Edge",
+    "Finding",
     "Graph",
     "Inferred",
     "Info",
@@ -54,10 +63,13 @@ __all__ = [
     "Port",
     "Program",
     "Repair",
+    "Report",
     "Weights",
+    "check",
     "infer",
     "compile",
     "dumps",
+    "explain",
     "loads",
     "read",
     "reshape",

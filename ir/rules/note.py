@@ -1,0 +1,42 @@
+"""A finding before its place is worked out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+    from ..findings import Severity
+    from .sheet import Node
+
+
+class Note(NamedTuple):
+    """What a rule found: its code, one sentence, and the element it is about."""
+
+    code: str
+    message: str
+    element: etree._Element | None = None
+    node: Node | None = None
+    attribute: str | None = None
+    hint: str | None = None
+    #: Where this case weighs other than the catalogue says.
+    severity: Severity | None = None
+    #: The place in bytes, where there is no element.
+    offset: int | None = None
+
+
+def shown(text: object, most: int = 60) -> str:
+    """A text of the file for a message: quoted, not longer than a line."""
+    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
+    return f'"{plain}"' if len(plain) <= most else f'"{plain[:most]}…"'
+
+
+def tag(element: etree._Element) -> str:
+    """The name of an element."""
+    return str(element.tag)
+
+
+def listed(items: list[str], most: int = 8) -> str:
+    """Items for a message, the long rest left out."""
+    return ", ".join(items if len(items) <= most else [*items[:most], f"… ({len(items)} in all)"])
