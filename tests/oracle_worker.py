@@ -81,7 +81,7 @@ def _tensor(kind: Any, array: Array) -> Any:
     ours = ElementType.parse(kind.to_string())
     if ours is ElementType.STRING:
         return openvino.Tensor(array.tolist())
-    if array.dtype.kind in "fiub" and array.dtype.itemsize * 8 == ours.bits:
+    if array.dtype.type.__module__ == "numpy" and array.dtype.itemsize * 8 == ours.bits:
         # NumPy gives a scalar an axis here.
         return openvino.Tensor(np.ascontiguousarray(array).reshape(array.shape))
     # NumPy types that OpenVINO does not know go as bytes.
