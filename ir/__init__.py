@@ -13,6 +13,7 @@ Example::
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ..schemas import IRError, MismatchError, UnreadableError, UnsupportedError, UsageError
 from .builder import Builder, Output
 from .elements import Edge, Info, Port
 from .graph import Graph, Layer, Model
@@ -54,9 +55,11 @@ __all__ = [
     "Edge",
     "Finding",
     "Graph",
+    "IRError",
     "Inferred",
     "Info",
     "Layer",
+    "MismatchError",
     "Model",
     "Output",
     "Outputs",
@@ -64,6 +67,9 @@ __all__ = [
     "Program",
     "Repair",
     "Report",
+    "UnreadableError",
+    "UnsupportedError",
+    "UsageError",
     "Weights",
     "check",
     "infer",

@@ -77,7 +77,7 @@ def build(reading: np.ndarray | None) -> ir.Model:
     if reading is not None:
         matrix = net.constant(reading.astype("f4"), name="reading")
         x = net.add("MatMul", "opset1", [x, matrix], name="scores")
-        x = net.add("SoftMax", "opset8", [x], name="digit", axis=1)
+        x = net.add("SoftMax", "opset8", [x], name="chances", axis=1)
     net.result(x, name="digit")
     return net.model()
 

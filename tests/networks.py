@@ -32,7 +32,10 @@ class Drawer:
         return self.net.model()
 
     def constant(self, *shape: int) -> ir.Output:
-        return self.net.constant(self.numbers.standard_normal(shape).astype("f4"))
+        # Sane scales: a network whose values explode tells nothing of the way it was run.
+        fan_in = max(1, int(np.prod(shape[1:])) if len(shape) > 2 else 1)
+        numbers = self.numbers.standard_normal(shape) / np.sqrt(fan_in)
+        return self.net.constant(numbers.astype("f4"))
 
     def window(self, axes: int) -> dict[str, object]:
         same = self.rng.random() < 0.3
