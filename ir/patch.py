@@ -393,8 +393,9 @@ def put_in(parent: etree._Element, before: etree._Element | None, child: etree._
     indent = "\n" + "\t" * (depth_of(parent) + 1)
     child.tail = None
     if before is not None:
-        before.addnext(child)  # the tail moves to the child
-        before.tail = indent
+        following = before.tail
+        before.addnext(child)
+        child.tail, before.tail = following, indent
     elif len(parent):
         first = parent.text
         parent.insert(0, child)
@@ -469,14 +470,12 @@ def find_spans(source: bytes) -> list[tuple[int, int]] | None:
         return None
     found = []
     for first, last in spans:
-        if source[last : last + 2] == b"</":
-            stop = source.find(b">", last) + 1
-        else:
-            tag = _START.match(source, first)
-            if tag is None:
-                return None
-            stop = tag.end()
-        found.append((first, stop))
+        tag = _START.match(source, first)
+        if tag is None:
+            return None
+        # At the end of <a/> expat says the byte after it, at that of </a> its first byte.
+        closed = tag[0].endswith(b"/>")
+        found.append((first, tag.end() if closed else source.find(b">", last) + 1))
     return found
 
 

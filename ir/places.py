@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _FoundError(Exception):
-    """Ends the count."""
+    """Ends the count at a line and column."""
 
 
 def position(source: bytes, element: etree._Element) -> tuple[int, int] | None:
@@ -34,14 +34,15 @@ def position(source: bytes, element: etree._Element) -> tuple[int, int] | None:
     def start(_: str, __: dict[str, str]) -> None:
         nonlocal left
         if left == 0:
-            raise _FoundError
+            raise _FoundError(parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
         left -= 1
 
     parser.StartElementHandler = start
     try:
         parser.Parse(source, True)
-    except _FoundError:
-        return parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+    except _FoundError as found:
+        line, column = found.args
+        return line, column
     except expat.ExpatError:
         return None
     return None
