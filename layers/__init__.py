@@ -20,6 +20,8 @@ from . import (
     reduction,
     shape,
     sort,
+    sort_classes,
+    sort_nms,
     type,
 )
 from .base import Op
@@ -45,5 +47,7 @@ __all__ = [
     "reduction",
     "shape",
     "sort",
+    "sort_classes",
+    "sort_nms",
     "type",
 ]

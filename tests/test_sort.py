@@ -5,6 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from vinoir.layers.sort import SearchSortedV15, TopKV1, TopKV11
+from vinoir.layers.sort_nms import (
+    NonMaxSuppressionV4,
+    NonMaxSuppressionV5,
+    NonMaxSuppressionV9,
+    overlaps_rotated,
+)
 from vinoir.schemas import Dim, IRError, Shape, Tensor
 
 VALUE = {"axis": "0", "mode": "max", "sort": "value"}
@@ -59,3 +65,40 @@ def test_refusals() -> None:
         TopKV1.read(VALUE | {"index_element_type": "u8"})
     with pytest.raises(IRError, match="the values are a scalar"):
         SearchSortedV15.read({}).infer(data, Tensor("f32", ()))
+
+
+#: The second overlaps the first by exactly a half, the third lies apart.
+THREE = np.array([[[0, 0, 1, 2], [0, 0, 1, 1], [5, 5, 6, 6]]], "f4")
+MARKS = np.array([[[0.9, 0.8, 0.7]]], "f4")
+
+
+@pytest.mark.parametrize(("threshold", "kept"), [(0.5, [0, 1, 2]), (0.4, [0, 2]), (0, [0, 2])])
+def test_boxes_go_that_overlap_more_than_they_may(threshold: float, kept: list[int]) -> None:
+    # OpenVINO's CPU lets those go, too, that overlap exactly as much.
+    for op in (NonMaxSuppressionV4, NonMaxSuppressionV9):
+        places, *rest = op.read({}).run(THREE, MARKS, np.array(3), np.array(threshold, "f4"))
+        # The first versions fill up with -1, the later ones count.
+        assert places[: len(kept), 2].tolist() == kept
+        assert (places[len(kept) :] == -1).all()
+        assert len(places) == (len(kept) if rest else 3)
+
+
+@pytest.mark.parametrize(
+    ("op", "kept"), [(NonMaxSuppressionV5, [0, 2]), (NonMaxSuppressionV9, [0, 2, 1])]
+)
+def test_fading_scores_spare_from_the_threshold_only_in_the_last_version(
+    op: type[NonMaxSuppressionV5], kept: list[int]
+) -> None:
+    limits = [np.array(n, "f4") for n in (0.4, 0, 0.5)]
+    places, scores, count = op.read({}).run(THREE, MARKS, np.array(3), *limits)
+    assert (places[:, 2].tolist(), count.tolist()) == (kept, [len(kept)])
+    if len(kept) == 3:
+        assert scores[2, 2] == pytest.approx(0.8 * np.exp(-0.25))
+
+
+def test_a_turned_square_shares_an_octagon() -> None:
+    square = np.array([0, 0, 2, 2, 0], "f4")
+    turned = np.array([[0, 0, 2, 2, np.pi / 4], [0, 0, 2, 2, np.pi / 2], [9, 9, 2, 2, 1]], "f4")
+    octagon = 8 * (np.sqrt(2) - 1)
+    expected = [octagon / (8 - octagon), 1, 0]
+    np.testing.assert_allclose(overlaps_rotated(square, turned), expected, atol=1e-6)
