@@ -25,10 +25,10 @@ from .writer import dumps, write
 if TYPE_CHECKING:
     from .checker import check as check
     from .checker import explain as explain
-    from .findings import Finding as Finding
-    from .findings import Report as Report
     from .execution import Outputs as Outputs
     from .execution import run as run
+    from .findings import Finding as Finding
+    from .findings import Report as Report
     from .inference import Inferred as Inferred
     from .inference import infer as infer
     from .program import Program as Program

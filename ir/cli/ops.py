@@ -25,10 +25,9 @@ def ops_command(name: str | None, format_: str) -> None:
         wanted = name.lower()
         found = [op for op in found if wanted in (op.xml_type.lower(), op.spec().lower())]
         if not found:
-            near = difflib.get_close_matches(
-                wanted, {kind.lower(): kind for kind, _ in Op.registry}, 1
-            )
-            hint = f"did you mean {near[0]}?" if near else None
+            known = {kind.lower(): kind for kind, _ in Op.registry}
+            near = difflib.get_close_matches(wanted, known, 1)
+            hint = f"did you mean {known[near[0]]}?" if near else None
             raise UsageError(f'no operation is named "{name}"', hint=hint)
     rows = [facts(op) for op in found]
     if format_ == "json":
