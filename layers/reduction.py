@@ -10,18 +10,18 @@ NaN goes through, as in NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
+from collections.abc import Sequence
 from math import prod
-from typing import ClassVar, Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from ..schemas import Array, ElementType, IRError, Shape, Size, Tensor
+from ..schemas import Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Bool
-from ..schemas.shapes import interval, limits, same
+from ..schemas.tensor import Bounds
 from .axes import axis_of, reduced
 from .base import Op, element_type
+from .bounds import largest, without
 from .pooling import lowest
 
 Axes: TypeAlias = tuple[int, ...]
@@ -62,8 +62,12 @@ class Reduction(Op):
             return ()
         return tuple(sorted({axis_of(axis, rank) for axis in values}))
 
+    def found(self, axes: Array, rank: int) -> Axes:
+        """The axes of a known input, counted from the front."""
+        return self.axes([int(axis) for axis in axes.ravel()], rank)
+
     def run(self, data: Array, axes: Array) -> tuple[Array, ...]:
-        found = self.axes([int(axis) for axis in axes.ravel()], data.ndim)
+        found = self.found(axes, data.ndim)
         with np.errstate(all="ignore"):
             values = self.of(data, found)
         return (np.asarray(values if self.keep_dims else values.squeeze(found)),)
@@ -130,41 +134,48 @@ class ReduceMeanV1(Calculation):
 class ReduceProdV1(Calculation):
     """The product."""
 
-    carries_sizes: ClassVar[bool | Literal["first"]] = "first"
+    carries_sizes = "first"
 
-    def of(self, data: Array, axes: Axes) -> Array:
-        if data.dtype == object:
-            return folded(lambda one, other: one * other, data, axes, 1)
-        return super().of(data, axes)
+    def bounds(self, lows: Sequence[Array], highs: Sequence[Array]) -> Sequence[Bounds] | None:
+        if np.any(lows[0] < 0) or np.any(highs[0] < 0):
+            return None
+        (low,), (high,) = self.run(*lows), self.run(*highs)
+        open_ended = highs[0] == largest(highs[0].dtype)
+        (anywhere,) = ReduceLogicalOrV1(keep_dims=self.keep_dims).run(open_ended, highs[1])
+        return [(low, without(high, anywhere, largest(high.dtype)))]
+
+    def carry_sizes(self, data: Array, axes: Array) -> Sequence[Array | None] | None:
+        product = data.prod(self.found(axes, data.ndim), keepdims=self.keep_dims)
+        return (np.asarray(product, object),)
 
     def calculated(self, data: Array, axes: Axes) -> Array:
         return data.prod(axes, keepdims=True)
 
 
-class ReduceMaxV1(Reduction):
+class Choice(Reduction):
+    """One of the values; sizes lose their names."""
+
+    carries_sizes = "first"
+
+    def carry_sizes(self, data: Array, axes: Array) -> Sequence[Array | None] | None:
+        return None
+
+
+class ReduceMaxV1(Choice):
     """The largest value; that of nothing is the type's lowest finite value."""
 
-    carries_sizes: ClassVar[bool | Literal["first"]] = "first"
-
     def of(self, data: Array, axes: Axes) -> Array:
-        if data.dtype == object:
-            return folded(larger, data, axes, -(2**63))
         if data.size == 0:
             return data.max(axes, keepdims=True, initial=lowest(data))
         return data.max(axes, keepdims=True)
 
 
-class ReduceMinV1(Reduction):
+class ReduceMinV1(Choice):
     """The smallest value; that of nothing is the type's largest finite value."""
 
-    carries_sizes: ClassVar[bool | Literal["first"]] = "first"
-
     def of(self, data: Array, axes: Axes) -> Array:
-        if data.dtype == object:
-            return folded(smaller, data, axes, 2**63 - 1)
         if data.size == 0:
-            most = np.iinfo(data.dtype).max if data.dtype.kind in "iu" else -lowest(data)
-            return data.min(axes, keepdims=True, initial=most)
+            return data.min(axes, keepdims=True, initial=largest(data.dtype))
         return data.min(axes, keepdims=True)
 
 
@@ -187,33 +198,3 @@ class ReduceLogicalOrV1(LogicalReduction):
 
     def of(self, data: Array, axes: Axes) -> Array:
         return np.logical_or.reduce(data, axes, keepdims=True)
-
-
-def larger(one: Size, other: Size) -> Size:
-    """The larger of two sizes, as far as it is known."""
-    if same(one, other):
-        return one
-    (a, b), (c, d) = limits(one), limits(other)
-    low = a if c is None else c if a is None else max(a, c)
-    return interval(low, None if b is None or d is None else max(b, d))
-
-
-def smaller(one: Size, other: Size) -> Size:
-    """The smaller of two sizes, as far as it is known."""
-    if same(one, other):
-        return one
-    (a, b), (c, d) = limits(one), limits(other)
-    high = b if d is None else d if b is None else min(b, d)
-    return interval(None if a is None or c is None else min(a, c), high)
-
-
-def folded(rule: Callable[[Size, Size], Size], data: Array, axes: Axes, nothing: int) -> Array:
-    """Sizes brought together along axes that stay with size 1; ``nothing``: of none."""
-    rest = [axis for axis in range(data.ndim) if axis not in axes]
-    shape = [1 if axis in axes else size for axis, size in enumerate(data.shape)]
-    rows = data.transpose(*rest, *axes).reshape(*[data.shape[axis] for axis in rest], -1)
-    values = np.empty(rows.shape[:-1], object)
-    for place in np.ndindex(values.shape):
-        row = rows[place].tolist()
-        values[place] = reduce(rule, row) if row else nothing
-    return values.reshape(shape)

@@ -49,16 +49,31 @@ def test_values(name: str, kind: str, values: list[float], expected: float) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
-    [("Max", Dim(3, 5)), ("Min", Dim(2, 4)), ("Prod", Dim(6, 20)), ("Sum", Dim(None, None))],
+    ("name", "expected", "least", "most"),
+    [
+        ("Max", Dim(3, 5), 3, None),
+        ("Min", Dim(2, 4), 1, 4),
+        ("Prod", Dim(6, 20), 6, None),
+        ("Sum", Dim(None, None), None, None),
+    ],
 )
 def test_partly_known_values_are_carried_where_openvino_carries_them(
-    name: str, expected: Dim
+    name: str, expected: Dim, least: int | None, most: int | None
 ) -> None:
-    parts = np.array([Dim(2, 4), Dim(3, 5)], object)
-    data = Tensor("i64", (2,), parts=parts)
-    (found,) = reduction(name, keep_dims="true").infer_outputs([data, Tensor.of(np.array([0]))])
+    parts = np.array([Dim(2, 4), Dim(3, 5), Dim(1, None)], object)
+    known, open_ended = (Tensor("i64", (n,), parts=parts[:n]) for n in (2, 3))
+    op = reduction(name, keep_dims="true")
+    (found,) = op.infer_outputs([known, Tensor.of(np.array([0]))])
     assert found.sizes() == [expected]
+    (found,) = op.infer_outputs([open_ended, Tensor.of(np.array([0]))])
+    assert found.sizes() == [Dim(least, most)]
+
+
+def test_a_product_keeps_the_names_of_its_sizes() -> None:
+    parts = np.array([Dim(0, None, "B"), 4, Dim(0, None, "C")], object)
+    data = Tensor("i64", (3,), parts=parts)
+    (found,) = reduction("Prod").infer_outputs([data, Tensor.of(np.array(0))])
+    assert str(found.sizes()) == "[Dim(4*B*C)]"
 
 
 @pytest.mark.parametrize(
