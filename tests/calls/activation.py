@@ -58,8 +58,8 @@ def draw(op: str, rng: random.Random) -> Call:
     if op == "ClampV1":
         low = rng.choice([-3, -0.5, 0, 1.25, -1e30])
         attributes = {"min": str(low), "max": str(low + rng.choice([0, 0.5, 2, 3e30]))}
-        # For 8 bits the CPU rounds the limits to the nearest.
-        data = data.astype("i4") if kind in ("i1", "u1") else data
+        # For 8 bits the CPU rounds the limits to the nearest, and it has no 64 bits.
+        data = data.astype("i4") if kind in ("i1", "u1", "i8") else data
     if op == "EluV1":
         attributes = {"alpha": str(rng.choice([0, 0.5, 1, 2]))}
     if op == "GeluV7":
