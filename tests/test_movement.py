@@ -1,0 +1,154 @@
+"""Movement: examples worked by hand, refusals, and shapes carried through small graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from vinoir import ir
+from vinoir.ir.inference import infer_graph
+from vinoir.layers import Op
+from vinoir.layers.movement_slice import sliced
+from vinoir.schemas import Dim, IRError, Shape, Size, Tensor
+from vinoir.schemas.shapes import LARGEST
+
+ROW = np.arange(5)
+
+
+def made(name: str, **data: str) -> Op:
+    kind, _, number = name.rpartition("V")
+    op: Op = Op.registry[kind, int(number)].read(data)
+    return op
+
+
+@pytest.mark.parametrize(("mode", "expected"), [
+    ("constant", [9, 9, 0, 1, 2, 3, 4, 9]),
+    ("edge", [0, 0, 0, 1, 2, 3, 4, 4]),
+    ("reflect", [2, 1, 0, 1, 2, 3, 4, 3]),
+    ("symmetric", [1, 0, 0, 1, 2, 3, 4, 4]),
+])  # fmt: skip
+def test_pad_modes(mode: str, expected: list[int]) -> None:
+    op = made("PadV12", pad_mode=mode)
+    (padded,) = op.run(ROW, np.array([2]), np.array([1]), np.array(9))
+    assert padded.tolist() == expected
+
+
+def test_a_mirror_shows_what_a_negative_margin_cuts_off() -> None:
+    (padded,) = made("PadV12", pad_mode="reflect").run(ROW, np.array([-2]), np.array([3]))
+    assert padded.tolist() == [2, 3, 4, 3, 2, 1]
+
+
+@pytest.mark.parametrize(("start", "stop", "step", "expected"), [
+    (1, 4, 1, [1, 2, 3]),
+    (-2, LARGEST, 1, [3, 4]),
+    (-9, 9, 2, [0, 2, 4]),
+    (9, -9, -2, [4, 2, 0]),
+    (3, 1, 1, []),
+    # NumPy gives nothing here; OpenVINO begins at the first element.
+    (-9, -99, -1, [0]),
+])  # fmt: skip
+def test_slices(start: int, stop: int, step: int, expected: list[int]) -> None:
+    ends = [np.array([n]) for n in (start, stop, step)]
+    assert made("SliceV8").run(ROW, *ends)[0].tolist() == expected
+    strided = made("StridedSliceV1", begin_mask="0", end_mask="0")
+    assert strided.run(ROW, *ends)[0].tolist() == expected
+
+
+@pytest.mark.parametrize(("size", "start", "stop", "step", "expected"), [
+    (Dim(2, 7), (0, 0), (LARGEST, LARGEST), 1, Dim(2, 7)),
+    (Dim(2, 7), (1, 1), (LARGEST, LARGEST), 2, Dim(1, 3)),
+    (Dim(), (-3, -3), (LARGEST, LARGEST), 1, Dim(0, 3)),
+    (Dim(), (2, 2), (6, 6), 1, Dim(0, 4)),
+    (Dim(4, 9), (0, 0), (2, 5), 1, Dim(2, 5)),
+    (8, (1, 3), (5, 5), 1, Dim(2, 4)),
+])  # fmt: skip
+def test_sizes_of_slices_by_hand(
+    size: Size, start: tuple[int, int], stop: tuple[int, int], step: int, expected: Size
+) -> None:
+    assert sliced(size, start, stop, step) == expected
+
+
+def test_a_name_survives_what_keeps_the_size() -> None:
+    named = Tensor("f32", [Dim(0, None, "H"), Dim(0, None, "W")])
+    first = [Tensor.of(np.array([n])) for n in (0, LARGEST, 1)]
+    assert str(made("SliceV8").infer_outputs([named, *first])[0].shape) == "H,W"
+    assert str(made("ConcatV1", axis="1").infer_outputs([named, named])[0].shape) == "H,2*W"
+    swapped = made("TransposeV1").infer_outputs([named, Tensor.of(np.array([1, 0]))])
+    assert str(swapped[0].shape) == "W,H"
+    deep = Tensor("f32", [1, 4, Dim(0, None, "H"), 6])
+    space = made("DepthToSpaceV1", block_size="2", mode="depth_first").infer_outputs([deep])
+    assert str(space[0].shape) == "1,1,2*H,12"
+
+
+@pytest.mark.parametrize(("name", "data", "inputs", "message"), [
+    ("ConcatV1", {"axis": "0"}, [Tensor("f32", [2, 3]), Tensor("f32", [2, 4])],
+     "shapes .,3 and .,4 differ"),
+    ("SplitV1", {"num_splits": "2"}, [Tensor("f32", [3]), Tensor.of(0)],
+     "size 3 is not divisible into 2 pieces"),
+    ("VariadicSplitV1", {}, [Tensor("f32", [3]), Tensor.of(0), Tensor.of(np.array([1, 1]))],
+     "pieces of 2 in all are cut out of a size of 3"),
+    ("TransposeV1", {}, [Tensor("f32", [3, 2]), Tensor.of(np.array([1, 1]))], "each once"),
+    ("BroadcastV3", {}, [Tensor("f32", [3]), Tensor.of(np.array([2, 4]))],
+     "size 3 does not broadcast to 4"),
+    ("PadV1", {"pad_mode": "reflect"},
+     [Tensor("f32", [3]), Tensor.of(np.array([3])), Tensor.of(np.array([0]))], "by 2 at most"),
+    ("SliceV8", {}, [Tensor("f32", [3]), *(Tensor.of(np.array([0])) for _ in range(3))],
+     "a step is 0"),
+    ("StridedSliceV1", {"begin_mask": "0, 2", "end_mask": ""},
+     [Tensor("f32", [3]), *(Tensor.of(np.array([1])) for _ in range(3))], "other values than"),
+    ("DepthToSpaceV1", {"block_size": "2", "mode": "depth_first"}, [Tensor("f32", [1, 6, 1, 1])],
+     "size 6 is not divisible by 4"),
+    ("ReverseV1", {"mode": "index"}, [Tensor("f32", [3]), Tensor.of(np.array([-1]))],
+     "axis -1 is beyond"),
+])  # fmt: skip
+def test_refusals_say_why(
+    name: str, data: dict[str, str], inputs: list[Tensor], message: str
+) -> None:
+    with pytest.raises(IRError, match=message):
+        made(name, **data).infer_outputs(inputs)
+
+
+def chains() -> list[Callable[[Any, Any], Any]]:
+    """From the shape of a dynamic input to a target shape, by OpenVINO's builders."""
+
+    def i64(*values: int) -> Any:
+        from openvino import opset15
+
+        return opset15.constant(np.array(values, np.int64))
+
+    return [
+        lambda o, s: o.strided_slice(s, i64(1), i64(3), i64(1), [0], [0]),
+        lambda o, s: o.strided_slice(s, i64(0), i64(0), i64(-1), [1], [1]),
+        lambda o, s: o.slice(s, i64(-1), i64(-9), i64(-2)),
+        lambda o, s: o.concat([i64(2), o.slice(s, i64(1), i64(9), i64(1)), s], 0),
+        lambda o, s: o.split(s, o.constant(np.int64(0)), 2).output(1),
+        lambda o, s: o.variadic_split(s, o.constant(np.int64(0)), i64(-1, 1)).output(0),
+        lambda o, s: o.tile(s, i64(2)),
+        lambda o, s: o.pad(s, i64(1), i64(-2), "constant", o.constant(np.int64(7))),
+        lambda o, s: o.reshape(o.broadcast(s, i64(2, 4)), i64(-1), False),
+        lambda o, s: o.broadcast(o.split(s, o.constant(np.int64(0)), 4).output(3), i64(3)),
+        lambda o, s: o.roll(s, i64(1), i64(0)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", range(11))
+@pytest.mark.parametrize("kind", ["i64", "i32"])
+def test_shapes_are_carried_as_openvino_carries_them(
+    index: int, kind: str, tmp_path: Path
+) -> None:
+    openvino = pytest.importorskip("openvino")
+    from openvino import opset15 as o
+
+    sizes = [openvino.Dimension(2, 5), 3, openvino.Dimension(), openvino.Dimension(4, -1)]
+    data = o.parameter(openvino.PartialShape(sizes), np.float32)
+    shape = o.convert(o.shape_of(data, kind), "i64")
+    result = o.broadcast(o.constant(np.float32(1)), chains()[index](o, shape))
+    openvino.serialize(openvino.Model([result], [data], "m"), tmp_path / "m.xml")
+    model = ir.read(tmp_path / "m.xml")
+    tensors = infer_graph(model, {})
+    (end,) = (layer for layer in model.order() if layer.type == "Result")
+    expected = Shape.parse(str(result.get_output_partial_shape(0)))
+    assert tensors[end.id][0].shape.spelling == expected.spelling
