@@ -1,0 +1,200 @@
+"""Who feeds whom, in which order, and what happens when it is changed."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from conftest import witness
+from vinoir import ir
+from vinoir.ir.graph import Layer
+from vinoir.schemas import IRError, Tensor, UsageError
+
+ANY = Tensor("f32", (1,))
+
+
+def diamond() -> ir.Model:
+    net = ir.Builder("diamond")
+    x = net.parameter("x", "f32", "1")
+    two = net.add("Two", "extension", [x], name="two", outputs=[ANY, ANY])
+    left = net.add("Left", "extension", [two[1]], name="left", outputs=[ANY])
+    both = net.add("Both", "extension", [left, two[0], two[0]], name="both", outputs=[ANY])
+    net.result(both, name="out")
+    return net.model()
+
+
+def test_sources_and_consumers() -> None:
+    model = diamond()
+    x, two, left, both, out = model.layers
+    assert model.sources(both) == [(left, 0), (two, 0), (two, 0)]
+    assert model.producer(left, 0) == (two, 1)
+    assert model.consumers(two, 0) == [(both, 1), (both, 2)]
+    assert model.consumers(two) == [(left, 0), (both, 1), (both, 2)]
+    assert model.consumers(out) == []
+    assert (model.parameters, model.results) == ([x], [out])
+    assert model.order() == [x, two, left, both, out]
+
+
+def test_changes_keep_the_lists_right() -> None:
+    model = diamond()
+    x, two, left, both, _ = model.layers
+    model.connect(x, both, 1)
+    assert model.sources(both) == [(left, 0), (x, 0), (two, 0)]
+    assert model.consumers(x) == [(two, 0), (both, 1)]
+    model.disconnect(both, 2)
+    assert model.producer(both, 2) is None
+    model.replace_output((left, 0), (x, 0))
+    assert model.consumers(left) == []
+    assert left not in model.order()
+    assert left in model.order(reachable_only=False)
+    model.remove(two)
+    assert model.sources(left) == [None]
+    with pytest.raises(UsageError, match="not in this graph"):
+        model.remove(two)
+
+
+def test_an_input_more_keeps_the_ports_in_order() -> None:
+    model = diamond()
+    x, two, left, both, out = model.layers
+    model.connect(x, left)
+    assert [port.id for port in left.inputs + left.outputs] == [0, 1, 2]
+    assert model.sources(left) == [(two, 1), (x, 0)]
+    assert model.sources(both) == [(left, 0), (two, 0), (two, 0)]
+    assert model.order()[-1] is out
+
+
+@pytest.mark.parametrize(
+    ("key", "name"), [("both", "both"), (2, "left"), ("2", "left"), ("out", "out"), ("x", "x")]
+)
+def test_look_up(key: str | int, name: str) -> None:
+    assert diamond().layer(key).name == name
+
+
+def test_look_up_by_tensor_name() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1", names=["tensor:0", "a,b"])
+    net.result(x, name="out")
+    model = ir.loads(*ir.dumps(net.model()))
+    assert model.layer("tensor:0").name == "x"
+    assert model.output("a,b") == (model.layer("x"), 0)
+
+
+def test_look_up_in_vain() -> None:
+    with pytest.raises(UsageError, match="did you mean both"):
+        diamond().layer("bothh")
+    with pytest.raises(UsageError, match="no layer has the id 77"):
+        diamond().layer(77)
+    with pytest.raises(UsageError, match="no tensor"):
+        diamond().output("zzz")
+
+
+def test_a_cycle_is_named() -> None:
+    model = diamond()
+    _, two, left, _both, _ = model.layers
+    model.connect(left, two, 0)
+    with pytest.raises(IRError, match=r'cycle: 2 "left" -> 1 "two"|cycle: 1 "two" -> 2 "left"'):
+        model.order()
+
+
+def test_ports_by_declaration_not_by_number() -> None:
+    model = ir.loads(*ir.dumps(diamond()))
+    both = model.layer("both")
+    first, second, third = both.inputs
+    both.inputs = [second, first, third]
+    again = ir.loads(*ir.dumps(model))
+    assert [port.id for port in again.layer("both").inputs] == [1, 0, 2]
+    assert again.sources(again.layer("both"))[1] == (again.layer("left"), 0)
+
+
+def test_an_edge_to_nowhere() -> None:
+    text = ir.dumps(diamond())[0].decode()
+    model = ir.loads(text.replace('from-layer="2"', 'from-layer="50"'))
+    with pytest.raises(IRError, match="layer 50, which is not there"):
+        model.order()
+    model = ir.loads(text.replace('to-port="2"', 'to-port="9"'))
+    with pytest.raises(IRError, match="an edge enters port 9"):
+        model.sources(model.layer("both"))
+    model = ir.loads(text.replace('to-layer="3" to-port="2"', 'to-layer="50" to-port="2"'))
+    assert model.producer(model.layer("both"), 2) is None  # dropped, as OpenVINO does
+
+
+def test_operations_are_known_where_layers_has_them() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,3,8,8")
+    pool = net.add(
+        "MaxPool", "opset8", [x], kernel=(2, 2), strides=(2, 2), pads_begin=(0, 0),
+        pads_end=(0, 0),
+    )  # fmt: skip
+    model = ir.loads(*ir.dumps(_with_result(net, pool[1])))
+    layer = model.layer("MaxPool")
+    assert layer.op is not None
+    assert layer.op.spec() == "MaxPool-8"
+    assert layer.op is layer.op
+    assert [port.tensor for port in layer.outputs] == [
+        Tensor("f32", (1, 3, 4, 4)), Tensor("i64", (1, 3, 4, 4))
+    ]  # fmt: skip
+    layer.data["kernel"] = "2, x"
+    with pytest.raises(IRError, match=r':\d+:4: layer 1 "MaxPool" \(MaxPool opset8\): .*x'):
+        _ = layer.op
+    assert diamond().layer("two").op is None
+
+
+def _with_result(net: ir.Builder, output: ir.Output) -> ir.Model:
+    net.result(output)
+    return net.model()
+
+
+def test_bodies() -> None:
+    paths = witness("Loop.5.0")
+    if not paths:
+        pytest.skip("the witness files are not beside the checkout")
+    model = ir.read(paths[0])
+    loop = next(layer for layer in model.layers if layer.type == "Loop")
+    body, wiring = loop.bodies["body"], loop.port_maps["body"]
+    assert body.owner is loop
+    assert [entry.purpose for entry in wiring.entries[-2:]] == [
+        "current_iteration", "execution_condition"
+    ]  # fmt: skip
+    assert wiring.inputs[0].axis == 1
+    assert wiring.inputs[1].axis is None
+    assert {body.layer(edge.from_layer).type for edge in loop.back_edges} == {"Result"}
+    assert {body.layer(edge.to_layer).type for edge in loop.back_edges} == {"Parameter"}
+    assert len(list(model.everywhere())) == len(model) + len(body)
+    body.layers[0].name = "inner"
+    again = ir.loads(*ir.dumps(model))
+    assert again.layer(loop.name).bodies["body"].layers[0].name == "inner"
+
+
+def test_constants_in_memory() -> None:
+    layer = Layer("Const", "opset1", "w")
+    layer.set_value(np.array([-1.0, 1.0]), "nf4")
+    assert layer.data == {"element_type": "nf4", "shape": "2"}
+    layer.value = np.array([1.0, 0.0], np.float32)
+    assert layer.data["element_type"] == "nf4"  # what holds it is float32 all the same
+    layer.value = np.array([[1.0]])
+    assert (layer.data["element_type"], layer.data["shape"]) == ("f64", "1, 1")
+    with pytest.raises(UsageError, match="only Const"):
+        Layer("Add", "opset1").value = np.zeros(1)
+
+
+def test_a_hundred_thousand_layers_in_a_row() -> None:
+    count = 100_000
+    kinds = ["Parameter", *["ReLU"] * (count - 2), "Result"]
+    layers = "".join(
+        f'<layer id="{i}" name="l{i}" type="{kinds[i]}"'
+        ' version="opset1"><input><port id="0"/></input><output><port id="1" precision="FP32"/>'
+        "</output></layer>"
+        for i in range(count)
+    )
+    edges = "".join(
+        f'<edge from-layer="{i}" from-port="1" to-layer="{i + 1}" to-port="0"/>'
+        for i in range(count - 1)
+    )
+    source = f'<net name="m" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>'
+    start = time.perf_counter()
+    model = ir.loads(source)
+    order = model.order()
+    assert time.perf_counter() - start < 20
+    assert [layer.id for layer in order] == [0, *range(1, count - 1), count - 1]
+    assert model.sources(order[-1]) == [(order[-2], 0)]
