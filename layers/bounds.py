@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -51,7 +52,8 @@ def carry(op: Op, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> tupl
 
 
 def _is_small(shape: Shape) -> bool:
-    return shape.is_static and int(np.prod(shape.static, dtype=object)) <= CARRIED
+    # An empty array may have other sizes that are too large for NumPy.
+    return shape.is_static and prod(max(size, 1) for size in shape.static) <= CARRIED
 
 
 def _named(op: Op, inputs: Sequence[Tensor]) -> Sequence[Array | None] | None:

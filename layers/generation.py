@@ -52,8 +52,8 @@ class Range(Op):
         if kind.is_integral:
             return (int(start) + steps * int(step)).astype(kind.dtype)
         wide = np.float64 if kind is ElementType.F64 else np.float32
-        first, apart = (wide(value.astype(kind.dtype)) for value in (start, step))
-        return (first + steps.astype(wide) * apart).astype(kind.dtype)
+        first, apart = (value.astype(kind.dtype).astype(wide) for value in (start, step))
+        return np.add(first, np.multiply(steps.astype(wide), apart)).astype(kind.dtype)
 
 
 class RangeV1(Range):

@@ -140,9 +140,10 @@ class ReduceProdV1(Calculation):
         if np.any(lows[0] < 0) or np.any(highs[0] < 0):
             return None
         (low,), (high,) = self.run(*lows), self.run(*highs)
-        open_ended = highs[0] == largest(highs[0].dtype)
-        (anywhere,) = ReduceLogicalOrV1(keep_dims=self.keep_dims).run(open_ended, highs[1])
-        return [(low, without(high, anywhere, largest(high.dtype)))]
+        either = ReduceLogicalOrV1(keep_dims=self.keep_dims)
+        (open_ended,) = either.run(highs[0] == largest(highs[0].dtype), highs[1])
+        (nothing,) = either.run(highs[0] == 0, highs[1])
+        return [(low, without(high, open_ended & ~nothing, largest(high.dtype)))]
 
     def carry_sizes(self, data: Array, axes: Array) -> Sequence[Array | None] | None:
         product = data.prod(self.found(axes, data.ndim), keepdims=self.keep_dims)
