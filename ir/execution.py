@@ -17,6 +17,7 @@ import numpy as np
 from .. import layers as _operations  # declares the operations
 from ..schemas import Array, IRError, Shape, UnsupportedError, UsageError
 from .graph import Graph, Layer, Model
+from .legacy import input_types, output_array
 from .names import by_input, output_keys, output_names
 
 #: Arrays for the inputs: by name or index, or in order.
@@ -81,6 +82,9 @@ def run(
         for done in uses.get(step, ()):
             del values[done]
     found = {name: values[layer.id][index] for name, (layer, index) in names.items()}
+    for name, (layer, _) in names.items():
+        if layer.type == "Result":
+            found[name] = output_array(model, found[name])
     return Outputs(found, aliases(model))
 
 
@@ -176,10 +180,10 @@ def check_inputs(model: Model, inputs: Inputs | None) -> dict[int, Array]:
     if missing:
         listed = ", ".join(f'"{layer.name}"' for layer in missing)
         raise UsageError(f"no value is given for {len(missing)} of the inputs: {listed}")
-    return {layer.id: check_input(layer, given[layer.id]) for layer in model.parameters}
+    return {x.id: check_input(x, given[x.id], model) for x in model.parameters}
 
 
-def check_input(parameter: Layer, value: Any) -> Array:
+def check_input(parameter: Layer, value: Any, graph: Graph) -> Array:
     """One input's array, of the type and shape its Parameter asks for."""
     op = parameter.op
     if op is None:
@@ -189,7 +193,8 @@ def check_input(parameter: Layer, value: Any) -> Array:
     if not wanted.type.is_dynamic and array.dtype != wanted.type.dtype:
         plain = isinstance(value, (bool, int, float, str, list, tuple))
         text = array.dtype.kind in "SUO" and wanted.type == "string"
-        if not (plain or text):
+        older = array.dtype in [kind.dtype for kind in input_types(graph, wanted.type)]
+        if not (plain or text or older):
             raise UsageError(
                 f'input "{parameter.name}" is {wanted.type}, the array is {array.dtype}',
                 hint=f"convert it: array.astype({wanted.type.dtype.name!r})",

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from ..layers.bounds import CARRIED
 from ..schemas import IRError, Shape, Size, Tensor, UsageError
 from .graph import Graph, Layer, Model
+from .legacy import output_type
 from .names import by_input, output_keys
 
 #: A new input shape: OpenVINO's spelling (names stand for sizes), or the sizes themselves.
@@ -129,7 +130,11 @@ def infer_layer(
         if layer.type == "Parameter":
             (declared,) = op.infer()
             return (Tensor(declared.type, shapes.get(layer.id, declared.shape)),)
-        return op.infer_outputs(inputs_of(graph, layer, known))
+        outputs = op.infer_outputs(inputs_of(graph, layer, known))
+        if layer.type == "Result":
+            kind = output_type(graph, outputs[0].type)
+            return (Tensor(kind, outputs[0].shape),)
+        return outputs
 
 
 def inputs_of(graph: Graph, layer: Layer, known: Mapping[int, tuple[Tensor, ...]]) -> list[Tensor]:

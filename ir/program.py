@@ -29,6 +29,7 @@ from .engine.team import Part, Team
 from .execution import Inputs, Outputs, aliases, check_inputs, run
 from .graph import Model
 from .inference import Shapes, infer
+from .legacy import output_array
 from .names import output_keys
 
 #: Plans for so many different input shapes are kept.
@@ -104,7 +105,7 @@ class Program:
                 return run(
                     self.model, {i: arrays[p.id] for i, p in enumerate(self.model.parameters)}
                 )
-            found = planned(arrays)
+            found = [output_array(self.model, array) for array in planned(arrays)]
         return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
 
     def _planned(self, shapes: tuple[tuple[int, ...], ...]) -> Planned | None:

@@ -30,9 +30,19 @@ def load(xml: str, weights: bytes) -> Any:
 
 def shapes(xml: str, weights: bytes) -> list[str]:
     """What OpenVINO infers for each output."""
+    return outputs_of(load(xml, weights))
+
+
+def file(path: str, weights: str) -> list[str]:
+    """What OpenVINO infers for each output of a file."""
+    return outputs_of(core().read_model(path, weights) if weights else core().read_model(path))
+
+
+def outputs_of(model: Any) -> list[str]:
+    """Types and shapes of a model's outputs, as ``f32[1,3,?]``."""
     return [
         f"{o.get_element_type().to_string()}[{Shape.parse(str(o.get_partial_shape())).spelling}]"
-        for o in load(xml, weights).outputs
+        for o in model.outputs
     ]
 
 
@@ -102,7 +112,7 @@ def _array(tensor: Any) -> Array:
 
 def main() -> None:
     """Answer one pickled question after the other."""
-    questions = {"shapes": shapes, "values": values, "reference": reference}
+    questions = {"shapes": shapes, "values": values, "reference": reference, "file": file}
     # What OpenVINO prints must not mix with the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -1,0 +1,88 @@
+"""Running models: inputs checked, intermediates at hand, real networks against OpenVINO."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracle import ask
+from vinoir import ir
+
+DIGITS = Path(__file__).parents[1] / "samples" / "digits.xml"
+
+
+@pytest.fixture(scope="module")
+def digits() -> ir.Model:
+    return ir.read(DIGITS)
+
+
+IMAGE = np.random.default_rng(0).standard_normal((2, 1, 16, 16)).astype("f4")
+
+
+def test_outputs_go_by_every_name_and_by_index(digits: ir.Model) -> None:
+    outputs = ir.run(digits, {"image": IMAGE})
+    assert list(outputs) == ["digit"]
+    assert outputs[0] is outputs["digit"]
+    with pytest.raises(ir.UsageError, match=r'no output is named "dgit"'):
+        outputs["dgit"]
+
+
+def test_openvino_gives_the_same(digits: ir.Model) -> None:
+    xml, weights = ir.dumps(digits)
+    (wanted,) = ask("values", xml.decode(), weights, [IMAGE])
+    np.testing.assert_allclose(ir.run(digits, [IMAGE])[0], wanted, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(ir.compile(digits)([IMAGE])[0], wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_every_intermediate_can_be_had(digits: ir.Model) -> None:
+    every = ir.run(digits, {"image": IMAGE}, outputs="all")
+    assert every["found1"].min() == 0
+    some = ir.run(digits, {0: IMAGE}, outputs=["pool2", "digit"])
+    assert list(some) == ["pool2", "digit"]
+    np.testing.assert_array_equal(some["pool2"], every["pool2:0"])
+
+
+def test_the_trace_sees_each_layer_once(digits: ir.Model) -> None:
+    seen: list[str] = []
+    ir.run(digits, [IMAGE], trace=lambda step: seen.append(step.layer.name))
+    assert sorted(seen) == sorted(layer.name for layer in digits.layers)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ({}, 'no value is given for 1 of the inputs: "image"'),
+        ({"image": IMAGE.astype("f8")}, 'input "image" is f32, the array is float64'),
+        ({"image": IMAGE[:, :, :3]}, "has the shape 1..64,1,16,16, the array (2, 1, 3, 16)"),
+        ({"image": IMAGE, 0: IMAGE}, 'input "image" is given twice'),
+        ({3: IMAGE}, "input 3 is asked for, the model has 1"),
+        ({"images": IMAGE}, 'did you mean "image"?'),
+    ],
+)
+def test_inputs_are_checked(digits: ir.Model, inputs: object, says: str) -> None:
+    with pytest.raises(ir.UsageError) as caught:
+        ir.run(digits, inputs)
+    assert says in str(caught.value)
+
+
+def test_a_long_chain_runs_without_recursion() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1")
+    for _ in range(3000):
+        x = net.add("ReLU", "opset1", [x])
+    net.result(x, name="y")
+    model = net.model()
+    assert ir.run(model, [np.array([2], "f4")])["y"] == 2
+    assert ir.compile(model)([np.array([-2], "f4")])["y"] == 0
+
+
+def test_two_outputs_of_one_tensor_have_two_names() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "2")
+    net.result(x, name="a")
+    net.result(x, name="b", names=())
+    model = net.model()
+    for way in (ir.run, lambda m, i: ir.compile(m)(i)):
+        outputs = way(model, [np.array([1, 2], "f4")])
+        assert len(outputs) == 2
