@@ -83,7 +83,8 @@ class EluV1(RealUnary):
     def of(self, x: Array) -> Array:
         below = np.expm1(np.minimum(x, 0))
         below *= x.dtype.type(self.alpha)
-        return np.where(x < 0, below, x)
+        below += np.maximum(x, 0)
+        return below
 
 
 class SigmoidV1(RealUnary):
@@ -195,7 +196,8 @@ class PReLUV1(Op):
     def run(self, data: Array, slope: Array) -> tuple[Array, ...]:
         x, factor = as_real(data), as_real(self.per_channel(data, slope))
         with np.errstate(all="ignore"):
-            return (settled(np.where(x < 0, x * factor, x), data.dtype),)
+            value = np.minimum(x, 0) * factor + np.maximum(x, 0)
+        return (settled(value, data.dtype),)
 
     def per_channel(self, data: Array, slope: Array) -> Array:
         """The slope with such axes that NumPy broadcasts it to the data."""

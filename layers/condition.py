@@ -1,6 +1,6 @@
 """Choices: by a condition, of what is not zero, of a bucket.
 
-Specification pages: Bucketize-3, NonZero-3, Select-1.
+Specification pages: Bucketize-3, If-8, NonZero-3, Select-1.
 """
 
 from __future__ import annotations
@@ -81,3 +81,10 @@ def check_index_type(kind: ElementType) -> None:
     """Refuse an element type that indices cannot have."""
     if kind not in (ElementType.I32, ElementType.I64):
         raise IRError(f"output_type is {kind}, it is i32 or i64")
+
+
+class IfV8(Op):
+    """Runs one of two bodies; they are the document's to infer and run (``ir.subgraphs``)."""
+
+    def infer(self, condition: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
+        raise NotImplementedError("the document infers bodies")

@@ -28,6 +28,9 @@ REAL = tuple(kind for kind in ElementType if kind.is_real and kind is not Elemen
 INTEGRAL = tuple(kind for kind in ElementType if kind.is_integral)
 ANYTHING = tuple(ElementType)
 
+#: So many elements are worked on at a time.
+BLOCK = 1 << 16
+
 
 class Unary(Op):
     """A function of each element; ``of`` is that function, in the type of the elements."""
@@ -39,10 +42,14 @@ class Unary(Op):
         return (Tensor(data.type, data.shape),)
 
     def run(self, data: Array) -> tuple[Array, ...]:
-        # NumPy makes numbers of arrays without axes; one axis keeps them arrays.
-        listed = self.widened(np.atleast_1d(data))
+        # In blocks, so that what lies between stays in cache: fresh memory costs more than sums.
+        flat = data.reshape(-1)
+        result = np.empty_like(flat)
         with np.errstate(all="ignore"):
-            return (settled(self.of(listed), data.dtype).reshape(data.shape),)
+            for start in range(0, flat.size, BLOCK):
+                block = slice(start, start + BLOCK)
+                result[block] = settled(self.of(self.widened(flat[block])), data.dtype)
+        return (result.reshape(data.shape),)
 
     def widened(self, data: Array) -> Array:
         """The elements in a type that NumPy calculates in."""
