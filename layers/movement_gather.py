@@ -19,6 +19,7 @@ from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import compatible, interval, merge
 from .axes import axis_of
 from .base import Op, element_type
+from .bounds import largest
 from .pooling import lowest
 from .shape import integral
 
@@ -35,6 +36,8 @@ class Gather(Op):
         return 0
 
     def infer(self, data: Tensor, indices: Tensor, axis: Tensor) -> tuple[Tensor, ...]:
+        if data.rank == 0:
+            raise IRError("the data has 0 axes, the least is 1")
         return (Tensor(data.type, self.gathered(data.shape, indices.shape, axis)),)
 
     def gathered(self, data: Shape, indices: Shape, axis: Tensor) -> Shape:
@@ -88,6 +91,11 @@ class GatherV7(Gather):
     """Gather-1 with leading axes that data and indices share."""
 
     batch_dims: Int = 0
+
+    def infer(self, data: Tensor, indices: Tensor, axis: Tensor) -> tuple[Tensor, ...]:
+        integral(indices, "indices")
+        integral(axis, "axis")
+        return super().infer(data, indices, axis)
 
     def batch(self) -> int:
         return self.batch_dims
@@ -297,6 +305,12 @@ class ScatterElementsUpdateV12(ScatterElements):
     reduction: Literal["none", "sum", "prod", "min", "max", "mean"] = "none"
     use_init_val: Bool = True
 
+    def infer(
+        self, data: Tensor, indices: Tensor, updates: Tensor, axis: Tensor
+    ) -> tuple[Tensor, ...]:
+        reducible(self.reduction, data)
+        return super().infer(data, indices, updates, axis)
+
     def placed(self, data: Array, where: tuple[Any, ...], updates: Array) -> Array:
         if self.reduction == "none":
             return brought("none", data, where, updates)
@@ -361,6 +375,10 @@ class ScatterNDUpdateV15(ScatterND):
 
     reduction: Literal["none", "sum", "sub", "prod", "min", "max"] = "none"
 
+    def infer(self, data: Tensor, indices: Tensor, updates: Tensor) -> tuple[Tensor, ...]:
+        reducible(self.reduction, data)
+        return super().infer(data, indices, updates)
+
     def rule(self) -> str:
         return self.reduction
 
@@ -417,7 +435,7 @@ class UniqueV10(Op):
 
     def run(self, data: Array, axis: Array | None = None) -> tuple[Array, ...]:
         place = None if axis is None else axis_of(int(axis.reshape(())), data.ndim)
-        plain = data if data.dtype.kind in "iubf" else data.astype(np.float32)
+        plain = data if data.dtype.kind in "iubfT" else data.astype(np.float32)
         _, first, back, counts = np.unique(plain, True, True, True, axis=place, equal_nan=False)
         back = back.ravel()
         if not self.sorted:
@@ -452,14 +470,17 @@ def fit(shape: Shape, sizes: Sequence[Size], what: str) -> None:
 
 def neutral(reduction: str, data: Array) -> Any:
     """What a reduction starts with."""
-    if reduction in ("prod", "min"):
-        greatest = -lowest(data) if data.dtype.kind == "f" else None
-        if reduction == "prod":
-            return 1
-        if data.dtype == np.bool_:
-            return True
-        return np.iinfo(data.dtype).max if data.dtype.kind in "iu" else greatest
-    return lowest(data) if reduction == "max" else 0
+    if reduction == "min":
+        return largest(data.dtype)
+    return lowest(data) if reduction == "max" else int(reduction == "prod")
+
+
+def reducible(reduction: str, data: Tensor) -> None:
+    """Refuse element types that have no such reduction."""
+    if data.type is ElementType.STRING and reduction != "none":
+        raise IRError(f'reduction "{reduction}" takes numbers, the data are strings')
+    if data.type is ElementType.BOOLEAN and reduction == "mean":
+        raise IRError("the data are truth values, which have no mean")
 
 
 _RULES: dict[str, tuple[np.ufunc, np.ufunc]] = {

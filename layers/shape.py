@@ -124,13 +124,16 @@ class SqueezeV1(Op):
         """The shape without those of the axes, or of all, that may have size 1."""
         if shape.rank is None:
             return Shape.UNKNOWN
-        chosen = {axis_of(axis, shape.rank) for axis in axes}
+        # Of a scalar OpenVINO takes axis 0 for there, and drops nothing.
+        chosen = {axis_of(axis, shape.rank or 1) for axis in axes}
         if not chosen:
             if any(isinstance(size, Dim) and compatible(size, 1) for size in shape):
                 return Shape.UNKNOWN
             return Shape(size for size in shape if size != 1)
         if self.keeps_doubtful() and any(
-            isinstance(shape[axis], Dim) and compatible(shape[axis], 1) for axis in chosen
+            isinstance(size, Dim) and compatible(size, 1)
+            for axis, size in enumerate(shape)
+            if axis in chosen
         ):
             return Shape.UNKNOWN
         return Shape(
