@@ -17,7 +17,7 @@ from ..schemas.attributes import Bool, Float, Int, Type
 from ..schemas.shapes import compatible, interval, limits
 from .base import element_type
 from .sort import Indexed, descending
-from .sort_nms import REAL, Found, best, check_boxes, overlaps, product
+from .sort_nms import REAL, Found, best, check_boxes, overlaps, overlaps_met, product
 
 COMMON = (
     "sort_result_type", "output_type", "nms_top_k", "keep_top_k", "sort_result_across_batch",
@@ -137,7 +137,7 @@ class MatrixNmsV8(ManyClasses):
         if not len(order):
             return order, scores
         # Row by row, the overlap with each better box.
-        shared = np.tril([self.overlaps(box, boxes) for box in boxes], -1)
+        shared = np.tril([overlaps_met(box, boxes, self.extra) for box in boxes], -1)
         most = shared.max(1)
         if self.decay_function == "gaussian":
             sigma = np.float32(self.gaussian_sigma)
@@ -148,11 +148,6 @@ class MatrixNmsV8(ManyClasses):
         scores = scores * np.where(better, decay, 1).min(1).clip(max=1).astype(np.float32)
         stays = scores > np.float32(self.post_threshold)
         return order[stays], scores[stays]
-
-    def overlaps(self, one: Array, others: Array) -> Array:
-        """The overlap; boxes that are apart do not overlap, however their pixels are counted."""
-        apart = ((others[:, :2] > one[2:]) | (others[:, 2:] < one[:2])).any(1)
-        return np.where(apart, np.float32(0), overlaps(one, others, self.extra))
 
 
 class MulticlassNmsV8(ManyClasses):

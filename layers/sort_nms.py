@@ -353,12 +353,15 @@ def suppressed(
             else:
                 order = descending(row, 0)
                 order = order[row[order] > judgement.score]
-                # What overlaps exactly as much as it may stays.
-                limit = np.nextafter(judgement.overlap, np.float32(np.inf))
-                chosen = best(its_boxes, order, count, limit, overlaps)
+                chosen = best(its_boxes, order, count, above(judgement.overlap), overlaps)
                 left = row[chosen]
             parts.append(Found.of(image, kind, chosen, left))
     return Found.all(parts)
+
+
+def above(threshold: float | np.float32) -> np.float32:
+    """The limit of those who may reach a threshold."""
+    return np.nextafter(np.float32(threshold), np.float32(np.inf))
 
 
 def best(
@@ -410,6 +413,12 @@ def overlaps(one: Array, others: Array, extra: float = 0) -> Array:
     low, high = np.maximum(one[:2], others[:, :2]), np.minimum(one[2:], others[:, 2:])
     shared = np.maximum(high - low + extra, 0).prod(1)
     return ratio(shared, size.prod(), sides.prod(1))
+
+
+def overlaps_met(one: Array, others: Array, extra: float = 0) -> Array:
+    """The same, where boxes that lie apart do not overlap, however much a length is added to."""
+    apart = ((others[:, :2] > one[2:]) | (others[:, 2:] < one[:2])).any(1)
+    return np.where(apart, np.float32(0), overlaps(one, others, extra))
 
 
 def ratio(shared: Array, one: Array, others: Array) -> Array:

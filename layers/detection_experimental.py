@@ -1,0 +1,419 @@
+"""Detection: boxes proposed from anchors, moved by deltas and thinned out.
+
+Specification pages: ExperimentalDetectronDetectionOutput-6,
+ExperimentalDetectronGenerateProposalsSingleImage-6, ExperimentalDetectronPriorGridGenerator-6,
+GenerateProposals-9, Proposal-1, -4. All is worked out in float32.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
+from ..schemas.attributes import Bool, Float, Floats, Int, Text, Type
+from ..schemas.shapes import compatible, interval, limits, merge
+from .base import Op, element_type
+from .sort import descending
+from .sort_nms import REAL, above, best, overlaps_met, product
+
+#: The names under which the first files with these operations know their opset.
+OLD = frozenset({"experimental", "extension"})
+
+#: No box grows by more than this at once: the logarithm of 1000 pixels over 16.
+GROWTH = np.float32(np.log(1000 / 16))
+
+
+class ExperimentalDetectronPriorGridGeneratorV6(Op):
+    """The priors, moved to the middle of every cell of the feature map."""
+
+    also = OLD
+
+    flatten: Bool = True
+    h: Int = 0
+    w: Int = 0
+    stride_x: Float = 0
+    stride_y: Float = 0
+
+    def infer(self, priors: Tensor, feature_map: Tensor, im_data: Tensor) -> tuple[Tensor, ...]:
+        check_rank("priors", priors, 2)
+        check_rank("feature map", feature_map, 4)
+        check_rank("image", im_data, 4)
+        count, width = sizes(priors, 2)
+        merge(width, 4)
+        images, _, height, width = sizes(feature_map, 4)
+        merge(images, sizes(im_data, 4)[0])
+        grid = (height * width * count,) if self.flatten else (height, width, count)
+        return (Tensor(priors.type, (*grid, 4)),)
+
+    def run(self, priors: Array, feature_map: Array, im_data: Array) -> tuple[Array, ...]:
+        height, width = feature_map.shape[2:]
+        rows, columns = self.h or height, self.w or width
+        steps = np.float32(self.stride_x), np.float32(self.stride_y)
+        step_x = steps[0] or np.float32(im_data.shape[3]) / np.float32(columns)
+        step_y = steps[1] or np.float32(im_data.shape[2]) / np.float32(rows)
+        x = (np.arange(columns, dtype=np.float32) + np.float32(0.5)) * step_x
+        y = (np.arange(rows, dtype=np.float32) + np.float32(0.5)) * step_y
+        centre = np.stack(np.broadcast_arrays(x, y[:, None]), -1)
+        moved = priors.astype(np.float32) + np.tile(centre, 2)[:, :, None]
+        # A grid smaller than the feature map leaves the rest at zero.
+        result = np.zeros((height * width * len(priors), 4), priors.dtype)
+        result[: moved.size // 4] = moved.reshape(-1, 4).astype(priors.dtype)
+        return (result if self.flatten else result.reshape(height, width, len(priors), 4),)
+
+
+class Anchored(Op):
+    """Anchors moved by deltas: of the most probable, those that do not overlap too much."""
+
+    min_size: Float
+    nms_threshold: Float
+    post_nms_count: Int
+    pre_nms_count: Int
+
+    def proposed(
+        self, image: Array, anchors: Array, deltas: Array, scores: Array, extra: int
+    ) -> tuple[Array, Array, Array]:
+        """Boxes, scores and whether a box is large enough, by falling scores."""
+        image, anchors, deltas, scores = (
+            a.astype(np.float32) for a in (image, anchors, deltas, scores)
+        )
+        count, *size = scores.shape
+        turned = deltas.reshape(count, 4, *size).transpose(2, 3, 0, 1).reshape(-1, 4)
+        marks = scores.transpose(1, 2, 0).ravel()
+        boxes = moved(anchors.reshape(-1, 4), turned, GROWTH, extra)
+        boxes = np.clip(boxes, 0, np.tile(image[1::-1], 2) - extra)
+        # Of the sizes of an image, the third and the fourth are its scales.
+        scale = image[2:4][::-1] if len(image) > 2 else np.ones(2, np.float32)
+        least = np.float32(self.min_size) * scale
+        large: Array = np.all(boxes[:, 2:] - boxes[:, :2] + extra >= least, 1)
+        return boxes, marks, large
+
+
+class ExperimentalDetectronGenerateProposalsSingleImageV6(Anchored):
+    """Boxes and scores of one image; those left over are zeros, as are scores of small boxes."""
+
+    also = OLD
+
+    written: ClassVar[tuple[str, ...]] = (
+        "min_size", "nms_threshold", "post_nms_count", "pre_nms_count",
+    )  # fmt: skip
+
+    def infer(
+        self, im_info: Tensor, anchors: Tensor, deltas: Tensor, scores: Tensor
+    ) -> tuple[Tensor, ...]:
+        check_rank("image size", im_info, 1)
+        check_rank("anchors", anchors, 2)
+        merge(sizes(im_info, 1)[0], 3)
+        merge(sizes(anchors, 2)[1], 4)
+        check_rank("deltas", deltas, 3)
+        check_rank("scores", scores, 3)
+        for one, other in zip(sizes(deltas, 3)[1:], sizes(scores, 3)[1:], strict=True):
+            merge(one, other)
+        kind = common_type(im_info, anchors, deltas, scores)
+        count = self.post_nms_count
+        return Tensor(kind, (count, 4)), Tensor(kind, (count,))
+
+    def run(
+        self, im_info: Array, anchors: Array, deltas: Array, scores: Array
+    ) -> tuple[Array, ...]:
+        # The third number is not looked at: sizes are those of the image as it is.
+        boxes, marks, large = self.proposed(im_info[:2], anchors, deltas, scores, 1)
+        marks = np.where(large, marks, 0)
+        order = descending(marks, 0)[: self.pre_nms_count]
+        chosen = best(boxes, order, self.post_nms_count, above(self.nms_threshold), overlaps_met)
+        result = np.zeros((self.post_nms_count, 4), scores.dtype)
+        left = np.zeros(self.post_nms_count, scores.dtype)
+        result[: len(chosen)], left[: len(chosen)] = boxes[chosen], marks[chosen]
+        return result, left
+
+
+class GenerateProposalsV9(Anchored):
+    """Boxes and scores of all images in one row, and how many there are of each."""
+
+    written: ClassVar[tuple[str, ...]] = (
+        *ExperimentalDetectronGenerateProposalsSingleImageV6.written, "normalized", "nms_eta",
+        "roi_num_type",
+    )  # fmt: skip
+
+    normalized: Bool = True
+    nms_eta: Float = 1
+    roi_num_type: Type = ElementType.I64
+
+    def infer(
+        self, im_info: Tensor, anchors: Tensor, deltas: Tensor, scores: Tensor
+    ) -> tuple[Tensor, ...]:
+        check_rank("image sizes", im_info, 2)
+        check_rank("anchors", anchors, 4)
+        check_rank("deltas", deltas, 4)
+        check_rank("scores", scores, 4)
+        images, width = sizes(im_info, 2)
+        if not compatible(width, 3) and not compatible(width, 4):
+            raise IRError(f"the size of an image has {width} numbers, not 3 or 4")
+        height, along, count, four = sizes(anchors, 4)
+        merge(four, 4)
+        batch, kinds, rows, columns = sizes(scores, 4)
+        if deltas.rank is not None and scores.rank is not None:
+            for one, other in zip(deltas.shape, (batch, kinds * 4, rows, columns), strict=True):
+                merge(one, other)
+        for one, other in ((height, rows), (along, columns), (count, kinds)):
+            merge(one, other)
+        for given in (sizes(deltas, 4)[0], batch):
+            images = merge(given, images)
+        kind = common_type(im_info, anchors, deltas, scores)
+        room = interval(0, product(limits(images)[1], self.post_nms_count))
+        return (
+            Tensor(kind, (room, 4)),
+            Tensor(kind, (room,)),
+            Tensor(self.roi_num_type, (images,)),
+        )
+
+    def run(
+        self, im_info: Array, anchors: Array, deltas: Array, scores: Array
+    ) -> tuple[Array, ...]:
+        extra = 0 if self.normalized else 1
+        rows, marks, counts = [], [], []
+        for image in zip(im_info, deltas, scores, strict=True):
+            size, its_deltas, its_scores = image
+            boxes, each, large = self.proposed(size, anchors, its_deltas, its_scores, extra)
+            order = descending(each, 0)[: self.pre_nms_count]
+            chosen = best(
+                boxes,
+                order[large[order]],
+                self.post_nms_count,
+                above(self.nms_threshold),
+                lambda one, others: overlaps_met(one, others, extra),
+            )
+            rows.append(boxes[chosen])
+            marks.append(each[chosen])
+            counts.append(len(chosen))
+        return (
+            np.concatenate([np.zeros((0, 4)), *rows]).astype(scores.dtype),
+            np.concatenate([np.zeros(0), *marks]).astype(scores.dtype),
+            np.array(counts, self.roi_num_type.dtype),
+        )
+
+
+class ExperimentalDetectronDetectionOutputV6(Op):
+    """The best boxes of all classes but the first; those left over are zeros."""
+
+    also = OLD
+
+    score_threshold: Float
+    nms_threshold: Float
+    max_delta_log_wh: Float
+    num_classes: Int
+    post_nms_count: Int
+    max_detections_per_image: Int
+    class_agnostic_box_regression: Bool = False
+    deltas_weights: Floats
+
+    def infer(
+        self, input_rois: Tensor, input_deltas: Tensor, input_scores: Tensor, input_im_info: Tensor
+    ) -> tuple[Tensor, ...]:
+        widths = (4, self.num_classes * 4, self.num_classes)
+        rows: Size = ANY
+        for name, tensor, width in zip(
+            ("boxes", "deltas", "scores"),
+            (input_rois, input_deltas, input_scores),
+            widths,
+            strict=True,
+        ):
+            check_rank(name, tensor, 2)
+            count, found = sizes(tensor, 2)
+            merge(found, width)
+            rows = merge(rows, count)
+        input_im_info.shape.merge(Shape((1, 3)))
+        kind = common_type(input_rois, input_deltas, input_scores, input_im_info)
+        count = self.max_detections_per_image
+        return (
+            Tensor(kind, (count, 4)),
+            Tensor(ElementType.I32, (count,)),
+            Tensor(kind, (count,)),
+        )
+
+    def run(
+        self, input_rois: Array, input_deltas: Array, input_scores: Array, input_im_info: Array
+    ) -> tuple[Array, ...]:
+        rois, scores = input_rois.astype(np.float32), input_scores.astype(np.float32)
+        deltas: Array = input_deltas.astype(np.float32).reshape(len(rois), self.num_classes, 4)
+        deltas = deltas / np.array(self.deltas_weights, np.float32)
+        refined = moved(rois[:, None], deltas, np.float32(self.max_delta_log_wh), 1)
+        refined = np.maximum(refined, 0)
+        # A box without extent has no detections.
+        there: Array = np.all(rois[:, 2:] > rois[:, :2], 1)
+        found: list[tuple[float, int, int]] = []
+        for kind in range(1, self.num_classes):
+            marks = scores[:, kind]
+            order = descending(marks, 0)
+            order = order[there[order] & (marks[order] > np.float32(self.score_threshold))]
+            count = len(order) if self.post_nms_count == -1 else self.post_nms_count
+            chosen = best(
+                refined[:, kind],
+                order,
+                count,
+                above(self.nms_threshold),
+                lambda one, others: overlaps_met(one, others, 1),
+            )
+            found += [(-marks[i], kind, i) for i in chosen.tolist()]
+        count = self.max_detections_per_image
+        if len(found) > count:
+            found = sorted(found)[:count]
+        boxes = np.zeros((count, 4), input_rois.dtype)
+        kinds, left = np.zeros(count, np.int32), np.zeros(count, input_scores.dtype)
+        for row, (mark, kind, index) in enumerate(found):
+            boxes[row], kinds[row], left[row] = refined[index, kind], kind, -mark
+        return boxes, kinds, left
+
+
+class ProposalV1(Op):
+    """Boxes of the most probable anchors; those left over are zeros, the first of them -1."""
+
+    base_size: Int
+    pre_nms_topn: Int
+    post_nms_topn: Int
+    nms_thresh: Float
+    feat_stride: Int
+    min_size: Int
+    ratio: Floats
+    scale: Floats
+    clip_before_nms: Bool = True
+    clip_after_nms: Bool = False
+    normalize: Bool = False
+    box_size_scale: Float = 1
+    box_coordinate_scale: Float = 1
+    framework: Text = ""
+
+    @property
+    def tensorflow(self) -> bool:
+        """Whether boxes are TensorFlow's: without rounding, their ends not counted."""
+        return self.framework == "tensorflow"
+
+    def infer(
+        self, class_probs: Tensor, bbox_deltas: Tensor, image_shape: Tensor
+    ) -> tuple[Tensor, ...]:
+        check_rank("probabilities", class_probs, 4)
+        check_rank("deltas", bbox_deltas, 4)
+        check_rank("image size", image_shape, 1)
+        kind = common_type(class_probs, bbox_deltas, image_shape)
+        images, kinds, *_ = sizes(class_probs, 4)
+        others, width, *_ = sizes(bbox_deltas, 4)
+        merge(width, kinds * 2)
+        (count,) = sizes(image_shape, 1)
+        if isinstance(count, int) and count not in (3, 4):
+            raise IRError(f"the size of the image has {count} numbers, not 3 or 4")
+        return (Tensor(kind, (merge(images, others) * self.post_nms_topn, 5)),)
+
+    def run(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, ...]:
+        return self.proposed(class_probs, bbox_deltas, image_shape)[:1]
+
+    def proposed(
+        self, class_probs: Array, bbox_deltas: Array, image_shape: Array
+    ) -> tuple[Array, Array]:
+        """Boxes with the number of their image, and their scores."""
+        image = image_shape.astype(np.float32)
+        # TensorFlow's boxes give rows before columns.
+        end = np.tile(image[:2] if self.tensorflow else image[1::-1], 2)
+        least = np.float32(self.min_size) * image[-1:1:-1]
+        images, kinds, *area = class_probs.shape
+        anchors = self.cells(*area)
+        extra = 0 if self.tensorflow else 1
+        if self.tensorflow:
+            anchors = np.clip(anchors, 0, end)
+        deltas: Array = bbox_deltas.astype(np.float32).reshape(images, -1, 4, *area)
+        weights = [self.box_coordinate_scale] * 2 + [self.box_size_scale] * 2
+        deltas = deltas.transpose(0, 3, 4, 1, 2).reshape(images, -1, 4)
+        deltas = deltas / np.array(weights, np.float32)
+        scores = class_probs[:, kinds // 2 :].astype(np.float32).transpose(0, 2, 3, 1)
+        count = self.post_nms_topn
+        result = np.zeros((images, count, 5), class_probs.dtype)
+        marks = np.zeros((images, count), class_probs.dtype)
+        for i in range(images):
+            boxes = moved(anchors, deltas[i], np.float32(np.inf), extra)
+            boxes[:, 2:] += extra
+            if self.clip_before_nms:
+                boxes = np.clip(boxes, 0, end - extra)
+            large = (boxes[:, 2:] - boxes[:, :2] + extra >= least).all(1)
+            each = np.where(large, scores[i].ravel(), 0)
+            chosen = best(
+                boxes,
+                descending(each, 0)[: self.pre_nms_topn],
+                count,
+                above(self.nms_thresh),
+                lambda one, others: overlaps_met(one, others, extra),
+            )
+            kept = np.clip(boxes[chosen], 0, end) if self.clip_after_nms else boxes[chosen]
+            result[i, : len(chosen), 1:] = kept / end if self.normalize else kept
+            result[i, : len(chosen), 0] = i
+            result[i, len(chosen) : len(chosen) + 1, 0] = -1
+            marks[i, : len(chosen)] = each[chosen]
+        return result.reshape(-1, 5), marks.ravel()
+
+    def cells(self, height: int, width: int) -> Array:
+        """The anchors of every cell of the feature map."""
+        x, y = (np.arange(n, dtype=np.float32) * self.feat_stride for n in (width, height))
+        corner = np.stack(np.broadcast_arrays(x, y[:, None]), -1)
+        if self.tensorflow:
+            corner = corner[..., ::-1]
+        return (np.tile(corner, 2)[:, :, None] + self.anchors()).reshape(-1, 4)
+
+    def anchors(self) -> Array:
+        """One box for each ratio and scale, about the middle of a cell."""
+        ratio = np.array(self.ratio, np.float32)
+        width = np.sqrt(np.float32(self.base_size**2) / ratio)
+        width = width if self.tensorflow else np.floor(width + np.float32(0.5))
+        height = width * ratio
+        height = height if self.tensorflow else np.floor(height + np.float32(0.5))
+        extra = 0 if self.tensorflow else 1
+        scale = np.array(self.scale, np.float32)
+        size = np.stack([width, height], -1)[:, None] * scale[:, None] - extra
+        centre = np.float32(0.5) * (self.base_size - extra)
+        if self.tensorflow:
+            centre -= self.base_size * np.float32(0.5)
+        half = np.float32(0.5) * size.reshape(-1, 2)
+        return np.concatenate([centre - half, centre + half], 1)
+
+
+class ProposalV4(ProposalV1):
+    """Proposal-1 with the scores of the boxes."""
+
+    also = OLD
+
+    def infer(
+        self, class_probs: Tensor, bbox_deltas: Tensor, image_shape: Tensor
+    ) -> tuple[Tensor, ...]:
+        (boxes,) = super().infer(class_probs, bbox_deltas, image_shape)
+        return boxes, Tensor(boxes.type, boxes.shape[:1])
+
+    def run(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, ...]:
+        return self.proposed(class_probs, bbox_deltas, image_shape)
+
+
+def moved(boxes: Array, deltas: Array, growth: np.float32, extra: int) -> Array:
+    """Boxes whose centres move by parts of their sizes, and whose sizes grow exponentially."""
+    half = np.float32(0.5)
+    size = boxes[..., 2:] - boxes[..., :2] + extra
+    centre = boxes[..., :2] + half * size
+    centre = deltas[..., :2] * size + centre
+    reach = half * (np.exp(np.minimum(deltas[..., 2:], growth)) * size)
+    return np.concatenate([centre - reach, centre + reach - extra], -1)
+
+
+def check_rank(name: str, tensor: Tensor, rank: int) -> None:
+    """Refuse a tensor that does not have so many axes."""
+    if tensor.rank not in (None, rank):
+        raise IRError(f"{name}: {tensor.rank} axes ({tensor.shape}), not {rank}")
+
+
+def sizes(tensor: Tensor, rank: int) -> tuple[Size, ...]:
+    """The sizes of a tensor that has so many axes, as far as they are known."""
+    return tuple(Shape.of_rank(rank) if tensor.rank is None else tensor.shape)
+
+
+def common_type(*tensors: Tensor) -> ElementType:
+    """The one real type of all tensors."""
+    kind = ElementType.DYNAMIC
+    for tensor in tensors:
+        element_type(tensor, *REAL)
+        kind = kind.merge(tensor.type)
+    return kind
