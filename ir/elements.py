@@ -314,6 +314,8 @@ def join_names(names: Iterable[str]) -> str:
 
 def whole(text: str, what: str, least: int = 0) -> int:
     """A whole number of the document's structure, spelt as a whole number."""
+    if text.isdigit() and text.isascii() and len(text) < 19:
+        return int(text)
     try:
         # OpenVINO's own reader allows blanks before and a sign; int() allows more.
         if len(text) > 40 or not text.isascii() or "_" in text or text != text.rstrip():

@@ -9,21 +9,26 @@ import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from lxml import etree
+
 from ..schemas import IRError, UsageError, Where
-from .elements import BackEdge, Edge, Info, Port, PortMap, read_info, whole
+from .elements import LARGEST_ID, BackEdge, Edge, Info, Port, PortMap, read_info, whole
 from .layer import BODIES, Layer, check_constant
 from .places import at
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from lxml import etree
-
     from .lenient import Repair
     from .weights import Weights
 
 #: Layers that are wanted for themselves; all else is there for what it feeds.
 SINKS = frozenset({"Result", "Assign"})
+
+#: The attributes of an edge, and all of each kind in a section.
+END_NAMES = ("from-layer", "from-port", "to-layer", "to-port")
+_ENDS = [etree.XPath(f"edge/@{name}", smart_strings=False) for name in END_NAMES]
+_COUNT = etree.XPath("count(edge)")
 
 #: Bodies within bodies; OpenVINO's own models have two.
 DEEPEST = 64
@@ -67,24 +72,24 @@ class Graph:
         found = element.find("rt_info")
         self.rt_info = None if found is None else read_info(found)
 
-    def _load_edges(self, edges: etree._Element) -> list[Edge]:
-        """Read the edges; those in OpenVINO's order of attributes the quick way."""
-        usual = ["from-layer", "from-port", "to-layer", "to-port"]
-        found = []
-        for child in edges.iterchildren("edge"):
-            values = child.values()
+    def _load_edges(self, section: etree._Element) -> list[Edge]:
+        """Read the edges: all at once where each has four plain numbers, else one by one."""
+        ends = [find(section) for find in _ENDS]
+        digits = "".join(map("".join, ends))
+        if len({_COUNT(section), *map(len, ends)}) == 1 and digits.isascii() and digits.isdigit():
             try:
-                if child.keys() != usual:
-                    raise ValueError
-                numbers = [int(text) for text in values]
-                if min(numbers) < 0 or max(map(len, values)) > 18:
-                    raise ValueError
-            except ValueError:
-                model = self.model
-                where = Where(model.place if model else None, child.sourceline)
-                with at(where, model.text if model else None, child):
-                    numbers = [whole(_end(child, name), f"{name} of an edge") for name in usual]
-            found.append(Edge(*numbers))
+                columns = [list(map(int, texts)) for texts in ends]
+            except ValueError:  # an empty one
+                columns = [[-1]]
+            if max(map(max, columns)) <= LARGEST_ID and min(map(min, columns)) >= 0:
+                return list(map(Edge._make, zip(*columns, strict=True)))
+        found = []
+        model = self.model
+        for child in section.iterchildren("edge"):
+            where = Where(model.place if model else None, child.sourceline)
+            with at(where, model.text if model else None, child):
+                numbers = (whole(_end(child, name), f"{name} of an edge") for name in END_NAMES)
+                found.append(Edge(*numbers))
         return found
 
     # What is there.

@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 BODIES = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
 
 
+_LATER = frozenset({
+    "_back_edges", "_bodies", "_data", "_inputs", "_op", "_outputs", "_port_maps", "_rt_info",
+    "_value", "output_names",
+})  # fmt: skip
+
+
 class Layer:
     """One layer: what its element says, and its operation where that is known."""
 
@@ -101,22 +107,28 @@ class Layer:
         name, type_, version = get("name"), get("type"), get("version")
         if text is None or name is None or type_ is None or version is None:
             raise _incomplete(element, graph)
-        try:
-            number = -1 if not text.isdigit() or len(text) > 18 else int(text)
-        except ValueError:
-            number = -1
         self.graph, self._element = graph, element
         self.name, self.type, self.version = name, type_, version
-        self.output_names = get("output_names") if type_ == "Result" else None
-        self._data = self._inputs = self._outputs = self._bodies = self._port_maps = None
-        self._back_edges = self._value = self._op = None
-        self._rt_info = False
-        self.id = number
-        if number < 0:
+        if text.isdigit() and text.isascii() and len(text) < 19:
+            self.id = int(text)
+        else:
             self.id = -1
             with self.at():
                 self.id = whole(text, "layer id")
         return self
+
+    def __getattr__(self, name: str) -> Any:
+        # Parts of a layer of a file that nobody has asked for yet have no value at all: to give
+        # a hundred thousand layers ten empty slots each takes longer than to read their names.
+        if name not in _LATER:
+            raise AttributeError(f"a layer has no {name}", name=name, obj=self)
+        value: Any = None
+        if name == "_rt_info":
+            value = False
+        elif name == "output_names" and self._element is not None and self.type == "Result":
+            value = self._element.get("output_names")
+        setattr(self, name, value)
+        return value
 
     # Places.
 
@@ -371,21 +383,33 @@ def read_sizes(data: Mapping[str, str]) -> tuple[int, ...]:
     fields = text.split(",")
     if not fields[-1].strip():
         fields.pop()  # one trailing comma is free
+    if len(text) < 100 and text.isascii() and text.replace(",", "").replace(" ", "").isdigit():
+        try:
+            return tuple(map(int, fields))
+        except ValueError:
+            pass  # two numbers with a blank between: said properly below
     return tuple(whole(field.strip(), "a size in shape") for field in fields)
 
 
 def check_constant(layer: Layer, weights: Weights | None) -> None:
     """Refuse a constant whose bytes are not all there."""
-    with layer.at("data"):
-        data = layer.data
-        kind = ElementType.parse(_needed(data, "element_type"))
-        if "value" in data:
-            return
-        offset, size = (whole(_needed(data, name), name) for name in ("offset", "size"))
-        shape = () if kind is ElementType.STRING and "shape" not in data else read_sizes(data)
-        least = None if kind.is_dynamic else needed(kind, shape)
-        if least is not None and size < least:
-            raise IRError(f"{kind}{list(shape)} takes {least} bytes, size says {size}")
-        if weights is None:
-            raise IRError(f"bytes {offset} to {offset + size} are needed, but there is no .bin")
-        weights.check(offset, size)
+    try:
+        _check(layer.data, weights)
+    except ValueError:
+        # Wrong: once more, where an error gets its place (which costs more than the check).
+        with layer.at("data"):
+            _check(layer.data, weights)
+
+
+def _check(data: Mapping[str, str], weights: Weights | None) -> None:
+    kind = ElementType.parse(_needed(data, "element_type"))
+    if "value" in data:
+        return
+    offset, size = whole(_needed(data, "offset"), "offset"), whole(_needed(data, "size"), "size")
+    shape = () if kind is ElementType.STRING and "shape" not in data else read_sizes(data)
+    least = None if kind.is_dynamic else needed(kind, shape)
+    if least is not None and size < least:
+        raise IRError(f"{kind}{list(shape)} takes {least} bytes, size says {size}")
+    if weights is None:
+        raise IRError(f"bytes {offset} to {offset + size} are needed, but there is no .bin")
+    weights.check(offset, size)

@@ -199,7 +199,7 @@ def _root_place(root: etree._Element, source: bytes, file: str | None) -> Where:
     return Where(file, line, column)
 
 
-_PROLOG = re.compile(r"\s+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
+_PROLOG = re.compile(rb"\s+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
 _ENCODING = re.compile(r"<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"']*)[\"']")
 #: Encodings in which a tag looks like a tag, so that a DOCTYPE cannot hide.
 _PLAIN = re.compile(r"(utf-?8|us-ascii|ascii|iso-?8859-?\d+|latin-?1|windows-125\d|cp125\d)", re.I)
@@ -223,21 +223,17 @@ def refuse_doctype(source: bytes, file: str | None) -> None:
     """Look through all that stands before the root element, before a parser sees it."""
     encoding = encoding_of(source)
     if encoding.startswith("utf-16"):
-        text = source.decode("utf-16" if encoding == "utf-16" else encoding, "replace")
+        codec = "utf-16" if encoding == "utf-16" else encoding
+        text = source.decode(codec, "replace").encode("utf-8", "replace")
     elif encoding == "utf-8-sig" or _PLAIN.fullmatch(encoding):
-        text = source.decode("latin-1")
-        text = text[3:] if encoding == "utf-8-sig" else text
+        text = source
     else:
         raise UnreadableError(f'encoding "{encoding}" is not read', Where(file, 1, 1))
-    end = 0
-    while True:
-        found = _PROLOG.match(text, end)
-        if found is None:
-            break
+    end = 3 if encoding == "utf-8-sig" else 0
+    while found := _PROLOG.match(text, end):
         end = found.end()
-    if text.startswith("<!", end) and text[end + 2 : end + 9].upper() == "DOCTYPE":
-        before = text[:end]
-        line, column = before.count("\n") + 1, end - before.rfind("\n")
+    if text.startswith(b"<!", end) and text[end + 2 : end + 9].upper() == b"DOCTYPE":
+        line, column = text.count(b"\n", 0, end) + 1, end - text.rfind(b"\n", 0, end)
         raise UnreadableError(
             "a DOCTYPE is not allowed", Where(file, line, column), "remove it: an IR needs none"
         )
