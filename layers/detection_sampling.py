@@ -1,0 +1,215 @@
+"""Detection: regions of feature maps, sampled between the pixels.
+
+Specification pages: ExperimentalDetectronROIFeatureExtractor-6, ROIAlignRotated-15,
+DeformablePSROIPooling-1. All is worked out in float32.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..schemas import ANY, Array, ElementType, IRError, Size, Tensor
+from ..schemas.attributes import Bool, Float, Int, Ints, Text
+from ..schemas.shapes import merge
+from .base import Op, element_type
+from .detection_experimental import OLD, check_rank, common_type, sizes
+from .image import round_away
+
+
+class ExperimentalDetectronROIFeatureExtractorV6(Op):
+    """Each region from the one map of a pyramid that suits its size."""
+
+    also = OLD
+
+    output_size: Int
+    sampling_ratio: Int
+    pyramid_scales: Ints
+    aligned: Bool = False
+
+    def infer(self, rois: Tensor, *pyramid: Tensor) -> tuple[Tensor, ...]:
+        if not pyramid:
+            raise IRError("there is no feature map")
+        check_rank("regions", rois, 2)
+        count, width = sizes(rois, 2)
+        merge(width, 4)
+        channels: Size = ANY
+        for layer in pyramid:
+            check_rank("feature map", layer, 4)
+            images, found, *_ = sizes(layer, 4)
+            merge(images, 1)
+            channels = merge(channels, found)
+        kind = common_type(rois, *pyramid)
+        side = self.output_size
+        return Tensor(kind, (count, channels, side, side)), Tensor(kind, (count, 4))
+
+    def run(self, rois: Array, *pyramid: Array) -> tuple[Array, ...]:
+        side, channels = self.output_size, pyramid[0].shape[1]
+        result = np.zeros((len(rois), channels, side, side), pyramid[0].dtype)
+        for i, (roi, level) in enumerate(
+            zip(rois.astype(np.float32), self.levels(rois, len(pyramid)), strict=True)
+        ):
+            if level < 0:
+                continue
+            roi = roi / np.float32(self.pyramid_scales[level]) - np.float32(0.5 * self.aligned)
+            size = np.maximum(roi[2:] - roi[:2], 1)
+            y, x = cells(size, side, side, self.sampling_ratio)
+            values = bilinear(pyramid[level][0].astype(np.float32), y + roi[1], x + roi[0])
+            result[i] = values.mean((-3, -1))
+        return result, rois.copy()
+
+    def levels(self, rois: Array, count: int) -> Array:
+        """The number of the map for each region; -1 for none, where it has no extent."""
+        wide = rois.astype(np.float32)
+        area = (wide[:, 2:] - wide[:, :2]).prod(1)
+        # The size of the pictures of ImageNet belongs to the third map.
+        side = np.sqrt(np.maximum(area, 0)) / np.float32(224)
+        level = np.floor(np.log2(side + np.float32(1e-6)) + 2).clip(0, count - 1)
+        return np.where(area > 0, level, -1).astype(np.int64)
+
+
+class ROIAlignRotatedV15(Op):
+    """Means of samples of regions given as centre, width, height and angle in radians."""
+
+    pooled_h: Int
+    pooled_w: Int
+    sampling_ratio: Int
+    spatial_scale: Float
+    clockwise_mode: Bool = False
+
+    def infer(self, data: Tensor, rois: Tensor, batch_indices: Tensor) -> tuple[Tensor, ...]:
+        check_rank("data", data, 4)
+        check_rank("regions", rois, 2)
+        check_rank("image numbers", batch_indices, 1)
+        kind = common_type(data, rois)
+        element_type(batch_indices, *INDICES)
+        count, width = sizes(rois, 2)
+        merge(width, 5)
+        count = merge(count, sizes(batch_indices, 1)[0])
+        return (Tensor(kind, (count, sizes(data, 4)[1], self.pooled_h, self.pooled_w)),)
+
+    def run(self, data: Array, rois: Array, batch_indices: Array) -> tuple[Array, ...]:
+        scale, half = np.float32(self.spatial_scale), np.float32(0.5)
+        result = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
+        for i, (roi, image) in enumerate(zip(rois.astype(np.float32), batch_indices, strict=True)):
+            centre, size = roi[:2] * scale - half, roi[2:4] * scale
+            angle = -roi[4] if self.clockwise_mode else roi[4]
+            y, x = cells(size, self.pooled_h, self.pooled_w, self.sampling_ratio)
+            if 0 in y.shape or 0 in x.shape:
+                continue
+            y, x = y - size[1] / 2, x - size[0] / 2
+            cosine, sine = np.cos(angle), np.sin(angle)
+            rows, columns = y * cosine - x * sine + centre[1], y * sine + x * cosine + centre[0]
+            values = bilinear(data[image].astype(np.float32), rows, columns)
+            result[i] = values.mean((-3, -1))
+        return (result,)
+
+
+INDICES = (ElementType.I32, ElementType.I64)
+
+
+def cells(size: Array, rows: int, columns: int, ratio: int) -> tuple[Array, Array]:
+    """Samples of a region (width, height) cut into cells, from its corner: ``y`` and ``x``.
+
+    They broadcast to ``(rows, samples, columns, samples)``; without a ratio there are as many
+    samples as a cell has pixels.
+    """
+    places = []
+    for extent, count in ((size[1], rows), (size[0], columns)):
+        cell = extent / np.float32(count)
+        samples = ratio or int(np.ceil(cell))
+        within = (np.arange(samples, dtype=np.float32) + np.float32(0.5)) * cell
+        first = np.arange(count, dtype=np.float32)[:, None] * cell
+        places.append(first + within / np.float32(max(samples, 1)))
+    return places[0][:, :, None, None], places[1]
+
+
+def bilinear(data: Array, y: Array, x: Array) -> Array:
+    """Values of all channels at places; those more than a pixel outside are zero."""
+    _, height, width = data.shape
+    y, x = np.broadcast_arrays(y, x)
+    there = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
+    y, x = np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
+    top, left = y.astype(np.int64), x.astype(np.int64)
+    bottom, right = np.minimum(top + 1, height - 1), np.minimum(left + 1, width - 1)
+    down, along = y - top.astype(np.float32), x - left.astype(np.float32)
+    upper = data[:, top, left] * (1 - along) + data[:, top, right] * along
+    lower = data[:, bottom, left] * (1 - along) + data[:, bottom, right] * along
+    return np.where(there, upper * (1 - down) + lower * down, np.float32(0))
+
+
+class DeformablePSROIPoolingV1(Op):
+    """Each cell of a region from channels of its own, moved by learnt offsets."""
+
+    output_dim: Int
+    spatial_scale: Float
+    group_size: Int = 1
+    mode: Text = "bilinear_deformable"
+    spatial_bins_x: Int = 1
+    spatial_bins_y: Int = 1
+    trans_std: Float = 1
+    part_size: Int = 1
+
+    def infer(
+        self, data: Tensor, rois: Tensor, offsets: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
+        check_rank("data", data, 4)
+        check_rank("regions", rois, 2)
+        if offsets is not None:
+            check_rank("offsets", offsets, 4)
+        for name in ("output_dim", "group_size"):
+            if getattr(self, name) < 1:
+                raise IRError(f"{name} is {getattr(self, name)}, the least is 1")
+        side = self.group_size
+        return (Tensor(data.type, (sizes(rois, 2)[0], self.output_dim, side, side)),)
+
+    def run(self, data: Array, rois: Array, offsets: Array | None = None) -> tuple[Array, ...]:
+        side, scale, half = self.group_size, np.float32(self.spatial_scale), np.float32(0.5)
+        wide = data.astype(np.float32)
+        result = np.zeros((len(rois), self.output_dim, side, side), data.dtype)
+        for i, roi in enumerate(rois.astype(np.float32)):
+            image = int(roi[0])
+            if image < 0:
+                continue
+            corner = round_away(roi[1:3]) * scale - half
+            end = (round_away(roi[3:]) + 1) * scale - half
+            size = np.maximum(end - corner, np.float32(0.1))
+            x, y = (
+                corner[n] + np.arange(side, dtype=np.float32) * (size[n] / np.float32(side))
+                for n in (0, 1)
+            )
+            moves = self.moves(None if offsets is None else offsets[i]) * size[:, None, None]
+            left, top = x + moves[:, 0], y[:, None] + moves[:, 1]
+            result[i] = self.means(wide[image], left, top, size / np.float32(side))
+        return (result,)
+
+    def moves(self, offsets: Array | None) -> Array:
+        """How far each cell of each channel moves, in parts of its region: ``x`` and ``y``."""
+        side = self.group_size
+        if offsets is None:
+            return np.zeros((self.output_dim, 2, side, side), np.float32)
+        part = np.arange(side) * self.part_size // side
+        pairs = offsets.astype(np.float32).reshape(-1, 2, *offsets.shape[1:])
+        chosen = np.arange(self.output_dim) // (self.output_dim // len(pairs))
+        return pairs[chosen][:, :, part[:, None], part] * np.float32(self.trans_std)
+
+    def means(self, data: Array, left: Array, top: Array, cell: Array) -> Array:
+        """Means of the samples of each cell that lie inside the map."""
+        _, height, width = data.shape
+        across = np.arange(self.spatial_bins_x, dtype=np.float32) / self.spatial_bins_x * cell[0]
+        down = np.arange(self.spatial_bins_y, dtype=np.float32) / self.spatial_bins_y * cell[1]
+        x, y = np.broadcast_arrays(
+            left[..., None, None] + across, top[..., None, None] + down[:, None]
+        )
+        half = np.float32(0.5)
+        there = (x >= -half) & (x <= width - half) & (y >= -half) & (y <= height - half)
+        x, y = np.clip(x, 0, width - 1), np.clip(y, 0, height - 1)
+        flat = data[: left.size].reshape(*left.shape, height * width)
+        columns, rows = np.floor(x), np.floor(y)
+        total = np.zeros_like(x)
+        for row, by_row in ((rows, 1 - (y - rows)), (np.ceil(y), y - rows)):
+            for column, by_column in ((columns, 1 - (x - columns)), (np.ceil(x), x - columns)):
+                index = (row * width + column).astype(np.int64)
+                picked = np.take_along_axis(flat, index.reshape(*left.shape, -1), -1)
+                total += picked.reshape(x.shape) * by_row * by_column
+        count = there.sum((-2, -1))
+        return np.where(there, total, 0).sum((-2, -1)) / np.maximum(count, 1)
