@@ -14,9 +14,9 @@ import numpy as np
 from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Floats, Int, Text, Type
 from ..schemas.shapes import compatible, interval, limits, merge
-from .base import Op, element_type
-from .sort import descending
-from .sort_nms import REAL, above, best, overlaps_met, product
+from .base import Op
+from .sort import descending, real_type
+from .sort_nms import above, best, overlaps_met, product
 
 #: The names under which the first files with these operations know their opset.
 OLD = frozenset({"experimental", "extension"})
@@ -44,8 +44,9 @@ class ExperimentalDetectronPriorGridGeneratorV6(Op):
         merge(width, 4)
         images, _, height, width = sizes(feature_map, 4)
         merge(images, sizes(im_data, 4)[0])
+        kind = real_type(priors, feature_map, im_data)
         grid = (height * width * count,) if self.flatten else (height, width, count)
-        return (Tensor(priors.type, (*grid, 4)),)
+        return (Tensor(kind, (*grid, 4)),)
 
     def run(self, priors: Array, feature_map: Array, im_data: Array) -> tuple[Array, ...]:
         height, width = feature_map.shape[2:]
@@ -110,7 +111,7 @@ class ExperimentalDetectronGenerateProposalsSingleImageV6(Anchored):
         check_rank("scores", scores, 3)
         for one, other in zip(sizes(deltas, 3)[1:], sizes(scores, 3)[1:], strict=True):
             merge(one, other)
-        kind = common_type(im_info, anchors, deltas, scores)
+        kind = real_type(im_info, anchors, deltas, scores)
         count = self.post_nms_count
         return Tensor(kind, (count, 4)), Tensor(kind, (count,))
 
@@ -160,7 +161,8 @@ class GenerateProposalsV9(Anchored):
             merge(one, other)
         for given in (sizes(deltas, 4)[0], batch):
             images = merge(given, images)
-        kind = common_type(im_info, anchors, deltas, scores)
+        # OpenVINO does not compare the types of the inputs.
+        kind = im_info.type
         room = interval(0, product(limits(images)[1], self.post_nms_count))
         return (
             Tensor(kind, (room, 4)),
@@ -188,8 +190,8 @@ class GenerateProposalsV9(Anchored):
             marks.append(each[chosen])
             counts.append(len(chosen))
         return (
-            np.concatenate([np.zeros((0, 4)), *rows]).astype(scores.dtype),
-            np.concatenate([np.zeros(0), *marks]).astype(scores.dtype),
+            np.concatenate([np.zeros((0, 4)), *rows]).astype(im_info.dtype),
+            np.concatenate([np.zeros(0), *marks]).astype(im_info.dtype),
             np.array(counts, self.roi_num_type.dtype),
         )
 
@@ -224,7 +226,7 @@ class ExperimentalDetectronDetectionOutputV6(Op):
             merge(found, width)
             rows = merge(rows, count)
         input_im_info.shape.merge(Shape((1, 3)))
-        kind = common_type(input_rois, input_deltas, input_scores, input_im_info)
+        kind = real_type(input_rois, input_deltas, input_scores, input_im_info)
         count = self.max_detections_per_image
         return (
             Tensor(kind, (count, 4)),
@@ -295,14 +297,15 @@ class ProposalV1(Op):
         check_rank("probabilities", class_probs, 4)
         check_rank("deltas", bbox_deltas, 4)
         check_rank("image size", image_shape, 1)
-        kind = common_type(class_probs, bbox_deltas, image_shape)
+        for tensor in (class_probs, bbox_deltas, image_shape):
+            real_type(tensor)
         images, kinds, *_ = sizes(class_probs, 4)
         others, width, *_ = sizes(bbox_deltas, 4)
         merge(width, kinds * 2)
         (count,) = sizes(image_shape, 1)
         if isinstance(count, int) and count not in (3, 4):
             raise IRError(f"the size of the image has {count} numbers, not 3 or 4")
-        return (Tensor(kind, (merge(images, others) * self.post_nms_topn, 5)),)
+        return (Tensor(class_probs.type, (merge(images, others) * self.post_nms_topn, 5)),)
 
     def run(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, ...]:
         return self.proposed(class_probs, bbox_deltas, image_shape)[:1]
@@ -408,12 +411,3 @@ def check_rank(name: str, tensor: Tensor, rank: int) -> None:
 def sizes(tensor: Tensor, rank: int) -> tuple[Size, ...]:
     """The sizes of a tensor that has so many axes, as far as they are known."""
     return tuple(Shape.of_rank(rank) if tensor.rank is None else tensor.shape)
-
-
-def common_type(*tensors: Tensor) -> ElementType:
-    """The one real type of all tensors."""
-    kind = ElementType.DYNAMIC
-    for tensor in tensors:
-        element_type(tensor, *REAL)
-        kind = kind.merge(tensor.type)
-    return kind

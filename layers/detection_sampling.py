@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..schemas import ANY, Array, ElementType, IRError, Size, Tensor
+from ..schemas import ANY, Array, IRError, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Ints, Text
 from ..schemas.shapes import merge
-from .base import Op, element_type
-from .detection_experimental import OLD, check_rank, common_type, sizes
+from .base import Op
+from .detection_experimental import OLD, check_rank, sizes
 from .image import round_away
+from .sort import real_type
 
 
 class ExperimentalDetectronROIFeatureExtractorV6(Op):
@@ -38,7 +39,7 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
             images, found, *_ = sizes(layer, 4)
             merge(images, 1)
             channels = merge(channels, found)
-        kind = common_type(rois, *pyramid)
+        kind = real_type(rois, *pyramid)
         side = self.output_size
         return Tensor(kind, (count, channels, side, side)), Tensor(kind, (count, 4))
 
@@ -80,8 +81,10 @@ class ROIAlignRotatedV15(Op):
         check_rank("data", data, 4)
         check_rank("regions", rois, 2)
         check_rank("image numbers", batch_indices, 1)
-        kind = common_type(data, rois)
-        element_type(batch_indices, *INDICES)
+        kind = real_type(data, rois)
+        index = batch_indices.type
+        if not index.is_integral and not index.is_dynamic:
+            raise IRError(f"image numbers are of type {index}, not of an integer type")
         count, width = sizes(rois, 2)
         merge(width, 5)
         count = merge(count, sizes(batch_indices, 1)[0])
@@ -102,9 +105,6 @@ class ROIAlignRotatedV15(Op):
             values = bilinear(data[image].astype(np.float32), rows, columns)
             result[i] = values.mean((-3, -1))
         return (result,)
-
-
-INDICES = (ElementType.I32, ElementType.I64)
 
 
 def cells(size: Array, rows: int, columns: int, ratio: int) -> tuple[Array, Array]:

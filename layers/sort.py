@@ -169,10 +169,20 @@ class ExperimentalDetectronTopKROIsV6(Op):
             merge(input_rois.shape[1], 4)
             if rois_probs.rank is not None:
                 merge(input_rois.shape[0], rois_probs.shape[0])
-        return (Tensor(input_rois.type, (self.max_rois, 4)),)
+        return (Tensor(real_type(input_rois, rois_probs), (self.max_rois, 4)),)
 
     def run(self, input_rois: Array, rois_probs: Array) -> tuple[Array, ...]:
         best = descending(rois_probs, 0)[: self.max_rois]
         result = np.zeros((self.max_rois, 4), input_rois.dtype)
         result[: len(best)] = input_rois[best]
         return (result,)
+
+
+def real_type(*tensors: Tensor) -> ElementType:
+    """The one real type of all tensors."""
+    kind = ElementType.DYNAMIC
+    for tensor in tensors:
+        kind = kind.merge(tensor.type)
+    if not kind.is_real and not kind.is_dynamic:
+        raise IRError(f"element type {kind} is not a real type")
+    return kind
