@@ -19,11 +19,16 @@ from ..schemas import Array, IRError, Shape, UnsupportedError, UsageError
 from .graph import Graph, Layer, Model
 from .legacy import input_types, output_array
 from .names import by_input, output_keys, output_names
+from .subgraphs import run_bodies
 
 #: Arrays for the inputs: by name or index, or in order.
 Inputs: TypeAlias = "Mapping[str, Any] | Mapping[int, Any] | Iterable[Any]"
 #: Which tensors are handed out: the model's outputs, every tensor, or those of these names.
 Wanted: TypeAlias = "Literal['all'] | Iterable[str] | None"
+
+
+#: The values of variables, by their ids.
+State: TypeAlias = dict[str, Array]
 
 
 class Traced(NamedTuple):
@@ -54,6 +59,7 @@ def run(
     inputs: Inputs | None = None,
     *,
     outputs: Wanted = None,
+    state: State | None = None,
     trace: Callable[[Traced], None] | None = None,
 ) -> Outputs:
     """Run a model once, by the definition of each operation.
@@ -62,62 +68,134 @@ def run(
         model: The model.
         inputs: An array for each input, by name (layer or tensor) or index, or in order.
         outputs: None for the model's outputs; ``"all"`` or names for any tensors.
+        state: The values of the model's variables, read and written; None to begin anew.
         trace: Called after each layer.
 
     Raises:
         UnsupportedError: Layers are of unknown types; all are listed, nothing was run.
         UsageError: An input is missing, unknown, or of the wrong type or shape.
     """
-    order = model.order()
-    refuse_unknown(order)
-    names = wanted_names(model, outputs)
-    arrays = check_inputs(model, inputs)
-    uses = _last_uses(model, order, keep={layer.id for layer, _ in names.values()})
-    values: dict[int, tuple[Array, ...]] = {}
-    for step, layer in enumerate(order):
-        began = time.perf_counter()
-        values[layer.id] = run_layer(model, layer, values, arrays)
-        if trace is not None:
-            trace(Traced(layer, time.perf_counter() - began, values[layer.id]))
-        for done in uses.get(step, ()):
-            del values[done]
-    found = {name: values[layer.id][index] for name, (layer, index) in names.items()}
-    for name, (layer, _) in names.items():
-        if layer.type == "Result":
-            found[name] = output_array(model, found[name])
-    return Outputs(found, aliases(model))
+    refuse_unknown(model.order())
+    wanted = wanted_names(model, outputs)
+    walk = Walk(model, wanted.values())
+    found = walk(check_inputs(model, inputs), {} if state is None else state, trace)
+    handed = {}
+    for name, (layer, index) in wanted.items():
+        array = found[layer.id][index]
+        handed[name] = output_array(model, array) if layer.type == "Result" else array
+    return Outputs(handed, aliases(model))
 
 
-def run_layer(
-    graph: Graph,
-    layer: Layer,
-    values: Mapping[int, tuple[Array, ...]],
-    arrays: Mapping[int, Array],
-) -> tuple[Array, ...]:
-    """The outputs of one layer whose inputs are known; errors carry its place."""
-    if layer.is_constant:
-        return (layer.value,)
-    op = layer.op
-    with layer.at():
+class Step(NamedTuple):
+    """One layer of a walk: its kernel, what feeds it, and what is let go after it."""
+
+    layer: Layer
+    kernel: Callable[..., tuple[Array, ...]] | None
+    sources: tuple[tuple[int, int], ...]
+    freed: tuple[int, ...]
+
+
+class Walk:
+    """The layers of a graph in order, ready to be run many times."""
+
+    def __init__(self, graph: Graph, wanted: Iterable[tuple[Layer, int]] | None = None) -> None:
+        order = graph.order()
+        kept = {layer.id for layer, _ in wanted} if wanted is not None else set()
+        if wanted is None:
+            kept = {layer.id for layer in graph.results}
+        self._walks: dict[int, Walk] = {}
+        self._state: State = {}
+        uses = _last_uses(graph, order, kept)
+        self.steps = [
+            Step(
+                layer,
+                self._kernel(layer),
+                _sources(graph, layer),
+                tuple(uses.get(number, ())),
+            )
+            for number, layer in enumerate(order)
+        ]
+
+    def __call__(
+        self,
+        arrays: Mapping[int, Array],
+        state: State,
+        trace: Callable[[Traced], None] | None = None,
+    ) -> dict[int, tuple[Array, ...]]:
+        """What the wanted layers give, by layer id."""
+        self._state = state
+        values: dict[int, tuple[Array, ...]] = {}
+        for layer, kernel, sources, freed in self.steps:
+            began = time.perf_counter()
+            if kernel is None:
+                values[layer.id] = (arrays[layer.id],)
+            else:
+                with layer.at():
+                    values[layer.id] = kernel(*(values[i][index] for i, index in sources))
+            if trace is not None:
+                trace(Traced(layer, time.perf_counter() - began, values[layer.id]))
+            for done in freed:
+                del values[done]
+        return values
+
+    def _kernel(self, layer: Layer) -> Callable[..., tuple[Array, ...]] | None:
+        """What computes a layer; None for a Parameter, whose array is given."""
+        if layer.is_constant:
+            value = layer.value
+            return lambda: (value,)
         if layer.type == "Parameter":
-            return (arrays[layer.id],)
+            return None
+        op = layer.op
         if op is None:
-            raise UnsupportedError(f"operation {layer.type} {layer.version} is not known")
-        given = []
-        for index, source in enumerate(graph.sources(layer)):
+            raise UnsupportedError(
+                f"operation {layer.type} {layer.version} is not known", layer.where
+            )
+        if layer.bodies:
+            return lambda *inputs: run_bodies(layer, inputs, self._run_body)
+        if layer.type == "ReadValue":
+            return lambda *inputs: (self._read(op, inputs),)
+        if layer.type == "Assign":
+            return lambda value: (self._assign(op, value),)
+        return op.run
+
+    def _run_body(self, body: Graph, arrays: Mapping[int, Array]) -> dict[int, Array]:
+        """What the Results of a body hand out; the walk through it is kept."""
+        walk = self._walks.get(id(body))
+        if walk is None:
+            walk = self._walks[id(body)] = Walk(body)
+        return {layer_id: outputs[0] for layer_id, outputs in walk(arrays, self._state).items()}
+
+    def _read(self, op: Any, inputs: Sequence[Array]) -> Array:
+        """The value of a variable; at first its initial value, or zeros."""
+        if op.variable_id in self._state:
+            return self._state[op.variable_id]
+        if inputs:
+            return inputs[0]
+        sizes = [size if isinstance(size, int) else 0 for size in op.variable_shape or ()]
+        return np.zeros(sizes, op.variable_type.dtype)
+
+    def _assign(self, op: Any, value: Array) -> Array:
+        """Keep a value; it is the caller's own from then on."""
+        self._state[op.variable_id] = value
+        return value
+
+
+def _sources(graph: Graph, layer: Layer) -> tuple[tuple[int, int], ...]:
+    """What feeds a layer, by layer id and output index, its number checked."""
+    sources = graph.sources(layer)
+    with layer.at():
+        for index, source in enumerate(sources):
             if source is None:
                 raise IRError(f"input {index} is fed by nothing")
-            given.append(values[source[0].id][source[1]])
-        op.check_arity(len(given))
-        try:
-            return op.run(*given)
-        except MemoryError as error:
-            raise IRError("there is not enough memory for its output") from error
+        if not layer.is_constant and layer.op is not None:
+            layer.op.check_arity(len(sources))
+    return tuple((source[0].id, source[1]) for source in sources if source is not None)
 
 
 def refuse_unknown(order: Sequence[Layer]) -> None:
     """Stop before anything runs where a layer's type is unknown; all such layers are listed."""
-    unknown = [layer for layer in order if not can_run(layer)]
+    inner = [x for layer in order for body in layer.bodies.values() for x in body.everywhere()]
+    unknown = [layer for layer in [*order, *inner] if not can_run(layer)]
     if unknown:
         listed = ", ".join(f'{x.id} "{x.name}" ({x.type} {x.version})' for x in unknown[:20])
         more = f" and {len(unknown) - 20} more" if len(unknown) > 20 else ""
@@ -134,7 +212,8 @@ def can_run(layer: Layer) -> bool:
     op = layer.op
     if op is None:
         return False
-    return layer.type == "Parameter" or type(op).run is not _operations.Op.run
+    held = layer.bodies or layer.type in ("Parameter", "ReadValue")
+    return bool(held) or type(op).run is not _operations.Op.run
 
 
 def wanted_names(graph: Graph, wanted: Wanted) -> dict[str, tuple[Layer, int]]:

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from ..layers.bounds import CARRIED
-from ..schemas import IRError, Shape, Size, Tensor, UsageError
+from ..schemas import ElementType, IRError, Shape, Size, Tensor, UsageError
 from .graph import Graph, Layer, Model
 from .legacy import output_type
 from .names import by_input, output_keys
+from .subgraphs import infer_bodies
 
 #: A new input shape: OpenVINO's spelling (names stand for sizes), or the sizes themselves.
 ShapeLike: TypeAlias = "str | Shape | Iterable[Size]"
@@ -73,8 +74,20 @@ def infer(model: Model, shapes: Shapes | None = None) -> Inferred:
         IRError: A layer does not accept its inputs; the error names it.
         UsageError: An input is not there.
     """
-    given = {layer: read_shape(shape) for layer, shape in by_input(model, _pairs(shapes)).items()}
+    given = {
+        layer_id: Tensor(parameter_type(model.layer(layer_id)), read_shape(shape))
+        for layer_id, shape in by_input(model, _pairs(shapes)).items()
+    }
     return Inferred(model, infer_graph(model, given, new_shapes=bool(given)))
+
+
+def parameter_type(parameter: Layer) -> ElementType:
+    """The element type of an input."""
+    op = parameter.op
+    if op is None:
+        return parameter.outputs[0].type
+    with parameter.at():
+        return op.infer()[0].type
 
 
 def _pairs(
@@ -98,13 +111,16 @@ def read_shape(shape: ShapeLike) -> Shape:
 
 
 def infer_graph(
-    graph: Graph, shapes: Mapping[int, Shape], *, new_shapes: bool = False
+    graph: Graph, given: Mapping[int, Tensor], *, new_shapes: bool = False
 ) -> dict[int, tuple[Tensor, ...]]:
-    """The outputs of every layer that OpenVINO would read, by layer id."""
+    """The outputs of every layer that OpenVINO would read, by layer id.
+
+    ``given`` are Parameters that are not what the file says.
+    """
     tensors: dict[int, tuple[Tensor, ...]] = {}
     for layer in graph.order():
         try:
-            tensors[layer.id] = infer_layer(graph, layer, tensors, shapes)
+            tensors[layer.id] = infer_layer(graph, layer, tensors, given)
         except IRError as error:
             if new_shapes and error.hint is None:
                 error.hint = _what_pins(graph, layer)
@@ -116,7 +132,7 @@ def infer_layer(
     graph: Graph,
     layer: Layer,
     known: Mapping[int, tuple[Tensor, ...]],
-    shapes: Mapping[int, Shape],
+    given: Mapping[int, Tensor],
 ) -> tuple[Tensor, ...]:
     """The outputs of one layer whose inputs are known; errors carry its place."""
     if layer.is_constant:
@@ -128,12 +144,14 @@ def infer_layer(
         return tuple(port.tensor for port in layer.outputs)
     with layer.at():
         if layer.type == "Parameter":
-            (declared,) = op.infer()
-            return (Tensor(declared.type, shapes.get(layer.id, declared.shape)),)
-        outputs = op.infer_outputs(inputs_of(graph, layer, known))
-        if layer.type == "Result":
-            kind = output_type(graph, outputs[0].type)
-            return (Tensor(kind, outputs[0].shape),)
+            return (given[layer.id],) if layer.id in given else op.infer()
+        inputs = inputs_of(graph, layer, known)
+        if layer.bodies:
+            op.check_arity(len(inputs))
+            return infer_bodies(layer, inputs, infer_graph)
+        outputs = op.infer_outputs(inputs)
+        if layer.type == "Result" and isinstance(graph, Model):
+            return (Tensor(output_type(graph, outputs[0].type), outputs[0].shape),)
         return outputs
 
 

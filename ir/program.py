@@ -26,7 +26,7 @@ from .engine.memory import lay_out
 from .engine.pointwise import elementwise, local_response, otherwise, product
 from .engine.pooling import prepare as pooling
 from .engine.team import Part, Team
-from .execution import Inputs, Outputs, aliases, check_inputs, run
+from .execution import Inputs, Outputs, State, aliases, check_inputs, run
 from .graph import Model
 from .inference import Shapes, infer
 from .legacy import output_array
@@ -85,6 +85,8 @@ class Program:
         self.team = Team(threads)
         self._plans: OrderedDict[tuple[tuple[int, ...], ...], Planned | None] = OrderedDict()
         self._lock = threading.Lock()
+        #: The values of the model's variables, kept from call to call.
+        self.state: State = {}
         self._keys, self._aliases = output_keys(model), aliases(model)
         if not exact:
             inferred = infer(model, shapes)
@@ -102,11 +104,14 @@ class Program:
                     tuple(arrays[layer.id].shape for layer in self.model.parameters)
                 )
             if planned is None:
-                return run(
-                    self.model, {i: arrays[p.id] for i, p in enumerate(self.model.parameters)}
-                )
+                given = {i: arrays[p.id] for i, p in enumerate(self.model.parameters)}
+                return run(self.model, given, state=self.state)
             found = [output_array(self.model, array) for array in planned(arrays)]
         return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
+
+    def reset(self) -> None:
+        """Let the model's variables begin anew."""
+        self.state.clear()
 
     def _planned(self, shapes: tuple[tuple[int, ...], ...]) -> Planned | None:
         """The plan for these input shapes, made where there is none yet."""

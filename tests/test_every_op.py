@@ -21,7 +21,18 @@ CASES = int(os.environ.get("VINOIR_CASES", "3"))
 
 OPS = sorted(f"{kind}V{number}" for kind, number in Op.registry)
 #: They have no inputs to be called with; the document's tests have them.
-ENDS = {"ParameterV1", "ConstV1", "ResultV1"}
+ENDS = {
+    "ParameterV1",
+    "ConstV1",
+    "ResultV1",
+    "ReadValueV3",
+    "ReadValueV6",
+    "AssignV3",
+    "AssignV6",
+    "IfV8",
+    "LoopV5",
+    "TensorIteratorV1",
+}
 
 
 def test_every_operation_has_a_sample_call() -> None:

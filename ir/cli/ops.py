@@ -63,7 +63,6 @@ def facts(op: type[Op]) -> dict[str, Any]:
         "least_inputs": least,
         "most_inputs": most,
         "attributes": [attribute._asdict() for attribute in op.describe()],
-        "runs": op.run is not Op.run or op.xml_type in ("Parameter", "Const"),
     }
 
 

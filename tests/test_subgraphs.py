@@ -1,0 +1,189 @@
+"""Layers with bodies and layers with state, against OpenVINO."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from vinoir import ir
+from vinoir.schemas import Shape
+
+ov = pytest.importorskip("openvino")
+import openvino.opset13 as ops  # noqa: E402  # only where openvino is there
+
+SHAPES = ["2,6,3", "2,?,3", "1..4,6,3", "?,?,?", "..."]
+
+
+def parameter(shape: str, kind: Any = ov.Type.f32) -> Any:
+    return ops.parameter(ov.PartialShape(f"[{shape}]"), kind)
+
+
+def iterator(shape: str, part: int, start: int, end: int, stride: int) -> Any:
+    """A TensorIterator that adds up slices, and hands out each of the sums."""
+    x, h = parameter(shape), parameter("2,1,3")
+    cut, kept = parameter("?,?,?"), parameter("?,?,?")
+    total = ops.add(ops.reduce_sum(cut, ops.constant([1]), keep_dims=True), kept)
+    body = ov.Model([total, ops.relu(total)], [cut, kept], "body")
+    made = ops.tensor_iterator()
+    made.set_body(body)
+    made.set_sliced_input(cut, x.output(0), start, stride, part, end, 1)
+    made.set_merged_input(kept, h.output(0), body.results[0].output(0))
+    last = made.get_iter_value(body.results[0].output(0), -1)
+    back = stride < 0
+    every = made.get_concatenated_slices(
+        body.results[1].output(0), -1 if back else 0, -1 if back else 1, 1, 0 if back else -1, 1
+    )
+    return ov.Model([last, every], [x, h], "ti")
+
+
+def loop(shape: str, count: int | None, goes_on: bool | None, grows: bool) -> Any:
+    """A Loop that adds the number of the turn, and may stop early or grow what it keeps."""
+    x = parameter(shape)
+    trips = ops.constant(np.int64(count)) if count is not None else parameter("", ov.Type.i64)
+    turn, kept = parameter("", ov.Type.i64), parameter("?,?,?")
+    number = ops.convert(turn, ov.Type.f32)
+    new = ops.add(kept, number)
+    if grows:
+        new = ops.concat([new, new], 2)
+    if goes_on is None:
+        condition = ops.less(turn, ops.constant(np.int64(2)))
+    else:
+        condition = ops.constant(np.array(goes_on))
+    slim = ops.reduce_sum(new, ops.constant([1]), keep_dims=True)
+    body = ov.Model([condition, new, slim], [turn, kept], "body")
+    made = ops.loop(trips, ops.constant(np.array(True)))
+    made.set_function(body)
+    made.set_special_body_ports([0, 0])
+    made.set_merged_input(kept, x.output(0), body.results[1].output(0))
+    last = made.get_iter_value(body.results[1].output(0), -1)
+    outputs = [last]
+    if not grows:
+        outputs.append(made.get_concatenated_slices(body.results[2].output(0), 0, 1, 1, -1, 1))
+    return ov.Model(outputs, [x] if count is not None else [x, trips], "loop")
+
+
+def choice(shape: str, condition: bool | None, other: str) -> Any:
+    """An If whose sides give different shapes."""
+    x, y = parameter(shape), parameter(other)
+    when = parameter("", ov.Type.boolean) if condition is None else ops.constant(condition)
+    bodies, inner = [], []
+    for function in (ops.relu, ops.negative):
+        given = parameter(shape if function is ops.relu else other)
+        inner.append(given)
+        bodies.append(ov.Model([function(given)], [given], function.__name__))
+    made = ops.if_op(when.output(0))
+    made.set_then_body(bodies[0])
+    made.set_else_body(bodies[1])
+    made.set_input(x.output(0), inner[0], None)
+    made.set_input(y.output(0), None, inner[1])
+    out = made.set_output(bodies[0].results[0], bodies[1].results[0])
+    return ov.Model([out], [x, y] + ([when] if condition is None else []), "if")
+
+
+def compare(model: Any, tmp_path: Path, inputs: list[Any] | None = None) -> None:
+    path = tmp_path / "m.xml"
+    ov.serialize(model, path)
+    ours = ir.read(path)
+    theirs = ov.Core().read_model(path)
+    wanted = [Shape.parse(str(o.partial_shape)).spelling for o in theirs.outputs]
+    assert [t.shape.spelling for t in ir.infer(ours).values()] == wanted
+    assert [str(t.type) for t in ir.infer(ours).values()] == [
+        o.element_type.to_string() for o in theirs.outputs
+    ]
+    if inputs is None:
+        return
+    words = {"INFERENCE_PRECISION_HINT": "f32"}
+    results = ov.Core().compile_model(theirs, "CPU", words)(inputs)
+    for way in (ir.run(ours, inputs), ir.compile(ours)(inputs)):
+        for array, expected in zip(way.values(), results.values(), strict=True):
+            np.testing.assert_allclose(array, expected, rtol=1e-5)
+
+
+RNG = np.random.default_rng(0)
+IMAGE, FIRST = (
+    RNG.standard_normal((2, 6, 3)).astype("f4"),
+    RNG.standard_normal((2, 1, 3)).astype("f4"),
+)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("part", "start", "end", "stride"),
+    [(1, 0, -1, 1), (2, 0, -1, 2), (1, -1, 0, -1), (3, 0, -1, 3), (1, 1, 4, 1), (2, -1, 0, -2)],
+)
+def test_tensor_iterators(
+    shape: str, part: int, start: int, end: int, stride: int, tmp_path: Path
+) -> None:
+    # Of a part of an axis OpenVINO's shapes count the end, its CPU does not.
+    inputs = [IMAGE, FIRST] if shape != "..." and end in (0, -1) else None
+    compare(iterator(shape, part, start, end, stride), tmp_path, inputs)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("count", "goes_on", "grows"),
+    [(4, True, False), (0, True, False), (4, False, False), (-1, None, False), (None, True, False),
+     (5, None, False), (2, True, True), (3, None, True)],
+)  # fmt: skip
+def test_loops(
+    shape: str, count: int | None, goes_on: bool | None, grows: bool, tmp_path: Path
+) -> None:
+    inputs: list[Any] | None = [IMAGE] if count is not None else [IMAGE, np.int64(3)]
+    if shape == "..." or count == 0:
+        inputs = None  # a loop that never turns gives what OpenVINO happens to have
+    compare(loop(shape, count, goes_on, grows), tmp_path, inputs)
+
+
+@pytest.mark.parametrize("condition", [True, False, None])
+@pytest.mark.parametrize(
+    ("shape", "other"),
+    [("2,6,3", "2,6,3"), ("2,6,3", "2,4,3"), ("2,?,3", "2,6,3"), ("2,6,3", "6,3"), ("", "1"),
+     ("1..3,6,3", "1..3,6,3"), ("...", "2,6,3")],
+)  # fmt: skip
+def test_ifs(condition: bool | None, shape: str, other: str, tmp_path: Path) -> None:
+    compare(choice(shape, condition, other), tmp_path)
+
+
+@pytest.mark.parametrize("when", [True, False])
+def test_an_if_runs_one_side(when: bool, tmp_path: Path) -> None:
+    compare(choice("2,6,3", None, "2,6,3"), tmp_path, [IMAGE, -IMAGE, np.array(when)])
+
+
+@pytest.mark.parametrize(
+    ("variable", "initial"),
+    [("2,3", "2,3"), ("?,3", "2,3"), ("?,3", "1..4,3"), ("...", "2,3"), ("...", "?,?")],
+)
+def test_read_value_follows_the_variable(variable: str, initial: str, tmp_path: Path) -> None:
+    x = parameter(initial)
+    kept = ops.read_value(x, "v", ov.Type.f32, ov.PartialShape(f"[{variable}]"))
+    sink = ops.assign(ops.add(kept, ops.constant(np.float32(1))), "v")
+    compare(ov.Model([kept.output(0)], [sink], [x], "state"), tmp_path)
+
+
+def test_a_variable_must_take_its_initial_value() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1..4,3")
+    words = {"variable_id": "v", "variable_type": "f32", "variable_shape": "2,3"}
+    with pytest.raises(ir.IRError, match=r"variable v has the shape 2,3, .* may be 1..4,3"):
+        net.add("ReadValue", "opset6", [x], **words)
+
+
+def test_state_is_kept_where_the_caller_keeps_it() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "2")
+    kept = net.add("ReadValue", "opset6", [x], variable_id="v", variable_type="f32",
+                   variable_shape="2")  # fmt: skip
+    grown = net.add("Add", "opset1", [kept, net.constant(np.float32([1, 1]))])
+    net.add("Assign", "opset6", [grown], variable_id="v")
+    net.result(grown, name="y")
+    model = net.model()
+    given = [np.array([5, 6], "f4")]
+    state: dict[str, np.ndarray] = {}
+    assert [ir.run(model, given, state=state)["y"][0] for _ in range(3)] == [6, 7, 8]
+    assert ir.run(model, given)["y"][0] == 6
+    program = ir.compile(model)
+    assert [program(given)["y"][0] for _ in range(3)] == [6, 7, 8]
+    program.reset()
+    assert program(given)["y"][0] == 6
