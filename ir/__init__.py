@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas import IRError, MismatchError, UnreadableError, UnsupportedError, UsageError
 from .builder import Builder, Output
-from .elements import Edge, Info, Port
+from .elements import BackEdge, Edge, Info, Port, PortMap
 from .graph import Graph, Layer, Model
 from .lenient import Repair
 from .reader import loads, read
@@ -51,6 +51,7 @@ _LATER = {
 }
 
 __all__ = [
+    "BackEdge",
     "Builder",
     "Edge",
     "Finding",
@@ -64,6 +65,7 @@ __all__ = [
     "Output",
     "Outputs",
     "Port",
+    "PortMap",
     "Program",
     "Repair",
     "Report",

@@ -249,6 +249,14 @@ class Layer:
     def back_edges(self, edges: Iterable[BackEdge]) -> None:
         self._back_edges = list(edges)
 
+    def add_body(self, tag: str, graph: Graph, wiring: PortMap | None = None) -> None:
+        """Put a graph inside, as ``body``, ``then_body`` or ``else_body``, with its port map."""
+        if tag not in BODIES:
+            raise UsageError(f'"{tag}" is none of {", ".join(BODIES)}', self.where)
+        graph.owner = self
+        self.bodies[tag] = graph
+        self.port_maps[tag] = PortMap() if wiring is None else wiring
+
     @property
     def op(self) -> Op | None:
         """The operation with its attributes read; None where the type is not known."""

@@ -32,6 +32,7 @@ from .spelling import (
     Printer,
     constant_data,
     edge_attributes,
+    escape,
     escape_text,
     layer_attributes,
     opening,
@@ -96,6 +97,7 @@ class Patch:
         if list(element.keys()) != list(wanted):
             element.attrib.clear()
         for key, text in wanted.items():
+            escape(text)  # refuses what XML cannot say
             element.set(key, text)
 
     def graph(self, element: etree._Element, graph: Graph) -> None:

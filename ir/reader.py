@@ -72,7 +72,7 @@ def loads(
     need_weights: bool = True,
 ) -> Model:
     """Read an IR from memory: the document and the bytes of its constants."""
-    source = xml.encode() if isinstance(xml, str) else bytes(xml)
+    source = _encoded(xml) if isinstance(xml, str) else bytes(xml)
     held = None if weights is None else Weights(weights)
     return _build(source, held, None, lenient, need_weights)
 
@@ -111,10 +111,19 @@ def _read_file(path: Path) -> bytes:
 
 def _content(file: IO[bytes] | IO[str]) -> bytes:
     content = file.read(LARGEST_XML + 1)
-    source = content.encode() if isinstance(content, str) else bytes(content)
+    source = _encoded(content) if isinstance(content, str) else bytes(content)
     if len(source) > LARGEST_XML:
         raise UnreadableError("more bytes than a document may have", Where(_name(file)))
     return source
+
+
+def _encoded(text: str) -> bytes:
+    """Text as the bytes that its declaration speaks of."""
+    encoding = encoding_of(text[:400].encode("utf-8", "replace"))
+    try:
+        return text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _name(file: object) -> str | None:

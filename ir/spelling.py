@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from ..schemas import IRError
 from .elements import Edge, Info, Port, PortMap, join_names
 from .graph import Graph, Model
 from .layer import BODIES, Layer
@@ -24,8 +26,15 @@ LAYER_ORDER = (
 )  # fmt: skip
 
 
+#: What no XML document can say, not even by number.
+_FORBIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
 def escape(value: str) -> str:
     """An attribute's value between its quotes."""
+    found = _FORBIDDEN.search(value)
+    if found is not None:
+        raise IRError(f"{value[:60]!r} has the character U+{ord(found[0]):04X}, XML has no such")
     return value.translate(_ESCAPES)
 
 

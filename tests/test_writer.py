@@ -340,3 +340,53 @@ def test_openvino_reads_constants_of_every_type(kind: ElementType) -> None:
         # OpenVINO may give the port further names, all else is the same.
         assert again.with_suffix(".bin").read_bytes() == path.with_suffix(".bin").read_bytes()
         assert again.read_text() == path.read_text()
+
+
+def test_bodies_made_in_memory() -> None:
+    ov = pytest.importorskip("openvino")
+    net = ir.Builder("m")
+    chosen = net.parameter("chosen", "boolean", "")
+    x = net.parameter("x", "f32", "2")
+    either = net.add("If", "opset8", [chosen, x], name="if", outputs=[Tensor("f32", (2,))])
+    for tag, factor in (("then_body", 2.0), ("else_body", 3.0)):
+        body = ir.Builder(into=ir.Graph())
+        inner = body.parameter("inner", "f32", "2")
+        weight = body.constant(np.array([factor, factor], np.float32))
+        product = body.add("Multiply", "opset1", [inner, weight], outputs=[inner.tensor])
+        body.result(product)
+        wiring = ir.PortMap()
+        wiring.add("input", external_port_id=1, internal_layer_id=inner.layer.id)
+        wiring.add("output", external_port_id=0, internal_layer_id=body.graph.results[0].id)
+        either.layer.add_body(tag, body.graph, wiring)
+    net.result(either, name="y")
+    xml, weights = ir.dumps(net.model())
+    read = ov.Core().read_model(xml, ov.Tensor(np.frombuffer(weights, np.uint8)))
+    run = ov.Core().compile_model(read, "CPU")
+    feed = np.array([1, 10], np.float32)
+    assert run([np.array(True), feed])[0].tolist() == [2, 20]
+    assert run([np.array(False), feed])[0].tolist() == [3, 30]
+    again = ir.loads(xml, weights)
+    again.layer("if").bodies["else_body"].constants[0].value = np.array([5, 5], np.float32)
+    xml, weights = ir.dumps(again)
+    read = ov.Core().read_model(xml, ov.Tensor(np.frombuffer(weights, np.uint8)))
+    assert ov.Core().compile_model(read, "CPU")([np.array(False), feed])[0].tolist() == [5, 50]
+
+
+@pytest.mark.parametrize("name", ["a\x01", "\0", "\ud800", "\uffff"])
+def test_names_that_xml_cannot_say(name: str) -> None:
+    net = ir.Builder()
+    net.parameter(name, "f32", "1")
+    with pytest.raises(IRError, match="XML has no such"):
+        ir.dumps(net.model())
+    model = ir.loads(SMALL)
+    model.layer("y").name = name
+    with pytest.raises(IRError, match="XML has no such"):
+        ir.dumps(model)
+
+
+def test_text_is_read_as_its_declaration_says() -> None:
+    text = '<?xml version="1.0" encoding="iso-8859-1"?><net name="é" version="11"/>'
+    assert ir.loads(text).name == "é"
+    assert ir.dumps(ir.loads(text))[0] == text.encode("latin-1")
+    with pytest.raises(IRError):
+        ir.loads('<net name="\ud800" version="11"/>')
