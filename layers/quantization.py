@@ -1,1 +1,105 @@
-"""Values rounded to a few levels."""
+"""Values rounded to a few levels, or to an 8-bit float, and brought back.
+
+Specification pages: FakeQuantize-1, FakeConvert-13.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from ..schemas import Array, ElementType, IRError, Tensor
+from ..schemas.attributes import Alias, Int, Type
+from .axes import Rule, broadcast
+from .base import Op, element_type
+from .precision import narrowed
+
+
+class FakeQuantizeV1(Op):
+    """Rounded to one of ``levels`` between two limits, then laid between two others.
+
+    What is outside the limits becomes the lower or the upper output. Halves go to the even
+    level. Where the limits are the same, what is above them becomes the upper output.
+    """
+
+    levels: Int
+    auto_broadcast: Annotated[Rule, Alias("explicit", "none")] = "numpy"
+
+    def infer(
+        self,
+        data: Tensor,
+        input_low: Tensor,
+        input_high: Tensor,
+        output_low: Tensor,
+        output_high: Tensor,
+    ) -> tuple[Tensor, ...]:
+        if self.levels < 2:
+            raise IRError(f"levels is {self.levels}, the least is 2")
+        shape = data.shape
+        for limit in (input_low, input_high, output_low, output_high):
+            shape = broadcast(shape, limit.shape, self.auto_broadcast, axis=0)
+        return (Tensor(data.type, data.shape),)
+
+    def run(
+        self,
+        data: Array,
+        input_low: Array,
+        input_high: Array,
+        output_low: Array,
+        output_high: Array,
+    ) -> tuple[Array, ...]:
+        wide = np.float64 if data.dtype == np.float64 else np.float32
+        limits = (input_low, input_high, output_low, output_high)
+        laid: list[Array] = [self.laid(limit, data).astype(wide) for limit in limits]
+        low, high, first, last = laid
+        x: Array = data.astype(wide)
+        steps = wide(self.levels - 1)
+        with np.errstate(all="ignore"):
+            level = np.rint((x - low) / (high - low) * steps)
+            between = level / steps * (last - first) + first
+        values = np.where(x > np.maximum(low, high), last, between)
+        values = np.where(x <= np.minimum(low, high), first, values)
+        if values.shape != data.shape:
+            raise IRError(f"limits widen the data from {data.shape} to {values.shape}")
+        return (narrowed(values, data.dtype),)
+
+    def laid(self, limit: Array, data: Array) -> Array:
+        """A limit that goes with the data by NumPy's rule; PaddlePaddle's begins at the front."""
+        if self.auto_broadcast != "pdpd":
+            return limit
+        return limit.reshape(*limit.shape, *[1] * (data.ndim - limit.ndim))
+
+
+class FakeConvertV13(Op):
+    """Scaled and shifted, rounded to an 8-bit float by way of float16, and brought back.
+
+    What is too large becomes the largest finite value.
+    """
+
+    destination_type: Type
+
+    def infer(
+        self, data: Tensor, scale: Tensor, shift: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
+        if self.destination_type not in ("f8e4m3", "f8e5m2"):
+            raise IRError(f"destination_type is {self.destination_type}, not f8e4m3 or f8e5m2")
+        kind = data.type.merge(scale.type)
+        if shift is not None:
+            kind = kind.merge(shift.type)
+            scale.shape.merge(shift.shape)
+        element_type(Tensor(kind), ElementType.F16, ElementType.BF16, ElementType.F32)
+        shape = broadcast(data.shape, scale.shape)
+        data.shape.merge(shape)
+        return (Tensor(kind, shape),)
+
+    def run(self, data: Array, scale: Array, shift: Array | None = None) -> tuple[Array, ...]:
+        kind = self.destination_type
+        factor = scale.astype(np.float32)
+        offset = np.float32(0) if shift is None else shift.astype(np.float32)
+        most = 448 if kind is ElementType.F8E4M3 else 57344
+        with np.errstate(all="ignore"):
+            scaled = data.astype(np.float32) * factor - offset
+            half = np.clip(scaled, -most, most).astype(np.float16)
+            values = (half.astype(kind.dtype).astype(np.float32) + offset) / factor
+        return (narrowed(values, data.dtype),)

@@ -1,0 +1,85 @@
+"""Quantizations by hand: halves, ends, odd limits, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from vinoir.layers import Op
+from vinoir.schemas import IRError, Shape, Tensor
+
+
+def op(name: str, number: int, **attributes: str) -> Any:
+    return Op.registry[name, number].read(attributes)
+
+
+@pytest.mark.parametrize(
+    ("levels", "limits", "data", "expected"),
+    [
+        # Five levels of 0 to 4: halves go to the even one, beyond the ends lie the outputs' ends.
+        (5, (0, 4, 0, 4), [0.5, 1.5, 2.5, -9, 9, 3.4], [0, 2, 2, 0, 4, 3]),
+        (5, (0, 4, 10, -10), [0, 1, 4, 9], [10, 5, -10, -10]),
+        (2, (0, 1, -1, 1), [0.5, 0.51, 0.49], [-1, 1, -1]),
+        # Limits that are the same: what is above is the upper output.
+        (256, (1, 1, 0, 5), [0.5, 1, 1.5], [0, 0, 5]),
+        # Limits the wrong way round.
+        (5, (4, 0, 0, 4), [-1, 0, 1, 4, 5], [0, 0, 3, 0, 4]),
+    ],
+)
+def test_levels(
+    levels: int, limits: tuple[float, ...], data: list[float], expected: list[float]
+) -> None:
+    made = op("FakeQuantize", 1, levels=str(levels))
+    (found,) = made.run(np.array(data, "f4"), *(np.array(limit, "f4") for limit in limits))
+    assert found.tolist() == expected
+
+
+def test_limits_of_paddlepaddle_begin_at_the_front() -> None:
+    made = op("FakeQuantize", 1, levels="2", auto_broadcast="pdpd")
+    limits = [np.array(limit, "f4") for limit in ([0, 0], [1, 10], [0, 0], [1, 10])]
+    (found,) = made.run(np.full((2, 3), 0.9, "f4"), *limits)
+    assert found.tolist() == [[1] * 3, [0] * 3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "expected"),
+    [
+        (
+            "f8e4m3",
+            [449, 1e6, -np.inf, 0.4, 2.0**-9, 2.0**-11],
+            [448, 448, -448, 0.40625, 2**-9, 0],
+        ),
+        ("f8e5m2", [61440, 1e6, -np.inf, 0.4, 0.3], [57344, 57344, -57344, 0.375, 0.3125]),
+        # By way of float16, which makes a half of it, and that goes to the even number.
+        ("f8e5m2", [1.1251], [1]),
+    ],
+)
+def test_rounded_to_eight_bits(kind: str, data: list[float], expected: list[float]) -> None:
+    made = op("FakeConvert", 13, destination_type=kind)
+    (found,) = made.run(np.array(data, "f4"), np.array(1, "f4"))
+    assert found.tolist() == expected
+
+
+def test_scaled_shifted_and_back() -> None:
+    made = op("FakeConvert", 13, destination_type="f8e4m3")
+    (found,) = made.run(np.array([0.3], "f4"), np.array([10], "f4"), np.array([2], "f4"))
+    np.testing.assert_allclose(found, [0.3])
+    (found,) = made.run(np.array([0.31], "f4"), np.array([10], "f4"), np.array([2], "f4"))
+    np.testing.assert_allclose(found, [(1.125 + 2) / 10])
+
+
+def test_refusals() -> None:
+    four = [Tensor("f32", Shape.parse(s)) for s in ("", "", "", "4")]
+    with pytest.raises(IRError, match="do not broadcast"):
+        op("FakeQuantize", 1, levels="2").infer(Tensor("f32", (2, 3)), *four)
+    with pytest.raises(IRError, match="levels is 1, the least is 2"):
+        op("FakeQuantize", 1, levels="1").infer(*[Tensor("f32", (2,))] * 5)
+    with pytest.raises(IRError, match="limits widen the data"):
+        op("FakeQuantize", 1, levels="2").run(np.ones(1, "f4"), *[np.ones(2, "f4")] * 4)
+    with pytest.raises(IRError, match="destination_type is f16"):
+        op("FakeConvert", 13, destination_type="f16").infer(*[Tensor("f32", (2,))] * 2)
+    with pytest.raises(IRError, match="1,3 and 2,3 differ"):
+        op("FakeConvert", 13, destination_type="f8e5m2").infer(
+            Tensor("f32", (1, 3)), Tensor("f32", (2, 3))
+        )
