@@ -28,6 +28,7 @@ from . import (
     sort,
     sort_classes,
     sort_nms,
+    sparse,
     type,
 )
 from .base import Op
@@ -61,5 +62,6 @@ __all__ = [
     "sort",
     "sort_classes",
     "sort_nms",
+    "sparse",
     "type",
 ]
