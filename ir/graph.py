@@ -288,7 +288,7 @@ class Graph:
     def add(self, layer: Layer, index: int | None = None) -> Layer:
         """Take a layer in, last or at a place in the order; an id already taken is replaced."""
         if layer.graph is not None and layer.graph is not self:
-            for part in _with_bodies(layer):
+            for part in with_bodies(layer):
                 if part.is_constant and part._value is None:
                     part._value = part.value  # its bytes stay those of the model it came from
         if layer.id < 0 or layer.id in self._by_id:
@@ -379,7 +379,8 @@ def _cycle(path: Sequence[Layer]) -> IRError:
     return IRError(f"layers feed each other in a cycle: {' -> '.join(shown)}", path[-1].where)
 
 
-def _with_bodies(layer: Layer) -> Iterator[Layer]:
+def with_bodies(layer: Layer) -> Iterator[Layer]:
+    """A layer and all layers inside it."""
     yield layer
     for body in layer.bodies.values():
         yield from body.everywhere()

@@ -18,7 +18,7 @@ from lxml import etree
 from ..schemas import IRError, UnreadableError, UnsupportedError, Where
 from ..schemas.packing import Buffer
 from .elements import read_info
-from .graph import BODIES, Layer, Model, check_constant
+from .graph import BODIES, Layer, Model, check_constant, with_bodies
 from .lenient import Repair, repair
 from .places import at, position
 from .weights import Weights, open_regular
@@ -276,33 +276,28 @@ def _version(root: etree._Element, model: Model) -> int:
 
 def _check_constants(model: Model, root: etree._Element) -> None:
     """Refuse missing bytes, as far as a Result or Assign needs the constant."""
-    bad: list[tuple[Layer, IRError]] = []
-    for layer in model.constants:
+    bad = _missing(model.constants, model)
+    if next(root.iter(*BODIES), None) is not None:
+        for layer in model.layers:
+            if layer._element is not None and len(layer._element) > 2:
+                inner = [x for x in with_bodies(layer) if x.is_constant and x is not layer]
+                bad += [(layer, error) for _, error in _missing(inner, model)]
+    if bad:
+        reached = {id(layer) for layer in model.order()}
+        for layer, error in bad:
+            if id(layer) in reached:
+                raise _with_path(error, model)
+
+
+def _missing(constants: Iterable[Layer], model: Model) -> list[tuple[Layer, IRError]]:
+    """The constants whose bytes are not there, and what is wrong."""
+    bad = []
+    for layer in constants:
         try:
             check_constant(layer, model.weights)
         except IRError as error:
             bad.append((layer, error))
-    if bad:
-        reached = {id(layer) for layer in model.order()}
-        for layer, found in bad:
-            if id(layer) in reached:
-                raise _with_path(found, model)
-    if next(root.iter(*BODIES), None) is not None:
-        _check_bodies(model.layers, model)
-
-
-def _check_bodies(layers: Iterable[Layer], model: Model) -> None:
-    stack = [layer for layer in layers if layer._element is not None and len(layer._element) > 2]
-    while stack:
-        for body in stack.pop().bodies.values():
-            for layer in body.layers:
-                if layer.is_constant:
-                    try:
-                        check_constant(layer, model.weights)
-                    except IRError as error:
-                        raise _with_path(error, model) from None
-                elif layer._element is not None and len(layer._element) > 2:
-                    stack.append(layer)
+    return bad
 
 
 def _with_path(error: IRError, model: Model) -> IRError:
