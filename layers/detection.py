@@ -1,0 +1,390 @@
+"""Detection: regions of interest pooled to one size, and the heads of YOLO.
+
+Specification pages: ROIPooling-1, PSROIPooling-1, ROIAlign-3, -9, RegionYolo-1, ReorgYolo-1.
+Prior boxes are in ``detection_prior``, the choice among boxes in ``detection_output``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from ..schemas import ANY, Array, Dim, IRError, Shape, Size, Tensor
+from ..schemas.attributes import Bool, Float, Floats, Int, Ints
+from ..schemas.shapes import compatible, merge
+from .axes import axis_of
+from .base import Op
+from .image import round_away
+from .movement import along
+from .movement_blocks import share
+
+
+class RegionPooling(Op):
+    """What pooling of regions shares: images, and a list of boxes upon them."""
+
+    def regions(self, data: Tensor, boxes: Tensor) -> tuple[Size, Size]:
+        """How many boxes there are, and how many channels the images have."""
+        if not data.type.is_dynamic and not data.type.is_real:
+            raise IRError(f"element type {data.type} is not a real one")
+        data.type.merge(boxes.type)
+        count, _ = of_rank(boxes, 2, "the boxes")
+        _, channels, *_ = of_rank(data, 4, "the input")
+        return count, channels
+
+
+class Boxed(RegionPooling):
+    """Boxes of five numbers: the batch, then the corners."""
+
+    spatial_scale: Float
+
+    def regions(self, data: Tensor, boxes: Tensor) -> tuple[Size, Size]:
+        _, five = of_rank(boxes, 2, "the boxes")
+        if not compatible(five, 5):
+            raise IRError(f"boxes of {five} numbers, they have 5: the batch and the corners")
+        if self.spatial_scale <= 0:
+            raise IRError(f"spatial_scale is {self.spatial_scale}, it is above 0")
+        return super().regions(data, boxes)
+
+
+class ROIPoolingV1(Boxed):
+    """The largest value in each cell of a box, or one sample of it."""
+
+    since = 2
+    also = frozenset({"opset1"})
+    written: ClassVar[tuple[str, ...]] = ("output_size", "output_roi")
+
+    #: The same as ``pooled_h`` and ``pooled_w``, as OpenVINO writes them.
+    output_size: Ints = (0, 0)
+    output_roi: Ints = (0, 0)
+    pooled_h: Int
+    pooled_w: Int
+    spatial_scale: Float
+    method: Literal["max", "bilinear"] = "max"
+
+    def attributes(self) -> dict[str, str]:
+        sizes = f"{self.pooled_h}, {self.pooled_w}"
+        return super().attributes() | {"output_size": sizes, "output_roi": sizes}
+
+    def infer(self, data: Tensor, boxes: Tensor) -> tuple[Tensor, ...]:
+        count, channels = self.regions(data, boxes)
+        for name in ("pooled_h", "pooled_w"):
+            if getattr(self, name) < 1:
+                raise IRError(f"{name} is {getattr(self, name)}, the least is 1")
+        shape = Shape((count, channels, self.pooled_h, self.pooled_w))
+        return (Tensor(data.type.merge(boxes.type), shape),)
+
+    def run(self, data: Array, boxes: Array) -> tuple[Array, ...]:
+        wide = data.astype(np.float32)
+        pooled = (self.pooled_h, self.pooled_w)
+        result = np.zeros((len(boxes), data.shape[1], *pooled), np.float32)
+        for index, (batch, *corners) in enumerate(boxes.astype(np.float32)):
+            if batch < 0:  # the boxes end here
+                break
+            box = np.array(corners, np.float32)
+            image = wide[int(batch)]
+            if self.method == "max":
+                self.largest(image, box, result[index])
+            else:
+                result[index] = self.sampled(image, box)
+        return (result.astype(data.dtype),)
+
+    def largest(self, image: Array, box: Array, result: Array) -> None:
+        """The largest value in each cell of a box; nothing where a cell is off the image."""
+        left, top, right, bottom = round_away(box * np.float32(self.spatial_scale)).astype(int)
+        rows = list(cells(top, bottom, self.pooled_h, image.shape[1]))
+        columns = list(cells(left, right, self.pooled_w, image.shape[2]))
+        for i, row in enumerate(rows):
+            for j, column in enumerate(columns):
+                cell = image[:, row, column]
+                if cell.size:
+                    result[:, i, j] = cell.max((1, 2))
+
+    def sampled(self, image: Array, box: Array) -> Array:
+        """One sample for each cell; the corners are parts of the image."""
+        left, top, right, bottom = box
+        y = spread(top, bottom, self.pooled_h, image.shape[1])
+        x = spread(left, right, self.pooled_w, image.shape[2])
+        inside = [(p >= 0) & (p <= n - 1) for p, n in zip((y, x), image.shape[1:], strict=True)]
+        values = between(image, np.where(inside[0], y, 0), np.where(inside[1], x, 0))
+        return np.where(inside[0][:, None] & inside[1], values, 0)
+
+
+class PSROIPoolingV1(Boxed):
+    """The mean of each cell of a box, or samples of it, from channels of its own."""
+
+    output_dim: Int
+    group_size: Int = 1
+    spatial_scale: Float
+    mode: Literal["average", "bilinear"] = "average"
+    spatial_bins_x: Int = 1
+    spatial_bins_y: Int = 1
+
+    written: ClassVar[tuple[str, ...]] = ("output_dim", "group_size", "spatial_scale", "mode")
+
+    def infer(self, data: Tensor, boxes: Tensor) -> tuple[Tensor, ...]:
+        count, channels = self.regions(data, boxes)
+        cells = (
+            self.group_size**2
+            if self.mode == "average"
+            else self.spatial_bins_x * self.spatial_bins_y
+        )
+        if self.group_size < 1 or cells < 1:
+            raise IRError(f"group_size {self.group_size} and bins {cells} are from 1 on")
+        if not compatible(channels, cells * self.output_dim):
+            raise IRError(f"{channels} channels, {cells} cells of {self.output_dim} are expected")
+        shape = Shape((count, self.output_dim, self.group_size, self.group_size))
+        return (Tensor(data.type.merge(boxes.type), shape),)
+
+    def run(self, data: Array, boxes: Array) -> tuple[Array, ...]:
+        wide = data.astype(np.float32)
+        size = self.group_size
+        result = np.zeros((len(boxes), self.output_dim, size, size), np.float32)
+        of = self.averages if self.mode == "average" else self.samples
+        for index, (batch, *corners) in enumerate(boxes.astype(np.float32)):
+            result[index] = of(wide[int(batch)], np.array(corners, np.float32))
+        return (result.astype(data.dtype),)
+
+    def averages(self, image: Array, box: Array) -> Array:
+        """The mean of each cell, each from a channel of its own."""
+        size = self.group_size
+        scale = np.float32(self.spatial_scale)
+        ends = (round_away(box) + np.array([0, 0, 1, 1], np.float32)) * scale
+        planes = image.reshape(self.output_dim, size, size, *image.shape[1:])
+        result = np.zeros((self.output_dim, size, size), np.float32)
+        rows = list(self.bins(ends[1], ends[3], image.shape[1]))
+        columns = list(self.bins(ends[0], ends[2], image.shape[2]))
+        for i, row in enumerate(rows):
+            for j, column in enumerate(columns):
+                cell = planes[:, i, j, row, column]
+                if cell.size:
+                    result[:, i, j] = cell.mean((1, 2))
+        return result
+
+    def bins(self, begin: Any, end: Any, size: int) -> Iterator[slice]:
+        """The cells of a box along one axis."""
+        step = (end - begin) / np.float32(self.group_size)
+        for i in range(self.group_size):
+            first = int(np.floor(begin + np.float32(i) * step))
+            last = int(np.ceil(begin + np.float32(i + 1) * step))
+            yield slice(min(max(first, 0), size), min(max(last, 0), size))
+
+    def samples(self, image: Array, box: Array) -> Array:
+        """Samples of each cell's bins, each from channels of its own."""
+        left, top, right, bottom = box * np.float32(self.spatial_scale)
+        bins = self.spatial_bins_y, self.spatial_bins_x
+        planes = image.reshape(prod(bins), self.output_dim, *image.shape[1:])
+        steps = (bottom - top) / np.float32(bins[0]), (right - left) / np.float32(bins[1])
+        total = np.zeros((self.output_dim, self.group_size, self.group_size), np.float32)
+        for plane, (i, j) in zip(planes, np.ndindex(*bins), strict=True):
+            starts = top + np.float32(i) * steps[0], left + np.float32(j) * steps[1]
+            places, inside = [], []
+            for start, step, size in zip(starts, steps, image.shape[1:], strict=True):
+                place = spread(start, start + step, self.group_size, size, exact_end=False)
+                inside.append((place >= 0) & (place < size))
+                places.append(np.where(inside[-1], place, 0))
+            values = between(plane, *places)
+            total += np.where(inside[0][:, None] & inside[1], values, 0)
+        return total / np.float32(prod(bins))
+
+
+class ROIAlignV3(RegionPooling):
+    """Samples of each cell of a box, their mean or the largest."""
+
+    pooled_h: Int
+    pooled_w: Int
+    sampling_ratio: Int
+    spatial_scale: Float
+    mode: Literal["avg", "max"]
+
+    #: Added to corners before scaling and after it; whether boxes are at least one pixel wide.
+    shifts: ClassVar[dict[str, tuple[float, float, bool]]] = {
+        "asymmetric": (0, 0, True),
+        "half_pixel_for_nn": (0, -0.5, False),
+        "half_pixel": (0.5, -0.5, False),
+    }
+
+    def infer(self, data: Tensor, rois: Tensor, batch_indices: Tensor) -> tuple[Tensor, ...]:
+        count, channels = self.regions(data, rois)
+        if not batch_indices.type.is_dynamic and not batch_indices.type.is_integral:
+            raise IRError(f"element type {batch_indices.type} of batch_indices is no integer")
+        _, four = of_rank(rois, 2, "the boxes")
+        if not compatible(four, 4):
+            raise IRError(f"boxes of {four} numbers, they have 4: the corners")
+        (batches,) = of_rank(batch_indices, 1, "batch_indices")
+        try:
+            count = merge(count, batches)
+        except IRError:
+            raise IRError(f"{batches} batch indices for {count} boxes") from None
+        shape = Shape((count, channels, self.pooled_h, self.pooled_w))
+        return (Tensor(data.type.merge(rois.type), shape),)
+
+    def aligned(self) -> str:
+        """How pixels are aligned."""
+        return "asymmetric"
+
+    def run(self, data: Array, rois: Array, batch_indices: Array) -> tuple[Array, ...]:
+        before, after, at_least_one = self.shifts[self.aligned()]
+        wide = data.astype(np.float32)
+        scale = np.float32(self.spatial_scale)
+        corners = (rois.astype(np.float32) + np.float32(before)) * scale + np.float32(after)
+        result = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), np.float32)
+        for index, ((left, top, right, bottom), batch) in enumerate(
+            zip(corners, batch_indices.tolist(), strict=True)
+        ):
+            rows = (top, bottom - top, self.pooled_h, data.shape[2])
+            columns = (left, right - left, self.pooled_w, data.shape[3])
+            (y, in_y), (x, in_x) = (
+                self.places(*row, at_least_one=at_least_one) for row in (rows, columns)
+            )
+            values = between(wide[batch], y.ravel(), x.ravel())
+            values = np.where(in_y.ravel()[:, None] & in_x.ravel(), values, 0)
+            apart = values.reshape(data.shape[1], *y.shape, *x.shape)
+            if apart.size:
+                result[index] = (
+                    apart.mean((2, 4)) if self.mode == "avg" else apart.max((2, 4), initial=0)
+                )
+        return (result.astype(data.dtype),)
+
+    def places(
+        self, start: Any, extent: Any, cells: int, size: int, *, at_least_one: bool
+    ) -> tuple[Array, Array]:
+        """Where the samples are along an axis, per cell, and whether on the image."""
+        extent = max(extent, np.float32(1)) if at_least_one else extent
+        width = extent / np.float32(cells)
+        samples = self.sampling_ratio or int(np.ceil(width))
+        distance = width / np.float32(max(samples, 1))
+        cell = along(np.arange(cells, dtype=np.float32), 0, 2)
+        sample = along(np.arange(samples, dtype=np.float32), 1, 2)
+        place = start + cell * width + distance * (sample + np.float32(0.5))
+        inside = (place >= -1) & (place <= size)
+        return np.clip(place, 0, size - 1), inside
+
+
+class ROIAlignV9(ROIAlignV3):
+    """ROIAlign-3 with a choice of how pixels are aligned."""
+
+    aligned_mode: Literal["asymmetric", "half_pixel_for_nn", "half_pixel"] = "asymmetric"
+
+    def aligned(self) -> str:
+        return self.aligned_mode
+
+
+class RegionYoloV1(Op):
+    """The head of YOLO: boxes' centres and confidences squashed, classes made probabilities."""
+
+    anchors: Floats = ()
+    axis: Int
+    coords: Int
+    classes: Int
+    end_axis: Int
+    num: Int
+    do_softmax: Bool = True
+    mask: Ints = ()
+
+    def infer(self, data: Tensor) -> tuple[Tensor, ...]:
+        if not data.type.is_dynamic and not data.type.is_real:
+            raise IRError(f"element type {data.type} is not a real one")
+        if data.rank is None:
+            return (Tensor(data.type, Shape.UNKNOWN),)
+        if data.rank != 4:
+            raise IRError(f"the input has {data.rank} axes ({data.shape}), it has 4")
+        if not self.do_softmax:
+            channels = (self.classes + self.coords + 1) * len(self.mask)
+            return (Tensor(data.type, data.shape.with_size(1, channels)),)
+        first, last = axis_of(self.axis, 4), axis_of(self.end_axis, 4, "end_axis")
+        joined = Shape(data.shape[first : last + 1]).count
+        rest = data.shape[max(first, last) + 1 :]
+        return (Tensor(data.type, Shape((*data.shape[:first], joined, *rest))),)
+
+    def run(self, data: Array) -> tuple[Array, ...]:
+        (result,) = self.infer(Tensor.of(data))
+        regions = self.num if self.do_softmax else len(self.mask)
+        entries = self.coords + self.classes + 1
+        batch, _, height, width = data.shape
+        wide = data.astype(np.float32)[:, : regions * entries]
+        boxes = wide.reshape(batch, regions, entries, height * width).copy()
+        squashed = [slice(0, 2), slice(self.coords, self.coords + 1 if self.do_softmax else None)]
+        for rows in squashed:
+            with np.errstate(over="ignore"):
+                boxes[:, :, rows] = 1 / (1 + np.exp(-boxes[:, :, rows]))
+        if self.do_softmax:
+            classes = boxes[:, :, self.coords + 1 :]
+            powers = np.exp(classes - classes.max(2, keepdims=True))
+            boxes[:, :, self.coords + 1 :] = powers / powers.sum(2, keepdims=True)
+        return (boxes.reshape(result.shape.static).astype(data.dtype),)
+
+
+class ReorgYoloV1(Op):
+    """Blocks of space moved to the channels, in the order of YOLO."""
+
+    since = 2
+    also = frozenset({"opset1"})
+
+    stride: Ints
+
+    def infer(self, data: Tensor) -> tuple[Tensor, ...]:
+        if not self.stride or self.stride[0] < 1:
+            raise IRError(f"stride {list(self.stride)} is not a number from 1 on")
+        if data.rank is None:
+            return (Tensor(data.type, Shape.UNKNOWN),)
+        batch, channels, *space = of_rank(data, 4, "the input")
+        block = self.stride[0] ** 2
+        if not isinstance(channels, Dim) and channels < block:
+            raise IRError(f"{channels} channels, at least {block} are needed")
+        sizes = (share(size, self.stride[0]) for size in space)
+        return (Tensor(data.type, Shape((batch, channels * block, *sizes))),)
+
+    def run(self, data: Array) -> tuple[Array, ...]:
+        (result,) = self.infer(Tensor.of(data))
+        batch, channels, height, width = data.shape
+        step = self.stride[0]
+        # As if the input were the output of the way back: fewer channels, more space.
+        blocks = data.reshape(batch, channels // step**2, height, step, width, step)
+        return (blocks.transpose(0, 3, 5, 1, 2, 4).reshape(result.shape.static),)
+
+
+def of_rank(tensor: Tensor, rank: int, what: str) -> tuple[Size, ...]:
+    """The sizes of a tensor of this rank."""
+    if tensor.rank is None:
+        return (ANY,) * rank
+    if tensor.rank != rank:
+        raise IRError(f"{what} have {tensor.rank} axes ({tensor.shape}), {rank} are expected")
+    return tensor.shape.sizes
+
+
+def cells(first: int, last: int, count: int, size: int) -> Iterator[slice]:
+    """The pixels from the first to the last, divided into cells and held on the image."""
+    width = np.float32(max(last - first + 1, 1)) / np.float32(count)
+    for i in range(count):
+        begin = int(np.floor(np.float32(i) * width)) + first
+        end = int(np.ceil(np.float32(i + 1) * width)) + first
+        yield slice(min(max(begin, 0), size), min(max(end, 0), size))
+
+
+def spread(start: Any, end: Any, count: int, size: int, *, exact_end: bool = True) -> Array:
+    """Places from start to end, which are parts of the axis; of one only, the middle."""
+    most = np.float32(size - 1)
+    if count == 1:
+        return np.array([np.float32(0.5) * (start + end) * most], np.float32)
+    step = (end - start) * most / np.float32(count - 1)
+    places = np.arange(count, dtype=np.float32) * step + start * most
+    if exact_end:
+        places[-1] = most * end
+    return places
+
+
+def between(image: Array, y: Array, x: Array) -> Array:
+    """Values between the pixels, at every pair of places on the image."""
+    low_y, low_x = np.floor(y).astype(int), np.floor(x).astype(int)
+    high_y = np.minimum(np.ceil(y).astype(int), image.shape[1] - 1)
+    high_x = np.minimum(np.ceil(x).astype(int), image.shape[2] - 1)
+    part_y, part_x = (y - low_y)[:, None].astype(np.float32), (x - low_x).astype(np.float32)
+    upper, lower = image[:, low_y], image[:, high_y]
+    top, bottom = (
+        row[..., low_x] + (row[..., high_x] - row[..., low_x]) * part_x for row in (upper, lower)
+    )
+    values: Array = top + (bottom - top) * part_y
+    return values
