@@ -10,6 +10,7 @@ pixel is the nearest. Of integers, the exact sum is rounded half to even and hel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import ml_dtypes
@@ -269,17 +270,19 @@ def resample(data: Array, steps: Sequence[Resized], settings: Settings) -> Array
             data = np.take(data, nearest(step, settings), step.axis)
         return data
     dtype = data.dtype
+    # Integers near the middle of two show in which order they were summed up.
+    mix = gathered if dtype.kind in "iu" else mixed
     if settings.mode.endswith("pillow"):
         # Pillow keeps bytes as bytes between its two passes; OpenVINO does so with bfloat16, too.
         keeps = dtype in (np.int8, np.uint8, ml_dtypes.bfloat16)
         for step in reversed(changed):
-            data = mixed(widen(data), step.axis, taps_pillow(step, settings))
+            data = mix(widen(data), step.axis, taps_pillow(step, settings))
             data = narrow(data, dtype) if keeps else data
         return narrow(data, dtype)
     weigh = taps_of(changed, settings)
     data = widen(data)
     for step in changed:
-        data = mixed(data, step.axis, weigh(step, settings))
+        data = mix(data, step.axis, weigh(step, settings))
     return narrow(data, dtype)
 
 
@@ -297,18 +300,31 @@ def taps_of(steps: Sequence[Resized], settings: Settings) -> Callable[[Resized, 
 def mixed(data: Array, axis: int, taps: Taps) -> Array:
     """The weighted sums of rows along an axis."""
     index, weight = taps
+    size = data.shape[axis]
+    # A small matrix, mostly zeros, takes less time than gathering; but zero times inf is NaN.
+    if size <= 64 * index.shape[1] and np.isfinite(data).all():
+        matrix = np.zeros((len(index), size), data.dtype)
+        np.add.at(matrix, (np.arange(len(index))[:, None], index), weight)
+        if axis == data.ndim - 1:
+            return data @ matrix.T
+        shape = (*data.shape[:axis], len(index), *data.shape[axis + 1 :])
+        flat = data.reshape(prod(data.shape[:axis]), size, -1)
+        return np.matmul(matrix, flat).reshape(shape)
+    return gathered(data, axis, taps)
+
+
+def gathered(data: Array, axis: int, taps: Taps) -> Array:
+    """The same, tap by tap."""
+    index, weight = taps
     tail = (-1, *[1] * (data.ndim - axis - 1))
-    total: Array | None = None
+    shape = (*data.shape[:axis], len(index), *data.shape[axis + 1 :])
+    total: Array = np.zeros(shape, data.dtype)
     for rows, factors in zip(index.T, weight.T.astype(data.dtype), strict=True):
-        if not factors.any():
-            continue
-        part = np.take(data, rows, axis)
-        part *= factors.reshape(tail)
-        if total is None:
-            total = part
-        else:
+        if factors.any():
+            part = np.take(data, rows, axis)
+            part *= factors.reshape(tail)
             total += part
-    return np.zeros_like(np.take(data, index[:, 0], axis)) if total is None else total
+    return total
 
 
 def widen(data: Array) -> Array:
@@ -486,7 +502,9 @@ class GridSampleV9(Op):
 
     def inside(self, index: Array, size: int) -> tuple[Array, Array]:
         """Indices brought inside the border, and which of them were there."""
-        index = index.astype(np.int64)
+        with np.errstate(invalid="ignore"):
+            # What is no number is nowhere.
+            index = index.astype(np.int64)
         there = (index >= 0) & (index < size)
         if self.padding_mode != "reflection":
             return np.clip(index, 0, size - 1), there

@@ -21,6 +21,9 @@ from .sort import Indexed, descending
 #: How much one box overlaps each of others: the intersection over the union.
 Overlaps: TypeAlias = Callable[[Array, Array], Array]
 
+#: So many boxes are looked at before it is known whether further ones are needed.
+CHUNK = 512
+
 REAL = tuple(map(ElementType, ("f32", "f16", "bf16")))
 
 
@@ -374,13 +377,22 @@ def best(
 ) -> Array:
     """Of boxes in order, each that overlaps the chosen ones less; ``eta`` lowers the limit."""
     chosen: list[int] = []
-    worst = np.full(len(order), -np.inf, np.float32)
-    while len(order) and len(chosen) < count:
-        chosen.append(int(order[0]))
-        if limit > 0.5:
-            limit *= eta
-        worst = np.maximum(worst[1:], overlaps(boxes[chosen[-1]], boxes[order[1:]]))
-        order, worst = order[1:][worst < limit], worst[worst < limit]
+    for first in range(0, len(order), CHUNK):
+        part = order[first : first + CHUNK]
+        worst: Array = np.full(len(part), -np.inf, np.float32)
+        for index in chosen:
+            worst = np.maximum(worst, overlaps(boxes[index], boxes[part]))
+        while len(chosen) < count:
+            part, worst = part[worst < limit], worst[worst < limit]
+            if not len(part):
+                break
+            chosen.append(int(part[0]))
+            if limit > 0.5:
+                limit *= eta
+            worst = np.maximum(worst[1:], overlaps(boxes[part[0]], boxes[part[1:]]))
+            part = part[1:]
+        if len(chosen) >= count:
+            break
     return np.array(chosen, np.int64)
 
 
