@@ -165,7 +165,7 @@ def fold(
         for value, tensor in zip(outputs, tensors, strict=True):
             value.constant = tensor.value
         return True
-    if not inputs or any(value.constant is None for value in inputs):
+    if not inputs or op.is_random or any(value.constant is None for value in inputs):
         return False
     with layer.at():
         results = op.run(*(value.constant for value in inputs))
