@@ -189,9 +189,10 @@ def as_real(data: Array) -> Array:
 
 
 def settled(values: Any, dtype: np.dtype[Any]) -> Array:
-    """Results in the element type: integers rounded to the nearest, and saturated.
+    """Results in the element type; reals become the nearest integers.
 
-    What is no number becomes the least of signed integers, the greatest of unsigned ones.
+    Eight bits saturate. More go through 32 or 64 signed bits, which saturate, and then wrap.
+    What is no number becomes the least of signed integers, the greatest of 8 unsigned bits.
     """
     values = np.asarray(values)
     if values.dtype == dtype:
@@ -200,9 +201,11 @@ def settled(values: Any, dtype: np.dtype[Any]) -> Array:
     if dtype.kind not in "iu" and not narrow:
         with np.errstate(all="ignore"):
             return values.astype(dtype)
+    if values.dtype.kind != "f":
+        return np.clip(values, *ends(dtype)).astype(dtype)
+    if not narrow and dtype.itemsize > 1 and dtype not in (np.int32, np.int64):
+        return settled(values, np.dtype("i4" if dtype.itemsize == 2 else "i8")).astype(dtype)
     low, high = ends(dtype)
-    if values.dtype.kind not in "f":
-        return np.clip(values, low, high).astype(dtype)
     whole = np.rint(values)
     # The greatest integers of 64 bits have no equal among the reals.
     inside = (whole > low) & (whole < high)

@@ -47,7 +47,9 @@ CALLS = [
 
 
 def draw(op: str, rng: random.Random) -> Call:
-    shape = [rng.choice([1, 2, 3, 5, 8]) for _ in range(rng.choice([0, 1, 2, 2, 3, 4, 5]))]
+    shape = [
+        rng.choice([*[1, 2, 3, 5, 8] * 3, 0]) for _ in range(rng.choice([0, 1, 2, 2, 3, 4, 5]))
+    ]
     seeded = np.random.default_rng(rng.randint(0, 999))
     kinds = ["f4", "f4", "f4", "f2", "f8", *([] if op in FRACTIONS else ["i4", "i8", "i1", "u1"])]
     kind = rng.choice(kinds)

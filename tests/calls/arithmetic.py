@@ -58,8 +58,10 @@ CALLS = [
 
 def draw(op: str, rng: random.Random) -> Call:
     seeded = np.random.default_rng(rng.randint(0, 999))
-    shape = [rng.choice([1, 2, 3, 5, 8]) for _ in range(rng.choice([0, 1, 2, 2, 3, 4, 5]))]
-    kind = rng.choice(["f4", "f4", "f2", "f8", "i4", "i8", "i1", "u1"])
+    shape = [
+        rng.choice([*[1, 2, 3, 5, 8] * 3, 0]) for _ in range(rng.choice([0, 1, 2, 2, 3, 4, 5]))
+    ]
+    kind = rng.choice(["f4", "f4", "f2", "f8", "i4", "i8", "i2", "i1", "u1"])
     if op in LIMITED:
         kind = rng.choice(["f4", "f2", "f8"])
     close: dict[str, Any] = {"rtol": 2e-3, "atol": 1e-3} if kind == "f2" else {}
@@ -86,7 +88,7 @@ def draw(op: str, rng: random.Random) -> Call:
             # The CPU gives the lowest value of another type to these.
             data = data.astype({"f2": "f4", "f8": "f4", "i8": "i4"}.get(kind, kind))
         rows = rng.randint(1, 6)
-        data = data.reshape(-1)[:1] + seeded.integers(0, 9, [rows, *shape]).astype(data.dtype)
+        data = seeded.integers(-9 if kind[0] != "u" else 0, 9, [rows, *shape]).astype(data.dtype)
         ids = np.sort(seeded.integers(0, 5, rows)).astype(rng.choice(["i4", "i8"]))
         inputs = [data, ids]
         if rng.random() < 0.5:

@@ -22,7 +22,7 @@ CALLS = [
 
 
 def draw(op: str, rng: random.Random) -> Call:
-    shape = [rng.choice([1, 2, 3, 5]) for _ in range(rng.choice([0, 1, 2, 3, 4, 5]))]
+    shape = [rng.choice([*[1, 2, 3, 5] * 3, 0]) for _ in range(rng.choice([0, 1, 2, 3, 4, 5]))]
     kind = rng.choice(
         ["i4", "i8", "i1", "u1", "i2", "u2", "u4", *([] if op in SHIFTS else ["b1"])]
     )

@@ -20,7 +20,7 @@ CALLS = [
 
 
 def draw(op: str, rng: random.Random) -> Call:
-    shape = [rng.choice([1, 2, 3, 5]) for _ in range(rng.choice([0, 1, 2, 3, 4, 5]))]
+    shape = [rng.choice([*[1, 2, 3, 5] * 3, 0]) for _ in range(rng.choice([0, 1, 2, 3, 4, 5]))]
     data = np.random.default_rng(rng.randint(0, 999)).integers(0, 2, shape)
     if op == "LogicalNotV1":
         return Call(op, [data.astype(rng.choice(["b1", "b1", "f4", "i4", "u1"]))])
