@@ -15,6 +15,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Floats, Int, Text, Type
 from ..schemas.shapes import compatible, interval, limits, merge
 from .base import Op
+from .detection import of_rank
 from .sort import descending, real_type
 from .sort_nms import above, best, overlaps_met, product
 
@@ -37,13 +38,10 @@ class ExperimentalDetectronPriorGridGeneratorV6(Op):
     stride_y: Float = 0
 
     def infer(self, priors: Tensor, feature_map: Tensor, im_data: Tensor) -> tuple[Tensor, ...]:
-        check_rank("priors", priors, 2)
-        check_rank("feature map", feature_map, 4)
-        check_rank("image", im_data, 4)
-        count, width = sizes(priors, 2)
+        count, width = of_rank(priors, 2, "the priors")
         merge(width, 4)
-        images, _, height, width = sizes(feature_map, 4)
-        merge(images, sizes(im_data, 4)[0])
+        images, _, height, width = of_rank(feature_map, 4, "the feature map")
+        merge(images, of_rank(im_data, 4, "the image")[0])
         kind = real_type(priors, feature_map, im_data)
         grid = (height * width * count,) if self.flatten else (height, width, count)
         return (Tensor(kind, (*grid, 4)),)
@@ -103,13 +101,10 @@ class ExperimentalDetectronGenerateProposalsSingleImageV6(Anchored):
     def infer(
         self, im_info: Tensor, anchors: Tensor, deltas: Tensor, scores: Tensor
     ) -> tuple[Tensor, ...]:
-        check_rank("image size", im_info, 1)
-        check_rank("anchors", anchors, 2)
-        merge(sizes(im_info, 1)[0], 3)
-        merge(sizes(anchors, 2)[1], 4)
-        check_rank("deltas", deltas, 3)
-        check_rank("scores", scores, 3)
-        for one, other in zip(sizes(deltas, 3)[1:], sizes(scores, 3)[1:], strict=True):
+        merge(of_rank(im_info, 1, "the image size")[0], 3)
+        merge(of_rank(anchors, 2, "the anchors")[1], 4)
+        areas = of_rank(deltas, 3, "the deltas")[1:], of_rank(scores, 3, "the scores")[1:]
+        for one, other in zip(*areas, strict=True):
             merge(one, other)
         kind = real_type(im_info, anchors, deltas, scores)
         count = self.post_nms_count
@@ -144,22 +139,19 @@ class GenerateProposalsV9(Anchored):
     def infer(
         self, im_info: Tensor, anchors: Tensor, deltas: Tensor, scores: Tensor
     ) -> tuple[Tensor, ...]:
-        check_rank("image sizes", im_info, 2)
-        check_rank("anchors", anchors, 4)
-        check_rank("deltas", deltas, 4)
-        check_rank("scores", scores, 4)
-        images, width = sizes(im_info, 2)
+        images, width = of_rank(im_info, 2, "the image sizes")
         if not compatible(width, 3) and not compatible(width, 4):
             raise IRError(f"the size of an image has {width} numbers, not 3 or 4")
-        height, along, count, four = sizes(anchors, 4)
+        height, along, count, four = of_rank(anchors, 4, "the anchors")
         merge(four, 4)
-        batch, kinds, rows, columns = sizes(scores, 4)
+        batch, kinds, rows, columns = of_rank(scores, 4, "the scores")
+        others = of_rank(deltas, 4, "the deltas")
         if deltas.rank is not None and scores.rank is not None:
-            for one, other in zip(deltas.shape, (batch, kinds * 4, rows, columns), strict=True):
+            for one, other in zip(others, (batch, kinds * 4, rows, columns), strict=True):
                 merge(one, other)
         for one, other in ((height, rows), (along, columns), (count, kinds)):
             merge(one, other)
-        for given in (sizes(deltas, 4)[0], batch):
+        for given in (others[0], batch):
             images = merge(given, images)
         # OpenVINO does not compare the types of the inputs.
         kind = im_info.type
@@ -216,13 +208,12 @@ class ExperimentalDetectronDetectionOutputV6(Op):
         widths = (4, self.num_classes * 4, self.num_classes)
         rows: Size = ANY
         for name, tensor, width in zip(
-            ("boxes", "deltas", "scores"),
+            ("the boxes", "the deltas", "the scores"),
             (input_rois, input_deltas, input_scores),
             widths,
             strict=True,
         ):
-            check_rank(name, tensor, 2)
-            count, found = sizes(tensor, 2)
+            count, found = of_rank(tensor, 2, name)
             merge(found, width)
             rows = merge(rows, count)
         input_im_info.shape.merge(Shape((1, 3)))
@@ -294,15 +285,12 @@ class ProposalV1(Op):
     def infer(
         self, class_probs: Tensor, bbox_deltas: Tensor, image_shape: Tensor
     ) -> tuple[Tensor, ...]:
-        check_rank("probabilities", class_probs, 4)
-        check_rank("deltas", bbox_deltas, 4)
-        check_rank("image size", image_shape, 1)
         for tensor in (class_probs, bbox_deltas, image_shape):
             real_type(tensor)
-        images, kinds, *_ = sizes(class_probs, 4)
-        others, width, *_ = sizes(bbox_deltas, 4)
+        images, kinds, *_ = of_rank(class_probs, 4, "the probabilities")
+        others, width, *_ = of_rank(bbox_deltas, 4, "the deltas")
         merge(width, kinds * 2)
-        (count,) = sizes(image_shape, 1)
+        (count,) = of_rank(image_shape, 1, "the image size")
         if isinstance(count, int) and count not in (3, 4):
             raise IRError(f"the size of the image has {count} numbers, not 3 or 4")
         return (Tensor(class_probs.type, (merge(images, others) * self.post_nms_topn, 5)),)
@@ -400,14 +388,3 @@ def moved(boxes: Array, deltas: Array, growth: np.float32, extra: int) -> Array:
     centre = deltas[..., :2] * size + centre
     reach = half * (np.exp(np.minimum(deltas[..., 2:], growth)) * size)
     return np.concatenate([centre - reach, centre + reach - extra], -1)
-
-
-def check_rank(name: str, tensor: Tensor, rank: int) -> None:
-    """Refuse a tensor that does not have so many axes."""
-    if tensor.rank not in (None, rank):
-        raise IRError(f"{name}: {tensor.rank} axes ({tensor.shape}), not {rank}")
-
-
-def sizes(tensor: Tensor, rank: int) -> tuple[Size, ...]:
-    """The sizes of a tensor that has so many axes, as far as they are known."""
-    return tuple(Shape.of_rank(rank) if tensor.rank is None else tensor.shape)

@@ -12,7 +12,8 @@ from ..schemas import ANY, Array, IRError, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Ints, Text
 from ..schemas.shapes import merge
 from .base import Op
-from .detection_experimental import OLD, check_rank, sizes
+from .detection import ROIAlignV3, of_rank
+from .detection_experimental import OLD
 from .image import round_away
 from .sort import real_type
 
@@ -30,13 +31,11 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
     def infer(self, rois: Tensor, *pyramid: Tensor) -> tuple[Tensor, ...]:
         if not pyramid:
             raise IRError("there is no feature map")
-        check_rank("regions", rois, 2)
-        count, width = sizes(rois, 2)
+        count, width = of_rank(rois, 2, "the regions")
         merge(width, 4)
         channels: Size = ANY
         for layer in pyramid:
-            check_rank("feature map", layer, 4)
-            images, found, *_ = sizes(layer, 4)
+            images, found, *_ = of_rank(layer, 4, "the feature maps")
             merge(images, 1)
             channels = merge(channels, found)
         kind = real_type(rois, *pyramid)
@@ -45,17 +44,20 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
 
     def run(self, rois: Array, *pyramid: Array) -> tuple[Array, ...]:
         side, channels = self.output_size, pyramid[0].shape[1]
+        align = ROIAlignV3(
+            pooled_h=side,
+            pooled_w=side,
+            sampling_ratio=self.sampling_ratio,
+            spatial_scale=1,
+            mode="avg",
+        )
         result = np.zeros((len(rois), channels, side, side), pyramid[0].dtype)
-        for i, (roi, level) in enumerate(
-            zip(rois.astype(np.float32), self.levels(rois, len(pyramid)), strict=True)
-        ):
-            if level < 0:
-                continue
-            roi = roi / np.float32(self.pyramid_scales[level]) - np.float32(0.5 * self.aligned)
-            size = np.maximum(roi[2:] - roi[:2], 1)
-            y, x = cells(size, side, side, self.sampling_ratio)
-            values = bilinear(pyramid[level][0].astype(np.float32), y + roi[1], x + roi[0])
-            result[i] = values.mean((-3, -1))
+        levels = self.levels(rois, len(pyramid))
+        for level, (layer, scale) in enumerate(zip(pyramid, self.pyramid_scales, strict=True)):
+            of_level = levels == level
+            placed = rois[of_level].astype(np.float32) / np.float32(scale)
+            placed -= np.float32(0.5 * self.aligned)
+            (result[of_level],) = align.run(layer, placed, np.zeros(len(placed), np.int64))
         return result, rois.copy()
 
     def levels(self, rois: Array, count: int) -> Array:
@@ -78,17 +80,15 @@ class ROIAlignRotatedV15(Op):
     clockwise_mode: Bool = False
 
     def infer(self, data: Tensor, rois: Tensor, batch_indices: Tensor) -> tuple[Tensor, ...]:
-        check_rank("data", data, 4)
-        check_rank("regions", rois, 2)
-        check_rank("image numbers", batch_indices, 1)
+        channels = of_rank(data, 4, "the data")[1]
+        count, width = of_rank(rois, 2, "the regions")
+        (numbers,) = of_rank(batch_indices, 1, "the image numbers")
         kind = real_type(data, rois)
         index = batch_indices.type
         if not index.is_integral and not index.is_dynamic:
             raise IRError(f"image numbers are of type {index}, not of an integer type")
-        count, width = sizes(rois, 2)
         merge(width, 5)
-        count = merge(count, sizes(batch_indices, 1)[0])
-        return (Tensor(kind, (count, sizes(data, 4)[1], self.pooled_h, self.pooled_w)),)
+        return (Tensor(kind, (merge(count, numbers), channels, self.pooled_h, self.pooled_w)),)
 
     def run(self, data: Array, rois: Array, batch_indices: Array) -> tuple[Array, ...]:
         scale, half = np.float32(self.spatial_scale), np.float32(0.5)
@@ -152,15 +152,15 @@ class DeformablePSROIPoolingV1(Op):
     def infer(
         self, data: Tensor, rois: Tensor, offsets: Tensor | None = None
     ) -> tuple[Tensor, ...]:
-        check_rank("data", data, 4)
-        check_rank("regions", rois, 2)
+        of_rank(data, 4, "the data")
+        count, _ = of_rank(rois, 2, "the regions")
         if offsets is not None:
-            check_rank("offsets", offsets, 4)
+            of_rank(offsets, 4, "the offsets")
         for name in ("output_dim", "group_size"):
             if getattr(self, name) < 1:
                 raise IRError(f"{name} is {getattr(self, name)}, the least is 1")
         side = self.group_size
-        return (Tensor(data.type, (sizes(rois, 2)[0], self.output_dim, side, side)),)
+        return (Tensor(data.type, (count, self.output_dim, side, side)),)
 
     def run(self, data: Array, rois: Array, offsets: Array | None = None) -> tuple[Array, ...]:
         side, scale, half = self.group_size, np.float32(self.spatial_scale), np.float32(0.5)
