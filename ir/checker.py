@@ -13,6 +13,7 @@ next. Whatever is wrong is a finding; nothing is raised for a bad file.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
@@ -47,6 +48,9 @@ Checkable: TypeAlias = "Model | str | PathLike[str] | bytes"
 
 #: No IR comes near this; a larger file is something else.
 LARGEST = 1 << 30
+
+#: So many findings of one code are told; more of them say nothing new.
+MOST = 1000
 
 #: The groups, in an order in which later ones build on what earlier ones found out.
 GROUPS: tuple[Callable[[Sheet], Iterator[Note]], ...] = (
@@ -96,13 +100,18 @@ def check(
             for group in GROUPS:
                 notes += group(sheet)
             notes += portability.rules(sheet, release)
-    chosen = [
-        note
-        for note in notes
-        if (not wanted or note.code.startswith(wanted))
-        and not note.code.startswith(unwanted or ("-",))
-    ]
-    return Report(_finish(chosen, source, place), place, readable=source is not None)
+    chosen: list[Note] = []
+    count = Counter[str]()
+    for note in notes:
+        if (wanted and not note.code.startswith(wanted)) or note.code.startswith(unwanted):
+            continue
+        count[note.code] += 1
+        if count[note.code] <= MOST:
+            chosen.append(note)
+    left = {code: number - MOST for code, number in count.items() if number > MOST}
+    return Report(
+        _finish(chosen, source, place), place, readable=source is not None, left_out=left
+    )
 
 
 def _codes(codes: Iterable[str]) -> tuple[str, ...]:

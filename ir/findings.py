@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -57,7 +57,12 @@ class Report:
     """The findings of one model, in the order of the file."""
 
     def __init__(
-        self, findings: Iterable[Finding], file: str | None = None, *, readable: bool = True
+        self,
+        findings: Iterable[Finding],
+        file: str | None = None,
+        *,
+        readable: bool = True,
+        left_out: Mapping[str, int] | None = None,
     ) -> None:
         self.findings = sorted(
             findings, key=lambda f: (f.line or 0, f.column or 0, _RANK[f.severity], f.code)
@@ -65,6 +70,8 @@ class Report:
         self.file = file
         #: Whether there was a document to look at.
         self.readable = readable
+        #: How many findings of a code were too many to be told.
+        self.left_out = dict(left_out or {})
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -120,6 +127,7 @@ class Report:
                 "warning": counts["warning"],
                 "info": counts["info"],
             },
+            "left_out": self.left_out,
             "findings": [finding.to_json() for finding in self.findings],
         }
 

@@ -103,6 +103,7 @@ def _names(node: Node, kind: type[Op]) -> Iterator[Note]:
     """Attributes that the operation does not have."""
     described = _described(kind)
     unknown = [name for name in node.data if name not in described and name not in _FREE]
+    unknown = unknown[:100]
     if kind.xml_type == "Const" and "value" in unknown:
         unknown.remove("value")
     spare = [name for name in described if name not in node.data]

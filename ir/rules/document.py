@@ -140,7 +140,7 @@ def attributes(
     if not missing and len(present) <= len(known_names) and known_names.issuperset(present):
         return
     spare = [name for name in known_names if name not in present]
-    unknown = [str(name) for name in present if name not in known_names]
+    unknown = [str(name) for name in present if name not in known_names][:100]
     for name in unknown:
         near = known.near(name, spare)
         if near is not None:
@@ -283,11 +283,8 @@ def dims(node: Node, pin: Pin) -> Iterator[Note]:
     """Sizes that are no numbers."""
     for child in pin.element.iterchildren("dim"):
         text = (child.text or "").strip()
-        try:
-            if int(text) >= -1:
-                continue
-        except ValueError:
-            pass
+        if whole(text, least=-1) is not None:
+            continue
         yield Note(
             "IR219", f"<dim> of port {pin.id} says {shown(text)}, allowed are -1 and up", child,
             node, hint="write a whole number, -1 where it is not known",

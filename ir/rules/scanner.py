@@ -15,6 +15,8 @@ from .note import Note, shown
 
 #: Elements deeper than this are told once and left out.
 DEEPEST = 256
+#: References in one value that are resolved; names and numbers have no more.
+_MOST_REFERENCES = 10_000
 #: A file that is not XML at all would have as many complaints as bytes.
 MOST = 50
 
@@ -106,7 +108,9 @@ class Scanner:
                 "remove the character",
             )
         if "&" in raw:
-            raw = _AMPERSAND.sub(lambda match: self._reference(match, offset), raw)
+            raw = _AMPERSAND.sub(
+                lambda match: self._reference(match, offset), raw, _MOST_REFERENCES
+            )
         return _CONTROL.sub("", _utf8(raw))
 
     def _reference(self, match: re.Match[str], offset: int) -> str:

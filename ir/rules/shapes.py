@@ -44,9 +44,8 @@ def graph(scope: Scope) -> Iterator[Note]:
             yield _refused(node, f"{type(error).__name__}: {error}")
         except _BLIND:
             found = None
-        declared = tuple(pin.tensor for pin in node.outputs)
         if found is None:
-            tensors[node] = declared
+            tensors[node] = tuple(pin.tensor for pin in node.outputs)
             continue
         if node.type != "Result":
             yield from declared_ports(node, found)
@@ -101,11 +100,12 @@ def inputs(node: Node, tensors: dict[Node, tuple[Tensor, ...]]) -> list[tuple[Pi
     rows = []
     for pin in node.inputs:
         wire = node.sources.get(pin.index)
-        tensor = pin.tensor
         if wire is not None and wire.source is not None and wire.source_pin is not None:
             produced = tensors.get(wire.source, ())
             index = wire.source_pin.index
             tensor = produced[index] if index < len(produced) else wire.source_pin.tensor
+        else:
+            tensor = pin.tensor
         rows.append((pin, tensor))
     return rows
 
@@ -188,7 +188,7 @@ def declared_ports(node: Node, found: tuple[Tensor, ...]) -> Iterator[Note]:
 
 def differs(sizes: tuple[int, ...], shape: Shape) -> str | None:
     """What is contradictory between declared sizes and a shape."""
-    if shape.rank is None:
+    if shape.rank is None or shape == sizes:
         return None
     if not sizes:
         # Without sizes the rank may be unknown; only where nothing is, the file means a scalar.

@@ -77,23 +77,15 @@ def whole(text: str | None, least: int = 0) -> int | None:
 class Pin:
     """One port."""
 
-    __slots__ = ("dims", "element", "id", "index", "precision")
+    __slots__ = ("dims", "element", "id", "index", "precision", "sizes")
 
     def __init__(self, element: etree._Element, index: int) -> None:
         self.element, self.index = element, index
         self.id = whole(element.get("id"))
         self.precision = element.get("precision")
-        #: The sizes' texts, as they stand.
+        #: The sizes' texts, as they stand; the sizes, None where one is no number.
         self.dims = [part.text for part in element if part.tag == "dim"]
-
-    @property
-    def sizes(self) -> tuple[int, ...] | None:
-        """The sizes, None where one is no number."""
-        try:
-            found = [int(text) for text in self.dims]  # type: ignore[arg-type]  # None: TypeError
-        except (ValueError, TypeError):
-            return None
-        return tuple(found) if not found or min(found) >= -1 else None
+        self.sizes = _sizes(self.dims)
 
     @property
     def type(self) -> ElementType:
@@ -117,6 +109,24 @@ class Pin:
 
 
 _PRECISIONS: dict[str, ElementType] = {}
+
+
+def _sizes(texts: list[str | None]) -> tuple[int, ...] | None:
+    try:
+        joined = "".join(texts)  # type: ignore[arg-type]  # None: TypeError
+        if len(joined) > 400 or "_" in joined or not joined.isascii():
+            return tuple(_size(text) for text in texts)
+        found = tuple(map(int, texts))  # type: ignore[arg-type]
+    except (ValueError, TypeError):
+        return None
+    return found if not found or (min(found) >= -1 and max(found) <= LARGEST_ID) else None
+
+
+def _size(text: str | None) -> int:
+    number = whole(text, least=-1)
+    if number is None:
+        raise ValueError(text)
+    return number
 
 
 class Node:

@@ -15,15 +15,15 @@ from .scanner import Scanner
 _DECLARATION = re.compile(rb"<\?xml[ \t\r\n](?:[^?]|\?(?!>))*\?>")
 _ENCODING = re.compile(rb"""[ \t\r\n]encoding[ \t\r\n]*=[ \t\r\n]*["']([A-Za-z][\w.\-]*)["']""")
 _VERSION = re.compile(rb"""[ \t\r\n]version[ \t\r\n]*=[ \t\r\n]*["']1\.[0-9]+["']""")
-_PROLOG = re.compile(
-    rb"[ \t\r\n]+|<\?(?!xml[ \t\r\n])(?:[^?]|\?(?!>))*\?>|<!--(?:[^-]|-(?!->))*-->"
-)
+_BLANKS = re.compile(rb"[ \t\r\n]*")
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"), (b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"),
 )  # fmt: skip
 #: What tools take without being asked: libxml2's limits.
 LONGEST, DEEPEST = 10_000_000, 256
+#: Of a longer value only the beginning is looked at.
+_LOOKED_AT, _KEPT = 1_000_000, 1_000
 
 
 class Source:
@@ -35,16 +35,21 @@ class Source:
         self.root: etree._Element | None = None
         self._lines: list[int] | None = None
         #: The document as UTF-8, what no parser should see blanked out.
-        self.text = data
+        self.text = self._whole = data
+        #: Where pieces of long values were left out, and how many bytes.
+        self._cuts: list[tuple[int, int]] = []
         if not data.strip(b"\0 \t\r\n"):
             what = f"{len(data)} bytes" + (" of blanks or NULs" if data else "")
             self._tell("IR101", f"the file has {what}, no document", 0, "write the model again")
             return
         if self._decode():
             self._prolog()
+            self._whole = self.text
+            self._shorten()
             self._parse()
 
     def _tell(self, code: str, message: str, offset: int, hint: str | None = None) -> None:
+        """Note something at a place of the whole document."""
         self.notes.append(Note(code, message, hint=hint, offset=offset))
 
     # To UTF-8.
@@ -117,15 +122,27 @@ class Source:
                 )
             self._erase(blank, found.end())
             position = found.end()
-        while True:
-            passed = _PROLOG.match(self.text, position)
-            if passed is None:
-                break
-            if b"--" in passed[0][4:-3] and passed[0].startswith(b"<!--"):
-                break  # the scanner tells
-            position = passed.end()
+        position = self._skip(position)
         if self.text[position : position + 9].upper() == b"<!DOCTYPE":
             self._doctype(position)
+
+    def _skip(self, position: int) -> int:
+        """Past blanks, comments and processing instructions."""
+        text = self.text
+        while True:
+            if text[position : position + 1] in (b" ", b"\t", b"\r", b"\n"):
+                found = _BLANKS.match(text, position)
+                position = found.end() if found else position + 1
+                continue
+            for begin, end in ((b"<!--", b"-->"), (b"<?", b"?>")):
+                if text.startswith(begin, position):
+                    stop = text.find(end, position + len(begin))
+                    break
+            else:
+                return position
+            if stop < 0:
+                return position
+            position = stop + len(end)
 
     def _doctype(self, start: int) -> None:
         """Take a DOCTYPE out unread, so that no entity is ever expanded and no file is opened."""
@@ -162,6 +179,35 @@ class Source:
 
     # Parsing.
 
+    def _shorten(self) -> None:
+        """Leave out most of values and texts so long that looking at them would take seconds."""
+        text = self.text
+        pieces, done, cut = [], 0, 0
+        for start in range(_LOOKED_AT // 2, len(text), _LOOKED_AT // 2):
+            if start < done:
+                continue
+            for opening, closing in ((b'"', b'"'), (b"'", b"'"), (b">", b"<")):
+                first = text.rfind(opening, done, start)
+                last = text.find(closing, start)
+                last = len(text) if last < 0 else last
+                if first < 0 or last - first < _LOOKED_AT:
+                    continue
+                before = text[max(first - 8, 0) : first].rstrip()
+                if opening != b">" and not before.endswith(b"="):
+                    continue
+                length = last - first - 1
+                if length >= LONGEST:
+                    what = "a text" if opening == b">" else "an attribute"
+                    message = f"{what} has {length} bytes, usual parsers take {LONGEST}"
+                    self._tell("IR115", message, first + 1)
+                self._cuts.append((first + 1 + _KEPT - cut, length - _KEPT))
+                pieces.append(text[done : first + 1 + _KEPT])
+                cut += length - _KEPT
+                done = last
+                break
+        if pieces:
+            self.text = b"".join([*pieces, text[done:]])
+
     def _parse(self) -> None:
         for huge in (False, True):
             parser = etree.XMLParser(
@@ -178,7 +224,9 @@ class Source:
             return
         scan = Scanner(self.text).run()
         self.root, self.offsets = scan.root, scan.offsets
-        self.notes += scan.notes
+        for note in scan.notes:
+            moved = sum(length for place, length in self._cuts if place <= (note.offset or 0))
+            self.notes.append(note._replace(offset=(note.offset or 0) + moved))
         if not scan.notes and not self.notes:
             line, column = getattr(failed, "position", (1, 1))
             self._tell("IR101", f"not well-formed XML: {failed}", self._offset(line, column))
@@ -242,14 +290,17 @@ class Source:
                 return element.sourceline, None
             if attribute is not None:
                 offset = self._attribute(offset, attribute)
+            offset += sum(length for place, length in self._cuts if place <= offset)
         if self._lines is None:
-            self._lines = [0, *(match.end() for match in re.finditer(rb"\n", self.text))]
+            self._lines = [0, *(match.end() for match in re.finditer(rb"\n", self._whole))]
         line = bisect_right(self._lines, offset)
         begin = self._lines[line - 1]
-        return line, len(self.text[begin:offset].decode("utf-8", "replace")) + 1
+        if offset - begin > 10_000:
+            return line, offset - begin + 1
+        return line, len(self._whole[begin:offset].decode("utf-8", "replace")) + 1
 
     def _attribute(self, offset: int, name: str) -> int:
-        tag = self.text[offset : offset + 100_000]
+        tag = self.text[offset : offset + 10_000]
         found = re.search(rb"""\s""" + re.escape(name.encode()) + rb"""\s*=\s*["']""", tag)
         end = tag.find(b">")
         return offset + found.start() + 1 if found and (end < 0 or found.start() < end) else offset

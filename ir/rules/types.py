@@ -27,7 +27,7 @@ def rules(sheet: Sheet) -> Iterator[Note]:
 
 def operation(node: Node) -> Iterator[Note]:
     """Type and version name an operation."""
-    if not node.type or not node.version:
+    if "type" not in node.element.attrib or "version" not in node.element.attrib:
         return  # told as a missing attribute
     kind = known.CLASS_NAMES.get(node.type, node.type)
     node.kind = Op.find(kind, node.version)
