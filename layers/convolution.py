@@ -22,7 +22,7 @@ from ..schemas.attributes import Bool, Float, Int, Ints, read_list
 from ..schemas.shapes import at_least, compatible, interval, limits, merge, number
 from .base import element_type
 from .pooling import as_size
-from .precision import narrowed, widened
+from .precision import narrowed, quiet, widened
 from .windows import Pads, Windowed, reach, stops, stops_same, windows
 
 
@@ -199,6 +199,7 @@ class ConvolutionBackpropDataV1(Convolve):
         """The filters with their groups on the first axis."""
         return filters[None]
 
+    @quiet
     def lay(self, data: Array, filters: Array, output_shape: Array | None) -> Array:
         """Add filters ``(group, in, out, *kernel)``, weighted with the data, where they reach."""
         kernel, sizes = filters.shape[3:], data.shape[2:]
@@ -320,6 +321,7 @@ class DeformableConvolutionV1(Convolve):
     def run(self, data: Array, offsets: Array, filters: Array) -> tuple[Array, ...]:
         return (self.deform(data, offsets, filters, None),)
 
+    @quiet
     def deform(self, data: Array, offsets: Array, filters: Array, mask: Array | None) -> Array:
         """Slide the filters over data taken from the moved places."""
         wide, kernel = widened(data), filters.shape[2:]
@@ -412,6 +414,7 @@ class DeformableConvolutionV8(DeformableConvolutionV1):
         return super().neighbours(places, size)
 
 
+@quiet
 def multiplied(filters: Array, columns: Array) -> Array:
     """Filters ``(group, out, in, *kernel)`` times ``(batch, channel, kernel, *places)``."""
     count, outs, ins = filters.shape[:3]

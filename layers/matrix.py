@@ -18,7 +18,7 @@ from ..schemas.attributes import Bool, Text
 from ..schemas.shapes import merge
 from .axes import broadcast_size
 from .base import Op, element_type
-from .precision import narrowed, widened
+from .precision import narrowed, quiet, widened
 
 
 class MatMulV1(Op):
@@ -48,6 +48,7 @@ class MatMulV1(Op):
         kept = ([rows] if a.rank > 1 else []) + ([columns] if b.rank > 1 else [])
         return Shape([*batch, *kept])
 
+    @quiet
     def run(self, a: Array, b: Array) -> tuple[Array, ...]:
         left, right = widened(a), widened(b)
         if self.transpose_a and a.ndim > 1:
@@ -116,6 +117,7 @@ class EinsumV7(Op):
         alone = [n for term in terms for n in term if n != ELLIPSIS and every.count(n) == 1]
         return terms, [ELLIPSIS] * any(ELLIPSIS in term for term in terms) + sorted(alone)
 
+    @quiet
     def run(self, *inputs: Array) -> tuple[Array, ...]:
         terms, output = self.terms(len(inputs))
         if len(set(output)) < len(output):
@@ -190,6 +192,7 @@ class InverseV14(Op):
                 raise IRError(f"a matrix of {rows} by {columns} is not square")
         return (Tensor(data.type, data.shape),)
 
+    @quiet
     def run(self, data: Array) -> tuple[Array, ...]:
         matrices = widened(data)
         determinants = np.linalg.det(matrices)
@@ -236,6 +239,7 @@ class GroupedMatMulV17(Op):
             raise IRError(f"the groups' ends have {offsets.rank} axes, they are a list")
         return Shape((a[0], columns))
 
+    @quiet
     def run(self, mat_a: Array, mat_b: Array, offsets: Array | None = None) -> tuple[Array, ...]:
         left, right = widened(mat_a), widened(mat_b).swapaxes(-1, -2)
         if offsets is None or mat_a.ndim == 3:

@@ -8,6 +8,9 @@ import numpy as np
 
 from ..schemas import Array
 
+#: For kernels whose sums and products may meet infinity: IEEE's answers, without warnings.
+quiet = np.errstate(invalid="ignore", over="ignore", divide="ignore")
+
 
 def widened(data: Array) -> Array:
     """The same values in a type whose sums of products are right and whose products use BLAS.

@@ -19,7 +19,7 @@ from ..schemas.shapes import at_least, compatible, interval, limits, number
 from .axes import axes_of
 from .base import Op, element_type
 from .pooling import as_size
-from .precision import narrowed, widened
+from .precision import narrowed, quiet, widened
 
 REAL = (ElementType.F32, ElementType.F16, ElementType.BF16)
 INDEX = (ElementType.I32, ElementType.I64)
@@ -189,6 +189,7 @@ class STFTV15(Op):
         pair = (points, frames) if self.transpose_frames else (frames, points)
         return (Tensor(kind, (*batch, *pair, 2)),)
 
+    @quiet
     def run(
         self, signal: Array, window: Array, frame_size: Array, frame_step: Array
     ) -> tuple[Array, ...]:
@@ -242,6 +243,7 @@ class ISTFTV16(Op):
         """How much of the first and of the last frame lies outside the signal."""
         return size // 2 if self.center else 0
 
+    @quiet
     def run(
         self,
         data: Array,

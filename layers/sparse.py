@@ -16,7 +16,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.shapes import compatible
 from .base import Op, element_type
 from .pooling import as_size
-from .precision import narrowed, widened
+from .precision import narrowed, quiet, widened
 
 INDEX = (ElementType.I32, ElementType.I64)
 
@@ -56,6 +56,7 @@ class Bags(Op):
             raise IRError("the table of rows has no axis")
         return Tensor(table.type, (count, *table.shape[1:]))
 
+    @quiet
     def filled(
         self, table: Array, indices: Array, owners: Array, count: int, weights: Array | None
     ) -> Array:

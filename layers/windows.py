@@ -48,9 +48,10 @@ class Windowed(Op):
                     if values
                     else f"required attribute {name} is missing"
                 )
-        for name in lists.keys() - {"pads_begin", "pads_end"}:
-            if min(lists[name]) < 1:
-                raise IRError(f"{name} has {min(lists[name])}, the least is 1")
+        for name, values in lists.items():
+            least = 0 if name.startswith("pads") else 1
+            if min(values) < least:
+                raise IRError(f"{name} has {min(values)}, the least is {least}")
 
     def pads(self, size: Size, axis: int, reach: Size) -> tuple[Size, Size]:
         """Padding before and after a spatial axis of this size."""

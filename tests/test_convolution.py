@@ -80,6 +80,12 @@ def test_refusal(kind: str, shapes: tuple[str, ...], message: str) -> None:
         inferred(op(kind), *shapes)
 
 
+def test_negative_padding_is_refused() -> None:
+    """OpenVINO gives a shape for it, and fails when it is run."""
+    with pytest.raises(IRError, match="pads_begin has -1, the least is 0"):
+        inferred(op("Convolution", pads_begin="-1, 0"), "1,3,8,8", "4,3,3,3")
+
+
 def test_types_that_cannot_be_multiplied_are_refused() -> None:
     image, filters = Tensor("boolean", (1, 1, 3)), Tensor("boolean", (1, 1, 3))
     with pytest.raises(IRError, match="boolean is not numeric"):

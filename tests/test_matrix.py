@@ -95,3 +95,11 @@ def test_groups_of_rows_and_rows_of_no_group() -> None:
     matrices = np.array([[[1, 0]], [[0, 2]]], "f4")
     (values,) = grouped.run(rows, matrices, np.array([1, 3], "i4"))
     assert values.ravel().tolist() == [0, 6, 10, 0]
+
+
+def test_infinity_times_nothing_is_nan_without_a_warning() -> None:
+    rows, zeros = np.array([[np.inf, 1]], "f4"), np.zeros((2, 1), "f4")
+    (product,) = Op.registry["MatMul", 1].read({}).run(rows, zeros)
+    (summed,) = Op.registry["Einsum", 7].read({"equation": "ab,bc->ac"}).run(rows, zeros)
+    assert np.isnan(product).all()
+    assert np.isnan(summed).all()
