@@ -86,7 +86,7 @@ def draw(op: str, rng: random.Random) -> Call:
         fill = rng.choice(["zero", "lowest"])
         if fill == "lowest":
             # The CPU gives the lowest value of another type to these.
-            data = data.astype({"f2": "f4", "f8": "f4", "i8": "i4"}.get(kind, kind))
+            data = data.astype({"f2": "f4", "f8": "f4", "i8": "i4", "i2": "i4"}.get(kind, kind))
         rows = rng.randint(1, 6)
         data = seeded.integers(-9 if kind[0] != "u" else 0, 9, [rows, *shape]).astype(data.dtype)
         ids = np.sort(seeded.integers(0, 5, rows)).astype(rng.choice(["i4", "i8"]))
