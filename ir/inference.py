@@ -178,7 +178,7 @@ def constant(layer: Layer) -> Tensor:
     count = 1
     for size in sizes:
         count *= size
-    if kind.is_dynamic or count > CARRIED:
+    if kind.is_dynamic or count > CARRIED or not layer.has_value:
         return Tensor(kind, sizes)
     return Tensor(kind, sizes, layer.value)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,10 +106,11 @@ class Layer:
         get = element.get
         text = get("id")
         name, type_, version = get("name"), get("type"), get("version")
-        if text is None or name is None or type_ is None or version is None:
+        if text is None or name is None or type_ is None:
             raise _incomplete(element, graph)
         self.graph, self._element = graph, element
-        self.name, self.type, self.version = name, type_, version
+        # Graphs that a runtime has dumped say no version.
+        self.name, self.type, self.version = name, type_, version or ""
         if text.isdigit() and text.isascii() and len(text) < 19:
             self.id = int(text)
         else:
@@ -301,6 +303,13 @@ class Layer:
             return read_sizes(self.data)
 
     @property
+    def has_value(self) -> bool:
+        """Whether a constant's bytes are at hand; not so where the .bin is missing."""
+        model = self.model
+        held = model is not None and model.weights is not None
+        return self._value is not None or held or "value" in self.data
+
+    @property
     def value(self) -> Array:
         """The value of a constant: read-only, a view on the weights where the type allows it."""
         if self._value is not None:
@@ -348,11 +357,19 @@ class Layer:
             return text.encode()
         offset, size = (whole(_needed(data, name), name) for name in ("offset", "size"))
         if model is None or model.weights is None:
-            raise IRError("the constant's bytes are not there: the model has no weights")
+            error = no_bin(offset, size)
+            if model is not None and model.path is not None:
+                error.hint = f"looked for {Path(model.path).with_suffix('.bin')}"
+            raise error
         return model.weights.view(offset, size)
 
     def __repr__(self) -> str:
         return f'<layer {self.id} "{self.name}" ({self.type} {self.version})>'
+
+
+def no_bin(offset: int, size: int) -> IRError:
+    """The error of a constant in a model without weights."""
+    return IRError(f"bytes {offset} to {offset + size} are needed, but there is no .bin")
 
 
 def _needed(data: Mapping[str, str], name: str) -> str:
@@ -364,7 +381,7 @@ def _needed(data: Mapping[str, str], name: str) -> str:
 
 def _incomplete(element: etree._Element, graph: Graph) -> IRError:
     """The error of a layer without one of its four attributes."""
-    missing = [name for name in ("id", "name", "type", "version") if element.get(name) is None]
+    missing = [name for name in ("id", "name", "type") if element.get(name) is None]
     error = IRError(f"<layer> has no {' and no '.join(missing)}")
     model = graph.model
     number = element.get("id") or ""
@@ -399,17 +416,17 @@ def read_sizes(data: Mapping[str, str]) -> tuple[int, ...]:
     return tuple(whole(field.strip(), "a size in shape") for field in fields)
 
 
-def check_constant(layer: Layer, weights: Weights | None) -> None:
-    """Refuse a constant whose bytes are not all there."""
+def check_constant(layer: Layer, weights: Weights | None, *, absent: bool = False) -> None:
+    """Refuse a constant whose bytes are not all there; ``absent``: there need be no .bin."""
     try:
-        _check(layer.data, weights)
+        _check(layer.data, weights, absent)
     except ValueError:
         # Wrong: once more, where an error gets its place (which costs more than the check).
         with layer.at("data"):
-            _check(layer.data, weights)
+            _check(layer.data, weights, absent)
 
 
-def _check(data: Mapping[str, str], weights: Weights | None) -> None:
+def _check(data: Mapping[str, str], weights: Weights | None, absent: bool) -> None:
     kind = ElementType.parse(_needed(data, "element_type"))
     if "value" in data:
         return
@@ -418,6 +435,7 @@ def _check(data: Mapping[str, str], weights: Weights | None) -> None:
     least = None if kind.is_dynamic else needed(kind, shape)
     if least is not None and size < least:
         raise IRError(f"{kind}{list(shape)} takes {least} bytes, size says {size}")
-    if weights is None:
-        raise IRError(f"bytes {offset} to {offset + size} are needed, but there is no .bin")
-    weights.check(offset, size)
+    if weights is not None:
+        weights.check(offset, size)
+    elif not absent:
+        raise no_bin(offset, size)

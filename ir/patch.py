@@ -148,7 +148,7 @@ class Patch:
 
     def layer(self, element: etree._Element, layer: Layer) -> None:
         """Bring one layer up to date, as far as anybody has looked at it."""
-        said = {name: element.get(name) for name in ("name", "type", "version")}
+        said = {name: element.get(name, "") for name in ("name", "type", "version")}
         if (
             said != {"name": layer.name, "type": layer.type, "version": layer.version}
             or (element.get("id") or "").lstrip(" +0") != str(layer.id).lstrip("0")
@@ -156,6 +156,8 @@ class Patch:
         ):
             wanted = dict(element.items())
             wanted.update(layer_attributes(layer))
+            if not layer.version and element.get("version") is None:
+                wanted.pop("version")
             if layer.output_names is None and layer.type == "Result":
                 wanted.pop("output_names", None)
             self.attributes(element, wanted)

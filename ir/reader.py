@@ -37,7 +37,7 @@ def read(
     weights: Source | None = None,
     *,
     lenient: bool = False,
-    need_weights: bool = True,
+    need_weights: bool | None = None,
 ) -> Model:
     """Read an IR: the .xml and, mapped, the .bin beside it.
 
@@ -45,8 +45,9 @@ def read(
         path: The .xml; or its .bin, or a folder that holds one IR; or an open file.
         weights: The .bin, where it is not beside the .xml under the same name.
         lenient: Repair what OpenVINO reads and XML forbids; ``Model.repairs`` says what.
-        need_weights: Refuse the model where bytes of a constant are missing; else the error
-            comes when the constant is asked for its value.
+        need_weights: Refuse the model where bytes of a constant are missing; False: the error
+            comes when the constant is asked for its value. None: so where there is no .bin at
+            all, but a .bin that is too short is refused.
 
     Raises:
         UnreadableError: It is not an IR of version 10 or 11.
@@ -69,7 +70,7 @@ def loads(
     weights: Buffer | None = None,
     *,
     lenient: bool = False,
-    need_weights: bool = True,
+    need_weights: bool | None = None,
 ) -> Model:
     """Read an IR from memory: the document and the bytes of its constants."""
     source = _encoded(xml) if isinstance(xml, str) else bytes(xml)
@@ -147,7 +148,7 @@ def _build(
     weights: Weights | None,
     path: str | PathLike[str] | None,
     lenient: bool,
-    need_weights: bool,
+    need_weights: bool | None,
 ) -> Model:
     """Make the model of a document."""
     model = Model()
@@ -163,8 +164,8 @@ def _build(
         setattr(model, tag, None if found is None else read_info(found))
     found = root.find("pre-process")
     model.pre_process = None if found is None else read_info(found)
-    if need_weights:
-        _check_constants(model, root)
+    if need_weights is not False:
+        _check_constants(model, root, absent=need_weights is None)
     return model
 
 
@@ -274,14 +275,14 @@ def _version(root: etree._Element, model: Model) -> int:
         raise UnreadableError(f'<net> has version "{text}", an IR has 10 or 11')
 
 
-def _check_constants(model: Model, root: etree._Element) -> None:
+def _check_constants(model: Model, root: etree._Element, *, absent: bool) -> None:
     """Refuse missing bytes, as far as a Result or Assign needs the constant."""
-    bad = _missing(model.constants, model)
+    bad = _missing(model.constants, model, absent)
     if next(root.iter(*BODIES), None) is not None:
         for layer in model.layers:
             if layer._element is not None and len(layer._element) > 2:
                 inner = [x for x in with_bodies(layer) if x.is_constant and x is not layer]
-                bad += [(layer, error) for _, error in _missing(inner, model)]
+                bad += [(layer, error) for _, error in _missing(inner, model, absent)]
     if bad:
         reached = {id(layer) for layer in model.order()}
         for layer, error in bad:
@@ -289,12 +290,14 @@ def _check_constants(model: Model, root: etree._Element) -> None:
                 raise _with_path(error, model)
 
 
-def _missing(constants: Iterable[Layer], model: Model) -> list[tuple[Layer, IRError]]:
+def _missing(
+    constants: Iterable[Layer], model: Model, absent: bool
+) -> list[tuple[Layer, IRError]]:
     """The constants whose bytes are not there, and what is wrong."""
     bad = []
     for layer in constants:
         try:
-            check_constant(layer, model.weights)
+            check_constant(layer, model.weights, absent=absent)
         except IRError as error:
             bad.append((layer, error))
     return bad

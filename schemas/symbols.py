@@ -55,8 +55,12 @@ class Expression:
             return Expression(whole) + Expression.number(constant)
         constant, left = divmod(rest.pop((), 0), divisor)
         inner = Expression(rest | {(): left})
-        return Expression(whole) + Expression.number(constant) + Expression.atom(
-            f"({inner})//{divisor}" if len(inner.terms) > 1 else f"{inner}//{divisor}"
+        return (
+            Expression(whole)
+            + Expression.number(constant)
+            + Expression.atom(
+                f"({inner})//{divisor}" if len(inner.terms) > 1 else f"{inner}//{divisor}"
+            )
         )
 
     def __eq__(self, other: object) -> bool:
@@ -71,8 +75,12 @@ class Expression:
         text = ""
         for product, factor in sorted(self.terms.items(), key=lambda item: (not item[0], item[0])):
             body = "*".join(product)
-            size = str(abs(factor)) if not body else body if abs(factor) == 1 else (
-                f"{abs(factor)}*{body}"
+            size = (
+                str(abs(factor))
+                if not body
+                else body
+                if abs(factor) == 1
+                else (f"{abs(factor)}*{body}")
             )
             sign = "-" if factor < 0 else "+" if text else ""
             text += sign + size
