@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
+from .errors import IRError
+
 
 class _Row(NamedTuple):
     """What a type's name does not say."""
@@ -134,7 +136,7 @@ class ElementType(StrEnum):
             return self
         if self.is_dynamic:
             return other
-        raise ValueError(f"element types {self} and {other} differ")
+        raise IRError(f"element types {self} and {other} differ")
 
     def nbytes(self, count: int) -> int:
         """Bytes that ``count`` elements take in the .bin (strings: not known by count)."""
