@@ -92,6 +92,10 @@ class EinsumV7(Op):
         for term, tensor in zip(terms, inputs, strict=True):
             for label, found in named(term, tensor.shape).items():
                 known = sizes.get(label, found)
+                if found == [ANY] and tensor.rank is None:
+                    # Of such an input OpenVINO takes nothing for what it knows already.
+                    sizes[label] = known
+                    continue
                 sizes[label] = None if known is None or found is None else together(known, found)
         result: list[Size] = []
         for label in output:
