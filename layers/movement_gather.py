@@ -16,7 +16,7 @@ import numpy as np
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Type
-from ..schemas.shapes import compatible, interval, merge
+from ..schemas.shapes import compatible, interval, limits, merge
 from .axes import axis_of
 from .base import Op, element_type
 from .bounds import largest
@@ -74,8 +74,8 @@ class Gather(Op):
             beyond = beyond.reshape((*indices.shape, *[1] * (data.ndim - place - 1)))
         else:
             many = prod(before[:batch])
-            rows = data.reshape(many, prod(before[batch:]), size, -1)
-            chosen = indices.reshape(many, 1, -1, 1)
+            rows = data.reshape(many, prod(before[batch:]), size, prod(data.shape[place + 1 :]))
+            chosen = indices.reshape(many, 1, prod(indices.shape[batch:]), 1)
             taken = np.take_along_axis(rows, chosen, 2)
             beyond = beyond.reshape(chosen.shape)
         if beyond.any():
@@ -152,20 +152,16 @@ class GatherND(Op):
         return Shape([*shared, *indices[batch:-1], *data[first:]])
 
     def run(self, data: Array, indices: Array) -> tuple[Array, ...]:
-        places = indices.shape[:-1]
-        grids = np.indices(places, sparse=True)[: self.batch_dims]
-        rows = tuple(np.moveaxis(indices.astype(np.int64, copy=False), -1, 0))
-        taken = data[(*grids, *rows)]
-        inner = data.shape[self.batch_dims + indices.shape[-1] :]
-        shape = (*places, *inner)
-        if taken.shape != shape:  # rows of no indices stand for the whole
-            taken = np.broadcast_to(
-                taken.reshape(
-                    *taken.shape[: self.batch_dims], *[1] * (len(places) - self.batch_dims), *inner
-                ),
-                shape,
-            )
-        return (taken,)
+        batch, places = self.batch_dims, indices.shape[:-1]
+        inner = data.shape[batch + indices.shape[-1] :]
+        if not indices.shape[-1]:
+            # Rows without an index stand for the whole.
+            ones = [1] * (len(places) - batch)
+            whole = data.reshape(*data.shape[:batch], *ones, *inner)
+            return (np.broadcast_to(whole, (*places, *inner)),)
+        shared = np.indices(places, sparse=True)[:batch]
+        rows = np.moveaxis(indices.astype(np.int64, copy=False), -1, 0)
+        return (data[(*shared, *rows)],)
 
 
 class GatherNDV5(GatherND):
@@ -411,26 +407,19 @@ class UniqueV10(Op):
 
     def shapes(self, data: Shape, axis: int | None) -> list[Shape]:
         """Shapes of the outputs, where the data is not known."""
-        count: Size = ANY
-        if data.is_static:
-            total = data.count
-            count = total if total != 0 else ANY
-        found = interval(1, count) if isinstance(count, int) else ANY
-        back: Size = count
+        count = data.count if data.is_static and data.count != 0 else ANY
+        found = ANY if isinstance(count, Dim) else interval(1, count)
         if axis is None:
-            unique = Shape([found if data.is_static and data.count else ANY])
-            return [unique, Shape([found]), Shape([back]), Shape([found])]
+            return [Shape([found]), Shape([found]), Shape([count]), Shape([found])]
         if data.rank is None:
-            return [Shape.UNKNOWN, Shape([found]), Shape([back]), Shape([found])]
+            return [Shape.UNKNOWN, Shape([found]), Shape([count]), Shape([found])]
         place = axis_of(axis, data.rank)
         size = data[place]
+        some: Size = ANY
         if size == 0:
-            some: Size = 0
-            found = 0
-        elif isinstance(size, Dim) and size.low == 0 and size.high is None:
-            some = size
-        else:
-            some = interval(1, size.high if isinstance(size, Dim) else size)
+            some = found = 0
+        elif limits(size) != (0, None):
+            some = interval(1, limits(size)[1])
         return [data.with_size(place, some), Shape([found]), Shape([size]), Shape([found])]
 
     def run(self, data: Array, axis: Array | None = None) -> tuple[Array, ...]:
