@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 from oracle import Call
@@ -32,5 +33,5 @@ def draw(op: str, rng: random.Random) -> Call:
         return Call(op, [data])
     call = binary(op, rng, data, {})
     if op in SHIFTS:
-        call.inputs[:] = [call.inputs[0], np.abs(call.inputs[1]) % 7]  # type: ignore[index]
+        return replace(call, inputs=[call.inputs[0], np.abs(call.inputs[1]) % 7])
     return call
