@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .execution import run as run
     from .findings import Finding as Finding
     from .findings import Report as Report
+    from .fixing import Fix as Fix
+    from .fixing import fix as fix
     from .inference import Inferred as Inferred
     from .inference import infer as infer
     from .program import Program as Program
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 #: What needs the operations is imported when it is first used: reading a file does not.
 _LATER = {
     "Finding": "findings",
+    "Fix": "fixing",
     "Inferred": "inference",
     "Outputs": "execution",
     "Program": "program",
@@ -45,6 +48,7 @@ _LATER = {
     "check": "checker",
     "compile": "program",
     "explain": "checker",
+    "fix": "fixing",
     "infer": "inference",
     "reshape": "reshaping",
     "run": "execution",
@@ -55,6 +59,7 @@ __all__ = [
     "Builder",
     "Edge",
     "Finding",
+    "Fix",
     "Graph",
     "IRError",
     "Inferred",
@@ -78,6 +83,7 @@ __all__ = [
     "compile",
     "dumps",
     "explain",
+    "fix",
     "loads",
     "read",
     "reshape",

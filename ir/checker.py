@@ -96,10 +96,12 @@ def check(
         bin_place = None if place is None else str(Path(place).with_suffix(".bin"))
         notes += xml.rules(source)
         if source.root is not None and xml.is_net(source.root) and not xml.is_old(source.root):
-            sheet = Sheet(source.root, held, bin_place)
+            sheet = Sheet(source.root, held, bin_place, source.text)
             for group in GROUPS:
                 notes += group(sheet)
             notes += portability.rules(sheet, release)
+    if any(note.code == "IR514" for note in notes):
+        notes = [note for note in notes if note.code != "IR508"]
     chosen: list[Note] = []
     count = Counter[str]()
     for note in notes:

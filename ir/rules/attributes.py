@@ -136,7 +136,7 @@ def _values(node: Node, kind: type[Op]) -> Iterator[Note]:
     if kind.xml_type == "Const" and "value" in node.data:
         values.setdefault("offset", "0")
         values.setdefault("size", "0")
-    for name in [name for name, row in described.items() if row.kind == "enum"]:
+    for name, _, _ in kind._choices():
         text = values.get(name)
         if text is not None:
             found = list(_choice(node, kind, name, text))

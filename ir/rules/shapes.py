@@ -10,6 +10,8 @@ from ...layers.bounds import CARRIED
 from ...schemas import ElementType, IRError, Shape, Size, Tensor
 from ...schemas.packing import unpack
 from ...schemas.shapes import Dim, compatible
+from ..inference import infer_graph
+from ..subgraphs import infer_bodies
 from . import known, weights
 from .note import Note
 from .sheet import Node, Pin, Scope, Sheet, whole
@@ -132,7 +134,9 @@ def fed(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
 
 def outputs(node: Node, given: list[tuple[Pin, Tensor]]) -> tuple[Tensor, ...] | None:
     """The outputs of one layer, None where the file is to be trusted."""
-    if node.op is None or node.kind is None or node.type in _BODIED:
+    if node.type in _BODIED:
+        return bodied(node, [tensor for _, tensor in given])
+    if node.op is None or node.kind is None:
         return None
     if node.kind.xml_type == "Const":
         return constant(node)
@@ -143,6 +147,15 @@ def outputs(node: Node, given: list[tuple[Pin, Tensor]]) -> tuple[Tensor, ...] |
     if len(tensors) < least or (most is not None and len(tensors) > most):
         return None  # told
     return node.op.infer_outputs(tensors)
+
+
+def bodied(node: Node, tensors: list[Tensor]) -> tuple[Tensor, ...] | None:
+    """The outputs of a layer with bodies, where the strict reader reads them."""
+    model = node.scope.sheet.model
+    if model is None or node.scope.owner is not None or node.id is None or node.type == "":
+        return None
+    layer = model.layer(node.id)
+    return infer_bodies(layer, tensors, infer_graph) if layer.bodies else None
 
 
 def constant(node: Node) -> tuple[Tensor, ...] | None:

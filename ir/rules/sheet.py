@@ -10,14 +10,16 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ...schemas import ANY, ElementType, Shape, Tensor
+from ...schemas import ANY, ElementType, IRError, Shape, Tensor
 from ..elements import LARGEST_ID, split_names
 from ..layer import BODIES
+from ..reader import loads
 
 if TYPE_CHECKING:
     from lxml import etree
 
     from ...layers.base import Op
+    from ..graph import Model
     from ..weights import Weights
 
 #: What each element may hold, and what its attributes may be.
@@ -289,9 +291,13 @@ class Sheet:
     """A whole document."""
 
     def __init__(
-        self, root: etree._Element, weights: Weights | None = None, place: str | None = None
+        self,
+        root: etree._Element,
+        weights: Weights | None = None,
+        place: str | None = None,
+        text: bytes = b"",
     ) -> None:
-        self.root, self.weights, self.place = root, weights, place
+        self.root, self.weights, self.place, self.text = root, weights, place, text
         self.version = whole(root.get("version"))
         self.scopes: list[Scope] = [Scope(root, self, None)]
         for scope in self.scopes:  # grows as bodies are found
@@ -306,6 +312,15 @@ class Sheet:
     def main(self) -> Scope:
         """The model's own graph."""
         return self.scopes[0]
+
+    @cached_property
+    def model(self) -> Model | None:
+        """The model as the strict reader reads it; None where it refuses."""
+        held = None if self.weights is None else self.weights.data
+        try:
+            return loads(self.text, held, need_weights=False)
+        except IRError:
+            return None
 
     @cached_property
     def nodes(self) -> list[Node]:
