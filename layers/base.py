@@ -46,7 +46,12 @@ class Op(BaseModel):
     """One version of one operation: attributes, shape rule and kernel."""
 
     model_config = ConfigDict(
-        frozen=True, extra="ignore", populate_by_name=True, arbitrary_types_allowed=True
+        frozen=True,
+        extra="ignore",
+        populate_by_name=True,
+        arbitrary_types_allowed=True,
+        # Most models use few operations: a class is made ready when it is first used.
+        defer_build=True,
     )
 
     #: The type in the XML and the version in the specification's page name.
@@ -240,6 +245,10 @@ class Op(BaseModel):
                 else (str(least) if least == most else f"{least} to {most}")
             )
             raise IRError(f"{count} inputs, {self.spec()} takes {many} ({', '.join(names)})")
+
+
+# Pydantic would read these annotations again for each of some 250 classes: a second of start.
+Op.__annotations__.clear()
 
 
 def spell(field: FieldInfo, value: Any) -> str:

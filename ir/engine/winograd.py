@@ -47,8 +47,9 @@ def winograd(
     down, across = -(-height // 4), -(-width // 4)
     inner, outer = sizes.inner, sizes.outer
     # Products are numbered by column, then row, as the transforms leave them.
-    weights = np.einsum("ai,bj,ocij->baco", TAPS, TAPS, sizes.weights.astype(np.float64))
-    matrices = np.ascontiguousarray(weights.reshape(36, inner, outer).astype(np.float32))
+    spread = np.einsum("ai,bj->baij", TAPS, TAPS).reshape(36, 9).astype(np.float32)
+    taps = np.ascontiguousarray(sizes.weights.transpose(2, 3, 1, 0)).reshape(9, inner * outer)
+    matrices = np.matmul(spread, taps).reshape(36, inner, outer)
     images = target.shape[0]
     runs = spans(down, max(1, threads // max(1, min(images, threads))))
     steps: list[Part] = []
