@@ -11,9 +11,10 @@ from math import prod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import model_validator
 
 from ..schemas import ANY, Array, Dim, IRError, Shape, Size, Tensor
-from ..schemas.attributes import Bool, Float, Floats, Int, Ints
+from ..schemas.attributes import Bool, Float, Floats, Int, Ints, read_int
 from ..schemas.shapes import compatible, merge
 from .axes import axis_of
 from .base import Op
@@ -54,7 +55,9 @@ class ROIPoolingV1(Boxed):
 
     since = 2
     also = frozenset({"opset1"})
-    written: ClassVar[tuple[str, ...]] = ("output_size", "output_roi")
+    written: ClassVar[tuple[str, ...]] = (
+        "output_size", "output_roi", "pooled_h", "pooled_w", "spatial_scale", "method",
+    )  # fmt: skip
 
     #: The same as ``pooled_h`` and ``pooled_w``, as OpenVINO writes them.
     output_size: Ints = (0, 0)
@@ -64,9 +67,14 @@ class ROIPoolingV1(Boxed):
     spatial_scale: Float
     method: Literal["max", "bilinear"] = "max"
 
-    def attributes(self) -> dict[str, str]:
-        sizes = f"{self.pooled_h}, {self.pooled_w}"
-        return super().attributes() | {"output_size": sizes, "output_roi": sizes}
+    @model_validator(mode="before")
+    @classmethod
+    def _repeat_sizes(cls, data: Any) -> Any:
+        """Write the sizes out where OpenVINO repeats them."""
+        if isinstance(data, dict) and {"pooled_h", "pooled_w"} <= data.keys():
+            sizes = (read_int(data["pooled_h"]), read_int(data["pooled_w"]))
+            return {"output_size": sizes, "output_roi": sizes} | data
+        return data
 
     def infer(self, data: Tensor, boxes: Tensor) -> tuple[Tensor, ...]:
         count, channels = self.regions(data, boxes)

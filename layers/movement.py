@@ -18,6 +18,7 @@ from ..schemas.shapes import compatible, merge
 from .axes import axes_of, axis_of, broadcast
 from .base import Op
 from .pooling import as_size
+from .shape import integral
 
 
 class TransposeV1(Op):
@@ -53,8 +54,8 @@ class ConcatV1(Op):
     def infer(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         if not inputs:
             raise IRError("there is nothing to join, at least one input is needed")
-        kind, shape, total = ElementType.DYNAMIC, Shape.UNKNOWN, 0
-        length: Size = total
+        kind, shape = ElementType.DYNAMIC, Shape.UNKNOWN
+        length: Size = 0
         for tensor in inputs:
             kind = kind.merge(tensor.type)
             if tensor.rank is None:
@@ -79,6 +80,7 @@ class SplitV1(Op):
     num_splits: Int
 
     def infer(self, data: Tensor, axis: Tensor) -> tuple[Tensor, ...]:
+        integral(axis, "axis")
         if axis.rank not in (None, 0):
             raise IRError(f"axis has {axis.rank} axes ({axis.shape}), it is a scalar")
         if self.num_splits < 1:
@@ -109,6 +111,7 @@ class VariadicSplitV1(Op):
     carries_sizes = "first"
 
     def infer(self, data: Tensor, axis: Tensor, split_lengths: Tensor) -> tuple[Tensor, ...]:
+        integral(axis, "axis")
         if axis.rank not in (None, 0) and not axis.shape.merge(Shape([1])):
             raise IRError(f"axis has shape {axis.shape}, it is a scalar")
         count = listed(split_lengths, "split_lengths")
@@ -288,6 +291,7 @@ class RollV7(Op):
 
     def infer(self, data: Tensor, shift: Tensor, axes: Tensor) -> tuple[Tensor, ...]:
         for tensor, name in ((shift, "shift"), (axes, "axes")):
+            integral(tensor, name)
             if tensor.rank is not None and tensor.rank > 1:
                 raise IRError(f"{name} has {tensor.rank} axes, it is a scalar or a list")
         if shift.rank != 0:
@@ -318,7 +322,7 @@ class ReverseV1(Op):
         kind = reversed_axes.type
         if not kind.is_dynamic and (self.mode == "mask") != (kind is ElementType.BOOLEAN):
             raise IRError(f'axes of element type {kind} do not go with mode "{self.mode}"')
-        count = listed(reversed_axes, "reversed_axes")
+        count = length(reversed_axes, "reversed_axes")
         if data.rank is not None:
             if self.mode == "mask":
                 if not compatible(count, data.rank):
@@ -343,7 +347,7 @@ class ReverseSequenceV1(Op):
     seq_axis: Int = 1
 
     def infer(self, data: Tensor, seq_lengths: Tensor) -> tuple[Tensor, ...]:
-        count = listed(seq_lengths, "seq_lengths")
+        count = length(seq_lengths, "seq_lengths")
         shape = data.shape
         if shape.rank is None:
             return (Tensor(data.type, shape),)
@@ -369,6 +373,12 @@ def along(values: Array, axis: int, rank: int) -> Array:
 
 
 def listed(tensor: Tensor, name: str) -> Size:
+    """Number of elements of an input that is a list of integers."""
+    integral(tensor, name)
+    return length(tensor, name)
+
+
+def length(tensor: Tensor, name: str) -> Size:
     """Number of elements of an input that is a list."""
     if tensor.rank is None:
         return ANY

@@ -133,6 +133,8 @@ class SpaceToBatchV2(Op):
     ) -> tuple[Array, ...]:
         blocks = block_shape.tolist()
         check_blocks(blocks)
+        if blocks[0] != 1:
+            raise IRError(f"block_shape begins with {blocks[0]}, the batch is not divided")
         widths = list(zip(pads_begin.tolist(), pads_end.tolist(), strict=True))
         space = np.pad(data, widths)
         rows = [(size // block, block) for size, block in zip(space.shape, blocks, strict=True)]
@@ -289,8 +291,10 @@ class ExtractImagePatchesV3(Op):
         (result,) = self.infer(Tensor.of(data))
         shape = result.shape.static
         pads = [self.pads(size, axis) for axis, size in enumerate(data.shape[2:])]
-        view = windows(data, self.sizes, self.strides, self.rates, pads, shape[2:], 0)
-        return (view.transpose(0, 4, 5, 1, 2, 3).reshape(shape),)
+        # Only moved: as plain bits, which NumPy can lay windows over whatever they mean.
+        bits = data.view(f"u{data.dtype.itemsize}")
+        view = windows(bits, self.sizes, self.strides, self.rates, pads, shape[2:], 0)
+        return (view.transpose(0, 4, 5, 1, 2, 3).reshape(shape).view(data.dtype),)
 
 
 def part(size: Size, count: int) -> Size:

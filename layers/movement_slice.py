@@ -290,6 +290,9 @@ class PadV12(PadV1):
 
 def filled(data: Array, begins: list[int], ends: list[int], fill: Array) -> Array:
     """The data with a margin of one value, or without its own margin."""
+    for axis, row in enumerate(zip(data.shape, begins, ends, strict=True)):
+        if sum(row) < 0:
+            raise IRError(f"axis {axis} of {row[0]} has margins of {row[1]} and {row[2]}")
     result = np.empty(np.add(data.shape, np.add(begins, ends)), data.dtype)
     result[...] = fill
     rows = list(zip(data.shape, begins, ends, strict=True))

@@ -122,7 +122,8 @@ def draw_stridedslice(op: str, rng: random.Random) -> Call:
 def draw_slice(op: str, rng: random.Random) -> Call:
     shape, columns, _ = sliced(rng, ends)
     inputs = [filled(rng, shape), *columns]
-    return Call(op, inputs, const=consts(rng, *range(1, len(inputs))))
+    const = consts(rng, *range(1, len(inputs)))
+    return Call(op, inputs, const=const, reference="" if len(const) == len(columns) else MASKS)
 
 
 def draw_slicescatter(op: str, rng: random.Random) -> Call:
