@@ -228,7 +228,21 @@ class LSTM(Recurrent):
         return step
 
 
-class RNNCellV3(Cell, RNN):
+class PlainCell(Cell):
+    """One step with a single state."""
+
+    def infer(
+        self, x: Tensor, initial_hidden_state: Tensor, w: Tensor, r: Tensor, b: Tensor
+    ) -> tuple[Tensor, ...]:
+        return self.outputs(x, [initial_hidden_state], w, r, b)
+
+    def run(
+        self, x: Array, initial_hidden_state: Array, w: Array, r: Array, b: Array
+    ) -> tuple[Array, ...]:
+        return self.ran(x, (initial_hidden_state,), w, r, b)
+
+
+class RNNCellV3(PlainCell, RNN):
     """One step of a plain recurrence."""
 
     since = 1
@@ -237,34 +251,14 @@ class RNNCellV3(Cell, RNN):
 
     activations: Words = ("tanh",)
 
-    def infer(
-        self, x: Tensor, initial_hidden_state: Tensor, w: Tensor, r: Tensor, b: Tensor
-    ) -> tuple[Tensor, ...]:
-        return self.outputs(x, [initial_hidden_state], w, r, b)
 
-    def run(
-        self, x: Array, initial_hidden_state: Array, w: Array, r: Array, b: Array
-    ) -> tuple[Array, ...]:
-        return self.ran(x, (initial_hidden_state,), w, r, b)
-
-
-class GRUCellV3(Cell, GRU):
+class GRUCellV3(PlainCell, GRU):
     """One step of gated recurrence."""
 
     also = frozenset({"experimental", "extension"})
     written: ClassVar[tuple[str, ...]] = ("linear_before_reset", "hidden_size")
 
     activations: Words = ("sigmoid", "tanh")
-
-    def infer(
-        self, x: Tensor, initial_hidden_state: Tensor, w: Tensor, r: Tensor, b: Tensor
-    ) -> tuple[Tensor, ...]:
-        return self.outputs(x, [initial_hidden_state], w, r, b)
-
-    def run(
-        self, x: Array, initial_hidden_state: Array, w: Array, r: Array, b: Array
-    ) -> tuple[Array, ...]:
-        return self.ran(x, (initial_hidden_state,), w, r, b)
 
 
 class LSTMCell(Cell, LSTM):
@@ -350,36 +344,30 @@ class LSTMCellV1(LSTMCell):
         return gates[[self.weights_format.index(gate) for gate in "fico"]].reshape(weights.shape)
 
 
-class RNNSequenceV5(Along, RNN):
+class PlainSequence(Along):
+    """Steps with a single state."""
+
+    def infer(
+        self, x: Tensor, h_t: Tensor, sequence_lengths: Tensor, w: Tensor, r: Tensor, b: Tensor
+    ) -> tuple[Tensor, ...]:
+        return self.outputs(x, [h_t], sequence_lengths, [w, r, b])
+
+    def run(
+        self, x: Array, h_t: Array, sequence_lengths: Array, w: Array, r: Array, b: Array
+    ) -> tuple[Array, ...]:
+        return self.ran(x, (h_t,), sequence_lengths, [w, r, b])
+
+
+class RNNSequenceV5(PlainSequence, RNN):
     """Steps of a plain recurrence."""
 
     written: ClassVar[tuple[str, ...]] = ("direction",)
 
-    def infer(
-        self, x: Tensor, h_t: Tensor, sequence_lengths: Tensor, w: Tensor, r: Tensor, b: Tensor
-    ) -> tuple[Tensor, ...]:
-        return self.outputs(x, [h_t], sequence_lengths, [w, r, b])
 
-    def run(
-        self, x: Array, h_t: Array, sequence_lengths: Array, w: Array, r: Array, b: Array
-    ) -> tuple[Array, ...]:
-        return self.ran(x, (h_t,), sequence_lengths, [w, r, b])
-
-
-class GRUSequenceV5(Along, GRU):
+class GRUSequenceV5(PlainSequence, GRU):
     """Steps of gated recurrence."""
 
     written: ClassVar[tuple[str, ...]] = ("direction", "linear_before_reset")
-
-    def infer(
-        self, x: Tensor, h_t: Tensor, sequence_lengths: Tensor, w: Tensor, r: Tensor, b: Tensor
-    ) -> tuple[Tensor, ...]:
-        return self.outputs(x, [h_t], sequence_lengths, [w, r, b])
-
-    def run(
-        self, x: Array, h_t: Array, sequence_lengths: Array, w: Array, r: Array, b: Array
-    ) -> tuple[Array, ...]:
-        return self.ran(x, (h_t,), sequence_lengths, [w, r, b])
 
 
 class LSTMSequenceV5(Along, LSTM):
