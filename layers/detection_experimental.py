@@ -46,6 +46,7 @@ class ExperimentalDetectronPriorGridGeneratorV6(Op):
         grid = (height * width * count,) if self.flatten else (height, width, count)
         return (Tensor(kind, (*grid, 4)),)
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, priors: Array, feature_map: Array, im_data: Array) -> tuple[Array, ...]:
         height, width = feature_map.shape[2:]
         rows, columns = self.h or height, self.w or width
@@ -110,6 +111,7 @@ class ExperimentalDetectronGenerateProposalsSingleImageV6(Anchored):
         count = self.post_nms_count
         return Tensor(kind, (count, 4)), Tensor(kind, (count,))
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(
         self, im_info: Array, anchors: Array, deltas: Array, scores: Array
     ) -> tuple[Array, ...]:
@@ -162,6 +164,7 @@ class GenerateProposalsV9(Anchored):
             Tensor(self.roi_num_type, (images,)),
         )
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(
         self, im_info: Array, anchors: Array, deltas: Array, scores: Array
     ) -> tuple[Array, ...]:
@@ -225,6 +228,7 @@ class ExperimentalDetectronDetectionOutputV6(Op):
             Tensor(kind, (count,)),
         )
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(
         self, input_rois: Array, input_deltas: Array, input_scores: Array, input_im_info: Array
     ) -> tuple[Array, ...]:
@@ -298,6 +302,7 @@ class ProposalV1(Op):
     def run(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, ...]:
         return self.proposed(class_probs, bbox_deltas, image_shape)[:1]
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def proposed(
         self, class_probs: Array, bbox_deltas: Array, image_shape: Array
     ) -> tuple[Array, Array]:

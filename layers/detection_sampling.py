@@ -17,6 +17,9 @@ from .detection_experimental import OLD
 from .image import round_away
 from .sort import real_type
 
+#: No cell has as many pixels, on either side.
+MOST = 2**16
+
 
 class ExperimentalDetectronROIFeatureExtractorV6(Op):
     """Each region from the one map of a pyramid that suits its size."""
@@ -42,6 +45,7 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
         side = self.output_size
         return Tensor(kind, (count, channels, side, side)), Tensor(kind, (count, 4))
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, rois: Array, *pyramid: Array) -> tuple[Array, ...]:
         side, channels = self.output_size, pyramid[0].shape[1]
         align = ROIAlignV3(
@@ -67,7 +71,8 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
         # The size of the pictures of ImageNet belongs to the third map.
         side = np.sqrt(np.maximum(area, 0)) / np.float32(224)
         level = np.floor(np.log2(side + np.float32(1e-6)) + 2).clip(0, count - 1)
-        return np.where(area > 0, level, -1).astype(np.int64)
+        there = (area > 0) & np.isfinite(area)
+        return np.where(there, level, -1).astype(np.int64)
 
 
 class ROIAlignRotatedV15(Op):
@@ -90,6 +95,7 @@ class ROIAlignRotatedV15(Op):
         merge(width, 5)
         return (Tensor(kind, (merge(count, numbers), channels, self.pooled_h, self.pooled_w)),)
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array, rois: Array, batch_indices: Array) -> tuple[Array, ...]:
         scale, half = np.float32(self.spatial_scale), np.float32(0.5)
         result = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
@@ -116,6 +122,8 @@ def cells(size: Array, rows: int, columns: int, ratio: int) -> tuple[Array, Arra
     places = []
     for extent, count in ((size[1], rows), (size[0], columns)):
         cell = extent / np.float32(count)
+        if not ratio and not cell < MOST:
+            raise IRError(f"a cell of {cell} pixels takes too many samples")
         samples = ratio or int(np.ceil(cell))
         within = (np.arange(samples, dtype=np.float32) + np.float32(0.5)) * cell
         first = np.arange(count, dtype=np.float32)[:, None] * cell
@@ -128,7 +136,8 @@ def bilinear(data: Array, y: Array, x: Array) -> Array:
     _, height, width = data.shape
     y, x = np.broadcast_arrays(y, x)
     there = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
-    y, x = np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
+    y = np.where(there, np.clip(y, 0, height - 1), 0).astype(np.float32)
+    x = np.where(there, np.clip(x, 0, width - 1), 0).astype(np.float32)
     top, left = y.astype(np.int64), x.astype(np.int64)
     bottom, right = np.minimum(top + 1, height - 1), np.minimum(left + 1, width - 1)
     down, along = y - top.astype(np.float32), x - left.astype(np.float32)
@@ -162,14 +171,16 @@ class DeformablePSROIPoolingV1(Op):
         side = self.group_size
         return (Tensor(data.type, (count, self.output_dim, side, side)),)
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array, rois: Array, offsets: Array | None = None) -> tuple[Array, ...]:
         side, scale, half = self.group_size, np.float32(self.spatial_scale), np.float32(0.5)
         wide = data.astype(np.float32)
         result = np.zeros((len(rois), self.output_dim, side, side), data.dtype)
         for i, roi in enumerate(rois.astype(np.float32)):
-            image = int(roi[0])
-            if image < 0:
+            if not roi[0] > -1:
                 continue
+            if roi[0] >= len(data):
+                raise IRError(f"a region of image {roi[0]:g}, there are {len(data)}")
             corner = round_away(roi[1:3]) * scale - half
             end = (round_away(roi[3:]) + 1) * scale - half
             size = np.maximum(end - corner, np.float32(0.1))
@@ -179,7 +190,7 @@ class DeformablePSROIPoolingV1(Op):
             )
             moves = self.moves(None if offsets is None else offsets[i]) * size[:, None, None]
             left, top = x + moves[:, 0], y[:, None] + moves[:, 1]
-            result[i] = self.means(wide[image], left, top, size / np.float32(side))
+            result[i] = self.means(wide[int(roi[0])], left, top, size / np.float32(side))
         return (result,)
 
     def moves(self, offsets: Array | None) -> Array:
@@ -202,7 +213,8 @@ class DeformablePSROIPoolingV1(Op):
         )
         half = np.float32(0.5)
         there = (x >= -half) & (x <= width - half) & (y >= -half) & (y <= height - half)
-        x, y = np.clip(x, 0, width - 1), np.clip(y, 0, height - 1)
+        x = np.where(there, np.clip(x, 0, width - 1), 0)
+        y = np.where(there, np.clip(y, 0, height - 1), 0)
         flat = data[: left.size].reshape(*left.shape, height * width)
         columns, rows = np.floor(x), np.floor(y)
         total = np.zeros_like(x)

@@ -101,6 +101,7 @@ class Interpolation(Op):
         begin, end = ([*pads, *[0] * rank][:rank] for pads in (self.pads_begin, self.pads_end))
         return begin, end
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def resized(self, data: Array, wanted: Array, axes: Array | None) -> tuple[Array, ...]:
         """The output, given sizes or scales of the axes."""
         chosen = list(range(data.ndim)) if axes is None else [int(axis) for axis in axes]
@@ -461,6 +462,7 @@ class GridSampleV9(Op):
         merge(there[3], 2)
         return (Tensor(data.type, (merge(given[0], there[0]), given[1], *there[1:3])),)
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array, grid: Array) -> tuple[Array, ...]:
         wide = grid.astype(np.float32)
         x, y = (self.place(wide[..., i], data.shape[3 - i]) for i in (0, 1))
@@ -502,9 +504,7 @@ class GridSampleV9(Op):
 
     def inside(self, index: Array, size: int) -> tuple[Array, Array]:
         """Indices brought inside the border, and which of them were there."""
-        with np.errstate(invalid="ignore"):
-            # What is no number is nowhere.
-            index = index.astype(np.int64)
+        index = index.astype(np.int64)
         there = (index >= 0) & (index < size)
         if self.padding_mode != "reflection":
             return np.clip(index, 0, size - 1), there

@@ -73,6 +73,7 @@ class ManyClasses(Indexed):
         found = self.ordered(parts)
         return self.outputs(found, found.box, boxes.reshape(-1, 4)[found.box], images)
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def kept(self, image: int, first: int, boxes: Array, scores: Array) -> Found:
         """The boxes of an image that stay, best first; ``first`` is the number of its first."""
         boxes, scores = boxes.astype(np.float32), scores.astype(np.float32)
@@ -104,6 +105,7 @@ class ManyClasses(Indexed):
             return found.at(found.by_score)
         return found.at(np.lexsort((found.box, -found.score, found.image, found.kind)))
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def outputs(self, found: Found, places: Array, boxes: Array, images: int) -> tuple[Array, ...]:
         """Classes, scores and boxes; their places; how many there are of each image."""
         rows = np.concatenate([np.stack([found.kind, found.score], 1), boxes], 1)

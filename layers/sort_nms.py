@@ -82,6 +82,7 @@ class Boxes(Indexed):
         found = suppressed(corners, scores, number_of(count), judgement, overlaps)
         return found.at(found.by_score) if self.sort_result_descending else found
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def corners(self, boxes: Array) -> Array:
         """The boxes as their least coordinates, then their greatest."""
         one, other = boxes[:, :2], boxes[:, 2:]
@@ -322,6 +323,7 @@ def counted(rows: Size, kind: ElementType) -> tuple[Tensor, ...]:
     return Tensor(kind, (rows, 3)), scores, Tensor(kind, (1,))
 
 
+@np.errstate(all="ignore")  # what is infinite or no number goes its way
 def told(found: Found, kind: ElementType) -> tuple[Array, ...]:
     """Places, scores and number of boxes."""
     places = np.stack(found[:3], 1).astype(kind.dtype)
@@ -342,6 +344,7 @@ def fraction(threshold: Array | None) -> np.float32:
     return np.float32(0 if threshold is None else threshold.item())
 
 
+@np.errstate(all="ignore")  # what is infinite or no number goes its way
 def suppressed(
     boxes: Sequence[Array], scores: Array, count: int, judgement: Judgement, overlaps: Overlaps
 ) -> Found:
@@ -413,7 +416,8 @@ def faded(
             chosen.append(index)
             waiting[index] = False
         too_much = not judgement.fades_only and (shared > judgement.overlap).any()
-        if too_much or score <= judgement.score:
+        # A score that is no number goes, too.
+        if too_much or not score > judgement.score:
             waiting[index] = False
         scores[index] = score
     return np.array(chosen, np.int64), scores[chosen]

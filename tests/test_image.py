@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from vinoir.layers.image import InterpolateV1, InterpolateV4, InterpolateV11
+from vinoir.layers.image import (
+    InterpolateV1,
+    InterpolateV4,
+    InterpolateV11,
+    Mode,
+    Settings,
+    by_size,
+    gathered,
+    mixed,
+    taps_of,
+    taps_pillow,
+)
 from vinoir.schemas import Dim, IRError, Shape, Tensor
 
 ROW = np.array([0, 10, 20, 30, 40, 50], "f4")
@@ -68,3 +79,18 @@ def test_refusals(data: tuple[int, ...], axes: list[int], message: str) -> None:
 def test_pillow_came_with_version_eleven() -> None:
     with pytest.raises(ValueError, match="needs Interpolate-11"):
         InterpolateV4.read(ALL | {"mode": "bilinear_pillow"})
+
+
+@pytest.mark.parametrize("mode", ["linear_onnx", "cubic", "bilinear_pillow"])
+def test_a_matrix_gives_what_gathering_gives(mode: Mode) -> None:
+    data = np.random.default_rng(0).standard_normal((2, 7, 3)).astype("f4")
+    step, settings = by_size(1, 7, 11), Settings(mode)
+    taps = (taps_pillow if mode.endswith("pillow") else taps_of([step], settings))(step, settings)
+    np.testing.assert_allclose(mixed(data, 1, taps), gathered(data, 1, taps), atol=1e-6)
+
+
+def test_what_is_infinite_stays_in_its_place() -> None:
+    data = np.array([0, np.inf, 0, 0], "f4")
+    (out,) = InterpolateV11.read(ALL | {"mode": "linear_onnx"}).run(data, np.array([8]))
+    assert not np.isfinite(out[1:5]).any()
+    assert np.isfinite(out[5:]).all()

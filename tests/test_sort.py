@@ -102,3 +102,13 @@ def test_a_turned_square_shares_an_octagon() -> None:
     octagon = 8 * (np.sqrt(2) - 1)
     expected = [octagon / (8 - octagon), 1, 0]
     np.testing.assert_allclose(overlaps_rotated(square, turned), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_boxes_that_are_no_numbers_end_the_search_without_a_warning(bad: float) -> None:
+    boxes = THREE.copy()
+    boxes[0, 0, 2:] = bad
+    limits = [np.array(n, "f4") for n in (0.4, 0, 0.5)]
+    for op in (NonMaxSuppressionV5, NonMaxSuppressionV9):
+        _, _, count = op.read({}).run(boxes, MARKS, np.array(3), *limits)
+        assert count <= 3
