@@ -68,7 +68,7 @@ class FakeQuantizeV1(Op):
         """A limit that goes with the data by NumPy's rule; PaddlePaddle's begins at the front."""
         if self.auto_broadcast != "pdpd":
             return limit
-        return limit.reshape(*limit.shape, *[1] * (data.ndim - limit.ndim))
+        return limit.reshape((*limit.shape, *[1] * (data.ndim - limit.ndim)))
 
 
 class FakeConvertV13(Op):

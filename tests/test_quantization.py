@@ -40,6 +40,8 @@ def test_limits_of_paddlepaddle_begin_at_the_front() -> None:
     limits = [np.array(limit, "f4") for limit in ([0, 0], [1, 10], [0, 0], [1, 10])]
     (found,) = made.run(np.full((2, 3), 0.9, "f4"), *limits)
     assert found.tolist() == [[1] * 3, [0] * 3]
+    single = [np.array(value, "f4") for value in (0.9, 0, 1, 0, 1)]
+    assert made.run(*single)[0].tolist() == 1
 
 
 @pytest.mark.parametrize(
