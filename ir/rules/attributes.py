@@ -50,13 +50,26 @@ OTHERWISE = {
     ("RNNSequence", 5): {"activations": ("tanh", "no functions")},
 }
 
+#: Required by the specification, although OpenVINO, and so the classes here, have a default.
+_PADDED = (
+    ("AvgPool", 1), ("AvgPool", 14), ("AvgPool", 16), ("MaxPool", 1), ("MaxPool", 8),
+    ("MaxPool", 14), ("Convolution", 1), ("BinaryConvolution", 1), ("GroupConvolution", 1),
+    ("ConvolutionBackpropData", 1), ("GroupConvolutionBackpropData", 1),
+    ("DeformableConvolution", 1), ("DeformableConvolution", 8),
+)  # fmt: skip
+NEEDED_ALL_THE_SAME = {
+    **dict.fromkeys(_PADDED, ("pads_begin", "pads_end")),
+    ("RandomUniform", 8): ("global_seed", "op_seed"),
+    ("ReadValue", 6): ("variable_type", "variable_shape"),
+}
+
 #: The least value of an attribute, by its name; of a list, of each item.
 _LEAST = {
-    "strides": 1, "stride": None, "dilations": 1, "kernel": 1, "block_size": 1, "group": 1,
-    "groups": 1, "num_splits": 1, "hidden_size": 1, "levels": 2, "pooled_h": 1, "pooled_w": 1,
-    "num_groups": 1, "deformable_group": 1, "output_dim": 1, "group_size": 1,
-    "num_classes": 1, "output_padding": 0, "sampling_ratio": 0, "sizes": None, "rates": None,
-    "bilinear_interpolation_pad": 0,
+    "strides": 1, "dilations": 1, "kernel": 1, "block_size": 1, "group": 1, "groups": 1,
+    "num_splits": 1, "hidden_size": 1, "levels": 2, "pooled_h": 1, "pooled_w": 1,
+    "num_groups": 1, "deformable_group": 1, "output_dim": 1, "group_size": 1, "num_classes": 1,
+    "output_padding": 0, "sampling_ratio": 0, "feat_stride": 1, "base_size": 1,
+    "pre_nms_topn": 1, "post_nms_topn": 1, "eps": 0, "epsilon": 0, "spatial_scale": 0, "clip": 0,
 }  # fmt: skip
 #: Pads of these are counts: a negative one is read as a huge number.
 _UNSIGNED_PADS = frozenset({"MaxPool", "AvgPool"})
@@ -226,6 +239,9 @@ def _practice(node: Node, kind: type[Op]) -> Iterator[Note]:
         row = described.get(name)
         return row is not None and not row.required and name not in node.data
 
+    for name in NEEDED_ALL_THE_SAME.get(key, ()):
+        if lacks(name):
+            yield _missing(node, kind, name)
     for name in CRASHES.get(key, ()):
         if lacks(name):
             yield Note(

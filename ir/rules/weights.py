@@ -252,6 +252,12 @@ def overlaps(extents: list[Extent]) -> Iterator[Note]:
             widest = extent
 
 
+def _meant(extent: Extent) -> int:
+    """The end of the bytes a constant needs, should the size it names be too small."""
+    shape = sizes(extent.node)
+    return max(extent.end, extent.begin + (least_bytes(element_type(extent.node), shape) or 0))
+
+
 def unused(extents: list[Extent], sheet: Sheet) -> Iterator[Note]:
     """Bytes at the end of the .bin that no constant names."""
     if sheet.weights is None:
@@ -260,7 +266,7 @@ def unused(extents: list[Extent], sheet: Sheet) -> Iterator[Note]:
     images = [whole(element.get("offset")) for element in sheet.root.iterchildren("pre-process")]
     if any(image is not None for image in images) or "pre-process" in sheet.main.parts:
         return
-    end = max((extent.end for extent in extents), default=0)
+    end = max((_meant(extent) for extent in extents), default=0)
     if held == 1 and not extents:
         return  # some releases write a byte where there is nothing to write
     if held > end and not any(extent.end > held for extent in extents):
