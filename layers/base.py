@@ -28,6 +28,11 @@ LATEST = 16
 #: A kernel with its weights and shapes settled: arrays in, arrays out.
 Kernel: TypeAlias = Callable[..., tuple[Array, ...]]
 
+#: Types that a graph tells by their exact text: its ends, its variables, its bodies.
+ROLES = frozenset(
+    {"Assign", "Const", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"}
+)
+
 _NAME = re.compile(r"([A-Za-z0-9_]+?)V(\d+)")
 _OPSET = re.compile(r"opset(\d+)")
 
@@ -95,15 +100,19 @@ class Op(BaseModel):
             )
         Op.registry[cls.xml_type, cls.number] = cls
         _versions.cache_clear()
+        _spellings.cache_clear()
 
     # Finding.
 
     @staticmethod
     def find(kind: str, version: str) -> type[Op] | None:
-        """The operation that a layer of this type and version means, None if unknown."""
-        found = _versions().get(kind, {}).get(version)
+        """The operation that a layer of this type and version means, None if unknown.
+
+        As OpenVINO, it takes a type in any letter case, except those that are roles in a graph.
+        """
+        found = _find(kind, version)
         if found is None and _plugins():
-            found = _versions().get(kind, {}).get(version)
+            found = _find(kind, version)
         return found
 
     @classmethod
@@ -300,6 +309,17 @@ def _versions() -> dict[str, dict[str, type[Op]]]:
             rows.update({f"opset{n}": op for n in range(first, last + 1) if n not in op.absent})
             rows.update(dict.fromkeys(sorted(op.also), op))
     return table
+
+
+def _find(kind: str, version: str) -> type[Op] | None:
+    found = _versions().get(kind) or _versions().get(_spellings().get(kind.lower(), ""), {})
+    return found.get(version)
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    """Type in lower case to type as it is written, but for the roles."""
+    return {name.lower(): name for name in _versions() if name not in ROLES}
 
 
 @cache

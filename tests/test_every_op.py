@@ -97,3 +97,23 @@ def test_opsets_list_what_openvino_lists() -> None:
         # OpenVINO writes the axis only beside auto_broadcast="pdpd", which the table never saw.
         names = {a.name for a in op.describe()} - {"auto_broadcast.auto_broadcast_axis"}
         assert names == {a["name"] for a in row["attrs"]}, op.spec()
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "spec"),
+    [
+        ("Relu", "opset1", "ReLU-1"),
+        ("SOFTMAX", "opset5", "SoftMax-1"),
+        ("PRelu", "opset1", "PReLU-1"),
+        ("maxpool", "opset8", "MaxPool-8"),
+        ("maxpool", "Opset8", None),
+        ("const", "opset1", None),
+        ("parameter", "opset1", None),
+        ("Constant", "opset1", None),
+    ],
+)
+def test_types_are_found_in_any_letter_case_but_roles_are_not(
+    kind: str, version: str, spec: str | None
+) -> None:
+    found = Op.find(kind, version)
+    assert (found and found.spec()) == spec

@@ -31,7 +31,7 @@ def operation(node: Node) -> Iterator[Note]:
         return  # told as a missing attribute
     kind = known.CLASS_NAMES.get(node.type, node.type)
     node.kind = Op.find(kind, node.version)
-    if node.kind is not None and kind == node.type:
+    if node.kind is not None and kind == node.type == node.kind.xml_type:
         return
     row = known.find(node.type, node.version)
     if row is not None:
