@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .fixing import fix as fix
     from .inference import Inferred as Inferred
     from .inference import infer as infer
+    from .onnx import from_onnx as from_onnx
     from .program import Program as Program
     from .program import compile as compile
     from .reshaping import reshape as reshape
@@ -48,6 +49,7 @@ _LATER = {
     "check": "checker",
     "compile": "program",
     "explain": "checker",
+    "from_onnx": "onnx",
     "fix": "fixing",
     "infer": "inference",
     "reshape": "reshaping",

@@ -150,6 +150,12 @@ class Builder:
         self.graph.connect((source.layer, source.index), layer, 0)
         return layer
 
+    def rename(self, layer: Layer, name: str) -> None:
+        """Give a layer another name, or that name with the first number that nobody has."""
+        if layer.name != name:
+            self._names.discard(layer.name)
+            layer.name = self._free(name)
+
     def model(self) -> Model:
         """What was built."""
         if not isinstance(self.graph, Model):
