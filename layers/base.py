@@ -33,7 +33,7 @@ ROLES = frozenset(
     {"Assign", "Const", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"}
 )
 
-_NAME = re.compile(r"([A-Za-z0-9_]+?)V(\d+)")
+_NAME = re.compile(r"([A-Za-z0-9_]{2,}?)V(\d+)")
 _OPSET = re.compile(r"opset(\d+)")
 
 

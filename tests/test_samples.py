@@ -67,3 +67,14 @@ def test_a_rebuilt_model_is_as_good(tmp_path: Path) -> None:
     again = ir.read(tmp_path / "digits.xml")
     for digit in range(10):
         assert ir.run(again, [maker.draw(digit)])[0].argmax() == digit
+
+
+def test_the_readme_lists_the_operations_that_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from vinoir.ir.cli import main
+
+    with pytest.raises(SystemExit):
+        main(["ops", "--format", "markdown"])
+    readme = (SAMPLES.parent / "README.md").read_text("utf-8")
+    assert capsys.readouterr().out.strip() in readme, "run: vinoir ops --format markdown"
