@@ -33,6 +33,7 @@ _HEAVY = {
 def rules(sheet: Sheet) -> Iterator[Note]:
     """Everything of this group."""
     yield from root(sheet)
+    yield from old_names(sheet)
     for scope in sheet:
         yield from sections(scope)
         yield from edges(scope)
@@ -213,6 +214,33 @@ def names(scope: Scope) -> Iterator[Note]:
                 )  # fmt: skip
             else:
                 tensors[name] = node
+
+
+def old_names(sheet: Sheet) -> Iterator[Note]:
+    """In version 10 the names of inputs and outputs become tensor names, and must be free."""
+    if sheet.version != 10:
+        return
+    tensors: dict[str, tuple[Node, Pin | None]] = {}
+    for node in sheet.main.nodes:
+        for pin, name in node.names:
+            tensors.setdefault(name, (node, pin))  # later ones of the same name are renamed
+    for node in sheet.main.nodes:
+        named = node
+        if node.type == "Result":
+            wire = node.sources.get(0)
+            if wire is None or wire.source is None:
+                continue
+            named = wire.source
+        elif node.type != "Parameter":
+            continue
+        owner, port = tensors.get(named.name, (named, None))
+        if owner is not named and port is not None:
+            yield Note(
+                "IR240",
+                f"tensor name {shown(named.name)} is also the name of layer {named.label}, which "
+                "becomes a tensor name in version 10",
+                port.element, owner, "names", "rename one of them",
+            )  # fmt: skip
 
 
 def layer(node: Node) -> Iterator[Note]:

@@ -76,6 +76,12 @@ def releases() -> dict[int, str]:
 
 
 @cache
+def type_releases() -> dict[str, str]:
+    """The release that brought each of the younger element types."""
+    return dict(_data()["types"])
+
+
+@cache
 def by_lower_case() -> dict[str, str]:
     """Type by its name in lower case."""
     table = {name.lower(): name for name in operations()}

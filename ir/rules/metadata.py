@@ -97,12 +97,28 @@ def preprocess(sheet: Sheet, section: etree._Element) -> Iterator[Note]:
             )  # fmt: skip
         for part in channel:
             yield from mean(sheet, part)
+    channels = count_of_channels(parameters, name)
+    if seen and channels is not None and len(seen) != channels:
+        yield Note(
+            "IR235", f"{len(seen)} channels, the input has {channels}: OpenVINO refuses the model",
+            section, None, "reference-layer-name",
+        )  # fmt: skip
     numbers = sorted(whole(number) or 0 for number in seen)
     if numbers and numbers != list(range(len(numbers))):
         yield Note(
             "IR235", f"channels are {', '.join(map(str, numbers))}, without gaps they are 0 to "
             f"{len(numbers) - 1}", section,
         )  # fmt: skip
+
+
+def count_of_channels(parameters: list[Node], name: str | None) -> int | None:
+    """The channels of the input that is prepared; None where they are not known."""
+    shapes = {node.name: pin.sizes for node in parameters for pin in node.outputs[:1]}
+    if name is not None:
+        sizes = shapes.get(name)
+    else:
+        sizes = next((s for s in shapes.values() if s is not None and len(s) == 4), None)
+    return sizes[1] if sizes is not None and len(sizes) == 4 and sizes[1] >= 0 else None
 
 
 def mean(sheet: Sheet, part: etree._Element) -> Iterator[Note]:

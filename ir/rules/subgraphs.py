@@ -9,7 +9,7 @@ from ...schemas import Tensor
 from . import known
 from .note import Note, listed, shown
 from .note import tag as tag_of
-from .sheet import Node, Scope, Sheet, whole
+from .sheet import Node, Pin, Scope, Sheet, whole
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -175,7 +175,6 @@ def ends(node: Node, kind: str, tag: str, entry: Entry) -> Iterator[Note]:
             yield _nowhere(node, entry)
         return
     count = len(node.inputs)
-    first = {"TensorIterator": 0, "Loop": 2, "If": 1}[kind]
     if entry.external == -1:
         yield _nowhere(node, entry)
     elif entry.external >= count:
@@ -184,12 +183,10 @@ def ends(node: Node, kind: str, tag: str, entry: Entry) -> Iterator[Note]:
             f"external_port_id {entry.external} on an <input>, {kind} has the inputs 0 to "
             f"{count - 1}", entry.element, node, "external_port_id",
         )  # fmt: skip
-    elif entry.external < first:
-        what = "the condition" if kind == "If" else "the trip count or the condition"
+    elif kind == "If" and entry.external == 0:
         yield Note(
-            "IR706", f"external_port_id {entry.external} on an <input> is {what} of {kind}, which "
-            "does not go into the body", entry.element, node, "external_port_id",
-            severity=None if kind == "If" else "warning",
+            "IR706", "external_port_id 0 on an <input> is the condition of If, which does not go "
+            "into a body", entry.element, node, "external_port_id",
         )  # fmt: skip
 
 
@@ -198,6 +195,12 @@ def _nowhere(node: Node, entry: Entry) -> Note:
         "IR706", f"external_port_id -1 on an <{entry.kind}> without purpose", entry.element, node,
         "external_port_id", f'name a port, or add purpose="{_PURPOSES[entry.kind]}"',
     )  # fmt: skip
+
+
+def _outer_of(node: Node, pin: Pin) -> Tensor:
+    """What the file says of what feeds an input."""
+    wire = node.sources.get(pin.index)
+    return pin.tensor if wire is None or wire.source_pin is None else wire.source_pin.tensor
 
 
 def slices(node: Node, entry: Entry) -> Iterator[Note]:
@@ -463,6 +466,21 @@ def lost(
 
 def loop(node: Node, entries: list[Entry]) -> Iterator[Note]:
     """What only Loop has."""
+    single = [
+        (pin, "trip count" if pin.index == 0 else "condition", _outer_of(node, pin))
+        for pin in node.inputs[:2]
+    ]
+    for entry in entries:
+        if entry.kind == "output" and entry.purpose is not None and entry.inner is not None:
+            single += [
+                (pin, "condition of the body", _outer_of(entry.inner, pin))
+                for pin in entry.inner.inputs
+            ]
+    for pin, what, tensor in single:
+        if (tensor.shape.rank or 0) > 1:
+            yield Note(
+                "IR727", f"the {what} of Loop is one value, here comes {tensor}", pin.element, node
+            )
     for kind, purpose in _PURPOSES.items():
         found = [e for e in entries if e.kind == kind and (e.purpose or "").lower() == purpose]
         if len(found) > 1:
