@@ -450,11 +450,10 @@ def lost(
             continue
         if entry.purpose is not None or not result.inputs or result.type != "Result":
             continue
-        made = result.inputs[0].tensor
-        state = next(
-            (p for p in constant if p.outputs and p.outputs[0].tensor == made
-             and p.outputs[0].sizes == result.inputs[0].sizes), None,
-        )  # fmt: skip
+        made = _outer_of(result, result.inputs[0])
+        if made.shape.rank is None and targets:
+            continue  # scalars are of one kind too easily
+        state = next((p for p in constant if p.outputs and _same(p.outputs[0].tensor, made)), None)
         if state is not None:
             yield Note(
                 "IR724", f"only the last turn of Result {result.label} is given, and no back edge "
@@ -462,6 +461,13 @@ def lost(
                 node.parts.get("back_edges", entry.element), node,
                 hint=f'<back_edges> lacks <edge from-layer="{result.id}" to-layer="{state.id}" />',
             )  # fmt: skip
+
+
+def _same(one: Tensor, two: Tensor) -> bool:
+    """Whether two ports may hold the same thing, by what the file says."""
+    return one.shape == two.shape and (
+        one.type == two.type or one.type.is_dynamic or two.type.is_dynamic
+    )
 
 
 def loop(node: Node, entries: list[Entry]) -> Iterator[Note]:
