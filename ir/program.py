@@ -67,7 +67,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:
         steps = local_response(node, threads, scratch)
     elif node.kind == "MatMul":
         steps = product(node, threads, scratch)
-    return steps if steps is not None else otherwise(node)
+    return steps if steps is not None else otherwise(node, scratch)
 
 
 class Program:

@@ -20,25 +20,61 @@ SCRATCH = 8 << 20
 CACHE = 1 << 19
 
 
+class Room:
+    """Memory of one thread, handed out piece by piece and taken back as a whole."""
+
+    def __init__(self, count: int) -> None:
+        self._memory, self._used = np.empty(count, np.float32), 0
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return self._memory.size
+
+    def reset(self) -> None:
+        """All of it is free again."""
+        self._used = 0
+
+    def take(self, part: int, *shape: int) -> Array:
+        """The next piece; memory of its own where there is too little left."""
+        start, count = self._used, prod(shape)
+        if start + count > self._memory.size:
+            return np.empty(shape, np.float32)
+        self._used = start + -(-count // 16) * 16
+        return self._memory[start : start + count].reshape(shape)
+
+
 class Scratch:
     """Memory that belongs to a thread for the length of one part."""
 
     def __init__(self, threads: int) -> None:
-        self._rooms = [np.empty(SCRATCH // 4, np.float32) for _ in range(threads)]
-        self._used = [0] * threads
+        self._rooms = [Room(SCRATCH // 4) for _ in range(threads)]
+        self._tiles: dict[tuple[int, int, int, int], tuple[Array, Array]] = {}
+        self._shared: Room | None = None
 
     def reset(self) -> None:
-        """Begin the next step: all memory is free again."""
-        self._used = [0] * len(self._used)
+        """Begin the next block: all memory is free again."""
+        for room in self._rooms:
+            room.reset()
 
     def take(self, part: int, *shape: int) -> Array:
-        """Memory for a part; its own where the thread's is too small."""
-        thread, count = part % len(self._rooms), prod(shape)
-        start = self._used[thread]
-        if start + count > self._rooms[thread].size:
-            return np.empty(shape, np.float32)
-        self._used[thread] = start + -(-count // 16) * 16
-        return self._rooms[thread][start : start + count].reshape(shape)
+        """Memory for a part, of the thread that will run it."""
+        return self._rooms[part % len(self._rooms)].take(part, *shape)
+
+    def shared(self, count: int) -> Room:
+        """Memory for what one step leaves to the next."""
+        if self._shared is None or self._shared.size < count:
+            self._shared = Room(count)
+        return self._shared
+
+    def tile(self, row: Array, times: int) -> Array:
+        """A row repeated, made once for all who ask for it."""
+        step = row.strides[0] if row.size > 1 else 0
+        key = (row.ctypes.data if row.size else 0, row.size, step, times)
+        if key not in self._tiles:
+            # The row is kept with it, so that its place names nothing else.
+            self._tiles[key] = (row, np.tile(row, times))
+        return self._tiles[key][1]
 
 
 def kept(value: Value, shape: tuple[int, ...], last: bool) -> Array:
@@ -47,43 +83,131 @@ def kept(value: Value, shape: tuple[int, ...], last: bool) -> Array:
     return np.moveaxis(array, 1, -1) if last else array
 
 
-Apply = Callable[[Array, tuple[Any, ...]], None]
+#: Makes the parts of an elementwise step: from a block of the output, at an index, to a target.
+Follower = Callable[[Array, Any, Array], list[Part]]
 
 
-def epilogue(node: Node) -> list[Callable[[Array, Any], list[Part]]]:
+def epilogue(node: Node, scratch: Scratch) -> list[Follower]:
     """For each follower of a node: what makes its parts for a block and the block's index."""
     output = node.outputs[0]
     found = []
     for op, others in node.epilogue:
-        given = [None if v is None else kept(v, output.shape, output.last) for v in others]
-        found.append(follower(op, given))
+        if op.xml_type in UFUNCS or op.xml_type == "SquaredDifference":
+            given = [None if v is None else kept(v, output.shape, output.last) for v in others]
+        elif op.xml_type == "PReLU":
+            given = [None, slopes(others[1], output)]
+        else:
+            # Parameters of activations: numbers.
+            given = [None if v is None else v.constant for v in others]
+        found.append(follower(op, given, scratch, fixed=tileable(others, output)))
     return found
 
 
-def follower(op: Op, given: Sequence[Array | None]) -> Callable[[Array, Any], list[Part]]:
-    """Make the parts of one elementwise operation, done in place on a block."""
+def slopes(value: Value | None, output: Value) -> Array:
+    """The slopes of a PReLU as they lie beside its output: one number stands for a channel."""
+    assert value is not None
+    slope = value.constant
+    assert slope is not None
+    if slope.ndim == 1 and slope.size > 1:
+        slope = slope.reshape(1, -1, *[1] * (len(output.shape) - 2))
+    return kept(Value(slope.shape, slope.dtype, slope), output.shape, output.last)
+
+
+def tileable(values: Sequence[Value | None], output: Value) -> bool:
+    """Whether what is broadcast is constant, so that it may be tiled beforehand."""
+    return all(v is None or v.constant is not None or v.shape == output.shape for v in values)
+
+
+def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: bool) -> Follower:
+    """Make the parts of one elementwise operation, from a block to a target of its shape."""
     kind = op.xml_type
 
-    def make(block: Array, index: Any) -> list[Part]:
-        others = [None if array is None else array[index] for array in given]
+    def make(block: Array, index: Any, target: Array) -> list[Part]:
         if kind in UFUNCS:
+            others = [None if array is None else array[index] for array in given]
             left, right = (block if other is None else other for other in others)
-            return [call(UFUNCS[kind], left, right, out=block)]
+            if not fixed:
+                return [call(UFUNCS[kind], left, right, out=target)]
+            return [lined(UFUNCS[kind], left, right, target, scratch)]
         if kind == "ReLU":
-            return [call(np.maximum, block, ZERO, out=block)]
+            return [rectified(block, target, scratch)]
         if kind == "Clamp":
-            low, high = (np.float32(v) for v in (op.min, op.max))  # type: ignore[attr-defined]  # Clamp has them
+            low, high = (
+                np.broadcast_to(np.float32(bound), block.shape)
+                for bound in (op.min, op.max)  # type: ignore[attr-defined]  # Clamp has them
+            )
             return [
-                call(np.maximum, block, low, out=block),
-                call(np.minimum, block, high, out=block),
+                lined(np.maximum, block, low, target, scratch),
+                lined(np.minimum, target, high, target, scratch),
             ]
-        rest = others[1:]
-        return [lambda: np.copyto(block, op.run(block, *rest)[0])]
+        if kind == "PReLU":
+            slope = given[1][index] if given[1] is not None else ZERO
+            return [lambda: np.copyto(target, np.where(block < 0, block * slope, block))]
+        if kind == "SquaredDifference":
+            other = next(array[index] for array in given if array is not None)
+            return [
+                call(np.subtract, block, other, out=target),
+                call(np.multiply, target, target, out=target),
+            ]
+        rest = given[1:]
+        return [lambda: np.copyto(target, op.run(block, *rest)[0])]
 
     return make
 
 
+def followed(
+    followers: Sequence[Follower], block: Array, index: Any, target: Array | None = None
+) -> list[Part]:
+    """All followers on a block; the last leaves its result in the target."""
+    target = block if target is None else target
+    if not followers:
+        return [] if target is block else [call(np.copyto, target, block)]
+    parts: list[Part] = []
+    for each in followers[:-1]:
+        parts += each(block, index, block)
+    return parts + followers[-1](block, index, target)
+
+
+def rectified(block: Array, target: Array, scratch: Scratch) -> Part:
+    """The larger of a block and zero."""
+    zeros = np.broadcast_to(ZERO, block.shape)
+    return lined(np.maximum, block, zeros, target, scratch)
+
+
+def lined(
+    function: Callable[..., Any], left: Array, right: Array, target: Array, scratch: Scratch
+) -> Part:
+    """A call on two arrays with inner loops as long as can be.
+
+    What repeats along all rows (a bias, a scale, a bound) is tiled: NumPy is several times
+    faster on two long runs of memory than on many short ones, or on a run and a number.
+    """
+    channels = target.shape[-1]
+    whole = target.flags.c_contiguous
+    arrays = []
+    for array in (left, right):
+        repeats = not any(array.strides[:-1]) and target.size > channels
+        whole &= repeats or (array.flags.c_contiguous and array.shape == target.shape)
+        arrays.append((array, repeats))
+    rows = target.size // max(channels, 1)
+    times = divisor(rows, TILE // max(channels, 1)) if whole else 1
+    shape = (rows // times, times * channels) if whole else target.shape
+    bound = [
+        scratch.tile(array[(0,) * (array.ndim - 1)], times) if repeats
+        else array.reshape(shape) if whole else array
+        for array, repeats in arrays
+    ]  # fmt: skip
+    return call(function, *bound, out=target.reshape(shape) if whole else target)
+
+
+def divisor(number_: int, limit: int) -> int:
+    """The largest divisor that is not above a limit."""
+    return next((d for d in range(min(number_, limit), 1, -1) if number_ % d == 0), 1)
+
+
 ZERO = np.float32(0)
+#: Rows that repeat are tiled up to so many numbers.
+TILE = 2048
 UFUNCS: dict[str, Any] = {
     "Add": np.add,
     "Subtract": np.subtract,
@@ -140,11 +264,12 @@ def padded(
         target[: begin - top], target[end - top :],
         target[:, : first - left], target[:, stop - left :],
     ]  # fmt: skip
-    parts += [_filling(border, fill) for border in borders if border.size]
+    parts += [filling(border, fill) for border in borders if border.size]
     return parts
 
 
-def _filling(border: Array, fill: float) -> Part:
+def filling(border: Array, fill: float) -> Part:
+    """Let all of an array be one number."""
     return lambda: border.fill(fill)
 
 

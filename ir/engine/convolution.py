@@ -10,11 +10,14 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ...layers.windows import reach
 from ...schemas import Array
 from ...schemas.shapes import number
-from .blocks import CACHE, SCRATCH, Scratch, call, epilogue, padded, sequence, taps
+from .blocks import (
+    CACHE, Room, Scratch, call, divisor, epilogue, followed, lined, padded, sequence, taps,
+)  # fmt: skip
 from .graph import Node
 from .team import Part, spans
 from .winograd import winograd, worth_winograd
@@ -42,6 +45,10 @@ class Sizes:
             for axis, size in enumerate(shape[2:])
         ]
         self.pads = [(0, 0)] * lead + [(number(a), number(b)) for a, b in pairs]
+        self.reach = (
+            number(reach(self.kernel[0], self.dilations[0])),
+            number(reach(self.kernel[1], self.dilations[1])),
+        )
         self.inner = weights.shape[1]
         self.outer = weights.shape[0]
         self.out = _two(node.outputs[0].shape[2:], lead, 1)
@@ -74,8 +81,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     assert value.store is not None
     assert output.store is not None
     source, target = sizes.image(value.store), sizes.image(output.store)
-    bias = node.inputs[2].constant if len(node.inputs) > 2 else None
-    finish = _Finish(node, sizes, target, bias)
+    finish = Finish(node, target, sizes.lead, scratch)
     if sizes.groups > 1 and sizes.inner == 1 and sizes.outer == sizes.groups:
         return depthwise(sizes, source, target, finish, threads, scratch)
     if worth_winograd(sizes):
@@ -83,35 +89,52 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     return gathered(sizes, source, target, finish, threads, scratch)
 
 
-class _Finish:
+class Finish:
     """What is done to a block of the output before it leaves the cache."""
 
-    def __init__(self, node: Node, sizes: Sizes, target: Array, bias: Array | None) -> None:
-        self._bias, self._sizes, self._target = bias, sizes, target
-        self._followers = epilogue(node)
+    def __init__(self, node: Node, target: Array, lead: int, scratch: Scratch) -> None:
+        self.bias = node.inputs[2].constant if len(node.inputs) > 2 else None
+        self._target, self._lead, self._scratch = target, lead, scratch
+        self._followers = epilogue(node, scratch)
 
-    def parts(self, image: int, rows: slice, channels: slice) -> list[Part]:
-        """Bias, sums, activations on rows and channels of one image."""
+    def __bool__(self) -> bool:
+        return self.bias is not None or bool(self._followers)
+
+    def room(self, part: int, image: int, rows: slice, channels: slice) -> Array:
+        """Where products go: to the output itself, or beside it where that has gaps."""
         block = self._target[image, rows, :, channels]
-        found = []
-        if self._bias is not None:
-            found.append(call(np.add, block, self._bias[channels], out=block))
+        gaps = not block.flags.c_contiguous
+        return self._scratch.take(part, *block.shape) if gaps and self else block
+
+    def parts(
+        self, room: Array, image: int, rows: slice, channels: slice, *, biased: bool = False
+    ) -> list[Part]:
+        """Bias, sums, activations on rows and channels of one image, from a room to the output."""
+        target = self._target[image, rows, :, channels]
         index: Any = (image, rows, slice(None), channels)
-        if self._sizes.lead:
-            index, block = (image, slice(None), channels), block[0]
-        for follower in self._followers:
-            found += follower(block, index)
-        return found
+        if self._lead:
+            index, room, target = (image, slice(None), channels), room[0], target[0]
+        if room.__array_interface__ == target.__array_interface__:
+            room = target
+        found = []
+        if self.bias is not None and not biased:
+            bias = np.broadcast_to(self.bias[channels], room.shape)
+            out = room if self._followers else target
+            found.append(lined(np.add, room, bias, out, self._scratch))
+            if not self._followers:
+                return found
+        return found + followed(self._followers, room, index, target)
 
 
 def gathered(
-    sizes: Sizes, source: Array, target: Array, finish: _Finish, threads: int, scratch: Scratch
+    sizes: Sizes, source: Array, target: Array, finish: Finish, threads: int, scratch: Scratch
 ) -> list[list[Part]]:
     """Windows gathered into the rows of a matrix, times the weights."""
-    groups, taken = sizes.groups, prod(sizes.kernel) * sizes.inner
+    groups = sizes.groups
     each = sizes.outer // groups
-    # (groups, kh * kw * inner, outer / groups)
-    matrix = np.ascontiguousarray(
+    taken = prod(sizes.kernel) * sizes.inner
+    # Of each group: (kh * kw * inner, outer / groups)
+    matrices = np.ascontiguousarray(
         sizes.weights.reshape(groups, each, sizes.inner, *sizes.kernel)
         .transpose(0, 3, 4, 2, 1)
         .reshape(groups, taken, each)
@@ -119,142 +142,180 @@ def gathered(
     height, width = sizes.out
     images = target.shape[0]
     by_channels = groups == 1 and images * height * width < sizes.outer and threads > 1
+    if by_channels and not sizes.plain:
+        return _gather_then_multiply(sizes, source, target, finish, matrices[0], threads, scratch)
     lanes = spans(sizes.outer, threads) if by_channels else [(0, sizes.outer)]
     runs = spans(height, 1 if by_channels else max(1, threads // max(1, min(images, threads))))
     steps: list[Part] = []
-    work: list[tuple[int, tuple[int, int], tuple[int, int]]] = [
-        (image, run, lane) for image in range(images) for run in runs for lane in lanes
-    ]
-    if by_channels and not sizes.plain:
-        return _gather_then_multiply(sizes, source, target, finish, matrix, lanes, threads)
-    for number_, (image, (top, bottom), (first, stop)) in enumerate(work):
-        per_row = width * (taken * groups * (0 if sizes.plain else 1) + sizes.outer) * 4
-        rows = max(1, min(bottom - top, CACHE * 2 // max(per_row, 1)))
+    work = [(image, run, lane) for image in range(images) for run in runs for lane in lanes]
+    per_row = width * ((0 if sizes.plain else taken) + sizes.outer) * 4
+    at_once = max(1, CACHE * 2 // max(per_row, 1))
+    for part, (image, (top, bottom), (first, stop)) in enumerate(work):
         parts: list[Part] = []
-        scratch.reset()
-        for begin in range(top, bottom, rows):
-            end = min(begin + rows, bottom)
-            matrix_rows, gather = _windows(sizes, source[image], (begin, end), number_, scratch)
+        for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             # The same memory serves every block of the part.
             scratch.reset()
-            parts += gather
-            out = target[image, begin:end].reshape(-1, groups, each).transpose(1, 0, 2)
-            block = slice(first, stop)
-            parts.append(
-                call(np.matmul, matrix_rows[0], matrix[0][:, block], out=out[0][:, block])
-                if groups == 1
-                else call(np.matmul, matrix_rows, matrix, out=out)
-            )
-            parts += finish.parts(image, slice(begin, end), block)
+            rows = slice(top + begin, top + end)
+            channels = slice(first, stop)
+            room = finish.room(part, image, rows, channels)
+            flat = room.reshape(-1, stop - first)
+            if not np.shares_memory(flat, room):
+                flat = room = scratch.take(part, *room.shape)
+                flat = room.reshape(-1, stop - first)
+            for group in range(groups):
+                inner = slice(group * sizes.inner, (group + 1) * sizes.inner)
+                windows, gather = _windows(
+                    sizes, source[image, :, :, inner], (rows.start, rows.stop), part, scratch
+                )
+                parts += gather
+                if groups == 1:
+                    parts.append(call(np.matmul, windows, matrices[0][:, channels], out=flat))
+                else:
+                    out = flat[:, group * each : (group + 1) * each]
+                    parts.append(call(np.matmul, windows, matrices[group], out=out))
+            parts += finish.parts(room, image, rows, channels)
         steps.append(sequence(parts))
     return [steps]
 
 
 def _windows(
-    sizes: Sizes, image: Array, rows: tuple[int, int], part: int, scratch: Scratch
+    sizes: Sizes, image: Array, rows: tuple[int, int], part: int, scratch: Scratch | Room
 ) -> tuple[Array, list[Part]]:
-    """The windows of some output rows as matrices, by group, and what fills them."""
+    """The windows of some output rows as a matrix, and what fills it."""
     begin, end = rows
-    width = sizes.out[1]
-    count = end - begin
+    width, count, channels = sizes.out[1], end - begin, image.shape[2]
     if sizes.plain:
-        flat = image[begin:end].reshape(count * width, sizes.groups, sizes.inner)
-        return flat.transpose(1, 0, 2), []
-    parts: list[Part] = []
-    tall = (count - 1) * sizes.strides[0] + number(reach(sizes.kernel[0], sizes.dilations[0]))
-    wide = (width - 1) * sizes.strides[1] + number(reach(sizes.kernel[1], sizes.dilations[1]))
+        flat = image[begin:end].reshape(count * width, channels)
+        if np.shares_memory(flat, image):
+            return flat, []
+    room, parts = _reached(sizes, image, rows, part, scratch)
+    view = taps(room, sizes.kernel, sizes.strides, sizes.dilations, (count, width))
+    windows = scratch.take(part, count * width, prod(sizes.kernel) * channels)
+    parts.append(call(np.copyto, windows.reshape(view.shape), view))
+    return windows, parts
+
+
+def _reached(
+    sizes: Sizes, image: Array, rows: tuple[int, int], part: int, scratch: Scratch | Room
+) -> tuple[Array, list[Part]]:
+    """All that the windows of some output rows reach, padding included, and what fills it."""
+    begin, end = rows
+    tall = (end - begin - 1) * sizes.strides[0] + sizes.reach[0]
+    wide = (sizes.out[1] - 1) * sizes.strides[1] + sizes.reach[1]
     top, left = begin * sizes.strides[0] - sizes.pads[0][0], -sizes.pads[1][0]
     if top >= 0 and left >= 0 and top + tall <= image.shape[0] and left + wide <= image.shape[1]:
-        room = image[top : top + tall, left : left + wide]
-    else:
-        room = scratch.take(part, tall, wide, image.shape[2])
-        parts += padded(image, (top, top + tall), (left, left + wide), room, 0.0)
-    view = taps(room, sizes.kernel, sizes.strides, sizes.dilations, (count, width))
-    taken = prod(sizes.kernel) * sizes.inner
-    rows_ = scratch.take(part, sizes.groups, count * width, taken)
-    split = view.reshape(*view.shape[:4], sizes.groups, sizes.inner) if sizes.groups > 1 else None
-    if split is None:
-        parts.append(call(np.copyto, rows_.reshape(view.shape), view))
-    else:
-        shape = (sizes.groups, count, width, *sizes.kernel, sizes.inner)
-        parts.append(call(np.copyto, rows_.reshape(shape), split.transpose(4, 0, 1, 2, 3, 5)))
-    return rows_, parts
+        return image[top : top + tall, left : left + wide], []
+    room = scratch.take(part, tall, wide, image.shape[2])
+    return room, padded(image, (top, top + tall), (left, left + wide), room, 0.0)
 
 
 def _gather_then_multiply(
     sizes: Sizes,
     source: Array,
     target: Array,
-    finish: _Finish,
+    finish: Finish,
     matrix: Array,
-    lanes: list[tuple[int, int]],
     threads: int,
+    scratch: Scratch,
 ) -> list[list[Part]]:
     """For small images with many channels: all windows first, then each thread some channels."""
     steps: list[list[Part]] = []
-    height = sizes.out[0]
-    room = Scratch(1)
+    rows = slice(0, sizes.out[0])
+    shared = scratch.shared(
+        sum(prod(shape) + 16 for shape in _gathered_shapes(sizes, source.shape[1:]))
+    )
     for image in range(target.shape[0]):
-        rows, gather = _windows(sizes, source[image], (0, height), 0, room)
+        shared.reset()
+        windows, gather = _windows(sizes, source[image], (0, sizes.out[0]), 0, shared)
         steps.append([sequence(gather)])
-        out = target[image].reshape(-1, sizes.outer)
-        steps.append(
-            [
-                sequence(
-                    [
-                        call(np.matmul, rows[0], matrix[0][:, a:b], out=out[:, a:b]),
-                        *finish.parts(image, slice(0, height), slice(a, b)),
-                    ]
-                )
-                for a, b in lanes
-            ]
-        )
+        lanes: list[Part] = []
+        for part, (first, stop) in enumerate(spans(sizes.outer, threads)):
+            scratch.reset()
+            channels = slice(first, stop)
+            room = scratch.take(part, *sizes.out, stop - first)
+            product = call(
+                np.matmul, windows, matrix[:, channels], out=room.reshape(-1, stop - first)
+            )
+            lanes.append(sequence([product, *finish.parts(room, image, rows, channels)]))
+        steps.append(lanes)
     return steps
 
 
+def _gathered_shapes(sizes: Sizes, image: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Bounds of what gathering all windows of an image takes: the padded image, the windows."""
+    (tall, wide), channels = sizes.out, image[2]
+    room = (
+        (tall - 1) * sizes.strides[0] + sizes.reach[0],
+        (wide - 1) * sizes.strides[1] + sizes.reach[1],
+        channels,
+    )
+    return [room, (tall * wide, prod(sizes.kernel), channels)]
+
+
 def depthwise(
-    sizes: Sizes, source: Array, target: Array, finish: _Finish, threads: int, scratch: Scratch
+    sizes: Sizes, source: Array, target: Array, finish: Finish, threads: int, scratch: Scratch
 ) -> list[list[Part]]:
-    """Each channel with a window of its own: sums of shifted images."""
+    """Each channel with a window of its own: weighted sums of shifted rows.
+
+    Weights are tiled along the row, so that whole runs of pixels are multiplied at once; where
+    the window skips columns, what each of its columns meets is copied together before.
+    """
     height, width = sizes.out
-    channels = sizes.outer
-    images = target.shape[0]
-    weights = np.ascontiguousarray(sizes.weights[:, 0].transpose(1, 2, 0))
-    per_row = width * channels * 4 * (2 + sizes.strides[0] * sizes.strides[1])
+    channels, images = sizes.outer, target.shape[0]
+    times = divisor(width, TAPS_TILE // (channels * prod(sizes.kernel)))
+    weights = np.tile(sizes.weights[:, 0].transpose(1, 2, 0), (1, 1, times))
+    close = sizes.strides[1] == 1
+    across = 1 if close else sizes.kernel[1]
+    per_row = width * channels * 4 * (1 + across * sizes.strides[0])
+    at_once = max(1, CACHE // per_row)
     steps: list[Part] = []
-    work = [
-        (image, run)
-        for image in range(images)
-        for run in spans(height, max(1, threads // max(1, min(images, threads))))
-    ]
-    for number_, (image, (top, bottom)) in enumerate(work):
-        rows = max(1, min(bottom - top, CACHE // per_row))
+    runs = spans(height, max(1, threads // max(1, min(images, threads))))
+    work = [(image, run) for image in range(images) for run in runs]
+    for part, (image, (top, bottom)) in enumerate(work):
         parts: list[Part] = []
-        for begin in range(top, bottom, rows):
+        for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             scratch.reset()
-            end = min(begin + rows, bottom)
-            count = end - begin
-            tall = (count - 1) * sizes.strides[0] + number(
-                reach(sizes.kernel[0], sizes.dilations[0])
+            first, stop = top + begin, top + end
+            room, gather = _reached(sizes, source[image], (first, stop), part, scratch)
+            parts += gather
+            if close and not room.flags.c_contiguous:
+                whole = scratch.take(part, *room.shape)
+                parts.append(call(np.copyto, whole, room))
+                room = whole
+            if not close:
+                columns = taps(
+                    room, (1, sizes.kernel[1]), (1, sizes.strides[1]), (1, sizes.dilations[1]),
+                    (room.shape[0], width),
+                )[:, :, 0].transpose(0, 2, 1, 3)  # fmt: skip
+                room = scratch.take(part, *columns.shape)
+                parts.append(call(np.copyto, room, columns))
+            line, step = room.strides[0], 4 * channels
+            windows = as_strided(
+                room,
+                (stop - first, width // times, *sizes.kernel, times * channels),
+                (
+                    line * sizes.strides[0],
+                    step * times,
+                    line * sizes.dilations[0],
+                    step * sizes.dilations[1] if close else room.strides[1],
+                    4,
+                ),
             )
-            wide = (width - 1) * sizes.strides[1] + number(
-                reach(sizes.kernel[1], sizes.dilations[1])
-            )
-            up, left = begin * sizes.strides[0] - sizes.pads[0][0], -sizes.pads[1][0]
-            room = scratch.take(number_, tall, wide, channels)
-            parts += padded(source[image], (up, up + tall), (left, left + wide), room, 0.0)
-            view = taps(room, sizes.kernel, sizes.strides, sizes.dilations, (count, width))
-            product = scratch.take(number_, count, width, channels)
-            block = target[image, begin:end]
-            for place, (i, j) in enumerate(np.ndindex(*sizes.kernel)):
-                if place == 0:
-                    parts.append(call(np.multiply, view[:, :, i, j], weights[i, j], out=block))
-                    continue
-                parts.append(call(np.multiply, view[:, :, i, j], weights[i, j], out=product))
-                parts.append(call(np.add, block, product, out=block))
-            parts += finish.parts(image, slice(begin, end), slice(None))
+            block = scratch.take(part, stop - first, width, channels)
+            out = block.reshape(stop - first, width // times, times * channels)
+            parts.append(_summed(windows, weights, out))
+            rows = slice(first, stop)
+            parts += finish.parts(block, image, rows, slice(None))
         steps.append(sequence(parts))
     return [steps]
 
 
-__all__ = ["SCRATCH", "Sizes", "prepare"]
+#: Tiled weights of a depthwise convolution have at most so many numbers.
+TAPS_TILE = 36864
+
+
+def _summed(windows: Array, weights: Array, out: Array) -> Part:
+    return lambda: np.einsum("hwijx,ijx->hwx", windows, weights, out=out)
+
+
+__all__ = ["Sizes", "prepare"]

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...schemas import Array
-from .blocks import CACHE, UFUNCS, Scratch, call, epilogue, follower, kept, sequence
+from .blocks import (
+    CACHE, UFUNCS, Scratch, call, epilogue, filling, followed, follower, kept, lined, sequence, tileable,
+)  # fmt: skip
 from .fusion import UNARY
 from .graph import Node
 from .team import Part, spans
@@ -26,8 +28,12 @@ def elementwise(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
         return None
     given = [kept(value, output.shape, output.last) for value in node.inputs]
     target = output.store
-    head = follower(node.op, [None, *given[1:]]) if node.kind in UNARY else None
-    followers = epilogue(node)
+    fixed = tileable(node.inputs, output)
+    head = follower(node.op, [None, *given[1:]], scratch, fixed=fixed)
+    function = UFUNCS.get(node.kind)
+    if function is None and node.kind not in UNARY:
+        return None
+    followers = epilogue(node, scratch)
     # Cut along the longest run of leading axes that is worth it.
     axis = next((i for i, size in enumerate(target.shape) if size > 1), 0)
     rows = target.shape[axis]
@@ -40,20 +46,15 @@ def elementwise(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
         for first in range(begin, end, at_once):
             index = (slice(None),) * axis + (slice(first, min(first + at_once, end)),)
             block = target[index]
-            if head is not None:
-                if node.kind == "ReLU":
-                    parts.append(call(np.maximum, given[0][index], np.float32(0), out=block))
-                else:
-                    parts.append(call(np.copyto, block, given[0][index]))
-                    parts += head(block, index)
+            if function is None:
+                parts += head(given[0][index], index, block)
+            elif fixed:
+                left, right = (array[index] for array in given)
+                parts.append(lined(function, left, right, block, scratch))
             else:
                 left, right = (array[index] for array in given)
-                function = UFUNCS.get(node.kind)
-                if function is None:
-                    return None
                 parts.append(call(function, left, right, out=block))
-            for each in followers:
-                parts += each(block, index)
+            parts += followed(followers, block, index)
         steps.append(sequence(parts))
     return [steps] if steps else [[lambda: None]]
 
@@ -88,8 +89,8 @@ def local_response(node: Node, threads: int, scratch: Scratch) -> list[list[Part
             block, out = source[first:stop], target[first:stop]
             middle = squares[:, before : before + channels]
             parts += [
-                _zeros(squares[:, :before]),
-                _zeros(squares[:, before + channels :]),
+                filling(squares[:, :before], 0),
+                filling(squares[:, before + channels :], 0),
                 call(np.multiply, block, block, out=middle),
             ]
             shifts = [squares[:, i : i + channels] for i in range(before + after + 1)]
@@ -112,10 +113,6 @@ def local_response(node: Node, threads: int, scratch: Scratch) -> list[list[Part
     return [steps]
 
 
-def _zeros(array: Array) -> Part:
-    return lambda: array.fill(0)
-
-
 def product(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
     """A matrix product with a constant on the right, cut by its columns."""
     value, output = node.inputs[0], node.outputs[0]
@@ -132,7 +129,7 @@ def product(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     target = output.store.reshape(rows, output.shape[-1])
     if not np.shares_memory(source, value.store):
         return None
-    followers = epilogue(node)
+    followers = epilogue(node, scratch)
     steps: list[Part] = []
     lanes = spans(output.shape[-1], threads if matrix.size > 1 << 14 else 1)
     for begin, end in lanes:
@@ -143,8 +140,7 @@ def product(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
             else call(np.matmul, source, lane.T, out=target[:, begin:end])
         ]
         index = (..., slice(begin, end))
-        for each in followers:
-            parts += each(output.store[index], index)
+        parts += followed(followers, output.store[index], index)
         steps.append(sequence(parts))
     return [steps]
 
@@ -152,7 +148,7 @@ def product(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
 RENAMING = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 
 
-def otherwise(node: Node) -> list[list[Part]]:
+def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
     """Any operation by its definition, copied to where its outputs belong."""
     inputs = [value.array for value in node.inputs]
     outputs = [value.array for value in node.outputs]
@@ -168,9 +164,9 @@ def otherwise(node: Node) -> list[list[Part]]:
                 np.copyto(target, result)
 
     parts = [run]
-    followers = epilogue(node)
+    followers = epilogue(node, scratch)
     store = node.outputs[0].store
-    for each in followers:
+    if followers:
         assert store is not None
-        parts += each(store, (slice(None),) if store.ndim else ())
+        parts += followed(followers, store, (slice(None),) if store.ndim else ())
     return [[sequence(parts)]]

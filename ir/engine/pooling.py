@@ -10,7 +10,7 @@ import numpy as np
 from ...layers.windows import reach
 from ...schemas import Array
 from ...schemas.shapes import number
-from .blocks import CACHE, Scratch, call, epilogue, padded, sequence
+from .blocks import CACHE, Scratch, call, epilogue, followed, padded, sequence
 from .graph import Node
 from .team import Part, spans
 
@@ -42,7 +42,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     ]
     images, height, width, channels = output.store.shape
     factor = _factor(op, value.shape, (height, width)) if mean else None
-    followers = epilogue(node)
+    followers = epilogue(node, scratch)
     whole = kernel == tuple(value.shape[2:]) and (height, width) == (1, 1)
     if whole and mean and not any(map(any, pads)):
         return [_whole_mean(value.store, output.store, followers)]
@@ -84,8 +84,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
             if factor is not None:
                 each = factor if factor.ndim == 0 else factor[begin : begin + count]
                 parts.append(call(np.multiply, block, each, out=block))
-            for follower in followers:
-                parts += follower(block, (image, slice(begin, begin + count)))
+            parts += followed(followers, block, (image, slice(begin, begin + count)))
         steps.append(sequence(parts))
     return [steps]
 
@@ -155,6 +154,5 @@ def _whole_mean(source: Array, target: Array, followers: list[Any]) -> list[Part
     for image in range(images):
         flat = source[image].reshape(-1, channels)
         parts.append(call(np.matmul, row, flat, out=target[image].reshape(1, channels)))
-    for follower in followers:
-        parts += follower(target, (slice(None),))
+    parts += followed(followers, target, (slice(None),))
     return [sequence(parts)]

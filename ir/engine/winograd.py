@@ -7,16 +7,17 @@ error about 1e-5.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...schemas import Array
-from .blocks import Scratch, call, padded, sequence
+from .blocks import Scratch, call, filling, lined, sequence
 from .team import Part, spans
 
 if TYPE_CHECKING:
-    from .convolution import Sizes, _Finish
+    from .convolution import Sizes, Finish
 
 #: Transforms the 3 taps of a window's row or column to 6.
 TAPS = np.array(
@@ -40,7 +41,7 @@ def worth_winograd(sizes: Sizes) -> bool:
 
 
 def winograd(
-    sizes: Sizes, source: Array, target: Array, finish: _Finish, threads: int, scratch: Scratch
+    sizes: Sizes, source: Array, target: Array, finish: Finish, threads: int, scratch: Scratch
 ) -> list[list[Part]]:
     """The steps: each thread takes some rows of tiles through all three stages."""
     height, width = sizes.out
@@ -55,26 +56,22 @@ def winograd(
     steps: list[Part] = []
     work = [(image, run) for image in range(images) for run in runs]
     # Some rows of tiles at a time: enough places for the products to be efficient.
-    rows = max(1, min(-(-96 // across), down))
+    at_once = max(1, min(-(-PLACES // across), down))
     for part, (image, (top, bottom)) in enumerate(work):
         parts: list[Part] = []
-        for begin in range(top, bottom, rows):
+        for first, stop in spans(bottom - top, -(-(bottom - top) // at_once)):
             scratch.reset()
-            count = min(rows, bottom - begin)
-            tall, wide = 4 * count + 2, 4 * across + 2
-            room = scratch.take(part, tall, wide, inner)
-            up, left = 4 * begin - sizes.pads[0][0], -sizes.pads[1][0]
-            parts += padded(source[image], (up, up + tall), (left, left + wide), room, 0.0)
-            halfway = scratch.take(part, 6, count, wide, inner)
-            temporary = scratch.take(part, 2, count, wide, inner)
-            parts += forward(
-                [room[j : j + 4 * count - 3 : 4] for j in range(6)], halfway, temporary
-            )
-            tiles = scratch.take(part, 6, 6, count, across, inner)
-            columns = [halfway[:, :, j : j + 4 * across - 3 : 4] for j in range(6)]
-            parts += forward(columns, tiles, scratch.take(part, 2, 6, count, across, inner))
-            products = scratch.take(part, 6, 6, count, across, outer)
+            begin, count = top + first, stop - first
             places = count * across
+            halfway = scratch.take(part, 6, count, 4, across + 1, inner)
+            tiles = scratch.take(part, 6, 6, count, across, inner)
+            products = scratch.take(part, 6, 6, count, across, outer)
+            room, gather = _columns(sizes, source[image], begin, count, products)
+            parts += gather
+            rows = [room[j : j + 4 * count - 3 : 4] for j in range(6)]
+            parts += forward(rows, halfway, _within(tiles, 2, *halfway.shape[1:]))
+            columns = [halfway[:, :, j % 4, j // 4 : j // 4 + across] for j in range(6)]
+            parts += forward(columns, tiles, _within(products, 2, *tiles.shape[1:]))
             parts.append(
                 call(
                     np.matmul,
@@ -83,21 +80,76 @@ def winograd(
                     out=products.reshape(36, places, outer),
                 )
             )
+            if finish.bias is not None:
+                # What is added to the product of the points 1 and 1 reaches all 16 outputs once.
+                middle = products[1, 1].reshape(places, outer)
+                bias = np.broadcast_to(finish.bias, middle.shape)
+                parts.append(lined(np.add, middle, bias, middle, scratch))
             between = scratch.take(part, 4, 6, count, across, outer)
             parts += backward(products, between, scratch.take(part, 3, 6, count, across, outer))
-            square = scratch.take(part, count, 4, across, 4, outer)
+            square = _within(products, count, 4, across, 4, outer)
             parts += backward(
                 between.transpose(1, 0, 2, 3, 4),
                 square.transpose(1, 3, 0, 2, 4),
                 scratch.take(part, 3, 4, count, across, outer),
             )
-            first, stop = 4 * begin, min(4 * (begin + count), height)
-            block = target[image, first:stop]
-            flat = square.reshape(4 * count, 4 * across, outer)
-            parts.append(call(np.copyto, block, flat[: stop - first, :width]))
-            parts += finish.parts(image, slice(first, stop), slice(None))
+            taken = slice(4 * begin, min(4 * (begin + count), height))
+            flat = square.reshape(4 * count, 4 * across, outer)[: taken.stop - taken.start, :width]
+            parts += finish.parts(flat, image, taken, slice(None), biased=True)
         steps.append(sequence(parts))
     return [steps]
+
+
+#: So many tiles make the products efficient.
+PLACES = 96
+
+
+def _within(array: Array, *shape: int) -> Array:
+    """Memory of an array that is not needed meanwhile, in another shape."""
+    count = prod(shape)
+    return (
+        array.reshape(-1)[:count].reshape(shape)
+        if count <= array.size
+        else np.empty(shape, np.float32)
+    )
+
+
+def _columns(
+    sizes: Sizes, image: Array, begin: int, count: int, spare: Array
+) -> tuple[Array, list[Part]]:
+    """Rows of an image with every fourth column put together, (rows, 4, columns / 4, C).
+
+    Tiles overlap by two columns; so each of their six columns is one run of memory.
+    """
+    height, width, channels = image.shape
+    across = -(-sizes.out[1] // 4)
+    tall = 4 * count + 2
+    room = _within(spare, tall, 4, across + 1, channels)
+    up, left = 4 * begin - sizes.pads[0][0], -sizes.pads[1][0]
+    first, stop = max(up, 0), min(up + tall, height)
+    parts: list[Part] = []
+    if first >= stop:
+        return room, [filling(room, 0)]
+    if first > up:
+        parts.append(filling(room[: first - up], 0))
+    if stop < up + tall:
+        parts.append(filling(room[stop - up :], 0))
+    for phase in range(4):
+        # Places 0 .. across of this phase are the columns left + phase, left + phase + 4 ...
+        start = left + phase
+        low = max(0, -(-(0 - start) // 4))
+        high = min(across + 1, -(-(width - start) // 4))
+        lane = room[first - up : stop - up, phase]
+        if low >= high:
+            parts.append(filling(lane, 0))
+            continue
+        if low > 0:
+            parts.append(filling(lane[:, :low], 0))
+        if high < across + 1:
+            parts.append(filling(lane[:, high:], 0))
+        columns = slice(start + 4 * low, start + 4 * (high - 1) + 1, 4)
+        parts.append(call(np.copyto, lane[:, low:high], image[first:stop, columns]))
+    return room, parts
 
 
 def forward(d: list[Array], out: Array, temporary: Array) -> list[Part]:
