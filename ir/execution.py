@@ -15,8 +15,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from .. import layers as _operations  # declares the operations
-from ..schemas import Array, IRError, Shape, UnsupportedError, UsageError
+from ..schemas import Array, IRError, Shape, Tensor, UnsupportedError, UsageError
 from .graph import Graph, Layer, Model
+from .inference import infer_graph, inputs_of
 from .legacy import input_types, output_array
 from .names import by_input, output_keys, output_names
 from .subgraphs import run_bodies
@@ -105,6 +106,7 @@ class Walk:
             kept = {layer.id for layer in graph.results}
         self._walks: dict[int, Walk] = {}
         self._state: State = {}
+        self._tensors = _needed_tensors(graph, order)
         uses = _last_uses(graph, order, kept)
         self.steps = [
             Step(
@@ -156,6 +158,9 @@ class Walk:
             return lambda *inputs: (self._read(op, inputs),)
         if layer.type == "Assign":
             return lambda value: (self._assign(op, value),)
+        if layer.id in self._tensors:
+            with layer.at():
+                return op.prepare(self._tensors[layer.id])
         return op.run
 
     def _run_body(self, body: Graph, arrays: Mapping[int, Array]) -> dict[int, Array]:
@@ -178,6 +183,22 @@ class Walk:
         """Keep a value; it is the caller's own from then on."""
         self._state[op.variable_id] = value
         return value
+
+
+def _needed_tensors(graph: Graph, order: Sequence[Layer]) -> dict[int, list[Tensor]]:
+    """The inputs, as far as they are inferred, of layers that want to know them beforehand."""
+    prepared = [layer for layer in order if _prepares(layer)]
+    if not prepared:
+        return {}
+    known = infer_graph(graph, {})
+    return {layer.id: inputs_of(graph, layer, known) for layer in prepared}
+
+
+def _prepares(layer: Layer) -> bool:
+    """Whether a layer's operation has a kernel that depends on what its inputs are."""
+    if layer.is_constant or layer.bodies:
+        return False
+    return type(layer.op).prepare is not _operations.Op.prepare if layer.op else False
 
 
 def _sources(graph: Graph, layer: Layer) -> tuple[tuple[int, int], ...]:

@@ -86,3 +86,13 @@ def test_two_outputs_of_one_tensor_have_two_names() -> None:
     for way in (ir.run, lambda m, i: ir.compile(m)(i)):
         outputs = way(model, [np.array([1, 2], "f4")])
         assert len(outputs) == 2
+
+
+def test_an_operation_may_ask_what_its_inputs_are() -> None:
+    # An array of u1 looks like one of u8; the tensor knows.
+    net = ir.Builder()
+    x, like = net.parameter("x", "f32", "3"), net.parameter("like", "u1", "3")
+    net.result(net.add("ConvertLike", "opset1", [x, like]), name="y")
+    given = [np.array([0, 2, 5], "f4"), np.array([0, 1, 1], "u1")]
+    # One bit of 2 is 0; as u8 it would stay 2.
+    np.testing.assert_array_equal(ir.run(net.model(), given)["y"], [0, 0, 1])

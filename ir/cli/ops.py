@@ -58,7 +58,7 @@ def facts(op: type[Op]) -> dict[str, Any]:
         "version": op.version(),
         "versions": list(op.opsets()),
         "family": op.family,
-        "summary": (op.__doc__ or "").partition("\n")[0],
+        "summary": (op.__doc__ or "").partition("\n")[0].replace("``", "`"),
         "inputs": list(names),
         "least_inputs": least,
         "most_inputs": most,
