@@ -57,6 +57,7 @@ def rules(sheet: Sheet) -> Iterator[Note]:
             budget -= size
             yield from values(node, kind, shape, extent, sheet)
     yield from absent(missing, sheet)
+    yield from unaligned(extents)
     yield from overlaps(extents)
     yield from unused(extents, sheet)
 
@@ -231,6 +232,24 @@ def values(
                 "IR511", f"{array.size} values, of which {nans} are NaN and "
                 f"{array.size - finite - nans} infinite", node.data_element, node, "offset",
             )  # fmt: skip
+
+
+def unaligned(extents: list[Extent]) -> Iterator[Note]:
+    """Constants whose bytes do not begin at a multiple of their element's size: told once."""
+    found = [
+        extent
+        for extent in extents
+        if (kind := element_type(extent.node)) is not None
+        and kind.bits > 8
+        and extent.begin % (kind.bits // 8)
+    ]
+    if found:
+        first = found[0]
+        yield Note(
+            "IR515",
+            f"{len(found)} of {len(extents)} constants are not aligned to their elements; "
+            f"this one begins at {first.begin}", first.node.data_element, first.node, "offset",
+        )  # fmt: skip
 
 
 def overlaps(extents: list[Extent]) -> Iterator[Note]:
