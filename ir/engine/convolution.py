@@ -16,11 +16,21 @@ from ...layers.windows import reach
 from ...schemas import Array
 from ...schemas.shapes import number
 from .blocks import (
-    CACHE, Room, Scratch, call, divisor, epilogue, followed, lined, padded, sequence, taps,
+    CACHE,
+    Room,
+    Scratch,
+    call,
+    divisor,
+    epilogue,
+    followed,
+    lined,
+    padded,
+    sequence,
+    taps,
 )  # fmt: skip
 from .graph import Node
 from .team import Part, spans
-from .winograd import winograd, worth_winograd
+from .winograd import best_way, winograd
 
 
 class Sizes:
@@ -84,8 +94,9 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     finish = Finish(node, target, sizes.lead, scratch)
     if sizes.groups > 1 and sizes.inner == 1 and sizes.outer == sizes.groups:
         return depthwise(sizes, source, target, finish, threads, scratch)
-    if worth_winograd(sizes):
-        return winograd(sizes, source, target, finish, threads, scratch)
+    way = best_way(sizes)
+    if way is not None:
+        return winograd(way, sizes, source, target, finish, threads, scratch)
     return gathered(sizes, source, target, finish, threads, scratch)
 
 
@@ -315,7 +326,10 @@ TAPS_TILE = 36864
 
 
 def _summed(windows: Array, weights: Array, out: Array) -> Part:
-    return lambda: np.einsum("hwijx,ijx->hwx", windows, weights, out=out)
+    def run() -> None:
+        np.einsum("hwijx,ijx->hwx", windows, weights, out=out)
+
+    return run
 
 
 __all__ = ["Sizes", "prepare"]

@@ -7,9 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ...schemas import Array
 from .blocks import (
-    CACHE, UFUNCS, Scratch, call, epilogue, filling, followed, follower, kept, lined, sequence, tileable,
+    CACHE,
+    UFUNCS,
+    Scratch,
+    call,
+    epilogue,
+    filling,
+    followed,
+    follower,
+    kept,
+    lined,
+    sequence,
+    tileable,
 )  # fmt: skip
 from .fusion import UNARY
 from .graph import Node

@@ -1,14 +1,15 @@
-"""Winograd's convolution F(4x4, 3x3): 36 products for 16 outputs of 9 taps, a quarter of them.
+"""Winograd's convolution of 3x3 windows: fewer products, more sums.
 
-Tiles of 6x6 inputs are transformed by sums along rows and columns, multiplied channel by
-channel as 36 matrices, and transformed back to 4x4 outputs. Points 0, 1, -1, 2, -2; relative
-error about 1e-5.
+F(4x4) takes 36 products for 16 outputs of 9 taps, F(2x2) 16 for 4, with smaller weights. Tiles
+of inputs are transformed by sums along rows and columns, multiplied channel by channel as 36
+(or 16) matrices, and transformed back. Points 0, 1, -1, 2, -2; relative error about 1e-5.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,40 +18,73 @@ from .blocks import Scratch, call, filling, lined, sequence
 from .team import Part, spans
 
 if TYPE_CHECKING:
-    from .convolution import Sizes, Finish
-
-#: Transforms the 3 taps of a window's row or column to 6.
-TAPS = np.array(
-    [
-        [1 / 4, 0, 0],
-        [-1 / 6, -1 / 6, -1 / 6],
-        [-1 / 6, 1 / 6, -1 / 6],
-        [1 / 24, 1 / 12, 1 / 6],
-        [1 / 24, -1 / 12, 1 / 6],
-        [0, 0, 1],
-    ]
-)
+    from .convolution import Finish, Sizes
 
 
-def worth_winograd(sizes: Sizes) -> bool:
-    """Whether the fewer products outweigh the transforms."""
+class Way(NamedTuple):
+    """Tiles of one size: the transforms of taps, of inputs, and of products."""
+
+    size: int
+    taps: tuple[tuple[float, float, float], ...]
+    forward: Callable[[list[Array], Array, Array], list[Part]]
+    backward: Callable[[Array, Array, Array], list[Part]]
+    #: Values that are transformed in a second, about.
+    sums: float
+
+    @property
+    def points(self) -> int:
+        """Inputs, and products, of a tile along one axis."""
+        return self.size + 2
+
+    def tiles(self, sizes: Sizes) -> tuple[int, int]:
+        """How many tiles there are down and across."""
+        return -(-sizes.out[0] // self.size), -(-sizes.out[1] // self.size)
+
+    def seconds(self, sizes: Sizes) -> float:
+        """About how long a convolution of one image takes."""
+        count, values = prod(self.tiles(sizes)), self.points**2
+        products = 2 * values * (count + FEW) * sizes.inner * sizes.outer / PRODUCTS
+        weights = 4 * values * sizes.inner * sizes.outer / WEIGHTS
+        return products + weights + values * count * (sizes.inner + sizes.outer) / self.sums
+
+
+#: What the choice between ways supposes: products, and bytes of weights a second, and for how
+#: many rows more a product of few rows takes.
+PRODUCTS, WEIGHTS, FEW = 9e10, 0.8e10, 8
+
+
+def best_way(sizes: Sizes) -> Way | None:
+    """The quickest way for a convolution; None where plain products are."""
     if (sizes.kernel, sizes.strides, sizes.dilations) != ((3, 3), (1, 1), (1, 1)):
-        return False
-    tiles = -(-sizes.out[0] // 4) * -(-sizes.out[1] // 4)
-    return sizes.groups == 1 and min(sizes.inner, sizes.outer) >= 64 and tiles >= 16
+        return None
+    if sizes.groups > 1 or min(sizes.inner, sizes.outer) < 16:
+        return None
+    places, taken = prod(sizes.out), 9 * sizes.inner
+    plain = taken * (
+        2 * places * sizes.outer / PRODUCTS + 4 * sizes.outer / WEIGHTS + 3 * places / WEIGHTS
+    )
+    best = min(WAYS, key=lambda way: way.seconds(sizes))
+    return best if best.seconds(sizes) < plain else None
 
 
 def winograd(
-    sizes: Sizes, source: Array, target: Array, finish: Finish, threads: int, scratch: Scratch
+    way: Way,
+    sizes: Sizes,
+    source: Array,
+    target: Array,
+    finish: Finish,
+    threads: int,
+    scratch: Scratch,
 ) -> list[list[Part]]:
     """The steps: each thread takes some rows of tiles through all three stages."""
     height, width = sizes.out
-    down, across = -(-height // 4), -(-width // 4)
+    size, points = way.size, way.points
+    down, across = way.tiles(sizes)
     inner, outer = sizes.inner, sizes.outer
     # Products are numbered by column, then row, as the transforms leave them.
-    spread = np.einsum("ai,bj->baij", TAPS, TAPS).reshape(36, 9).astype(np.float32)
+    spread = np.einsum("ai,bj->baij", way.taps, way.taps).reshape(-1, 9).astype(np.float32)
     taps = np.ascontiguousarray(sizes.weights.transpose(2, 3, 1, 0)).reshape(9, inner * outer)
-    matrices = np.matmul(spread, taps).reshape(36, inner, outer)
+    matrices = np.matmul(spread, taps).reshape(-1, inner, outer)
     images = target.shape[0]
     runs = spans(down, max(1, threads // max(1, min(images, threads))))
     steps: list[Part] = []
@@ -63,38 +97,43 @@ def winograd(
             scratch.reset()
             begin, count = top + first, stop - first
             places = count * across
-            halfway = scratch.take(part, 6, count, 4, across + 1, inner)
-            tiles = scratch.take(part, 6, 6, count, across, inner)
-            products = scratch.take(part, 6, 6, count, across, outer)
-            room, gather = _columns(sizes, source[image], begin, count, products)
+            halfway = scratch.take(part, points, count, size, across + 1, inner)
+            tiles = scratch.take(part, points, points, count, across, inner)
+            products = scratch.take(part, points, points, count, across, outer)
+            room, gather = _columns(way, sizes, source[image], begin, count, products)
             parts += gather
-            rows = [room[j : j + 4 * count - 3 : 4] for j in range(6)]
-            parts += forward(rows, halfway, _within(tiles, 2, *halfway.shape[1:]))
-            columns = [halfway[:, :, j % 4, j // 4 : j // 4 + across] for j in range(6)]
-            parts += forward(columns, tiles, _within(products, 2, *tiles.shape[1:]))
+            rows = [room[j : j + size * count - size + 1 : size] for j in range(points)]
+            parts += way.forward(rows, halfway, _within(tiles, 2, *halfway.shape[1:]))
+            columns = [
+                halfway[:, :, j % size, j // size : j // size + across] for j in range(points)
+            ]
+            parts += way.forward(columns, tiles, _within(products, 2, *tiles.shape[1:]))
             parts.append(
                 call(
                     np.matmul,
-                    tiles.reshape(36, places, inner),
+                    tiles.reshape(-1, places, inner),
                     matrices,
-                    out=products.reshape(36, places, outer),
+                    out=products.reshape(-1, places, outer),
                 )
             )
             if finish.bias is not None:
-                # What is added to the product of the points 1 and 1 reaches all 16 outputs once.
+                # What is added to the product of the points 1 and 1 reaches all outputs once.
                 middle = products[1, 1].reshape(places, outer)
                 bias = np.broadcast_to(finish.bias, middle.shape)
                 parts.append(lined(np.add, middle, bias, middle, scratch))
-            between = scratch.take(part, 4, 6, count, across, outer)
-            parts += backward(products, between, scratch.take(part, 3, 6, count, across, outer))
-            square = _within(products, count, 4, across, 4, outer)
-            parts += backward(
+            between = scratch.take(part, size, points, count, across, outer)
+            parts += way.backward(
+                products, between, scratch.take(part, 3, points, count, across, outer)
+            )
+            square = _within(products, count, size, across, size, outer)
+            parts += way.backward(
                 between.transpose(1, 0, 2, 3, 4),
                 square.transpose(1, 3, 0, 2, 4),
-                scratch.take(part, 3, 4, count, across, outer),
+                scratch.take(part, 3, size, count, across, outer),
             )
-            taken = slice(4 * begin, min(4 * (begin + count), height))
-            flat = square.reshape(4 * count, 4 * across, outer)[: taken.stop - taken.start, :width]
+            taken = slice(size * begin, min(size * (begin + count), height))
+            flat = square.reshape(size * count, size * across, outer)
+            flat = flat[: taken.stop - taken.start, :width]
             parts += finish.parts(flat, image, taken, slice(None), biased=True)
         steps.append(sequence(parts))
     return [steps]
@@ -115,17 +154,18 @@ def _within(array: Array, *shape: int) -> Array:
 
 
 def _columns(
-    sizes: Sizes, image: Array, begin: int, count: int, spare: Array
+    way: Way, sizes: Sizes, image: Array, begin: int, count: int, spare: Array
 ) -> tuple[Array, list[Part]]:
-    """Rows of an image with every fourth column put together, (rows, 4, columns / 4, C).
+    """Rows of an image with every fourth column (or second) put together: (rows, 4, tiles + 1, C).
 
-    Tiles overlap by two columns; so each of their six columns is one run of memory.
+    Tiles overlap by two columns; so each of their columns, of all tiles, is one run of memory.
     """
+    size = way.size
     height, width, channels = image.shape
-    across = -(-sizes.out[1] // 4)
-    tall = 4 * count + 2
-    room = _within(spare, tall, 4, across + 1, channels)
-    up, left = 4 * begin - sizes.pads[0][0], -sizes.pads[1][0]
+    _, across = way.tiles(sizes)
+    tall = size * count + 2
+    room = _within(spare, tall, size, across + 1, channels)
+    up, left = size * begin - sizes.pads[0][0], -sizes.pads[1][0]
     first, stop = max(up, 0), min(up + tall, height)
     parts: list[Part] = []
     if first >= stop:
@@ -134,11 +174,11 @@ def _columns(
         parts.append(filling(room[: first - up], 0))
     if stop < up + tall:
         parts.append(filling(room[stop - up :], 0))
-    for phase in range(4):
-        # Places 0 .. across of this phase are the columns left + phase, left + phase + 4 ...
+    for phase in range(size):
+        # Places 0 .. across of this phase are the columns left + phase, one more tile on, ...
         start = left + phase
-        low = max(0, -(-(0 - start) // 4))
-        high = min(across + 1, -(-(width - start) // 4))
+        low = max(0, -(start // size))
+        high = min(across + 1, -(-(width - start) // size))
         lane = room[first - up : stop - up, phase]
         if low >= high:
             parts.append(filling(lane, 0))
@@ -147,12 +187,12 @@ def _columns(
             parts.append(filling(lane[:, :low], 0))
         if high < across + 1:
             parts.append(filling(lane[:, high:], 0))
-        columns = slice(start + 4 * low, start + 4 * (high - 1) + 1, 4)
+        columns = slice(start + size * low, start + size * (high - 1) + 1, size)
         parts.append(call(np.copyto, lane[:, low:high], image[first:stop, columns]))
     return room, parts
 
 
-def forward(d: list[Array], out: Array, temporary: Array) -> list[Part]:
+def forward4(d: list[Array], out: Array, temporary: Array) -> list[Part]:
     """Six sums of six inputs."""
     t, u = temporary
     four, five, two = np.float32(4), np.float32(5), np.float32(2)
@@ -180,7 +220,7 @@ def forward(d: list[Array], out: Array, temporary: Array) -> list[Part]:
     ]
 
 
-def backward(m: Array, out: Array, temporary: Array) -> list[Part]:
+def backward4(m: Array, out: Array, temporary: Array) -> list[Part]:
     """Four sums of six products."""
     p, q, t = temporary
     two, four = np.float32(2), np.float32(4)
@@ -199,3 +239,49 @@ def backward(m: Array, out: Array, temporary: Array) -> list[Part]:
         call(np.add, p, q, out=t),
         call(np.add, t, m[5], out=out[3]),
     ]
+
+
+def forward2(d: list[Array], out: Array, temporary: Array) -> list[Part]:
+    """Four sums of four inputs."""
+    return [
+        call(np.subtract, d[0], d[2], out=out[0]),
+        call(np.add, d[1], d[2], out=out[1]),
+        call(np.subtract, d[2], d[1], out=out[2]),
+        call(np.subtract, d[1], d[3], out=out[3]),
+    ]
+
+
+def backward2(m: Array, out: Array, temporary: Array) -> list[Part]:
+    """Two sums of four products."""
+    p, q, _ = temporary
+    return [
+        call(np.add, m[1], m[2], out=p),
+        call(np.add, m[0], p, out=out[0]),
+        call(np.subtract, m[1], m[2], out=q),
+        call(np.subtract, q, m[3], out=out[1]),
+    ]
+
+
+WAYS = (
+    Way(
+        4,
+        (
+            (1 / 4, 0, 0),
+            (-1 / 6, -1 / 6, -1 / 6),
+            (-1 / 6, 1 / 6, -1 / 6),
+            (1 / 24, 1 / 12, 1 / 6),
+            (1 / 24, -1 / 12, 1 / 6),
+            (0, 0, 1),
+        ),
+        forward4,
+        backward4,
+        7.4e8,
+    ),
+    Way(
+        2,
+        ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
+        forward2,
+        backward2,
+        2.4e9,
+    ),
+)
