@@ -216,6 +216,7 @@ def huge(old: str, new: str) -> bytes:
     pytest.param(huge('name="m"', f'name="{"x" * 20_000_000}"'), "IR115", id="long attribute"),
     pytest.param(huge('name="m"', f'name="{"&" * 5_000_000}"'), "IR106", id="ampersands"),
     pytest.param(huge("</net>", "<" * 5_000_000), "IR104", id="brackets"),
+    pytest.param(ADD.encode().replace(b' id="0"', b" \x85", 1), "IR111", id="odd blank"),
     pytest.param(huge('shape="2"', 'shape="1000000, 1000000"'), "IR505", id="10^12 elements"),
     pytest.param(huge('<?xml version="1.0"?>', '<!DOCTYPE net [<!ENTITY a "aaaa"><!ENTITY b '
                       '"&a;&a;&a;">]>').replace(b'"m"', b'"&b;"'), "IR106", id="entities"),

@@ -295,7 +295,7 @@ class Scanner:
                 self._tell("IR102", f"the file ends inside the tag <{tag}>{self._inside()}", start)
                 return len(text)
             near = text[position : position + 20].split("\n")[0]
-            if re.match(_NAME, near) and ("=" not in near.split()[0]):
+            if re.match(_NAME, near) and "=" not in near.partition(" ")[0]:
                 message = f"an attribute without a value in <{tag}>: {shown(_utf8(near))}"
             else:
                 message = f"no attribute in <{tag}>: {shown(_utf8(near))}"

@@ -17,8 +17,8 @@ from .note import Note
 from .sheet import Node, Pin, Scope, Sheet, whole
 
 #: What a rule that was not written for such a file may raise instead of an error of ours.
-_SLIPS = (ValueError, ArithmeticError, IndexError, KeyError)
-_BLIND = (TypeError, AttributeError, NotImplementedError, AssertionError, MemoryError)
+_SLIPS = (ValueError, ArithmeticError, LookupError)
+_BLIND = (TypeError, AttributeError, RuntimeError, AssertionError, MemoryError)
 #: They hold bodies: what they give is worked out with those.
 _BODIED = frozenset({"TensorIterator", "Loop", "If"})
 
