@@ -27,6 +27,15 @@ def axes_of(axes: Iterable[int], rank: int, what: str = "axis") -> tuple[int, ..
     return found
 
 
+def as_size(value: Size) -> Size:
+    """A value used as a dimension: never below zero."""
+    if isinstance(value, Dim):
+        return Dim(max(value.low or 0, 0), value.high, value.symbol)
+    if value < 0:
+        raise IRError(f"a size is {value}, the least is 0")
+    return value
+
+
 def broadcast(one: Shape, other: Shape, rule: Rule = "numpy", axis: int = -1) -> Shape:
     """The shape of an elementwise result of two shapes."""
     if rule == "none":

@@ -20,8 +20,8 @@ from pydantic import model_validator
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Ints, read_list
 from ..schemas.shapes import at_least, compatible, interval, limits, merge, number
+from .axes import as_size
 from .base import element_type
-from .pooling import as_size
 from .precision import narrowed, quiet, widened
 from .windows import Pads, Windowed, reach, stops, stops_same, windows
 

@@ -13,8 +13,8 @@ import numpy as np
 from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import limits
+from .axes import as_size
 from .base import Op, element_type
-from .pooling import as_size
 
 #: The types of random values.
 RANDOM = (

@@ -15,9 +15,8 @@ import numpy as np
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Alias, Int
 from ..schemas.shapes import compatible, merge
-from .axes import axes_of, axis_of, broadcast
+from .axes import as_size, axes_of, axis_of, broadcast
 from .base import Op
-from .pooling import as_size
 from .shape import integral
 
 

@@ -11,6 +11,7 @@ padding, NaN or -inf gives the lowest finite value. AvgPool lets NaN and infinit
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -21,7 +22,9 @@ from pydantic import Field, model_validator
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Ints, NotBefore, Type, read_list
 from ..schemas.shapes import number
+from .axes import as_size
 from .base import Op
+from .elementwise import settled
 from .windows import Pads, Windowed, reach, stops, stops_same, windows
 
 
@@ -72,13 +75,14 @@ class Pool(Windowed):
         pairs = [self.pads(n, i, spans[i]) for i, n in enumerate(data.shape[2:])]
         return [(number(begin), number(end)) for begin, end in pairs]
 
-    def windows(self, data: Array, fill: object) -> Array:
-        """All windows of ``data``, their elements flat on the last axis."""
+    def elements(self, data: Array, fill: object) -> Iterator[Array]:
+        """For each place in the window, what stands there in every window."""
         counts = self.pooled(Shape(data.shape)).static[2:]
         view = windows(
             data, self.kernel, self.strides, self.gaps(), self.all_pads(data), counts, fill
         )
-        return view.reshape(*data.shape[:2], *counts, prod(self.kernel))
+        for place in np.ndindex(*self.kernel):
+            yield view[(..., *place)]
 
 
 class MaxPoolV1(Pool):
@@ -97,9 +101,10 @@ class MaxPoolV1(Pool):
         return (Tensor(data.type, self.pooled(data.shape)),)
 
     def run(self, data: Array) -> tuple[Array, ...]:
-        least = lowest(data)
-        best = np.fmax.reduce(self.windows(data, least), axis=-1, initial=least)
-        return (best.astype(data.dtype, copy=False),)
+        best = lowest(data)
+        for element in self.elements(data, best):
+            best = np.where(element > best, element, best)
+        return (best,)
 
 
 class MaxPoolV8(MaxPoolV1):
@@ -121,15 +126,16 @@ class MaxPoolV8(MaxPoolV1):
         return values, Tensor(self.index_element_type, values.shape)
 
     def run(self, data: Array) -> tuple[Array, ...]:
-        (values,) = super().run(data)
-        best = self.windows(data, lowest(data)).argmax(-1, keepdims=True)
         counted = data.shape[self.axis :]
         places = np.broadcast_to(np.arange(prod(counted)).reshape(counted), data.shape)
-        inside = np.take_along_axis(self.windows(places, 0), best, -1)[..., 0]
         # Where nothing is above the lowest value, OpenVINO points at the plane's first element.
         corner: Any = (..., *[slice(0, 1)] * len(self.kernel))
-        indices = np.where(values > lowest(data), inside, places[corner])
-        return values, indices.astype(self.index_element_type.dtype)
+        best, index = lowest(data), places[corner]
+        pairs = zip(self.elements(data, best), self.elements(places, 0), strict=True)
+        for element, place in pairs:
+            better = element > best
+            best, index = np.where(better, element, best), np.where(better, place, index)
+        return best, index.astype(self.index_element_type.dtype)
 
 
 class MaxPoolV14(MaxPoolV8):
@@ -159,16 +165,16 @@ class AvgPoolV1(Pool):
 
     def run(self, data: Array) -> tuple[Array, ...]:
         wide = data if data.dtype == np.float64 else data.astype(np.float32)
-        total = self.windows(wide, 0).sum(-1)
+        total = sum(self.elements(wide, 0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return (round_to(total / self.divisor(data), data.dtype),)
+            return (settled(total / self.divisor(data), data.dtype),)
 
     def divisor(self, data: Array) -> Array | int:
         """By what the sum of a window is divided."""
         if not self.exclude_pad and any(begin or end for begin, end in self.all_pads(data)):
             return prod(self.kernel)
         # Only real elements count: those that are one in an array of ones.
-        return self.windows(np.ones((1, 1, *data.shape[2:]), np.float32), 0).sum(-1)
+        return sum(self.elements(np.ones((1, 1, *data.shape[2:]), np.float32), 0))
 
 
 class AvgPoolV14(AvgPoolV1):
@@ -225,7 +231,7 @@ class AdaptiveAvgPoolV8(AdaptivePool):
         axes = tuple(range(2, data.ndim))
         wide = data if data.dtype == np.float64 else data.astype(np.float32)
         for place, window in self.cells(wide, output_shape):
-            means[(..., *place)] = round_to(window.mean(axes), data.dtype)
+            means[(..., *place)] = settled(window.mean(axes), data.dtype)
         return (means,)
 
 
@@ -256,31 +262,10 @@ def edge(index: int, count: int, size: int) -> slice:
     return slice(index * size // count, -(-(index + 1) * size // count))
 
 
-def as_size(value: Size) -> Size:
-    """A value used as a dimension: never below zero."""
-    if isinstance(value, Dim):
-        return Dim(max(value.low or 0, 0), value.high, value.symbol)
-    if value < 0:
-        raise IRError(f"a size is {value}, the least is 0")
-    return value
-
-
 def lowest(data: Array) -> Any:
-    """The lowest finite value of an array's type."""
-    if data.dtype == np.bool_:
-        return False
-    if data.dtype.kind in "iu":
-        return np.iinfo(data.dtype).min
-    if data.dtype.kind == "f":
-        return np.finfo(data.dtype).min
-    kind: Any = (
-        ml_dtypes.iinfo if data.dtype.name.lstrip("u").startswith("int") else ml_dtypes.finfo
-    )
-    return kind(data.dtype).min
-
-
-def round_to(values: Array, dtype: Any) -> Array:
-    """Convert, with integers rounded to the nearest."""
-    if np.dtype(dtype).kind in "iu":
-        return np.rint(np.nan_to_num(values)).astype(dtype)
-    return values.astype(dtype)
+    """The lowest finite value of an array's type, in that type."""
+    kind = ElementType.of(data.dtype)
+    if kind is ElementType.BOOLEAN:
+        return np.False_
+    limits = ml_dtypes.iinfo if kind.is_integral else ml_dtypes.finfo
+    return np.array(limits(data.dtype).min, data.dtype)[()]

@@ -14,9 +14,8 @@ import numpy as np
 from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import merge
-from .axes import axis_of, broadcast, broadcast_size
+from .axes import as_size, axis_of, broadcast, broadcast_size
 from .base import Op
-from .pooling import as_size
 from .precision import narrowed, widened
 
 

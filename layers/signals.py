@@ -16,9 +16,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool
 from ..schemas.shapes import at_least, compatible, interval, limits, number
-from .axes import axes_of
+from .axes import as_size, axes_of
 from .base import Op, element_type
-from .pooling import as_size
 from .precision import narrowed, quiet, widened
 
 REAL = (ElementType.F32, ElementType.F16, ElementType.BF16)

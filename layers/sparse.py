@@ -14,8 +14,8 @@ import numpy as np
 
 from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.shapes import compatible
+from .axes import as_size
 from .base import Op, element_type
-from .pooling import as_size
 from .precision import narrowed, quiet, widened
 
 INDEX = (ElementType.I32, ElementType.I64)
