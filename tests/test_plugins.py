@@ -38,7 +38,7 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     (information / "METADATA").write_text("Name: doubling\nVersion: 1.0\n", "utf-8")
     (information / "entry_points.txt").write_text("[vinoir.operations]\nx = doubling\n", "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    importlib.metadata.MetadataPathFinder.invalidate_caches()
+    importlib.metadata.MetadataPathFinder().invalidate_caches()
     base._plugins.cache_clear()
     yield
     Op.registry.pop(("Twice", 1), None)
