@@ -65,6 +65,7 @@ def examine(
     if semantics not in get_args(Semantics):
         raise UsageError(f'semantics "{semantics}" is not one of {", ".join(get_args(Semantics))}')
     try:
+        from . import control  # noqa: F401  # declares its converters; it needs the importer
         from .importer import Importer
         from .proto import load
     except ModuleNotFoundError as error:

@@ -110,7 +110,12 @@ def conv_transpose(node: Node) -> Made:
         # The paddings follow from the sizes that the output is to have.
         sizes = shape[-axes:] or None
         begin, end = _paddings(node, window, more, sizes)
-        attributes |= {"pads_begin": begin, "pads_end": end, "auto_pad": "explicit"}
+        attributes |= {
+            "output_padding": more,
+            "pads_begin": begin,
+            "pads_end": end,
+            "auto_pad": "explicit",
+        }
     if group == 1:
         made = node.add("ConvolutionBackpropData-1", x, w, **attributes)
     else:
@@ -119,9 +124,9 @@ def conv_transpose(node: Node) -> Made:
 
 
 def _paddings(
-    node: Node, window: Window, more: Sequence[int], sizes: Sequence[int] | None
+    node: Node, window: Window, more: list[int], sizes: Sequence[int] | None
 ) -> tuple[list[int], list[int]]:
-    """What is cut from each end, so that the output has the sizes."""
+    """What is cut from each end, so that the output has the sizes; ``more`` grows as needed."""
     begin, end = [], []
     upper = window.auto_pad == "same_upper"
     for axis, kernel in enumerate(window.kernel):
@@ -137,6 +142,8 @@ def _paddings(
             )
         else:
             total = stride * (size - 1) + more[axis] + reach - sizes[axis]
+        if total < 0:
+            more[axis] -= total
         total = max(total, 0)
         # As ONNX has it: the larger half goes to the end for SAME_UPPER only.
         half = total // 2

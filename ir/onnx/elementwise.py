@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 
 from ...schemas import ElementType, IRError, UnsupportedError
@@ -353,7 +356,16 @@ def cast_like(node: Node) -> Made:
 def _converted(node: Node, x: Output, kind: ElementType) -> Output:
     if ElementType.STRING in (x.tensor.type, kind) and x.tensor.type != kind:
         raise UnsupportedError("IR has no operation between strings and numbers")
+    if kind in (ElementType.F8E4M3, ElementType.F8E5M2) and node.flag("saturate", True):
+        x = saturated(node, x, kind)
     return node.convert(x, kind)
+
+
+def saturated(node: Node, x: Output, kind: ElementType) -> Output:
+    """Held within the limits of a real type."""
+    info: Any = ml_dtypes.finfo  # it has no annotations
+    most = float(info(kind.dtype).max)
+    return node.add("Clamp-1", x, min=-most, max=most)
 
 
 @converts("Identity")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -14,17 +15,30 @@ from ...layers.base import Op
 from ...schemas import ElementType, IRError, Shape, Tensor, UnsupportedError, Where, placed
 from ..builder import Builder, Output
 from ..elements import Port, join_names
-from ..graph import Layer, Model
+from ..graph import Graph, Layer, Model
 from . import (  # noqa: F401  # declare the converters
     convolution,
     elementwise,
+    image,
     movement,
     normalization,
     pooling,
+    quantization,
+    recurrent,
     reduction,
+    signals,
 )
 from .node import Node, find
-from .proto import check, dangling_output, functions_of, label, opsets, ordered, where_of
+from .proto import (
+    check,
+    dangling_output,
+    free_names,
+    functions_of,
+    label,
+    opsets,
+    ordered,
+    where_of,
+)
 from .tensors import Store, kind_of, shape_of
 from .versions import WORDS, Signature, check_attributes, check_inputs, resolve, signature
 
@@ -50,11 +64,15 @@ class Row:
 class Scope:
     """The tensors of a graph, body or function by name."""
 
-    def __init__(self, outer: Scope | None = None, prefix: str = "") -> None:
+    def __init__(self, builder: Builder, prefix: str = "", around: Scope | None = None) -> None:
+        self.builder = builder
         self.values: dict[str, Output] = {}
         #: Initializers that nothing has read yet.
         self.tensors: dict[str, Any] = {}
-        self.outer = outer
+        #: The scope whose tensors are seen here, too; a function sees none.
+        self.around = around
+        #: What a body takes from around it: there, and the Parameter here.
+        self.captured: list[tuple[Output, Output]] = []
         self.prefix = prefix
 
 
@@ -68,8 +86,8 @@ class Importer:
         self.place = None if path is None else str(path)
         self.store = Store(path.parent if path is not None else None)
         self.rows: list[Row] = []
-        self.builder = Builder(proto.graph.name or (path.stem if path else "model"))
-        self.scope = Scope()
+        self._root = Builder(proto.graph.name or (path.stem if path else "model"))
+        self.scope = Scope(self._root)
         self._row: Row | None = None
         self._missing: dict[tuple[int, int], str] = {}
         self._nodes = 0
@@ -84,11 +102,9 @@ class Importer:
             self.opsets = opsets(self.proto.opset_import)
             self.functions = functions_of(self.proto)
             graph = self.proto.graph
-            self.take_initializers(graph)
+            self._take_initializers(graph)
             self._take_inputs(graph)
-            known = [*self.scope.values, *self.scope.tensors]
-            for node in ordered(graph, known, self.place):
-                self.convert(node)
+            self._walk(graph)
             for value in graph.output:
                 self._give(value.name)
         return self.model
@@ -96,11 +112,16 @@ class Importer:
     @property
     def model(self) -> Model:
         """What has been made."""
-        return self.builder.model()
+        return self._root.model()
+
+    @property
+    def builder(self) -> Builder:
+        """What layers are added to at the moment."""
+        return self.scope.builder
 
     # Inputs and outputs of the graph.
 
-    def take_initializers(self, graph: Any) -> None:
+    def _take_initializers(self, graph: Any) -> None:
         """Know a graph's initializers; constants are made of those that are read."""
         for tensor in graph.initializer:
             self.scope.tensors[tensor.name] = tensor
@@ -136,14 +157,27 @@ class Importer:
 
     def lookup(self, name: str) -> Output | None:
         """The tensor of a name, made from its initializer when it is first read."""
-        scope: Scope | None = self.scope
-        if scope is None or not name:
-            return None
-        if name not in scope.values and name in scope.tensors:
+        return self._lookup(name, self.scope) if name else None
+
+    def _lookup(self, name: str, scope: Scope) -> Output | None:
+        if name in scope.values:
+            return scope.values[name]
+        if name in scope.tensors:
             array, kind = self._initializer(scope.tensors[name])
-            made = self.builder.constant(array, kind, name=scope.prefix + name)
+            made = scope.builder.constant(array, kind, name=scope.prefix + name)
             scope.values[name] = made.named(scope.prefix + name)
-        return scope.values.get(name)
+            return scope.values[name]
+        outer = None if scope.around is None else self._lookup(name, scope.around)
+        if outer is None or scope.around is None or scope.around.builder is scope.builder:
+            return outer
+        # A body has its own copy of a constant, and a Parameter for all else.
+        if outer.layer.is_constant:
+            made = scope.builder.constant(outer.tensor.value, outer.tensor.type, name=name)
+        else:
+            made = scope.builder.parameter(name, outer.tensor.type, outer.tensor.shape)
+            scope.captured.append((outer, made))
+        scope.values[name] = made
+        return made
 
     def _initializer(self, tensor: Any) -> tuple[Any, ElementType]:
         if isinstance(tensor, onnx.SparseTensorProto):
@@ -292,8 +326,51 @@ class Importer:
         if not body:
             raise UnsupportedError(f"there is no converter for {found.name}-{found.since}")
         function = onnx.FunctionProto.FromString(body)
-        imports = opsets(function.opset_import) or self.opsets
+        imports = {"": onnx.defs.onnx_opset_version()} | {
+            **self.opsets, **opsets(function.opset_import)
+        }  # fmt: skip
         self._call(function, proto, inputs, imports, found.attributes)
+
+    # Bodies.
+
+    @contextmanager
+    def body(self, graph: Any) -> Iterator[Scope]:
+        """Make the graph of a body; its tensors are known inside only."""
+        if self._depth >= _DEEPEST:
+            raise IRError(f"bodies are nested more than {_DEEPEST} deep")
+        outer = self.scope
+        self.scope = Scope(Builder(into=Graph()), "", outer)
+        self._depth += 1
+        try:
+            self._take_initializers(graph)
+            yield self.scope
+        finally:
+            self.scope, self._depth = outer, self._depth - 1
+
+    def inline(self, graph: Any, name: str) -> list[Output | None]:
+        """Convert the nodes of a body as if they stood around it; its outputs."""
+        outer = self.scope
+        self.scope = Scope(outer.builder, f"{name}/", outer)
+        self._depth += 1
+        try:
+            self._take_initializers(graph)
+            self.walk(graph)
+            return [self.lookup(value.name) for value in graph.output]
+        finally:
+            self.scope, self._depth = outer, self._depth - 1
+
+    def walk(self, graph: Any) -> None:
+        """Convert all nodes of a body."""
+        outside = set(free_names(graph))
+        missing = [name for name in outside if self.lookup(name) is None]
+        if missing:
+            raise IRError(f'the body reads tensor "{missing[0]}", which nothing makes')
+        self._walk(graph, outside)
+
+    def _walk(self, graph: Any, outside: Iterable[str] = ()) -> None:
+        known = [*self.scope.values, *self.scope.tensors, *outside]
+        for node in ordered(graph, known, self.place):
+            self.convert(node)
 
     def _call(
         self,
@@ -318,7 +395,7 @@ class Importer:
             if value is not None and name not in given:
                 given[name] = helper.make_attribute(name, value)
         outer, outer_opsets = self.scope, self.opsets
-        inner = Scope(outer, f"{outer.prefix}{label(proto)}/")
+        inner = Scope(outer.builder, f"{outer.prefix}{label(proto)}/")
         inner.values = {
             name: one for name, one in zip(function.input, inputs, strict=False) if one is not None
         }

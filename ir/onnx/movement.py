@@ -328,9 +328,8 @@ def depth_to_space(node: Node) -> Made:
 @converts("SpaceToDepth")
 def space_to_depth(node: Node) -> Made:
     """SpaceToDepth-1."""
-    return node.add(
-        "SpaceToDepth-1", node[0], block_size=node.integer("blocksize"), mode="blocks_first"
-    )
+    mode = "depth_first" if node.text("mode", "DCR") == "CRD" else "blocks_first"
+    return node.add("SpaceToDepth-1", node[0], block_size=node.integer("blocksize"), mode=mode)
 
 
 @converts("ReverseSequence")

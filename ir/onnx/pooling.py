@@ -320,6 +320,11 @@ def root(node: Node, total: Output, power: float) -> Output:
     return total if power == 1 else node.add("Power-1", total, node.like(1 / power, total))
 
 
+def scalar(node: Node, x: Output) -> Output:
+    """A tensor of one element without its axes."""
+    return x if x.tensor.rank == 0 else node.reshape(x, node.ints64([]))
+
+
 def spatial_axes(node: Node) -> Output:
     """All axes after the first two, also where their number is not known."""
     rank = node[0].tensor.rank

@@ -145,7 +145,7 @@ def read_names(node: Any, depth: int = 0) -> Iterator[str]:
     yield from (name for name in node.input if name)
     for attribute in node.attribute:
         for body in (attribute.g, *attribute.graphs):
-            if body.node or body.output:
+            if body.node or body.output:  # an attribute that is no body has neither
                 yield from free_names(body, depth)
 
 

@@ -8,6 +8,7 @@ from ...schemas import ElementType, IRError
 from ..builder import Output
 from .movement import axes_of
 from .node import Made, Node, converts
+from .pooling import scalar
 
 #: One layer each.
 PLAIN = {
@@ -152,7 +153,8 @@ def range_(node: Node) -> Made:
     kind = node[0].tensor.type
     if kind.is_dynamic:
         raise IRError("the type of start is not known")
-    return node.add("Range-4", node[0], node[1], node[2], output_type=kind)
+    limits = [scalar(node, node[index]) for index in range(3)]
+    return node.add("Range-4", *limits, output_type=kind)
 
 
 @converts("Unique")
