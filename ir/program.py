@@ -23,7 +23,8 @@ from .engine.convolution import prepare as convolution
 from .engine.fusion import BINARY, CONVOLUTIONS, POOLINGS, UNARY, fuse
 from .engine.graph import Node, Plan, build
 from .engine.memory import lay_out
-from .engine.pointwise import elementwise, local_response, otherwise, product
+from .engine.pointwise import elementwise, local_response, otherwise, product, shuffle, soft_max
+from .engine.pooling import mean
 from .engine.pooling import prepare as pooling
 from .engine.team import Part, Team
 from .execution import Inputs, Outputs, State, aliases, check_inputs, run
@@ -65,6 +66,12 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:
         steps = elementwise(node, threads, scratch)
     elif node.kind == "LRN":
         steps = local_response(node, threads, scratch)
+    elif node.kind == "ReduceMean":
+        steps = mean(node, scratch)
+    elif node.kind == "ShuffleChannels":
+        steps = shuffle(node)
+    elif node.kind == "SoftMax" and node.inputs[0].type == np.float32:
+        steps = soft_max(node)
     elif node.kind == "MatMul":
         steps = product(node, threads, scratch)
     return steps if steps is not None else otherwise(node, scratch)

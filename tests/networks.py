@@ -24,9 +24,11 @@ class Drawer:
         made = [x]
         for _ in range(layers):
             steps = [self.convolution, self.convolution, self.pooling, self.scale, self.activation,
-                     self.depthwise, self.join, self.residual]  # fmt: skip
+                     self.depthwise, self.join, self.residual, self.shuffle, self.dense,
+                     self.response, self.gate, self.transition]  # fmt: skip
             made.append(rng.choice(steps)(made[-1] if rng.random() < 0.8 else rng.choice(made)))
-        self.net.result(made[-1], name="last")
+        last = made[-1] if rng.random() < 0.8 else self.head(made[-1])
+        self.net.result(last, name="last")
         if rng.random() < 0.3:
             self.net.result(rng.choice(made[1:]), name="another")
         return self.net.model()
@@ -118,3 +120,72 @@ class Drawer:
                 )
             )  # fmt: skip
         return self.net.add("Concat", "opset1", parts, axis=1)
+
+    def plain(self, x: ir.Output, made: int) -> ir.Output:
+        """A 1x1 convolution with a bias."""
+        shape = x.tensor.shape.static
+        axes = len(shape) - 2
+        none, ones = (0,) * axes, (1,) * axes
+        y = self.net.add(
+            "Convolution", "opset1", [x, self.constant(made, shape[1], *ones)],
+            strides=ones, dilations=ones, pads_begin=none, pads_end=none,
+        )  # fmt: skip
+        return self.net.add("Add", "opset1", [y, self.constant(1, made, *ones)])
+
+    def shuffle(self, x: ir.Output) -> ir.Output:
+        """Channels dealt out in turn, said in one layer or in three, perhaps after a product."""
+        if self.rng.random() < 0.5:
+            x = self.activation(self.plain(x, self.rng.choice([8, 12])))
+        shape = x.tensor.shape.static
+        groups = self.rng.choice([g for g in (2, 4, 1) if shape[1] % g == 0])
+        if self.rng.random() < 0.5:
+            return self.net.add("ShuffleChannels", "opset3", [x], axis=1, group=groups)
+        split = [shape[0], groups, shape[1] // groups, *shape[2:]]
+        order = [0, 2, 1, *range(3, len(split))]
+        y = self.net.add("Reshape", "opset1", [x, self.whole(split)], special_zero=False)
+        y = self.net.add("Transpose", "opset1", [y, self.whole(order)])
+        return self.net.add("Reshape", "opset1", [y, self.whole(shape)], special_zero=False)
+
+    def whole(self, numbers: object) -> ir.Output:
+        """A constant of integers."""
+        return self.net.constant(np.array(numbers, "i8"))
+
+    def dense(self, x: ir.Output) -> ir.Output:
+        """A layer of a dense block: what came in, and what was made of it, side by side."""
+        y = self.net.add("ReLU", "opset1", [self.scale(self.scale(x))])
+        return self.net.add("Concat", "opset1", [x, self.plain(y, 6)], axis=1)
+
+    def transition(self, x: ir.Output) -> ir.Output:
+        """A 1x1 convolution, then an average that leaves fewer places."""
+        axes = len(x.tensor.shape.static) - 2
+        if min(x.tensor.shape.static[2:]) < 2:
+            return x
+        y = self.net.add(
+            "AvgPool", "opset1", [self.plain(x, 7)], kernel=(2,) * axes, strides=(2,) * axes,
+            pads_begin=(0,) * axes, pads_end=(0,) * axes, rounding_type="floor",
+            data={"exclude-pad": "true"},
+        )  # fmt: skip
+        return self.activation(y)
+
+    def response(self, x: ir.Output) -> ir.Output:
+        words = {"alpha": 0.5, "beta": 0.75, "bias": 2.0, "size": self.rng.choice([1, 3, 5])}
+        return self.net.add("LRN", "opset1", [x, self.whole([1])], **words)
+
+    def gate(self, x: ir.Output) -> ir.Output:
+        """Channels weighed by what is on average in them."""
+        y = self.net.add("Sigmoid", "opset1", [self.mean(x)])
+        return self.net.add("Multiply", "opset1", [x, y])
+
+    def mean(self, x: ir.Output) -> ir.Output:
+        axes = list(range(2, len(x.tensor.shape.static)))
+        return self.net.add("ReduceMean", "opset1", [x, self.whole(axes)], keep_dims=True)
+
+    def head(self, x: ir.Output) -> ir.Output:
+        """What classifiers end with."""
+        shape = x.tensor.shape.static
+        flat = self.net.add(
+            "Reshape", "opset1", [self.mean(x), self.whole([shape[0], -1])], special_zero=False
+        )
+        weights = self.constant(10, shape[1])
+        y = self.net.add("MatMul", "opset1", [flat, weights], transpose_a=False, transpose_b=True)
+        return self.net.add("SoftMax", "opset1", [y], axis=1)

@@ -89,9 +89,15 @@ Follower = Callable[[Array, Any, Array], list[Part]]
 
 def epilogue(node: Node, scratch: Scratch) -> list[Follower]:
     """For each follower of a node: what makes its parts for a block and the block's index."""
-    output = node.outputs[0]
+    return followers(node.epilogue, node.outputs[0], scratch)
+
+
+def followers(
+    steps: Sequence[tuple[Op, list[Value | None]]], output: Value, scratch: Scratch
+) -> list[Follower]:
+    """The same for any steps on a value."""
     found = []
-    for op, others in node.epilogue:
+    for op, others in steps:
         if op.xml_type in UFUNCS or op.xml_type == "SquaredDifference":
             given = [None if v is None else kept(v, output.shape, output.last) for v in others]
         elif op.xml_type == "PReLU":
@@ -140,6 +146,8 @@ def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: 
                 lined(np.maximum, block, low, target, scratch),
                 lined(np.minimum, target, high, target, scratch),
             ]
+        if kind == "ShuffleChannels":
+            return shuffled(block, target, op.group)  # type: ignore[attr-defined]  # it has one
         if kind == "PReLU":
             slope = given[1][index] if given[1] is not None else ZERO
             return [lambda: np.copyto(target, np.where(block < 0, block * slope, block))]
@@ -156,16 +164,25 @@ def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: 
 
 
 def followed(
-    followers: Sequence[Follower], block: Array, index: Any, target: Array | None = None
+    chain: Sequence[Follower], block: Array, index: Any, target: Array | None = None
 ) -> list[Part]:
     """All followers on a block; the last leaves its result in the target."""
     target = block if target is None else target
-    if not followers:
+    if not chain:
         return [] if target is block else [call(np.copyto, target, block)]
     parts: list[Part] = []
-    for each in followers[:-1]:
+    for each in chain[:-1]:
         parts += each(block, index, block)
-    return parts + followers[-1](block, index, target)
+    return parts + chain[-1](block, index, target)
+
+
+def shuffled(block: Array, target: Array, groups: int) -> list[Part]:
+    """The channels of a block dealt out in turn from each group."""
+    each = block.shape[-1] // groups
+    return [
+        call(np.copyto, target[..., group::groups], block[..., group * each : (group + 1) * each])
+        for group in range(groups)
+    ]
 
 
 def rectified(block: Array, target: Array, scratch: Scratch) -> Part:

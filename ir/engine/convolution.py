@@ -23,11 +23,13 @@ from .blocks import (
     divisor,
     epilogue,
     followed,
+    followers,
     lined,
     padded,
     sequence,
     taps,
 )  # fmt: skip
+from .fusion import SHUFFLE
 from .graph import Node
 from .team import Part, spans
 from .winograd import best_way, winograd
@@ -107,6 +109,9 @@ class Finish:
         self.bias = node.inputs[2].constant if len(node.inputs) > 2 else None
         self._target, self._lead, self._scratch = target, lead, scratch
         self._followers = epilogue(node, scratch)
+        self._leaders = followers(node.prologue, node.inputs[0], scratch)
+        #: Whether the output is not in the order of the products.
+        self.shuffled = bool(node.epilogue) and node.epilogue[-1][0].xml_type == SHUFFLE
 
     def __bool__(self) -> bool:
         return self.bias is not None or bool(self._followers)
@@ -114,8 +119,20 @@ class Finish:
     def room(self, part: int, image: int, rows: slice, channels: slice) -> Array:
         """Where products go: to the output itself, or beside it where that has gaps."""
         block = self._target[image, rows, :, channels]
-        gaps = not block.flags.c_contiguous
-        return self._scratch.take(part, *block.shape) if gaps and self else block
+        beside = self.shuffled or not block.flags.c_contiguous
+        return self._scratch.take(part, *block.shape) if beside and self else block
+
+    def prepared(
+        self, source: Array, image: int, rows: slice, part: int
+    ) -> tuple[Array, list[Part]]:
+        """What is done to rows of the input before they are multiplied."""
+        block = source[image, rows]
+        if not self._leaders:
+            return block, []
+        room = self._scratch.take(part, *block.shape)
+        first, *others = self._leaders
+        index = (image, rows)
+        return room, first(block, index, room) + followed(others, room, index)
 
     def parts(
         self, room: Array, image: int, rows: slice, channels: slice, *, biased: bool = False
@@ -152,7 +169,8 @@ def gathered(
     )
     height, width = sizes.out
     images = target.shape[0]
-    by_channels = groups == 1 and images * height * width < sizes.outer and threads > 1
+    few = images * height * width < sizes.outer and threads > 1
+    by_channels = few and groups == 1 and not finish.shuffled
     if by_channels and not sizes.plain:
         return _gather_then_multiply(sizes, source, target, finish, matrices[0], threads, scratch)
     lanes = spans(sizes.outer, threads) if by_channels else [(0, sizes.outer)]
@@ -173,10 +191,15 @@ def gathered(
             if not np.shares_memory(flat, room):
                 flat = room = scratch.take(part, *room.shape)
                 flat = room.reshape(-1, stop - first)
+            if sizes.plain:
+                taken_rows, gather = finish.prepared(source, image, rows, part)
+                parts += gather
+            else:
+                taken_rows = source[image]
             for group in range(groups):
                 inner = slice(group * sizes.inner, (group + 1) * sizes.inner)
                 windows, gather = _windows(
-                    sizes, source[image, :, :, inner], (rows.start, rows.stop), part, scratch
+                    sizes, taken_rows[:, :, inner], (rows.start, rows.stop), part, scratch
                 )
                 parts += gather
                 if groups == 1:
@@ -189,19 +212,35 @@ def gathered(
     return [steps]
 
 
+#: Numbers in one row of a window that are too few to copy together.
+SHORT = 16
+
+
 def _windows(
     sizes: Sizes, image: Array, rows: tuple[int, int], part: int, scratch: Scratch | Room
 ) -> tuple[Array, list[Part]]:
-    """The windows of some output rows as a matrix, and what fills it."""
+    """The windows of some output rows as a matrix, and what fills it.
+
+    Of a plain convolution the image is these rows.
+    """
     begin, end = rows
     width, count, channels = sizes.out[1], end - begin, image.shape[2]
     if sizes.plain:
-        flat = image[begin:end].reshape(count * width, channels)
+        flat = image.reshape(count * width, channels)
         if np.shares_memory(flat, image):
             return flat, []
+        flat = scratch.take(part, count * width, channels)
+        return flat, [call(np.copyto, flat.reshape(image.shape), image)]
     room, parts = _reached(sizes, image, rows, part, scratch)
     view = taps(room, sizes.kernel, sizes.strides, sizes.dilations, (count, width))
-    windows = scratch.take(part, count * width, prod(sizes.kernel) * channels)
+    taken = prod(sizes.kernel) * channels
+    if sizes.kernel[1] * channels <= SHORT:
+        # Runs along the row are longer than those of a window: the matrix is filled by columns.
+        across = scratch.take(part, taken, count * width)
+        view = view.transpose(2, 3, 4, 0, 1)
+        parts.append(call(np.copyto, across.reshape(view.shape), view))
+        return across.T, parts
+    windows = scratch.take(part, count * width, taken)
     parts.append(call(np.copyto, windows.reshape(view.shape), view))
     return windows, parts
 

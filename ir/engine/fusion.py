@@ -6,10 +6,13 @@ output while that is in cache. Scales and shifts after a convolution go into its
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...layers.base import Op
 from ...schemas import Array
+from ...schemas.shapes import number
 from .graph import Node, Plan, Value, only_user
 
 CONVOLUTIONS = frozenset({"Convolution", "GroupConvolution"})
@@ -21,19 +24,25 @@ UNARY = frozenset(
     {"ReLU", "Clamp", "Sigmoid", "Tanh", "Elu", "HSwish", "HSigmoid", "HardSigmoid", "Swish",
      "Gelu", "Mish", "SoftPlus", "Exp", "Sqrt", "Abs", "Negative", "Erf", "Log", "Floor", "PReLU"}
 )  # fmt: skip
+SHUFFLE = "ShuffleChannels"
 #: Nodes that may have an epilogue.
 HEADS = CONVOLUTIONS | POOLINGS | BINARY | UNARY | {"MatMul"}
 #: Nodes that work on channels kept last; their neighbours follow.
 SPATIAL = CONVOLUTIONS | POOLINGS | {"LRN"}
+#: Nodes that work as well on either layout.
+FOLLOWING = BINARY | UNARY | SPATIAL | {"Concat", "Interpolate", "Pad", SHUFFLE}
 
 
 def fuse(plan: Plan) -> None:
     """Join nodes, fold what follows convolutions into their weights, choose layouts."""
     split_batch_norm(plan)
+    join_shuffles(plan)
     absorb(plan)
     for node in plan.nodes:
         if node.kind in CONVOLUTIONS:
             fold_affine(node)
+    average_first(plan)
+    take_prologues(plan)
     choose_layouts(plan)
 
 
@@ -76,10 +85,11 @@ def absorb(plan: Plan) -> None:
     for node in plan.nodes:
         if id(node) in gone:
             continue
-        last = node
         while node.kind in HEADS and len(node.outputs) == 1 and node.outputs[0].type == np.float32:
             follower = only_user(node.outputs[0], plan)
-            if follower is None or not _joins(node.outputs[0], follower):
+            if follower is None or not (
+                _joins(node.outputs[0], follower) or _shuffles(node, follower)
+            ):
                 break
             before = node.outputs[0]
             others = [None if value is before else value for value in follower.inputs]
@@ -90,9 +100,9 @@ def absorb(plan: Plan) -> None:
             node.outputs = follower.outputs
             node.outputs[0].producer = node
             gone.add(id(follower))
-            last = follower
+            if follower.kind == SHUFFLE:
+                break
         kept.append(node)
-        del last
     plan.nodes = in_order(kept)
 
 
@@ -109,6 +119,121 @@ def _joins(value: Value, follower: Node) -> bool:
     if follower.kind not in BINARY or getattr(follower.op, "auto_broadcast", "") != "numpy":
         return False
     return sum(v is value for v in follower.inputs) == 1
+
+
+def _shuffles(node: Node, follower: Node) -> bool:
+    """Whether a node is a convolution whose channels a follower shuffles."""
+    return (
+        node.kind in CONVOLUTIONS
+        and node.inputs[1].constant is not None
+        and follower.kind == SHUFFLE
+        and len(node.outputs[0].shape) == 4
+        and follower.op.axis in (1, -3)  # type: ignore[attr-defined]  # ShuffleChannels has it
+    )
+
+
+def join_shuffles(plan: Plan) -> None:
+    """Make a ShuffleChannels of Reshape, Transpose, Reshape that are one."""
+    for node in list(plan.nodes):
+        if node.kind != "Transpose" or node.inputs[1].constant is None:
+            continue
+        first, last = node.inputs[0].producer, only_user(node.outputs[0], plan)
+        if first is None or first.kind != "Reshape" or last is None or last.kind != "Reshape":
+            continue
+        split, whole = node.inputs[0].shape, first.inputs[0].shape
+        if (
+            node.inputs[1].constant.ravel().tolist() != [0, 2, 1, *range(3, len(split))]
+            or last.outputs[0].shape != whole
+            or (split[0], split[1] * split[2], *split[3:]) != whole
+            or only_user(node.inputs[0], plan) is not node
+        ):
+            continue
+        op = Op.registry[SHUFFLE, 1].read({"axis": "1", "group": str(split[1])})
+        for value in (*first.inputs, *node.inputs, *last.inputs):
+            value.users = [user for user in value.users if user not in (first, node, last)]
+        joined = Node(last.layer, op, first.inputs[:1], last.outputs)
+        plan.nodes[plan.nodes.index(last)] = joined
+        plan.nodes = [other for other in plan.nodes if other not in (first, node)]
+
+
+def pointwise(node: Node) -> bool:
+    """Whether a node is a 1x1 convolution that neither pads nor skips."""
+    weights = node.inputs[1].constant if node.kind == "Convolution" else None
+    op: Any = node.op
+    return (
+        weights is not None
+        and weights.dtype == np.float32
+        and len(weights.shape) == 4
+        and weights.shape[2:] == (1, 1)
+        and set(op.strides) == {1}
+        and node.inputs[0].shape[2:] == node.outputs[0].shape[2:]
+    )
+
+
+def average_first(plan: Plan) -> None:
+    """Let an average that follows a 1x1 convolution go before it: it leaves fewer places."""
+    for node in list(plan.nodes):
+        op: Any = node.op
+        if node.kind != "AvgPool" or op.rounding_type != "floor" or len(node.inputs) != 1:
+            continue
+        before = node.inputs[0].producer
+        if before is None or not pointwise(before) or before.epilogue:
+            continue
+        if only_user(node.inputs[0], plan) is not node or min(op.strides) < 2:
+            continue
+        source, output = before.inputs[0], node.outputs[0]
+        pads = [op.pads(size, axis, op.kernel[axis]) for axis, size in enumerate(source.shape[2:])]
+        if any(number(pad) for pair in pads for pad in pair):
+            continue
+        pooled = Value((*source.shape[:2], *output.shape[2:]), source.type)
+        node.inputs, node.outputs = [source], [pooled]
+        before.inputs[0], before.outputs = pooled, [output]
+        source.users = [node if user is before else user for user in source.users]
+        pooled.users, pooled.producer, output.producer = [before], node, before
+        before.epilogue, node.epilogue = node.epilogue, []
+        for value in needed(before):
+            value.users = [before if user is node else user for user in value.users]
+        plan.nodes.remove(node)
+        plan.nodes.insert(plan.nodes.index(before), node)
+
+
+def take_prologues(plan: Plan) -> None:
+    """Let a 1x1 convolution do what is done element by element to its input, block by block."""
+    for node in list(plan.nodes):
+        if not pointwise(node):
+            continue
+        before = node.inputs[0].producer
+        if before is None or only_user(node.inputs[0], plan) is not node:
+            continue
+        steps = _steps(before)
+        if not steps or before.inputs[0].shape != before.outputs[0].shape:
+            continue
+        node.prologue = steps
+        source = before.inputs[0]
+        node.inputs[0] = source
+        source.users = [node if user is before else user for user in source.users]
+        plan.nodes.remove(before)
+
+
+def _steps(node: Node) -> list[tuple[Op, list[Value | None]]]:
+    """A node as steps on its first input with constants for each channel, if it is that."""
+    shape = node.outputs[0].shape
+    if node.outputs[0].type != np.float32 or len(shape) != 4:
+        return []
+    if node.kind in UNARY:
+        head: list[Value | None] = [None, *node.inputs[1:]]
+    elif node.kind in BINARY and node.inputs[0].constant is None:
+        head = [None, node.inputs[1]]
+    else:
+        return []
+    steps = [(node.op, head), *node.epilogue]
+    for op, others in steps:
+        constants = [value.constant for value in others if value is not None]
+        if any(c is None or per_channel(c, shape) is None for c in constants):
+            return []
+        if op.xml_type == "PReLU":
+            return []
+    return steps
 
 
 def in_order(nodes: list[Node]) -> list[Node]:
@@ -204,9 +329,12 @@ def choose_layouts(plan: Plan) -> None:
     while spread:
         value = spread.pop()
         for node in [*value.users, *([value.producer] if value.producer else [])]:
-            if node.kind in BINARY | UNARY | {"Concat", "Interpolate", "Pad"} | SPATIAL or (
-                node.epilogue
-            ):
+            if node.kind in BINARY | UNARY | {
+                "Concat",
+                "Interpolate",
+                "Pad",
+                SHUFFLE,
+            } | SPATIAL or (node.epilogue):
                 for other in (*needed(node), *node.outputs):
                     if len(other.shape) == len(value.shape):
                         mark(other)

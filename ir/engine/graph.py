@@ -69,7 +69,7 @@ class Value:
 class Node:
     """An operation on values, with what is done to its output before that leaves the cache."""
 
-    __slots__ = ("epilogue", "inputs", "layer", "op", "outputs")
+    __slots__ = ("epilogue", "inputs", "layer", "op", "outputs", "prologue")
 
     def __init__(
         self, layer: Layer, op: Op, inputs: Sequence[Value], outputs: Sequence[Value]
@@ -78,6 +78,8 @@ class Node:
         self.inputs, self.outputs = list(inputs), list(outputs)
         #: Nodes that follow element by element: of each, the operation and its other inputs.
         self.epilogue: list[tuple[Op, list[Value | None]]] = []
+        #: The same for its first input: what is done to that before.
+        self.prologue: list[tuple[Op, list[Value | None]]] = []
         for value in inputs:
             value.users.append(self)
         for value in outputs:

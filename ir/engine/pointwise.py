@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...schemas import Array
 from .blocks import (
     CACHE,
     UFUNCS,
@@ -19,6 +20,7 @@ from .blocks import (
     kept,
     lined,
     sequence,
+    shuffled,
     tileable,
 )  # fmt: skip
 from .fusion import UNARY
@@ -85,29 +87,35 @@ def local_response(node: Node, threads: int, scratch: Scratch) -> list[list[Part
     target = output.store.reshape(-1, channels)
     if not np.shares_memory(target, output.store) or not np.shares_memory(source, value.store):
         return None
-    before, after = op.size // 2, (op.size - 1) // 2
+    before = op.size // 2
     steps: list[Part] = []
     factor, bias = np.float32(op.alpha / op.size), np.float32(op.bias)
+    # Rows with a margin of zeros: sums run over all of a block as one row.
+    wide = channels + op.size - 1
+    at_once = max(1, CACHE // (wide * 4 * 3))
     for part, (begin, end) in enumerate(spans(len(source), threads)):
         parts: list[Part] = []
-        rows = max(1, CACHE // (channels * 4 * 3))
-        for first in range(begin, end, rows):
+        for first in range(begin, end, at_once):
             scratch.reset()
-            stop = min(first + rows, end)
-            squares = scratch.take(part, stop - first, channels + op.size - 1)
-            total = scratch.take(part, stop - first, channels)
+            stop = min(first + at_once, end)
+            rows = stop - first
+            squares = scratch.take(part, rows * wide + op.size)
+            total = scratch.take(part, rows * wide)
+            spare = scratch.take(part, rows * wide)
+            grid = squares[: rows * wide].reshape(rows, wide)
+            middle = grid[:, before : before + channels]
             block, out = source[first:stop], target[first:stop]
-            middle = squares[:, before : before + channels]
             parts += [
-                filling(squares[:, :before], 0),
-                filling(squares[:, before + channels :], 0),
+                filling(grid[:, :before], 0),
+                filling(grid[:, before + channels :], 0),
+                filling(squares[rows * wide :], 0),
                 call(np.multiply, block, block, out=middle),
             ]
-            shifts = [squares[:, i : i + channels] for i in range(before + after + 1)]
+            shifts = [squares[i : i + rows * wide] for i in range(op.size)]
             parts.append(
                 call(np.add, shifts[0], shifts[1], out=total)
                 if len(shifts) > 1
-                else (call(np.copyto, total, shifts[0]))
+                else call(np.copyto, total, shifts[0])
             )
             parts += [call(np.add, total, shift, out=total) for shift in shifts[2:]]
             # x ** -0.75 is 1 / (sqrt(x) * sqrt(sqrt(x))), and square roots are quick.
@@ -115,12 +123,46 @@ def local_response(node: Node, threads: int, scratch: Scratch) -> list[list[Part
                 call(np.multiply, total, factor, out=total),
                 call(np.add, total, bias, out=total),
                 call(np.sqrt, total, out=total),
-                call(np.sqrt, total, out=middle),
-                call(np.multiply, total, middle, out=total),
-                call(np.divide, block, total, out=out),
+                call(np.sqrt, total, out=spare),
+                call(np.multiply, total, spare, out=total),
+                call(np.divide, block, total.reshape(rows, wide)[:, :channels], out=out),
             ]
         steps.append(sequence(parts))
     return [steps]
+
+
+def shuffle(node: Node) -> list[list[Part]] | None:
+    """ShuffleChannels where channels are kept last."""
+    value, output = node.inputs[0], node.outputs[0]
+    op: Any = node.op
+    if not (value.last and output.last) or op.axis not in (1, 1 - len(value.shape)):
+        return None
+    return [[sequence(shuffled(*_stores(node), op.group))]]
+
+
+def soft_max(node: Node) -> list[list[Part]]:
+    """SoftMax, with nothing allocated."""
+    op: Any = node.op
+    value, output = node.inputs[0].array, node.outputs[0].array
+    axis = op.axis % value.ndim
+    shape = tuple(1 if place == axis else size for place, size in enumerate(value.shape))
+    room = np.empty(shape, value.dtype)
+
+    def run() -> None:
+        np.maximum.reduce(value, axis=axis, keepdims=True, out=room)
+        np.subtract(value, room, out=output)
+        np.exp(output, out=output)
+        np.add.reduce(output, axis=axis, keepdims=True, out=room)
+        np.divide(output, room, out=output)
+
+    return [[run]]
+
+
+def _stores(node: Node) -> tuple[Array, Array]:
+    source, target = node.inputs[0].store, node.outputs[0].store
+    assert source is not None
+    assert target is not None
+    return source, target
 
 
 def product(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:

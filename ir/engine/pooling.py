@@ -32,19 +32,19 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
         return None
     assert value.store is not None
     assert output.store is not None
-    mean = node.kind == "AvgPool"
-    fill = 0.0 if mean else float(np.finfo(np.float32).min)
-    join: Callable[..., Any] = np.add if mean else np.maximum
+    average = node.kind == "AvgPool"
+    fill = 0.0 if average else float(np.finfo(np.float32).min)
+    join: Callable[..., Any] = np.add if average else np.maximum
     kernel, strides = tuple(op.kernel), tuple(op.strides)
     pads = [
         tuple(map(number, op.pads(size, axis, reach(kernel[axis], 1))))
         for axis, size in enumerate(value.shape[2:])
     ]
     images, height, width, channels = output.store.shape
-    factor = _factor(op, value.shape, (height, width)) if mean else None
+    factor = _factor(op, value.shape, (height, width)) if average else None
     followers = epilogue(node, scratch)
     whole = kernel == tuple(value.shape[2:]) and (height, width) == (1, 1)
-    if whole and mean and not any(map(any, pads)):
+    if whole and average and not any(map(any, pads)):
         return [_whole_mean(value.store, output.store, followers)]
     per_row = value.shape[3] * channels * 4 * (strides[0] + 2)
     rows_at_once = max(1, CACHE // per_row)
@@ -144,6 +144,23 @@ def _factor(op: Any, shape: tuple[int, ...], stops: tuple[int, int]) -> Array:
         return np.float32(1) / divisor
     each = (np.float32(1) / divisor).reshape(*stops, 1)
     return each if np.ptp(each) else each.reshape(-1)[0]
+
+
+def mean(node: Node, scratch: Scratch) -> list[list[Part]] | None:
+    """The steps of a ReduceMean over all spatial axes, where channels are kept last."""
+    value, output = node.inputs[0], node.outputs[0]
+    axes = node.inputs[1].constant
+    if axes is None or value.store is None or output.store is None or value.type != np.float32:
+        return None
+    rank = len(value.shape)
+    if not value.last or sorted(a % rank for a in axes.ravel().tolist()) != list(range(2, rank)):
+        return None
+    images, channels = value.shape[:2]
+    source = value.store.reshape(images, -1, 1, channels)
+    target = output.store.reshape(images, 1, 1, channels)
+    if not (np.shares_memory(source, value.store) and np.shares_memory(target, output.store)):
+        return None
+    return [_whole_mean(source, target, [])]
 
 
 def _whole_mean(source: Array, target: Array, followers: list[Any]) -> list[Part]:
