@@ -68,6 +68,8 @@ class Builder:
     def __init__(self, name: str = "model", *, into: Graph | None = None) -> None:
         self.graph: Graph = Model(name) if into is None else into
         self._names = {layer.name for layer in self.graph.layers}
+        #: The last number that each name was given.
+        self._numbers: dict[str, int] = {}
 
     def parameter(
         self, name: str, type: ElementType | str, shape: ShapeLike, *, names: Iterable[str] = ()
@@ -190,10 +192,11 @@ class Builder:
 
     def _free(self, name: str) -> str:
         """The name, or the name with the first number that nobody has."""
-        chosen, number = name, 0
+        chosen, number = name, self._numbers.get(name, 0)
         while chosen in self._names:
             number += 1
             chosen = f"{name}_{number}"
+            self._numbers[name] = number
         self._names.add(chosen)
         return chosen
 

@@ -76,9 +76,10 @@ def run(
         UnsupportedError: Layers are of unknown types; all are listed, nothing was run.
         UsageError: An input is missing, unknown, or of the wrong type or shape.
     """
-    refuse_unknown(model.order())
+    order = model.order()
+    refuse_unknown(order)
     wanted = wanted_names(model, outputs)
-    walk = Walk(model, wanted.values())
+    walk = Walk(model, wanted.values(), order)
     found = walk(check_inputs(model, inputs), {} if state is None else state, trace)
     handed = {}
     for name, (layer, index) in wanted.items():
@@ -99,22 +100,23 @@ class Step(NamedTuple):
 class Walk:
     """The layers of a graph in order, ready to be run many times."""
 
-    def __init__(self, graph: Graph, wanted: Iterable[tuple[Layer, int]] | None = None) -> None:
-        order = graph.order()
+    def __init__(
+        self,
+        graph: Graph,
+        wanted: Iterable[tuple[Layer, int]] | None = None,
+        order: Sequence[Layer] | None = None,
+    ) -> None:
+        order = graph.order() if order is None else order
         kept = {layer.id for layer, _ in wanted} if wanted is not None else set()
         if wanted is None:
             kept = {layer.id for layer in graph.results}
         self._walks: dict[int, Walk] = {}
         self._state: State = {}
         self._tensors = _needed_tensors(graph, order)
-        uses = _last_uses(graph, order, kept)
+        sources = [_sources(graph, layer) for layer in order]
+        uses = _last_uses(order, sources, kept)
         self.steps = [
-            Step(
-                layer,
-                self._kernel(layer),
-                _sources(graph, layer),
-                tuple(uses.get(number, ())),
-            )
+            Step(layer, self._kernel(layer), sources[number], tuple(uses.get(number, ())))
             for number, layer in enumerate(order)
         ]
 
@@ -310,14 +312,15 @@ def check_input(parameter: Layer, value: Any, graph: Graph) -> Array:
     return array
 
 
-def _last_uses(graph: Graph, order: Sequence[Layer], keep: set[int]) -> dict[int, list[int]]:
+def _last_uses(
+    order: Sequence[Layer], sources: Sequence[Sequence[tuple[int, int]]], keep: set[int]
+) -> dict[int, list[int]]:
     """By step: the layers whose outputs nobody needs after it."""
     last: dict[int, int] = {}
     for step, layer in enumerate(order):
         last.setdefault(layer.id, step)
-        for source in graph.sources(layer):
-            if source is not None:
-                last[source[0].id] = step
+        for producer, _ in sources[step]:
+            last[producer] = step
     freed: dict[int, list[int]] = {}
     for layer_id, step in last.items():
         if layer_id not in keep:

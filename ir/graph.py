@@ -6,6 +6,7 @@ Nothing here recurses along the graph.
 from __future__ import annotations
 
 import difflib
+from bisect import insort
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,46 @@ _COUNT = etree.XPath("count(edge)")
 DEEPEST = 64
 
 
+class _Uses:
+    """Edges by the layer they enter, and by the layer they leave."""
+
+    __slots__ = ("_places", "edges", "entering", "leaving")
+
+    def __init__(self, edges: list[Edge]) -> None:
+        self.edges = edges
+        self.entering: dict[int, list[Edge]] = {}
+        self.leaving: dict[int, list[Edge]] = {}
+        self._places: dict[tuple[int, ...], int] | None = None
+        entering, leaving = self.entering, self.leaving
+        for edge in edges:
+            entering.setdefault(edge[2], []).append(edge)
+            leaving.setdefault(edge[0], []).append(edge)
+
+    def put(self, new: Edge) -> None:
+        """An edge in the place of the one that enters the same input; else a further one."""
+        places = self.places
+        place = places.get(new[2:])
+        if place is None:
+            places[new[2:]] = len(self.edges)
+            self.edges.append(new)
+            self.entering.setdefault(new[2], []).append(new)
+            self.leaving.setdefault(new[0], []).append(new)
+            return
+        old, self.edges[place] = self.edges[place], new
+        entering = self.entering[old[2]]
+        entering[entering.index(old)] = new
+        self.leaving[old[0]].remove(old)
+        insort(self.leaving.setdefault(new[0], []), new, key=lambda edge: places[edge[2:]])
+
+    @property
+    def places(self) -> dict[tuple[int, ...], int]:
+        """Where in the list the edge into an input stands, the first of several."""
+        if self._places is None:
+            backwards = range(len(self.edges) - 1, -1, -1)
+            self._places = {self.edges[place][2:]: place for place in backwards}
+        return self._places
+
+
 class Graph:
     """Layers in the order of the file, and the edges between them."""
 
@@ -44,7 +85,12 @@ class Graph:
         self._edges: list[Edge] = []
         self._by_id: dict[int, Layer] = {}
         self._element: etree._Element | None = None
-        self._uses: tuple[dict[int, list[Edge]], dict[int, list[Edge]]] | None = None
+        self._uses: _Uses | None = None
+        self._names: dict[str, Layer] | None = None
+        self._tensor_names: dict[str, tuple[Layer, int]] | None = None
+        self._free_id: int | None = None
+        #: Whether layers or edges came or went since it was read.
+        self._rewired = False
 
     @classmethod
     def _of(cls, element: etree._Element, owner: Layer) -> Graph:
@@ -155,11 +201,12 @@ class Graph:
             if key in self._by_id:
                 return self._by_id[key]
             raise UsageError(f"no layer has the id {key}")
-        found = next((layer for layer in self._layers if layer.name == key), None)
+        if self._names is None:
+            self._names = {layer.name: layer for layer in reversed(self._layers)}
+        found = self._names.get(key)
         if found is None:
-            found = next(
-                (x for x in self._layers if any(key in port.names for port in x.outputs)), None
-            )
+            tensor = self._tensor(key)
+            found = None if tensor is None else tensor[0]
         if found is None and key.isascii() and key.isdigit() and len(key) < 19:
             found = self._by_id.get(int(key))
         if found is not None:
@@ -170,30 +217,40 @@ class Graph:
 
     def output(self, name: str) -> tuple[Layer, int]:
         """The output whose tensor has this name."""
-        for layer in self._layers:
-            for index, port in enumerate(layer.outputs):
-                if name in port.names:
-                    return layer, index
-        raise UsageError(f'no tensor is named "{name}"')
+        found = self._tensor(name)
+        if found is None:
+            raise UsageError(f'no tensor is named "{name}"')
+        return found
+
+    def _tensor(self, name: str) -> tuple[Layer, int] | None:
+        """The output of that name, by an index that is made anew where it was wrong."""
+        found = None if self._tensor_names is None else self._tensor_names.get(name)
+        if found is not None:
+            layer, index = found
+            ports = layer.outputs
+            if index < len(ports) and name in ports[index].names:
+                return found
+        # Ports do not tell when they are renamed; what is not found is looked for.
+        self._tensor_names = {
+            known: (layer, index)
+            for layer in reversed(self._layers)
+            for index, names in reversed(list(enumerate(layer.tensor_names())))
+            for known in names
+        }
+        return self._tensor_names.get(name)
 
     # Who feeds whom.
 
-    def _use_lists(self) -> tuple[dict[int, list[Edge]], dict[int, list[Edge]]]:
-        """Edges by the layer they enter, and by the layer they leave."""
+    def _use_lists(self) -> _Uses:
         if self._uses is None:
-            entering: dict[int, list[Edge]] = {}
-            leaving: dict[int, list[Edge]] = {}
-            for edge in self._edges:
-                entering.setdefault(edge[2], []).append(edge)
-                leaving.setdefault(edge[0], []).append(edge)
-            self._uses = entering, leaving
+            self._uses = _Uses(self._edges)
         return self._uses
 
     def sources(self, layer: Layer) -> list[tuple[Layer, int] | None]:
         """By input index: the layer and output index that feed it, None where nothing does."""
-        ranks = {port.id: index for index, port in enumerate(layer.inputs)}
+        ranks = {number: index for index, number in enumerate(layer.port_ids("input"))}
         found: list[tuple[Layer, int] | None] = [None] * len(ranks)
-        for edge in self._use_lists()[0].get(layer.id, ()):
+        for edge in self._use_lists().entering.get(layer.id, ()):
             index = ranks.get(edge.to_port)
             if index is None:
                 raise IRError(
@@ -212,12 +269,12 @@ class Graph:
                 f"port {edge.to_port} is fed by layer {edge.from_layer}, which is not there",
                 target.where,
             )
-        for index, port in enumerate(producer.outputs):
-            if port.id == edge.from_port:
-                return producer, index
+        ports = producer.port_ids("output")
+        if edge.from_port in ports:
+            return producer, ports.index(edge.from_port)
         raise IRError(
             f"port {edge.to_port} is fed by port {edge.from_port} of layer {edge.from_layer} "
-            f'"{producer.name}", whose output ports are {[p.id for p in producer.outputs]}',
+            f'"{producer.name}", whose output ports are {ports}',
             target.where,
         )
 
@@ -228,15 +285,15 @@ class Graph:
 
     def consumers(self, layer: Layer, output_index: int | None = None) -> list[tuple[Layer, int]]:
         """The layers and input indices that an output feeds (all outputs: None)."""
-        wanted = None if output_index is None else layer.outputs[output_index].id
+        wanted = None if output_index is None else layer.port_ids("output")[output_index]
         found = []
-        for edge in self._use_lists()[1].get(layer.id, ()):
+        for edge in self._use_lists().leaving.get(layer.id, ()):
             user = self._by_id.get(edge.to_layer)
             if user is None or (wanted is not None and edge.from_port != wanted):
                 continue
-            for index, port in enumerate(user.inputs):
-                if port.id == edge.to_port:
-                    found.append((user, index))
+            ports = user.port_ids("input")
+            if edge.to_port in ports:
+                found.append((user, ports.index(edge.to_port)))
         return found
 
     def order(self, reachable_only: bool = True) -> list[Layer]:
@@ -280,7 +337,7 @@ class Graph:
 
     def _entering(self, layer: Layer) -> Iterator[Edge]:
         """The edges into a layer by the number of the port, as ports usually stand."""
-        edges = self._use_lists()[0].get(layer.id, [])
+        edges = self._use_lists().entering.get(layer.id, [])
         return iter(edges if len(edges) < 2 else sorted(edges, key=lambda edge: edge[3]))
 
     # Changing.
@@ -291,11 +348,19 @@ class Graph:
             for part in with_bodies(layer):
                 if part.is_constant and part._value is None:
                     part._value = part.value  # its bytes stay those of the model it came from
+        if self._free_id is None:
+            self._free_id = max(self._by_id, default=-1) + 1
         if layer.id < 0 or layer.id in self._by_id:
-            layer.id = max(self._by_id, default=-1) + 1
+            layer.id = self._free_id
+        self._free_id = max(self._free_id, layer.id + 1)
         layer.graph = self
         self._layers.insert(len(self._layers) if index is None else index, layer)
         self._by_id[layer.id] = layer
+        if index is None and self._names is not None:
+            self._names.setdefault(layer.name, layer)
+        else:
+            self._names = None
+        self._rewired = True
         return layer
 
     def remove(self, layer: Layer) -> None:
@@ -305,8 +370,20 @@ class Graph:
         except ValueError:
             raise UsageError(f"{layer!r} is not in this graph") from None
         self._edges = [e for e in self._edges if layer.id not in (e.from_layer, e.to_layer)]
-        self._uses = None
         self._by_id = {x.id: x for x in self._layers}
+        self._free_id = self._uses = self._names = self._tensor_names = None
+        self._rewired = True
+
+    def prune(self) -> list[Layer]:
+        """Take out the layers that feed no Result or Assign, which OpenVINO leaves out."""
+        kept = {layer.id for layer in self.order()}
+        gone = [layer for layer in self._layers if layer.id not in kept]
+        if gone:
+            self._layers = [layer for layer in self._layers if layer.id in kept]
+            self._edges = [e for e in self._edges if e.from_layer in kept and e.to_layer in kept]
+            self._uses = None
+            self._by_id = {layer.id: layer for layer in self._layers}
+        return gone
 
     def connect(
         self, source: Layer | tuple[Layer, int], target: Layer, input_index: int | None = None
@@ -327,13 +404,8 @@ class Graph:
             self._add_input(target, origin)
         port = target.inputs[input_index]
         new = Edge(producer.id, origin.id, target.id, port.id)
-        for place, edge in enumerate(self._edges):
-            if edge.to_layer == target.id and edge.to_port == port.id:
-                self._edges[place] = new
-                break
-        else:
-            self._edges.append(new)
-        self._uses = None
+        self._use_lists().put(new)
+        self._rewired = True
 
     def _add_input(self, layer: Layer, origin: Port) -> None:
         """One more input port; the output ports stay numbered after the inputs."""
@@ -344,12 +416,14 @@ class Graph:
             moved = {port.id: port.id + 1 for port in layer.outputs}
             for port in layer.outputs:
                 port.id += 1
-            self._edges = [
-                edge._replace(from_port=moved[edge.from_port])
-                if edge.from_layer == layer.id and edge.from_port in moved
-                else edge
-                for edge in self._edges
-            ]
+            if layer.id in self._use_lists().leaving:
+                self._edges = [
+                    edge._replace(from_port=moved[edge.from_port])
+                    if edge.from_layer == layer.id and edge.from_port in moved
+                    else edge
+                    for edge in self._edges
+                ]
+                self._uses = None
         layer.inputs.append(Port(new, origin.precision, origin.dims))
 
     def disconnect(self, layer: Layer, input_index: int) -> None:
@@ -357,6 +431,7 @@ class Graph:
         port = layer.inputs[input_index].id
         self._edges = [e for e in self._edges if (e.to_layer, e.to_port) != (layer.id, port)]
         self._uses = None
+        self._rewired = True
 
     def replace_output(self, old: tuple[Layer, int], new: tuple[Layer, int]) -> None:
         """Let all that an output feeds be fed by another."""

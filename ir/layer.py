@@ -7,7 +7,6 @@ as soon as its names and edges are known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from .elements import (
     read_info,
     read_port_map,
     read_ports,
+    split_names,
     whole,
 )
 from .places import at
@@ -40,9 +40,31 @@ BODIES = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_p
 
 
 _LATER = frozenset({
-    "_back_edges", "_bodies", "_data", "_inputs", "_op", "_outputs", "_port_maps", "_rt_info",
-    "_value", "output_names",
+    "_back_edges", "_bodies", "_data", "_inputs", "_op", "_output_names", "_outputs",
+    "_port_maps", "_rt_info", "_value",
 })  # fmt: skip
+
+
+class _At:
+    """Places errors at a layer; where that is, is only looked for when there is one."""
+
+    __slots__ = ("layer", "tag")
+
+    def __init__(self, layer: Layer, tag: str | None) -> None:
+        self.layer, self.tag = layer, tag
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, Exception):
+            return
+        element, model = self.layer._element, self.layer.model
+        if element is not None and self.tag is not None:
+            child = element.find(self.tag)
+            element = element if child is None else child
+        with at(self.layer.where, model.text if model is not None else None, element):
+            raise error
 
 
 class Layer:
@@ -54,24 +76,24 @@ class Layer:
         "_data",
         "_element",
         "_inputs",
+        "_name",
         "_op",
+        "_opened",
+        "_output_names",
         "_outputs",
         "_port_maps",
         "_rt_info",
         "_value",
         "graph",
         "id",
-        "name",
-        "output_names",
         "type",
         "version",
     )
 
     id: int
-    name: str
+    _name: str
     type: str
     version: str
-    output_names: str | None
     graph: Graph | None
 
     def __init__(
@@ -85,8 +107,9 @@ class Layer:
         inputs: Iterable[Port] = (),
         outputs: Iterable[Port] = (),
     ) -> None:
-        self.id, self.name, self.type, self.version = id, name, type, version
-        self.output_names = None
+        self.id, self._name, self.type, self.version = id, name, type, version
+        self._opened = True
+        self._output_names: str | None = None
         self.graph = None
         self._element: etree._Element | None = None
         self._data: dict[str, str] | None = dict(data or {})
@@ -109,8 +132,10 @@ class Layer:
         if text is None or name is None or type_ is None:
             raise _incomplete(element, graph)
         self.graph, self._element = graph, element
+        #: Whether anybody has asked for more than its attributes, and may have changed it.
+        self._opened = False
         # Graphs that a runtime has dumped say no version.
-        self.name, self.type, self.version = name, type_, version or ""
+        self._name, self.type, self.version = name, type_, version or ""
         if text.isdigit() and text.isascii() and len(text) < 19:
             self.id = int(text)
         else:
@@ -124,13 +149,34 @@ class Layer:
         # a hundred thousand layers ten empty slots each takes longer than to read their names.
         if name not in _LATER:
             raise AttributeError(f"a layer has no {name}", name=name, obj=self)
+        self._opened = True
         value: Any = None
         if name == "_rt_info":
             value = False
-        elif name == "output_names" and self._element is not None and self.type == "Result":
+        elif name == "_output_names" and self._element is not None and self.type == "Result":
             value = self._element.get("output_names")
         setattr(self, name, value)
         return value
+
+    @property
+    def name(self) -> str:
+        """The name; two layers may have the same."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
+        if self.graph is not None:
+            self.graph._names = None
+
+    @property
+    def output_names(self) -> str | None:
+        """The names of a model's output, as the file spells them; None where it says none."""
+        return self._output_names
+
+    @output_names.setter
+    def output_names(self, names: str | None) -> None:
+        self._output_names, self._opened = names, True
 
     # Places.
 
@@ -149,14 +195,9 @@ class Layer:
             file, line, None, self.id if self.id >= 0 else None, self.name, self.type, self.version
         )
 
-    def at(self, tag: str | None = None) -> AbstractContextManager[None]:
+    def at(self, tag: str | None = None) -> _At:
         """Place the errors raised inside; at one of its elements, where ``tag`` names it."""
-        element, model = self._element, self.model
-        if element is not None and tag is not None:
-            child = element.find(tag)
-            element = element if child is None else child
-        source = model.text if model is not None else None
-        return at(self.where, source, element)
+        return _At(self, tag)
 
     # What its element says.
 
@@ -164,39 +205,64 @@ class Layer:
     def data(self) -> dict[str, str]:
         """The attributes as text, in the order of the file."""
         if self._data is None:
-            element = None if self._element is None else self._element.find("data")
+            element = None if self._element is None else _child(self._element, "data")
             self._data = {} if element is None else dict(element.items())
         return self._data
 
     @data.setter
     def data(self, data: Mapping[str, str]) -> None:
-        self._data = dict(data)
+        self._data, self._opened = dict(data), True
 
     @property
     def inputs(self) -> list[Port]:
         """The input ports; an input's index is its rank here."""
         if self._inputs is None:
             with self.at("input"):
-                found = None if self._element is None else self._element.find("input")
+                found = None if self._element is None else _child(self._element, "input")
                 self._inputs = read_ports(found, outputs=False)
         return self._inputs
 
     @inputs.setter
     def inputs(self, ports: Iterable[Port]) -> None:
-        self._inputs = list(ports)
+        self._inputs, self._opened = list(ports), True
 
     @property
     def outputs(self) -> list[Port]:
         """The output ports; an output's index is its rank here."""
         if self._outputs is None:
             with self.at("output"):
-                found = None if self._element is None else self._element.find("output")
+                found = None if self._element is None else _child(self._element, "output")
                 self._outputs = read_ports(found, outputs=True)
         return self._outputs
 
     @outputs.setter
     def outputs(self, ports: Iterable[Port]) -> None:
-        self._outputs = list(ports)
+        self._outputs, self._opened = list(ports), True
+
+    def port_ids(self, tag: str) -> list[int]:
+        """The ids of the ports in ``input`` or ``output``; the ports are not read for it."""
+        ports = self._inputs if tag == "input" else self._outputs
+        if ports is None and self._element is not None:
+            section = _child(self._element, tag)
+            if section is None:
+                return []
+            texts = [port.get("id", "") for port in section.iterchildren("port")]
+            digits = "".join(texts)
+            if digits.isdigit() and digits.isascii() and max(map(len, texts)) < 19:
+                ids = [int(text) for text in texts if text]
+                if len(set(ids)) == len(texts):
+                    return ids
+        # Otherwise they are read, and what is wrong is said.
+        ports = self.inputs if tag == "input" else self.outputs
+        return [port.id for port in ports]
+
+    def tensor_names(self) -> list[tuple[str, ...]]:
+        """The names of each output; the ports are not read for it."""
+        if self._outputs is not None:
+            return [port.names for port in self._outputs]
+        found = None if self._element is None else _child(self._element, "output")
+        ports = () if found is None else found.iterchildren("port")
+        return [split_names(port.get("names")) for port in ports]
 
     @property
     def rt_info(self) -> Info | None:
@@ -208,7 +274,7 @@ class Layer:
 
     @rt_info.setter
     def rt_info(self, info: Info | None) -> None:
-        self._rt_info = info
+        self._rt_info, self._opened = info, True
 
     @property
     def bodies(self) -> dict[str, Graph]:
@@ -218,11 +284,10 @@ class Layer:
 
             bodies: dict[str, Graph] = {}
             if self._element is not None:
-                for tag in BODIES:
-                    element = self._element.find(tag)
-                    if element is not None:
-                        bodies[tag] = Graph._of(element, owner=self)
-            self._bodies = bodies
+                for element in self._element.iterchildren(*BODIES):
+                    if element.tag not in bodies:
+                        bodies[str(element.tag)] = Graph._of(element, owner=self)
+            self._bodies = {tag: bodies[tag] for tag in BODIES if tag in bodies} if bodies else {}
         return self._bodies
 
     @property
@@ -249,7 +314,7 @@ class Layer:
 
     @back_edges.setter
     def back_edges(self, edges: Iterable[BackEdge]) -> None:
-        self._back_edges = list(edges)
+        self._back_edges, self._opened = list(edges), True
 
     def add_body(self, tag: str, graph: Graph, wiring: PortMap | None = None) -> None:
         """Put a graph inside, as ``body``, ``then_body`` or ``else_body``, with its port map."""
@@ -365,6 +430,11 @@ class Layer:
 
     def __repr__(self) -> str:
         return f'<layer {self.id} "{self.name}" ({self.type} {self.version})>'
+
+
+def _child(element: etree._Element, tag: str) -> etree._Element | None:
+    """The first child of that name; ``find`` is several times slower."""
+    return next(element.iterchildren(tag), None)
 
 
 def no_bin(offset: int, size: int) -> IRError:

@@ -15,6 +15,7 @@ from .graph import Model
 from .layout import Layout, kept, moved_images, packed
 from .patch import Patch
 from .spelling import Printer, numbered
+from .unchanged import is_unchanged
 from .weights import Path as PathLike
 
 
@@ -54,6 +55,11 @@ def compose(model: Model, repack: bool = False) -> tuple[bytes, Layout]:
         printer = Printer(layout.places, numbered(model))
         printer.model(model)
         return printer.text.encode(), layout
+    if not repack and is_unchanged(model):
+        layout = Layout()
+        if model.weights is not None and model.weights.size:
+            layout.append(model.weights.data)
+        return model.source, layout
     layout = packed(model) if repack else kept(model)
     images = moved_images(model, layout) if repack else model.pre_process
     patch = Patch(model, layout.places, images)

@@ -30,13 +30,14 @@ def carry(op: Op, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> tupl
     """Work out what is known of the outputs' values, where the inputs are known and small."""
     if op.is_random or any(out.bounds is not None or out.type.is_dynamic for out in outputs):
         return outputs
-    if not inputs or not all(_is_small(tensor.shape) for tensor in (*inputs, *outputs)):
-        return outputs
     known = [tensor.bounds for tensor in inputs]
-    lows = [pair[0] for pair in known if pair is not None]
-    highs = [pair[1] for pair in known if pair is not None]
+    if not known or None in known:  # most often, and found faster than the number of elements
+        return outputs
+    if not all(_is_small(tensor.shape) for tensor in (*inputs, *outputs)):
+        return outputs
+    lows, highs = ([pair[side] for pair in known if pair is not None] for side in (0, 1))
     partly = [index for index, tensor in enumerate(inputs) if tensor.value is None]
-    if len(lows) < len(inputs) or not all(op.may_vary(index) for index in partly):
+    if not all(op.may_vary(index) for index in partly):
         return outputs
     with np.errstate(all="ignore"):
         try:

@@ -198,3 +198,58 @@ def test_a_hundred_thousand_layers_in_a_row() -> None:
     assert time.perf_counter() - start < 20
     assert [layer.id for layer in order] == [0, *range(1, count - 1), count - 1]
     assert model.sources(order[-1]) == [(order[-2], 0)]
+
+
+def test_names_are_found_after_every_change() -> None:
+    model = diamond()
+    two = model.layer("two")
+    two.outputs[0].names = ("t",)
+    assert (model.output("t"), model.layer("t")) == ((two, 0), two)
+    two.name, two.outputs[0].names, two.outputs[1].names = "zwei", (), ("t",)
+    assert (model.output("t"), model.layer("zwei")) == ((two, 1), two)
+    with pytest.raises(UsageError, match='named "two"'):
+        model.layer("two")
+    # As in a file, the first of two layers of one name is meant.
+    twin = Layer("Twin", "extension", "zwei")
+    model.add(twin)
+    assert model.layer("zwei") is two
+    model.remove(two)
+    assert model.layer("zwei") is twin
+    with pytest.raises(UsageError, match='named "t"'):
+        model.output("t")
+    first = model.add(Layer("First", "extension", "zwei"), 0)
+    assert model.layer("zwei") is first
+    assert len({layer.id for layer in model}) == len(model)
+
+
+def test_use_lists_stay_what_the_edges_say() -> None:
+    model = diamond()
+    x, two, left, both, out = model.layers
+    for source, target, index in (
+        (x, both, 0), ((two, 1), both, 1), (both, left, 0), (left, both, None), (x, out, 0),
+    ):  # fmt: skip
+        model.connect(source, target, index)
+        kept = model._use_lists()
+        model._uses = None
+        anew = model._use_lists()
+        assert (kept.entering, kept.leaving) == (
+            anew.entering, {key: anew.leaving.get(key, []) for key in kept.leaving}
+        )  # fmt: skip
+
+
+def test_a_long_model_is_built_and_asked_in_linear_time() -> None:
+    def seconds(length: int) -> float:
+        began = time.process_time()
+        net = ir.Builder()
+        y = net.parameter("x", "f32", "1,4")
+        for _ in range(length):
+            y = net.add("ReLU", "opset1", [y])
+        net.result(y, name="out")
+        model = net.model()
+        for layer in model:
+            assert model.layer(layer.name) is layer
+            model.consumers(layer)
+        return time.process_time() - began
+
+    seconds(10)
+    assert seconds(4000) < 16 * max(seconds(1000), 0.01)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 from lxml import etree
 from strategies import documents
 from vinoir import ir
+from vinoir.ir.layer import Layer
 from vinoir.ir.patch import Patch
 from vinoir.ir.spelling import Printer
+from vinoir.ir.unchanged import is_unchanged
 from vinoir.schemas import ElementType, IRError, Tensor
 
 
@@ -390,3 +393,60 @@ def test_text_is_read_as_its_declaration_says() -> None:
     assert ir.dumps(ir.loads(text))[0] == text.encode("latin-1")
     with pytest.raises(IRError):
         ir.loads('<net name="\ud800" version="11"/>')
+
+
+def untouched() -> ir.Model:
+    """A model with everything in it that can be changed, as it was read."""
+    path = sorted(witness("Loop*"))[0] if witness("Loop*") else None
+    if path is None:
+        pytest.skip("the shared test data witness/ is not beside the checkout")
+    return ir.read(path)
+
+
+CHANGES: dict[str, Callable[[ir.Model], object]] = {
+    "name": lambda m: setattr(m, "name", "other"),
+    "layer": lambda m: setattr(m.layers[0], "name", "other"),
+    "type": lambda m: setattr(m.layers[0], "version", "opset2"),
+    "id": lambda m: setattr(m.layers[0], "id", 77),
+    "data": lambda m: m.parameters[0].data.update(shape="1"),
+    "all data": lambda m: setattr(m.parameters[0], "data", {}),
+    "names": lambda m: setattr(m.parameters[0].outputs[0], "names", ("n",)),
+    "dims": lambda m: setattr(m.results[0].inputs[0], "dims", (7, 7)),
+    "ports": lambda m: m.results[0].inputs.pop(),
+    "output names": lambda m: setattr(m.results[0], "output_names", "n"),
+    "layer's info": lambda m: setattr(m.layers[0], "rt_info", ir.Info("rt_info", {"a": "b"})),
+    "info": lambda m: m.rt_info and m.rt_info.set("k", "v"),
+    "edge": lambda m: m.disconnect(m.results[0], 0),
+    "layer gone": lambda m: m.remove(m.results[0]),
+    "layer come": lambda m: m.add(Layer("Odd", "extension", "odd")),
+    "inside": lambda m: setattr(next(body(m)).layers[0], "name", "other"),
+    "edge inside": lambda m: next(body(m)).disconnect(next(body(m)).results[0], 0),
+    "back edge": lambda m: holder(m).back_edges.clear(),
+    "port map": lambda m: holder(m).port_maps["body"].entries.pop(),
+    "weights": lambda m: m.constants[0].set_value(np.int64(99)),
+}
+
+
+def holder(model: ir.Model) -> Layer:
+    return next(layer for layer in model if layer.bodies)
+
+
+def body(model: ir.Model) -> Iterator[ir.Graph]:
+    return iter(holder(model).bodies.values())
+
+
+def test_what_was_not_changed_is_known_to_be() -> None:
+    model = untouched()
+    assert is_unchanged(model)
+    everything(model)
+    ir.infer(model)
+    assert is_unchanged(model)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_is_seen(change: str) -> None:
+    model = untouched()
+    before = ir.dumps(model)
+    CHANGES[change](model)
+    assert not is_unchanged(model)
+    assert ir.dumps(model) != before
