@@ -5,6 +5,7 @@ Specification pages: Range-1, -4; Eye-9; RandomUniform-8; Multinomial-13.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, isfinite, prod
 from typing import Any, ClassVar, Literal
 
@@ -192,7 +193,7 @@ class RandomUniformV8(Op):
 
 
 class MultinomialV13(Op):
-    """Classes drawn by their probabilities."""
+    """Classes drawn by their probabilities, as OpenVINO's CPU draws them."""
 
     is_random: ClassVar[bool] = True
 
@@ -215,22 +216,29 @@ class MultinomialV13(Op):
         return (Tensor(self.convert_type, [probs.shape[0], one_size(num_samples)]),)
 
     def run(self, probs: Array, num_samples: Array) -> tuple[Array, ...]:
-        weights = probs.astype(np.float64)
+        weights = probs.astype(np.float32) if probs.dtype == np.float64 else probs
         if self.log_probs:
             weights = np.exp(weights)
+        kind = weights.dtype
+        reach = np.add.accumulate(weights, 1, kind)
+        whole = reach[:, -1:]
+        reach = reach / np.where(whole > 0, whole, 1).astype(kind)
         rows, samples = len(weights), int(num_samples.reshape(()))
-        seeds = RandomUniformV8(
-            output_type=ElementType.F64, global_seed=self.global_seed, op_seed=self.op_seed
-        )
-        (chances,) = seeds.run(np.array([rows, samples]), np.array(0.0), np.array(1.0))
-        drawn = np.empty((rows, samples), np.int64)
-        for sample in range(samples):
-            summed = weights.cumsum(1)
-            reached = summed > chances[:, sample, None] * summed[:, -1:]
-            drawn[:, sample] = reached.argmax(1)
+        bits = twister([self.global_seed, self.op_seed], rows * samples)
+        chances = (bits.astype(np.float32) / np.float32(2**32 - 1)).astype(kind)
+        drawn = np.zeros((rows, samples), self.convert_type.dtype)
+        classes = np.arange(weights.shape[1])
+        for sample, chance in enumerate(chances.reshape(rows, samples).T):
+            reached = chance[:, None] <= reach
+            chosen = reached.argmax(1)[:, None]
+            drawn[:, sample] = chosen[:, 0]
             if not self.with_replacement:
-                weights[np.arange(rows), drawn[:, sample]] = 0
-        return (drawn.astype(self.convert_type.dtype),)
+                before = np.take_along_axis(reach, np.maximum(chosen - 1, 0), 1)
+                part = np.take_along_axis(reach, chosen, 1) - np.where(chosen > 0, before, 0)
+                part = np.where(reached.any(1, keepdims=True), part, 0).astype(kind)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    reach = np.where(classes >= chosen, reach - part, reach) / (1 - part)
+        return (drawn,)
 
 
 def one_size(tensor: Tensor) -> Size:
@@ -296,6 +304,43 @@ def as_pytorch(size: int, seed: int, low: Array, high: Array) -> Array:
     wide = np.dtype(np.float64 if kind == np.float64 else np.float32)
     unit: Array = np.ldexp((bits & bits.dtype.type((1 << digits) - 1)).astype(wide), -digits)
     return (unit * (high - low).astype(wide) + low.astype(wide)).astype(kind)
+
+
+def twister(seeds: Sequence[int], count: int) -> Array:
+    """Numbers of 32 bits from MT19937, seeded as C++ does from several seeds (``seed_seq``).
+
+    Without any seed they are others each time.
+    """
+    if not any(seeds):
+        return np.random.default_rng().integers(0, 2**32, count, np.uint32)
+    made = np.random.RandomState()
+    state = {"key": np.array(spread(seeds, 624), np.uint32), "pos": 624}
+    made.set_state({"bit_generator": "MT19937", "state": state, "has_gauss": 0, "gauss": 0.0})
+    return made.randint(0, 2**32, count, np.uint32)
+
+
+def spread(seeds: Sequence[int], count: int) -> list[int]:
+    """Seeds mixed into 623 words or more: ``seed_seq::generate`` of the C++ standard."""
+    full, given = 0xFFFFFFFF, len(seeds)
+    words = [0x8B8B8B8B] * count
+    one = (count - 11) // 2
+    other, first = one + 11, max(given + 1, count)
+    for step in range(first + count):
+        k, near, far = step % count, (step + one) % count, (step + other) % count
+        if step < first:
+            mixed = words[k] ^ words[near] ^ words[k - 1]
+            mixed = 1664525 * (mixed ^ mixed >> 27) & full
+            own = given if step == 0 else k + (seeds[step - 1] if step <= given else 0)
+            words[near] = words[near] + mixed & full
+            words[k] = mixed + own & full
+            words[far] = words[far] + words[k] & full
+        else:
+            mixed = words[k] + words[near] + words[k - 1] & full
+            mixed = 1566083941 * (mixed ^ mixed >> 27) & full
+            words[near] ^= mixed
+            words[k] = mixed - k & full
+            words[far] ^= words[k]
+    return words
 
 
 def within(bits: Array, low: Array, high: Array) -> Array:
