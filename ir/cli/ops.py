@@ -14,12 +14,20 @@ from .output import format_option, print_json, print_pairs, print_table
 
 
 @click.command(
-    "ops", epilog="Examples: vinoir ops; vinoir ops MaxPool; vinoir ops --format markdown"
+    "ops",
+    epilog="Examples: vinoir ops; vinoir ops MaxPool; vinoir ops --format markdown; "
+    "vinoir ops --onnx; vinoir ops --onnx AveragePool",
 )
 @click.argument("name", required=False)
+@click.option("--onnx", "of_onnx", is_flag=True, help="Instead: the ONNX operators that import.")
 @format_option("markdown")
-def ops_command(name: str | None, format_: str) -> None:
+def ops_command(name: str | None, of_onnx: bool, format_: str) -> None:
     """List the operations, or tell one's versions, attributes, inputs and outputs (NAME)."""
+    if of_onnx:
+        from .onnx import list_operators
+
+        list_operators(name, format_)
+        return
     found = sorted(Op.registry.values(), key=lambda op: (op.family, op.xml_type, op.number))
     if name is not None:
         wanted = name.lower()

@@ -11,7 +11,9 @@ taken for the function by which the standard defines it, where there is such.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from ...schemas import UnsupportedError, UsageError, Where
 
@@ -64,20 +66,56 @@ def examine(
     """
     if semantics not in get_args(Semantics):
         raise UsageError(f'semantics "{semantics}" is not one of {", ".join(get_args(Semantics))}')
-    try:
+    with needed():
         from . import control  # noqa: F401  # declares its converters; it needs the importer
         from .importer import Importer
         from .proto import load
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("onnx", "google"):
-            raise
-        raise UsageError(
-            "reading ONNX models needs the package onnx", hint='pip install "vinoir[onnx]"'
-        ) from None
     proto, path = load(source)
     importer = Importer(proto, path, semantics, tolerant)
     importer.run()
     return importer
 
 
-__all__ = ["Semantics", "examine", "from_onnx"]
+@contextmanager
+def needed() -> Iterator[None]:
+    """Say what to install where the package onnx is not there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("onnx", "google"):
+            raise
+        raise UsageError(
+            "reading ONNX models needs the package onnx", hint='pip install "vinoir[onnx]"'
+        ) from None
+
+
+class Operator(NamedTuple):
+    """An ONNX operator that imports, in some of its versions."""
+
+    family: str
+    operator: str
+    versions: tuple[int, ...]
+    becomes: str
+
+
+def operators() -> list[Operator]:
+    """All ONNX operators with a converter, or which the standard defines by others that have."""
+    with needed():
+        from . import control  # noqa: F401  # declares its converters
+        from .functions import by_function
+        from .node import TABLE
+        from .versions import versions
+    rows = []
+    for (domain, operator), converters in TABLE.items():
+        known = versions(operator, domain)
+        for one in converters:
+            mine = tuple(
+                v for v in known if v >= one.since and (one.until is None or v <= one.until)
+            )
+            family = one.function.__module__.rpartition(".")[2]
+            rows.append(Operator(family, operator, mine, one.becomes))
+    rows += [Operator("functions", name, known, text) for name, known, text in by_function()]
+    return sorted(rows)
+
+
+__all__ = ["Operator", "Semantics", "examine", "from_onnx", "operators"]

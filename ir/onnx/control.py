@@ -71,6 +71,7 @@ def build(
                 axes = scope.builder.constant(np.array([way[1]]))
                 found = scope.builder.add("Unsqueeze", "opset1", [found, axes])
             results.append(scope.builder.result(found, name=f"{value.name}/result", names=()))
+        scope.builder.graph.prune()
         return Body(scope.builder.graph, scope.captured, parameters, results)
 
 

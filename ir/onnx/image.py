@@ -154,7 +154,8 @@ def roi_align(node: Node) -> Made:
     """ROIAlign-9."""
     usual = "half_pixel" if node.version >= 16 else "output_half_pixel"
     word = node.text("coordinate_transformation_mode", usual)
-    modes = {"half_pixel": "half_pixel", "output_half_pixel": "asymmetric"}
+    # IR's own half_pixel also moves the corners before they are scaled.
+    modes = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"}
     if word not in modes:
         raise IRError(f'coordinate_transformation_mode="{word}" is not one of {", ".join(modes)}')
     if node.text("mode", "avg") == "max" and node.semantics != "openvino":

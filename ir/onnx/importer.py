@@ -107,6 +107,7 @@ class Importer:
             self._walk(graph)
             for value in graph.output:
                 self._give(value.name)
+            self.model.prune()
         return self.model
 
     @property

@@ -178,8 +178,8 @@ def max_pool(node: Node) -> Made:
             node.note(
                 "storage_order", "Indices are transposed, as OpenVINO does: not as ONNX says"
             )
-            axes = len(window.kernel) + 2
-            indices = node.transpose(indices, list(reversed(range(axes))))
+            spatial = range(2, len(window.kernel) + 2)
+            indices = node.transpose(indices, [0, 1, *reversed(spatial)])
         else:
             node.note(
                 "storage_order",
