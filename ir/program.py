@@ -29,7 +29,7 @@ from .engine.pooling import prepare as pooling
 from .engine.team import Part, Team
 from .execution import Inputs, Outputs, State, aliases, check_inputs, run
 from .graph import Model
-from .inference import Shapes, infer
+from .inference import Inferred, Shapes, infer
 from .legacy import output_array
 from .names import output_keys
 
@@ -99,7 +99,7 @@ class Program:
             inferred = infer(model, shapes)
             shown = [inferred.of(parameter)[0].shape for parameter in model.parameters]
             if all(shape.is_static for shape in shown):
-                self._planned(tuple(shape.static for shape in shown))
+                self._planned(tuple(shape.static for shape in shown), inferred)
 
     def __call__(self, inputs: Inputs | None = None) -> Outputs:
         """Run the model once."""
@@ -120,17 +120,23 @@ class Program:
         """Let the model's variables begin anew."""
         self.state.clear()
 
-    def _planned(self, shapes: tuple[tuple[int, ...], ...]) -> Planned | None:
+    def _planned(
+        self, shapes: tuple[tuple[int, ...], ...], inferred: Inferred | None = None
+    ) -> Planned | None:
         """The plan for these input shapes, made where there is none yet."""
         if shapes in self._plans:
             self._plans.move_to_end(shapes)
             return self._plans[shapes]
-        inferred = infer(self.model, [Shape(shape) for shape in shapes])
+        if inferred is None:
+            inferred = infer(self.model, [Shape(shape) for shape in shapes])
         plan = build(self.model, inferred)
         planned = None
         if plan is not None:
             fuse(plan)
             planned = Planned(plan, self.team)
+            if self.model.weights is not None:
+                # Kernels have laid out their own; a second copy need not stay in memory.
+                self.model.weights.release()
         self._plans[shapes] = planned
         while len(self._plans) > KEPT:
             self._plans.popitem(last=False)

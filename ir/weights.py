@@ -21,12 +21,13 @@ Path: TypeAlias = "str | PathLike[str]"
 class Weights:
     """The bytes that constants point into."""
 
-    __slots__ = ("data", "identity", "path")
+    __slots__ = ("_map", "data", "identity", "path")
 
     def __init__(self, data: Buffer, path: Path | None = None) -> None:
         self.data: NDArray[np.uint8] = np.frombuffer(data, np.uint8)
         self.data.flags.writeable = False
         self.path = path
+        self._map: mmap.mmap | None = None
         #: Device, inode, size and time of change of the mapped file.
         self.identity: tuple[int, ...] | None = None
 
@@ -39,7 +40,9 @@ class Weights:
             if status.st_size == 0:
                 weights = cls(b"", path)
             else:
-                weights = cls(memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)), path)
+                mapped = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+                weights = cls(memoryview(mapped), path)
+                weights._map = mapped
         except OSError as error:
             raise UnreadableError(
                 f"cannot be mapped: {error.strerror}", Where(str(path))
@@ -64,6 +67,11 @@ class Weights:
                 f"bytes {offset} to {end} are needed, {name} has {len(self.data)}: "
                 f"{missing} are missing"
             )
+
+    def release(self) -> None:
+        """Let go of the memory of a mapped file; what is looked at again is read again."""
+        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
 
     def view(self, offset: int, size: int) -> NDArray[np.uint8]:
         """A range of the bytes, without a copy."""

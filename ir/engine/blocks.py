@@ -14,8 +14,8 @@ from ...schemas import Array
 from .graph import Node, Value
 from .team import Part
 
-#: Scratch memory of a thread, in bytes; blocks are cut so that theirs fits.
-SCRATCH = 8 << 20
+#: Scratch memory grows by so many bytes.
+SCRATCH = 2 << 20
 #: What a block's working set should not pass, so that it stays in a core's own cache.
 CACHE = 1 << 19
 
@@ -23,34 +23,35 @@ CACHE = 1 << 19
 class Room:
     """Memory of one thread, handed out piece by piece and taken back as a whole."""
 
-    def __init__(self, count: int) -> None:
-        self._memory, self._used = np.empty(count, np.float32), 0
-
-    @property
-    def size(self) -> int:
-        """How many numbers it holds."""
-        return self._memory.size
+    def __init__(self) -> None:
+        self._chunks: list[Array] = []
+        self._chunk, self._used = 0, 0
 
     def reset(self) -> None:
         """All of it is free again."""
-        self._used = 0
+        self._chunk, self._used = 0, 0
 
     def take(self, part: int, *shape: int) -> Array:
-        """The next piece; memory of its own where there is too little left."""
-        start, count = self._used, prod(shape)
-        if start + count > self._memory.size:
-            return np.empty(shape, np.float32)
-        self._used = start + -(-count // 16) * 16
-        return self._memory[start : start + count].reshape(shape)
+        """The next piece; there is more memory where what there is does not do."""
+        count = prod(shape)
+        while self._chunk < len(self._chunks):
+            chunk, start = self._chunks[self._chunk], self._used
+            if start + count <= chunk.size:
+                self._used = start + -(-count // 16) * 16
+                return chunk[start : start + count].reshape(shape)
+            self._chunk, self._used = self._chunk + 1, 0
+        self._chunks.append(np.empty(max(count, SCRATCH // 4), np.float32))
+        return self.take(part, *shape)
 
 
 class Scratch:
     """Memory that belongs to a thread for the length of one part."""
 
     def __init__(self, threads: int) -> None:
-        self._rooms = [Room(SCRATCH // 4) for _ in range(threads)]
+        self._rooms = [Room() for _ in range(threads)]
         self._tiles: dict[tuple[int, int, int, int], tuple[Array, Array]] = {}
-        self._shared: Room | None = None
+        #: Memory for what one step leaves to the next.
+        self.shared = Room()
 
     def reset(self) -> None:
         """Begin the next block: all memory is free again."""
@@ -60,12 +61,6 @@ class Scratch:
     def take(self, part: int, *shape: int) -> Array:
         """Memory for a part, of the thread that will run it."""
         return self._rooms[part % len(self._rooms)].take(part, *shape)
-
-    def shared(self, count: int) -> Room:
-        """Memory for what one step leaves to the next."""
-        if self._shared is None or self._shared.size < count:
-            self._shared = Room(count)
-        return self._shared
 
     def tile(self, row: Array, times: int) -> Array:
         """A row repeated, made once for all who ask for it."""
@@ -215,6 +210,18 @@ def lined(
         for array, repeats in arrays
     ]  # fmt: skip
     return call(function, *bound, out=target.reshape(shape) if whole else target)
+
+
+def columns_last(weights: Array) -> Array:
+    """Weights (outer, inner, kh, kw) as (kh, kw, inner, outer), in new memory.
+
+    Some outer channels at a time: NumPy's own copy jumps through memory, and takes thrice as long.
+    """
+    turned = weights.transpose(2, 3, 1, 0)
+    found = np.empty(turned.shape, np.float32)
+    for start in range(0, len(weights), 16):
+        found[..., start : start + 16] = turned[..., start : start + 16]
+    return found
 
 
 def divisor(number_: int, limit: int) -> int:

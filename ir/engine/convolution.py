@@ -20,6 +20,7 @@ from .blocks import (
     Room,
     Scratch,
     call,
+    columns_last,
     divisor,
     epilogue,
     followed,
@@ -162,11 +163,10 @@ def gathered(
     each = sizes.outer // groups
     taken = prod(sizes.kernel) * sizes.inner
     # Of each group: (kh * kw * inner, outer / groups)
-    matrices = np.ascontiguousarray(
-        sizes.weights.reshape(groups, each, sizes.inner, *sizes.kernel)
-        .transpose(0, 3, 4, 2, 1)
-        .reshape(groups, taken, each)
-    )
+    matrices = [
+        columns_last(sizes.weights[group * each : (group + 1) * each]).reshape(taken, each)
+        for group in range(groups)
+    ]
     height, width = sizes.out
     images = target.shape[0]
     few = images * height * width < sizes.outer and threads > 1
@@ -271,12 +271,9 @@ def _gather_then_multiply(
     """For small images with many channels: all windows first, then each thread some channels."""
     steps: list[list[Part]] = []
     rows = slice(0, sizes.out[0])
-    shared = scratch.shared(
-        sum(prod(shape) + 16 for shape in _gathered_shapes(sizes, source.shape[1:]))
-    )
     for image in range(target.shape[0]):
-        shared.reset()
-        windows, gather = _windows(sizes, source[image], (0, sizes.out[0]), 0, shared)
+        scratch.shared.reset()
+        windows, gather = _windows(sizes, source[image], (0, sizes.out[0]), 0, scratch.shared)
         steps.append([sequence(gather)])
         lanes: list[Part] = []
         for part, (first, stop) in enumerate(spans(sizes.outer, threads)):
@@ -289,17 +286,6 @@ def _gather_then_multiply(
             lanes.append(sequence([product, *finish.parts(room, image, rows, channels)]))
         steps.append(lanes)
     return steps
-
-
-def _gathered_shapes(sizes: Sizes, image: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Bounds of what gathering all windows of an image takes: the padded image, the windows."""
-    (tall, wide), channels = sizes.out, image[2]
-    room = (
-        (tall - 1) * sizes.strides[0] + sizes.reach[0],
-        (wide - 1) * sizes.strides[1] + sizes.reach[1],
-        channels,
-    )
-    return [room, (tall * wide, prod(sizes.kernel), channels)]
 
 
 def depthwise(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...schemas import Array
-from .blocks import Scratch, call, filling, lined, sequence
+from .blocks import Scratch, call, columns_last, filling, lined, sequence
 from .team import Part, spans
 
 if TYPE_CHECKING:
@@ -53,6 +53,10 @@ class Way(NamedTuple):
 PRODUCTS, WEIGHTS, FEW = 9e10, 0.8e10, 8
 
 
+#: Matrices of more bytes are not worth their memory, where smaller ones do nearly as well.
+HEAVY = 16 << 20
+
+
 def best_way(sizes: Sizes) -> Way | None:
     """The quickest way for a convolution; None where plain products are."""
     if (sizes.kernel, sizes.strides, sizes.dilations) != ((3, 3), (1, 1), (1, 1)):
@@ -63,7 +67,9 @@ def best_way(sizes: Sizes) -> Way | None:
     plain = taken * (
         2 * places * sizes.outer / PRODUCTS + 4 * sizes.outer / WEIGHTS + 3 * places / WEIGHTS
     )
-    best = min(WAYS, key=lambda way: way.seconds(sizes))
+    each = 4 * sizes.inner * sizes.outer
+    ways = [way for way in WAYS if way.points**2 * each <= HEAVY or way is WAYS[-1]]
+    best = min(ways, key=lambda way: way.seconds(sizes))
     return best if best.seconds(sizes) < plain else None
 
 
@@ -83,7 +89,7 @@ def winograd(
     inner, outer = sizes.inner, sizes.outer
     # Products are numbered by column, then row, as the transforms leave them.
     spread = np.einsum("ai,bj->baij", way.taps, way.taps).reshape(-1, 9).astype(np.float32)
-    taps = np.ascontiguousarray(sizes.weights.transpose(2, 3, 1, 0)).reshape(9, inner * outer)
+    taps = columns_last(sizes.weights).reshape(9, inner * outer)
     matrices = np.matmul(spread, taps).reshape(-1, inner, outer)
     images = target.shape[0]
     runs = spans(down, max(1, threads // max(1, min(images, threads))))
@@ -100,14 +106,20 @@ def winograd(
             halfway = scratch.take(part, points, count, size, across + 1, inner)
             tiles = scratch.take(part, points, points, count, across, inner)
             products = scratch.take(part, points, points, count, across, outer)
-            room, gather = _columns(way, sizes, source[image], begin, count, products)
+            room, gather = _columns(
+                way, sizes, source[image], (begin, count), products, part, scratch
+            )
             parts += gather
             rows = [room[j : j + size * count - size + 1 : size] for j in range(points)]
-            parts += way.forward(rows, halfway, _within(tiles, 2, *halfway.shape[1:]))
+            parts += way.forward(
+                rows, halfway, _within(tiles, scratch, part, 2, *halfway.shape[1:])
+            )
             columns = [
                 halfway[:, :, j % size, j // size : j // size + across] for j in range(points)
             ]
-            parts += way.forward(columns, tiles, _within(products, 2, *tiles.shape[1:]))
+            parts += way.forward(
+                columns, tiles, _within(products, scratch, part, 2, *tiles.shape[1:])
+            )
             parts.append(
                 call(
                     np.matmul,
@@ -125,7 +137,7 @@ def winograd(
             parts += way.backward(
                 products, between, scratch.take(part, 3, points, count, across, outer)
             )
-            square = _within(products, count, size, across, size, outer)
+            square = _within(products, scratch, part, count, size, across, size, outer)
             parts += way.backward(
                 between.transpose(1, 0, 2, 3, 4),
                 square.transpose(1, 3, 0, 2, 4),
@@ -143,28 +155,32 @@ def winograd(
 PLACES = 96
 
 
-def _within(array: Array, *shape: int) -> Array:
-    """Memory of an array that is not needed meanwhile, in another shape."""
+def _within(array: Array, scratch: Scratch, part: int, *shape: int) -> Array:
+    """Memory of an array not needed meanwhile, in another shape; its own where that is small."""
     count = prod(shape)
-    return (
-        array.reshape(-1)[:count].reshape(shape)
-        if count <= array.size
-        else np.empty(shape, np.float32)
-    )
+    if count > array.size:
+        return scratch.take(part, *shape)
+    return array.reshape(-1)[:count].reshape(shape)
 
 
 def _columns(
-    way: Way, sizes: Sizes, image: Array, begin: int, count: int, spare: Array
+    way: Way,
+    sizes: Sizes,
+    image: Array,
+    tiles: tuple[int, int],
+    spare: Array,
+    part: int,
+    scratch: Scratch,
 ) -> tuple[Array, list[Part]]:
     """Rows of an image with every fourth column (or second) put together: (rows, 4, tiles + 1, C).
 
     Tiles overlap by two columns; so each of their columns, of all tiles, is one run of memory.
     """
-    size = way.size
+    size, (begin, count) = way.size, tiles
     height, width, channels = image.shape
     _, across = way.tiles(sizes)
     tall = size * count + 2
-    room = _within(spare, tall, size, across + 1, channels)
+    room = _within(spare, scratch, part, tall, size, across + 1, channels)
     up, left = size * begin - sizes.pads[0][0], -sizes.pads[1][0]
     first, stop = max(up, 0), min(up + tall, height)
     parts: list[Part] = []
