@@ -101,7 +101,7 @@ class MaxPoolV1(Pool):
         return (Tensor(data.type, self.pooled(data.shape)),)
 
     def run(self, data: Array) -> tuple[Array, ...]:
-        best = lowest(data)
+        best = beneath(data)
         for element in self.elements(data, best):
             best = np.where(element > best, element, best)
         return (best,)
@@ -130,7 +130,7 @@ class MaxPoolV8(MaxPoolV1):
         places = np.broadcast_to(np.arange(prod(counted)).reshape(counted), data.shape)
         # Where nothing is above the lowest value, OpenVINO points at the plane's first element.
         corner: Any = (..., *[slice(0, 1)] * len(self.kernel))
-        best, index = lowest(data), places[corner]
+        best, index = beneath(data), places[corner]
         pairs = zip(self.elements(data, best), self.elements(places, 0), strict=True)
         for element, place in pairs:
             better = element > best
@@ -260,6 +260,11 @@ class AdaptiveMaxPoolV8(AdaptivePool):
 def edge(index: int, count: int, size: int) -> slice:
     """Window ``index`` of ``count`` over an axis of this size."""
     return slice(index * size // count, -(-(index + 1) * size // count))
+
+
+def beneath(data: Array) -> Any:
+    """The largest of no values: the lowest of the type, which in float16 is float32's, -inf."""
+    return np.float16(-np.inf) if data.dtype == np.float16 else lowest(data)
 
 
 def lowest(data: Array) -> Any:

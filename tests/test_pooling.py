@@ -97,6 +97,8 @@ def test_a_window_of_padding_alone() -> None:
     for rounding, wanted in [("ceil", [1, 3, LOWEST]), ("ceil_torch", [1, 3]), ("floor", [1, 3])]:
         op = Op.registry["MaxPool", 14].read(data | {"rounding_type": rounding})
         np.testing.assert_array_equal(op.run(image)[0][0, 0], wanted)
+    half = Op.registry["MaxPool", 1].read(data | {"rounding_type": "ceil"})
+    np.testing.assert_array_equal(half.run(image.astype("f2"))[0][0, 0], [1, 3, -np.inf])
     for op in AVERAGE:
         mean = op.read(data | {"rounding_type": "ceil", "exclude-pad": "true"})
         np.testing.assert_array_equal(mean.run(image)[0][0, 0], [1, 3, np.nan])

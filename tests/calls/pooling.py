@@ -18,6 +18,10 @@ WIDE = {"dilations": "2, 1"}
 CALLS = [
     *(Call(op, [IMAGE], PLAIN) for op in ("MaxPoolV1", "MaxPoolV8", "MaxPoolV14")),
     *(Call(op, [IMAGE], PADDED | WIDE | {"axis": "-2"}) for op in ("MaxPoolV8", "MaxPoolV14")),
+    *(
+        Call(op, [IMAGE.astype("f2")], PADDED | {"rounding_type": "ceil", "kernel": "1, 1"})
+        for op in ("MaxPoolV1", "MaxPoolV8", "MaxPoolV14")
+    ),
     *(Call(op, [IMAGE], PADDED | MEAN) for op in ("AvgPoolV1", "AvgPoolV14")),
     Call("AvgPoolV16", [IMAGE], PADDED | MEAN | WIDE),
     Call("AdaptiveAvgPoolV8", [IMAGE, np.array([3, 4])], const=(1,)),
