@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Alias, Int
@@ -154,6 +155,11 @@ class Broadcast(Op):
         """How data and target come together; "explicit": a third input maps the axes."""
         raise NotImplementedError
 
+    @property
+    def start(self) -> int:
+        """From which axis of the target the data is laid; -1 for as far back as it fits."""
+        return 0
+
     def infer(
         self, data: Tensor, target_shape: Tensor, axes_mapping: Tensor | None = None
     ) -> tuple[Tensor, ...]:
@@ -185,15 +191,20 @@ class Broadcast(Op):
         return target
 
     def laid(self, data: Shape, target: Shape) -> Shape:
-        """The target, if the data fits it axis by axis; either may be 1."""
+        """The target, if the data fits its last axes one by one; either may be 1."""
         if data.rank is None:
             return Shape.of_rank(target.rank)
-        if len(data) != len(target):
-            raise IRError(f"the input has {len(data)} axes, the target shape {len(target)}")
-        return Shape(
+        start = self.start if self.start >= 0 else max(len(target) - len(data), 0)
+        if start + len(data) != len(target):
+            raise IRError(
+                f"the input has {len(data)} axes, the target shape {len(target) - start} "
+                f"from axis {start} on"
+            )
+        laid = (
             wide if size == 1 else size if wide == 1 else merge(size, wide)
-            for size, wide in zip(data, target, strict=True)
+            for size, wide in zip(data, target[start:], strict=True)
         )
+        return Shape([*target[:start], *laid])
 
     def mapped(self, data: Shape, target: Shape, axes_mapping: Tensor) -> Shape:
         """The target, if the data fits the axes that it is mapped to."""
@@ -233,10 +244,22 @@ class BroadcastV1(Broadcast):
     """Broadcast to a target shape; without a mapping of axes, by NumPy's rule."""
 
     mode: Annotated[Literal["numpy", "none", "pdpd"], Alias("explicit", "none")] = "numpy"
+    #: Written beside ``pdpd`` only.
+    broadcast_axis: Int = Field(default=0, alias="mode.auto_broadcast_axis")
+
+    def attributes(self) -> dict[str, str]:
+        texts = super().attributes()
+        if self.mode != "pdpd":
+            del texts["mode.auto_broadcast_axis"]
+        return texts
 
     @property
     def rule(self) -> str:
         return "explicit" if self.mode == "none" else self.mode
+
+    @property
+    def start(self) -> int:
+        return self.broadcast_axis
 
 
 class BroadcastV3(Broadcast):

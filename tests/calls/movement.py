@@ -23,6 +23,16 @@ CALLS = [
     Call("SplitV1", [CUBE, np.array(-1)], {"num_splits": "2"}, const=(1,)),
     Call("VariadicSplitV1", [CUBE, np.array([2]), np.array([1, -1, 2])], const=(1, 2)),
     Call("BroadcastV1", [CUBE[:1], np.array([5, 2, 3, 4])], {"mode": "numpy"}, const=(1,)),
+    *(
+        Call(
+            "BroadcastV1",
+            # OpenVINO wants a third input, and does not look at it.
+            [CUBE[:, :1], np.array([5, 2, 3, 4]), np.array(0, "u1")],
+            {"mode": "pdpd", "mode.auto_broadcast_axis": axis},
+            const=(1, 2),
+        )
+        for axis in ("1", "-1")
+    ),
     Call("BroadcastV3", [CUBE, np.array([1, 1, 1])], {"mode": "bidirectional"}, const=(1,)),
     Call(
         "BroadcastV3", [CUBE[0], np.array([3, 2, 4]), np.array([0, 2])], {"mode": "explicit"},
