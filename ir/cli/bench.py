@@ -1,0 +1,138 @@
+"""``vinoir bench``: how fast a model runs, in turn with other runtimes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from ...schemas import MismatchError
+from ..bench import LayerRow, Report, Row, measure
+from ..reader import read
+from .infer import split
+from .output import (
+    bytes_text,
+    format_option,
+    model_argument,
+    print_json,
+    print_pairs,
+    print_table,
+    weights_option,
+)
+from .run import make_inputs
+
+
+@click.command(
+    "bench",
+    epilog="Examples: vinoir bench model.xml; "
+    "vinoir bench model.xml --against openvino --threads 2 --layers",
+)
+@model_argument
+@weights_option
+@click.option(
+    "--against", default="", metavar="NAMES", help="openvino, onnxruntime, or both with a comma."
+)
+@click.option("--onnx", type=click.Path(), help="The model for onnxruntime; else MODEL's .onnx.")
+@click.option("--threads", type=click.IntRange(1), help="For each runtime; else all cores.")
+@click.option("--runs", type=click.IntRange(1), default=15, show_default=True)
+@click.option("--layers", is_flag=True, help="Time of each layer, its GFLOP/s and GB/s.")
+@click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE", help="As of run.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
+@click.option("--tolerance", type=float, default=1e-4, show_default=True)
+@format_option()
+def bench_command(
+    model: str,
+    weights: str | None,
+    against: str,
+    onnx: str | None,
+    threads: int | None,
+    runs: int,
+    layers: bool,
+    inputs: tuple[str, ...],
+    seed: int,
+    tolerance: float,
+    format_: str,
+) -> None:
+    """Measure how fast MODEL runs, also against other runtimes; compare their outputs."""
+    found = read(model, weights)
+    arrays = make_inputs(found, dict(split(text) for text in inputs), seed)
+    report = measure(
+        found,
+        [arrays[index] for index in range(len(found.parameters))],
+        against=[name.strip() for name in against.split(",") if name.strip()],
+        threads=threads,
+        runs=runs,
+        layers=layers,
+        onnx=onnx,
+    )
+    if format_ == "json":
+        print_json(facts(report, model, tolerance))
+    else:
+        print_report(report)
+    if report.difference > tolerance:
+        worst = max(report.rows, key=lambda row: row.difference)
+        raise MismatchError(
+            f"outputs differ from {worst.name}'s by {worst.difference:.2g} of their largest "
+            f"value, the tolerance is {tolerance:g}"
+        )
+
+
+def facts(report: Report, model: str, tolerance: float) -> dict[str, Any]:
+    """The report as plain values."""
+
+    def runtime(row: Row) -> dict[str, Any]:
+        return {**asdict(row), "least": row.least, "median": row.median}
+
+    def layer(row: LayerRow) -> dict[str, Any]:
+        return {**asdict(row), "gigaflops": row.gigaflops, "gigabytes": row.gigabytes}
+
+    return {
+        "model": model,
+        "threads": report.threads,
+        "runtimes": [runtime(row) for row in report.rows],
+        "ratios": {row.name: row.ratio for row in report.rows[1:]},
+        "correct": report.difference <= tolerance,
+        "peak_memory": report.peak,
+        "layers": [layer(row) for row in report.layers],
+    }
+
+
+def print_report(report: Report) -> None:
+    """The report for a person."""
+    print_table(
+        f"{len(report.rows[0].seconds)} runs of each in turn, {report.threads} threads",
+        ["runtime", "version", "min", "median", "ours / its", "differs", "ready in", "memory"],
+        [
+            [
+                row.name, row.version, milliseconds(row.least), milliseconds(row.median),
+                f"{row.ratio:.2f}" if row is not report.rows[0] else "",
+                f"{row.difference:.1e}" if row is not report.rows[0] else "",
+                milliseconds(row.prepared), bytes_text(max(row.memory, 0)),
+            ]
+            for row in report.rows
+        ],
+        right=range(2, 8),
+    )  # fmt: skip
+    if report.layers:
+        whole = sum(row.seconds for row in report.layers)
+        print_table(
+            "layers, each with those computed together with it",
+            ["layer", "operations", "output", "time", "share", "GFLOP/s", "GB/s"],
+            [
+                [
+                    row.name, row.operation, f"[{','.join(map(str, row.shape))}]",
+                    milliseconds(row.seconds), f"{row.seconds / whole:.1%}",
+                    f"{row.gigaflops:.1f}", f"{row.gigabytes:.1f}",
+                ]
+                for row in report.layers
+            ],
+            right=range(3, 7),
+        )  # fmt: skip
+    if report.peak:
+        print_pairs([("peak memory of the process", bytes_text(report.peak))])
+
+
+def milliseconds(seconds: float) -> str:
+    """A time as a person reads it."""
+    return f"{1000 * seconds:.2f} ms"
