@@ -79,6 +79,9 @@ class Op(BaseModel):
     #: Whether it gives other values each time it is run, so that nothing is known beforehand.
     is_random: ClassVar[bool] = False
 
+    #: Whether ``run`` may give another number of rows than ``infer`` says.
+    rows_vary: ClassVar[bool] = False
+
     registry: ClassVar[dict[tuple[str, int], type[Op]]] = {}
 
     @classmethod

@@ -28,7 +28,9 @@ CARRIED = 4096
 
 def carry(op: Op, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Work out what is known of the outputs' values, where the inputs are known and small."""
-    if op.is_random or any(out.bounds is not None or out.type.is_dynamic for out in outputs):
+    if op.is_random or op.rows_vary:
+        return outputs
+    if any(out.bounds is not None or out.type.is_dynamic for out in outputs):
         return outputs
     known = [tensor.bounds for tensor in inputs]
     if not known or None in known:  # most often, and found faster than the number of elements

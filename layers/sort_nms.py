@@ -14,7 +14,7 @@ import numpy as np
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Type
-from ..schemas.shapes import compatible, interval, limits, number
+from ..schemas.shapes import compatible, interval, limits
 from .base import element_type
 from .sort import Indexed, descending
 
@@ -92,10 +92,13 @@ class Boxes(Indexed):
 
 
 class NonMaxSuppressionV1(Boxes):
-    """Places of the boxes that stay; the rows that are left over are -1.
+    """Places of the boxes that stay, as many rows as there are boxes.
 
-    OpenVINO infers the full number of rows, too, but its CPU drops those left over.
+    The rule gives the number of rows of the specification, which fills those left over with
+    -1 and has no room for several images; as OpenVINO's CPU, it gives each box, and no more.
     """
+
+    rows_vary: ClassVar[bool] = True
 
     @property
     def index_type(self) -> ElementType:
@@ -136,12 +139,7 @@ class NonMaxSuppressionV1(Boxes):
     ) -> tuple[Array, ...]:
         judgement = Judgement(fraction(iou_threshold), fraction(score_threshold))
         found = self.kept(boxes, scores, max_output_boxes_per_class, judgement)
-        count = number_of(max_output_boxes_per_class)
-        rows = number(self.rows(Shape(boxes.shape), Shape(scores.shape), count))
-        places = np.full((rows, 3), -1, self.index_type.dtype)
-        chosen = np.stack(found[:3], 1)[:rows]
-        places[: len(chosen)] = chosen
-        return (places,)
+        return told(found, self.index_type)[:1]
 
 
 class NonMaxSuppressionV3(NonMaxSuppressionV1):

@@ -47,7 +47,8 @@ def test_kernel_gives_what_the_rule_says(call: Call) -> None:
     outputs, inferred = op.run(*given), op.infer_outputs(call.tensors())
     assert len(outputs) == len(inferred)
     for array, tensor in zip(outputs, inferred, strict=True):
-        tensor.shape.merge(type(tensor.shape)(array.shape))
+        if not op.rows_vary:
+            tensor.shape.merge(type(tensor.shape)(array.shape))
         assert array.dtype == tensor.type.dtype
     for array, old in zip(given, before, strict=True):
         np.testing.assert_array_equal(array, old, "a kernel wrote to its input")

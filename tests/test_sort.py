@@ -76,11 +76,8 @@ MARKS = np.array([[[0.9, 0.8, 0.7]]], "f4")
 def test_boxes_go_that_overlap_more_than_they_may(threshold: float, kept: list[int]) -> None:
     # OpenVINO's CPU lets those go, too, that overlap exactly as much.
     for op in (NonMaxSuppressionV4, NonMaxSuppressionV9):
-        places, *rest = op.read({}).run(THREE, MARKS, np.array(3), np.array(threshold, "f4"))
-        # The first versions fill up with -1, the later ones count.
-        assert places[: len(kept), 2].tolist() == kept
-        assert (places[len(kept) :] == -1).all()
-        assert len(places) == (len(kept) if rest else 3)
+        places, *_ = op.read({}).run(THREE, MARKS, np.array(3), np.array(threshold, "f4"))
+        assert places[:, 2].tolist() == kept
 
 
 @pytest.mark.parametrize(

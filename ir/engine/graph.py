@@ -137,7 +137,7 @@ def build(model: Model, inferred: Inferred) -> Plan | None:
             inputs[layer.id] = made[0]
             continue
         op = layer.op
-        if layer.bodies or op is None or layer.type in ("Assign", "ReadValue"):
+        if layer.bodies or op is None or layer.type in ("Assign", "ReadValue") or op.rows_vary:
             return None
         feeders = _fed(model, layer, values)
         if not fold(layer, op, feeders, made, tensors):
