@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..schemas import ANY, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.shapes import Dim
+from .places import exact
 
 if TYPE_CHECKING:
     from lxml import etree
+
+    from .layer import Layer
 
 #: Ids are kept in 64 signed bits by OpenVINO.
 LARGEST_ID = 2**63 - 1
@@ -181,11 +184,18 @@ class Info:
 class MapEntry:
     """A line of a port map: which outer port meets which layer of the body, and how."""
 
-    __slots__ = ("attributes", "kind")
+    __slots__ = ("_element", "_layer", "attributes", "kind")
 
-    def __init__(self, kind: str, attributes: dict[str, str]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        attributes: dict[str, str],
+        element: etree._Element | None = None,
+        layer: Layer | None = None,
+    ) -> None:
         self.kind = kind
         self.attributes = attributes
+        self._element, self._layer = element, layer
 
     @property
     def external_port_id(self) -> int:
@@ -231,9 +241,21 @@ class MapEntry:
         text = self.attributes.get(name)
         if text is None:
             if default is None:
-                raise IRError(f"<{self.kind}> of a port map has no {name}")
+                raise self.error(f"<{self.kind}> of a port map has no {name}")
             return default
-        return whole(text, f"{name} of <{self.kind}>", least=-(2**63))
+        try:
+            return whole(text, f"{name} of <{self.kind}>", least=-(2**63))
+        except IRError as error:
+            raise self.error(error.message) from None
+
+    def error(self, message: str) -> IRError:
+        """An error about this line of the file."""
+        error = IRError(message)
+        if self._layer is not None and self._element is not None:
+            error.where, model = self._layer.where, self._layer.model
+            if model is not None and model.text is not None:
+                error.where = exact(error.where, model.text, self._element)
+        return error
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MapEntry):
@@ -383,10 +405,11 @@ def read_info(element: etree._Element) -> Info:
     return root
 
 
-def read_port_map(element: etree._Element) -> PortMap:
+def read_port_map(element: etree._Element, layer: Layer | None = None) -> PortMap:
     """The lines of a port map."""
     return PortMap(
-        MapEntry(str(child.tag), dict(child.items())) for child in element.iterchildren("*")
+        MapEntry(str(child.tag), dict(child.items()), child, layer)
+        for child in element.iterchildren("*")
     )
 
 

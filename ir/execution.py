@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from .. import layers as _operations  # declares the operations
+from ..layers.memory import run_within_memory
 from ..schemas import Array, IRError, Shape, Tensor, UnsupportedError, UsageError
 from .graph import Graph, Layer, Model
 from .inference import infer_graph, inputs_of
@@ -127,6 +129,15 @@ class Walk:
         trace: Callable[[Traced], None] | None = None,
     ) -> dict[int, tuple[Array, ...]]:
         """What the wanted layers give, by layer id."""
+        with np.errstate(all="ignore"):  # infinity and NaN are values like others
+            return self._walk(arrays, state, trace)
+
+    def _walk(
+        self,
+        arrays: Mapping[int, Array],
+        state: State,
+        trace: Callable[[Traced], None] | None,
+    ) -> dict[int, tuple[Array, ...]]:
         self._state = state
         values: dict[int, tuple[Array, ...]] = {}
         for layer, kernel, sources, freed in self.steps:
@@ -163,7 +174,7 @@ class Walk:
         if layer.id in self._tensors:
             with layer.at():
                 return op.prepare(self._tensors[layer.id])
-        return op.run
+        return partial(run_within_memory, op)
 
     def _run_body(self, body: Graph, arrays: Mapping[int, Array]) -> dict[int, Array]:
         """What the Results of a body hand out; the walk through it is kept."""

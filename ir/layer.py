@@ -299,7 +299,7 @@ class Layer:
                 for body, tag in BODIES.items():
                     element = self._element.find(tag)
                     if element is not None:
-                        maps[body] = read_port_map(element)
+                        maps[body] = read_port_map(element, self)
             self._port_maps = maps
         return self._port_maps
 

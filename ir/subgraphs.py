@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..layers.axes import axis_of
+from ..layers.memory import require
 from ..schemas import ANY, Array, Dim, IRError, Shape, Size, Tensor
 from ..schemas.shapes import interval
 from .elements import MapEntry, PortMap
@@ -27,7 +28,7 @@ RunGraph = Callable[[Graph, Mapping[int, Array]], dict[int, Array]]
 T = TypeVar("T")
 
 #: A loop without a count whose condition stays true would never end.
-MOST_TURNS = 10_000_000
+MOST_TURNS = 1_000_000
 
 
 # Inference.
@@ -91,7 +92,7 @@ def _ordered(port_map: PortMap) -> list[MapEntry]:
 def _outer(entry: MapEntry, inputs: Sequence[T]) -> T:
     """The outer input that an entry names."""
     if entry.external_port_id >= len(inputs):
-        raise IRError(
+        raise entry.error(
             f"the port map takes input {entry.external_port_id}, the layer has {len(inputs)}"
         )
     return inputs[entry.external_port_id]
@@ -196,7 +197,12 @@ def slices(entry: MapEntry, size: int) -> int:
     end = entry.end + size if entry.end < 0 else entry.end
     if entry.part_size < 1:
         raise IRError(f"part_size is {entry.part_size}, the least is 1")
-    return (abs(end - start) + 1) // entry.part_size
+    count = (abs(end - start) + 1) // entry.part_size
+    if 0 < size < count:
+        raise entry.error(
+            f"from {entry.start} to {entry.end} there are {count} slices, the axis has {size}"
+        )
+    return count
 
 
 def _turns_of_loop(
@@ -274,7 +280,7 @@ def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Ar
         e.internal_layer_id: [] for e in port_map.outputs if e.axis is not None
     }
     found: dict[int, Array] = {}
-    turn = 0
+    turn = held = 0
     while going and (turns is None or turn < turns):
         if turn >= MOST_TURNS:
             raise IRError(f"the loop has not ended after {turn} turns")
@@ -286,6 +292,8 @@ def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Ar
         found = run(body, given)
         for layer_id, row in rows.items():
             row.append(found[layer_id])
+        held += sum(row[-1].nbytes for row in rows.values())
+        require(held if turns is None or turn else held * turns)
         for edge in layer.back_edges:
             given[edge.to_layer] = found[edge.from_layer]
         turn += 1

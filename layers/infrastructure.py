@@ -8,7 +8,7 @@ TensorIterator-1, Loop-5. The bodies of loops and the values of variables are th
 from __future__ import annotations
 
 from ..schemas import Array, ElementType, IRError, Shape, Tensor
-from ..schemas.attributes import Int, Ints, PartialShape, Text, Type
+from ..schemas.attributes import Ints, MaybeInt, PartialShape, Text, Type
 from ..schemas.shapes import limits
 from .base import Op
 
@@ -30,8 +30,9 @@ class ConstV1(Op):
 
     element_type: Type
     shape: Ints
-    offset: Int
-    size: Int
+    # Neither, where it was made in memory and not written yet.
+    offset: MaybeInt = None
+    size: MaybeInt = None
 
     def infer(self) -> tuple[Tensor, ...]:
         return (Tensor(self.element_type, Shape(self.shape)),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..schemas import Array, Dim, IRError, Size
 from ..schemas.attributes import Ints
 from ..schemas.shapes import at_least, interval, limits, number
 from .base import Op
+from .memory import require
 
 #: Padding before the first and after the last element of an axis.
 Pads: TypeAlias = tuple[int, int]
@@ -128,6 +130,8 @@ def windows(
     ):
         widths.append((begin, max(end, (count - 1) * stride + span - size - begin)))
     if any(before or after for before, after in widths):
+        sizes = [size + sum(pair) for size, pair in zip(data.shape, widths, strict=True)]
+        require(prod(sizes) * data.itemsize)
         data = np.pad(data, widths, constant_values=fill)  # type: ignore[call-overload]
     axes = tuple(range(lead, data.ndim))
     view = sliding_window_view(data, spans, axes)

@@ -128,6 +128,9 @@ def _shape(text: Any) -> Any:
 
 
 Int: TypeAlias = Annotated[int, BeforeValidator(read_int), Spelling("int", str)]
+MaybeInt: TypeAlias = Annotated[
+    int | None, BeforeValidator(read_int), Spelling("int", str)
+]  # None: not said
 Float: TypeAlias = Annotated[float, BeforeValidator(read_float), Spelling("float", print_float)]
 Bool: TypeAlias = Annotated[bool, BeforeValidator(read_bool), Spelling("bool", print_bool)]
 Text: TypeAlias = Annotated[str, Spelling("string", str)]

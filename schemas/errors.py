@@ -129,6 +129,8 @@ def placed(where: Where) -> Iterator[None]:
     except ValidationError as error:
         message, attribute = describe(error)
         raise IRError(message, replace(where, attribute=attribute)) from error
+    except MemoryError as error:
+        raise IRError(f"not enough memory: {error}".rstrip(": "), where) from error
     except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
         # Our own ValueErrors are sentences; what NumPy raises says more with its type.
         ours = type(error) is ValueError

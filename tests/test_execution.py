@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,3 +97,36 @@ def test_an_operation_may_ask_what_its_inputs_are() -> None:
     given = [np.array([0, 2, 5], "f4"), np.array([0, 1, 1], "u1")]
     # One bit of 2 is 0; as u8 it would stay 2.
     np.testing.assert_array_equal(ir.run(net.model(), given)["y"], [0, 0, 1])
+
+
+HUGE = 10**12
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "inputs", "attributes"),
+    [
+        ("Broadcast", "opset3", [np.float32(1), np.array([HUGE, 5])], {"mode": "numpy"}),
+        ("Tile", "opset1", [np.zeros(3, "f4"), np.array([HUGE])], {}),
+        ("Range", "opset4", [np.int64(0), np.int64(HUGE), np.int64(1)], {"output_type": "i64"}),
+        ("RandomUniform", "opset8", [np.array([HUGE, 9]), np.float32(0), np.float32(1)],
+         {"output_type": "f32", "global_seed": 1, "op_seed": 1, "alignment": "pytorch"}),
+        ("OneHot", "opset1", [np.zeros(2, "i8"), np.int64(HUGE * 9), np.int8(1), np.int8(0)],
+         {"axis": -1}),
+        ("Eye", "opset9", [np.int64(HUGE), np.int64(9), np.int64(0)], {"output_type": "f32"}),
+        ("Pad", "opset1", [np.zeros(2, "f4"), np.array([0]), np.array([HUGE])],
+         {"pad_mode": "edge"}),
+        ("AvgPool", "opset1", [np.zeros((1, 1, 9), "f4")],
+         {"kernel": [1], "strides": [HUGE], "pads_begin": [HUGE * 9], "pads_end": [0],
+          "exclude-pad": False, "rounding_type": "floor", "auto_pad": "explicit"}),
+    ],
+)  # fmt: skip
+def test_outputs_larger_than_the_machine_are_refused(
+    kind: str, version: str, inputs: list[Any], attributes: dict[str, Any]
+) -> None:
+    net = ir.Builder()
+    given = [net.constant(value) for value in inputs]
+    net.result(net.add(kind, version, given, name="odd", data=attributes))
+    model = net.model()
+    ir.infer(model)
+    with pytest.raises(ir.IRError, match=r'"odd".*not enough memory: [0-9]+ bytes are needed'):
+        ir.run(model)

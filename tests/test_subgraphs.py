@@ -187,3 +187,24 @@ def test_state_is_kept_where_the_caller_keeps_it() -> None:
     assert [program(given)["y"][0] for _ in range(3)] == [6, 7, 8]
     program.reset()
     assert program(given)["y"][0] == 6
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('external_port_id="1"', 'external_port_id="one"', "external_port_id of <input> is"),
+        ('external_port_id="1"', 'external_port_id="9"', "takes input 9, the layer has 2"),
+        ('start="0"', 'start="99"', "from 99 to -1 there are"),
+    ],
+)
+def test_what_is_wrong_in_a_port_map_is_said_at_its_line(
+    old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.xml"
+    ov.serialize(iterator("2,6,3", 1, 0, -1, 1), path)
+    lines = path.read_text().splitlines()
+    line = next(i for i, text in enumerate(lines) if "<input " in text and old in text)
+    lines[line] = lines[line].replace(old, new)
+    with pytest.raises(ir.IRError, match=message) as caught:
+        ir.infer(ir.loads("\n".join(lines)))
+    assert (caught.value.where.line, caught.value.where.column) == (line + 1, 5)
