@@ -18,6 +18,7 @@ from .graph import Graph, Layer, Model
 from .legacy import output_type
 from .names import by_input, output_keys
 from .subgraphs import infer_bodies
+from .symbols import with_symbols
 
 #: A new input shape: OpenVINO's spelling (names stand for sizes), or the sizes themselves.
 ShapeLike: TypeAlias = "str | Shape | Iterable[Size]"
@@ -144,7 +145,9 @@ def infer_layer(
         return tuple(port.tensor for port in layer.outputs)
     with layer.at():
         if layer.type == "Parameter":
-            return (given[layer.id],) if layer.id in given else op.infer()
+            if layer.id in given:
+                return (given[layer.id],)
+            return (with_symbols(layer, op.infer()[0]),)
         inputs = inputs_of(graph, layer, known)
         if layer.bodies:
             op.check_arity(len(inputs))

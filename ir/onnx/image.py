@@ -128,9 +128,15 @@ def _in_proportion(
     if policy not in ("not_larger", "not_smaller"):
         raise IRError(f'keep_aspect_ratio_policy="{policy}" is not known')
     wanted = sizes.tensor.value
-    shape = static(x.tensor.shape, "the input")
-    if wanted is None:
-        raise UnsupportedError("sizes are not constant, with keep_aspect_ratio_policy")
+    if wanted is None or not x.tensor.shape.is_static:
+        shape_now = node.add("Gather-8", node.shape(x), node.ints64(list(axes)), node.ints64(0))
+        now = node.convert(shape_now, "f32")
+        share = node.add("Divide-1", node.convert(sizes, "f32"), now)
+        kind = "ReduceMin-1" if policy == "not_larger" else "ReduceMax-1"
+        share = node.add(kind, share, node.ints64([0]), keep_dims=True)
+        near = node.add("Add-1", node.add("Multiply-1", now, share), node.like(0.5, now))
+        return node.convert(node.add("Floor-1", near), "i64")
+    shape = x.tensor.shape.static
     ratios = [int(size) / shape[axis] for size, axis in zip(wanted, axes, strict=True)]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
     return node.ints64([floor(shape[axis] * scale + 0.5) for axis in axes])
@@ -187,12 +193,8 @@ def max_unpool(node: Node) -> Made:
     window = window_of(node)
     rows = zip(shape[2:], window.strides, window.begin, window.end, window.kernel, strict=True)
     own = [*shape[:2], *((n - 1) * s - (b + e) + k for n, s, b, e, k in rows)]
-    if node.get(2) is not None:
-        wanted = [int(n) for n in node.known(2, "output_shape")]
-        if len(wanted) != len(own):
-            raise IRError(f"output_shape has {len(wanted)} sizes, the input has {len(own)}")
-    else:
-        wanted = own
+    if node.get(2) is not None and node[2].tensor.shape != (len(own),):
+        raise IRError(f"output_shape has {node[2].tensor.shape} sizes, the input {len(own)}")
     # The Indices count in the shape that the pooling had.
     places = node.reshape(node[1], [-1])
     zeros = node.add("Broadcast-3", node.like(0, x), node.ints64([int(np.prod(own))]))
@@ -200,21 +202,21 @@ def max_unpool(node: Node) -> Made:
         "ScatterElementsUpdate-12", zeros, places, node.reshape(x, [-1]), node.ints64(0)
     )
     made = node.reshape(flat, own)
-    if wanted == own:
+    if node.get(2) is None:
         return made
-    more = [max(w - o, 0) for w, o in zip(wanted, own, strict=True)]
+    more = node.add("Subtract-1", node[2], node.ints64(own))
+    more = node.add("Maximum-1", more, node.ints64(0))
     return node.add(
-        "Pad-1", made, node.ints64([0] * len(own)), node.ints64(more), node.like(0, made),
-        pad_mode="constant",
-    )  # fmt: skip
+        "Pad-1", made, node.ints64([0] * len(own)), more, node.like(0, made), pad_mode="constant"
+    )
 
 
 @converts("Col2Im")
 def col2im(node: Node) -> Made:
     """Col2Im-15, over two axes."""
-    kernel = node.known(2, "block_shape")
-    if kernel.size != 2:
-        raise UnsupportedError(f"{kernel.size} axes, IR joins columns over 2")
+    axes = node[2].tensor.shape
+    if axes != (2,):
+        raise UnsupportedError(f"block_shape has {axes} entries, IR joins columns over 2 axes")
     pads = node.integers("pads") or [0, 0, 0, 0]
     return node.add(
         "Col2Im-15", node[0], node[1], node[2], strides=node.integers("strides") or [1, 1],

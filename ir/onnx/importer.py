@@ -16,7 +16,9 @@ from ...schemas import ElementType, IRError, Shape, Tensor, UnsupportedError, Wh
 from ..builder import Builder, Output
 from ..elements import Port, join_names
 from ..graph import Graph, Layer, Model
+from ..symbols import keep_symbols
 from . import (  # noqa: F401  # declare the converters
+    attention,
     convolution,
     elementwise,
     image,
@@ -44,8 +46,8 @@ from .versions import WORDS, Signature, check_attributes, check_inputs, resolve,
 
 Semantics: TypeAlias = Literal["onnxruntime", "openvino", "onnx"]
 
-#: Functions within functions, and all nodes that they come to.
-_DEEPEST, _MOST_NODES = 32, 200_000
+#: Functions and bodies within each other, and all nodes that they come to.
+_DEEPEST, _MOST_NODES = 32, 100_000
 
 
 @dataclasses.dataclass
@@ -90,7 +92,7 @@ class Importer:
         self.scope = Scope(self._root)
         self._row: Row | None = None
         self._missing: dict[tuple[int, int], str] = {}
-        self._nodes = 0
+        self._inner = 0
         self._depth = 0
         self.opsets: Mapping[str, int] = {}
         self.functions: Mapping[tuple[str, str, str], Any] = {}
@@ -142,9 +144,9 @@ class Importer:
                     raise UnsupportedError(f"the input is {what}, IR has tensors only")
                 tensor = value.type.tensor_type
                 shape = shape_of(tensor.shape) if tensor.HasField("shape") else Shape.UNKNOWN
-                self.scope.values[value.name] = self.builder.parameter(
-                    value.name, kind_of(tensor.elem_type), shape
-                )
+                made = self.builder.parameter(value.name, kind_of(tensor.elem_type), shape)
+                keep_symbols(made.layer, shape)
+                self.scope.values[value.name] = made
 
     def _give(self, name: str) -> None:
         source = self.lookup(name)
@@ -191,8 +193,8 @@ class Importer:
 
     def convert(self, proto: Any) -> None:
         """Turn one node into layers, and remember what came of it."""
-        self._nodes += 1
-        if self._nodes > _MOST_NODES:
+        self._inner += self._depth > 0
+        if self._inner > _MOST_NODES:
             raise UnsupportedError(f"the functions come to more than {_MOST_NODES} nodes")
         domain = "" if proto.domain == "ai.onnx" else proto.domain
         outermost = self._row is None
@@ -239,10 +241,12 @@ class Importer:
             raise UnsupportedError(f"{domain}.{proto.op_type} has no schema")
         if self._depth == 0:
             row.operation = f"{found.name}-{found.since}"
+        converter = find(proto.op_type, found.since, domain)
+        if converter is None and not is_function(found):
+            raise UnsupportedError(f"there is no converter for {found.name}-{found.since}")
         attributes = self._attributes(proto)
         check_attributes(found, list(attributes), domain)
         check_inputs(found, [None if one is None else one.tensor.type for one in inputs])
-        converter = find(proto.op_type, found.since, domain)
         if converter is None:
             self._expand(found, proto, inputs)
             return
@@ -414,6 +418,11 @@ class Importer:
             if one is None:
                 raise IRError(f'function {function.name} does not make its output "{formal}"')
             outer.values[name] = one.named(outer.prefix + name)
+
+
+def is_function(found: Signature) -> bool:
+    """Whether the standard may define an operator by others."""
+    return bool(found.schema.has_function or found.schema.has_context_dependent_function)
 
 
 def _with_attributes(node: Any, given: Mapping[str, Any], left_out: Sequence[str]) -> Any:

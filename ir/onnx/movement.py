@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...schemas import Dim, IRError, UnsupportedError
+from ...schemas import IRError, UnsupportedError
 from ..builder import Output
 from .node import Made, Node, Number, converts, normal
 from .tensors import KINDS
@@ -247,17 +247,16 @@ def pad(node: Node) -> Made:
     axes, rank = node.value(3), x.tensor.rank
     if node.get(3) is not None:
         if axes is None:
-            raise UnsupportedError("axes (input 3) are not constant")
-        amounts = _all_axes(node, amounts, [normal(int(a), node.rank()) for a in axes])
+            amounts = _unknown_axes(node, amounts)
+        else:
+            amounts = _all_axes(node, amounts, [normal(int(a), node.rank()) for a in axes])
     known = amounts.tensor.value
     if rank is None:
         if known is None:
             raise UnsupportedError("neither the rank of the input nor the pads are known")
         rank = known.size // 2
     if mode == "wrap":
-        if known is None:
-            raise UnsupportedError("pads (input 1) are not constant")
-        return _wrapped(node, x, [int(n) for n in known])
+        return _wrapped(node, x, amounts, rank)
     if mode not in _PAD_MODES:
         raise IRError(f'mode="{mode}" is not one of {", ".join([*_PAD_MODES, "wrap"])}')
     if known is not None:
@@ -284,20 +283,36 @@ def _all_axes(node: Node, amounts: Output, axes: Sequence[int]) -> Output:
     return node.add("ScatterNDUpdate-3", zeros, node.constant(places), amounts)
 
 
-def _wrapped(node: Node, x: Output, pads: Sequence[int]) -> Output:
+def _unknown_axes(node: Node, amounts: Output) -> Output:
+    """As ``_all_axes``, for axes that are not known yet."""
+    rank = node.rank()
+    axes = node.add("FloorMod-1", node.convert(node[3], "i64"), node.ints64(rank))
+    both = node.add("Concat-1", axes, node.add("Add-1", axes, node.ints64(rank)), axis=0)
+    zeros = node.ints64([0] * (2 * rank))
+    return node.add("ScatterNDUpdate-3", zeros, node.unsqueeze(both, [1]), amounts)
+
+
+def _wrapped(node: Node, x: Output, amounts: Output, rank: int) -> Output:
     """The array goes on from its other end."""
-    rank = len(pads) // 2
+    known, shape = amounts.tensor.value, x.tensor.shape
     for axis in range(rank):
-        begin, end = pads[axis], pads[axis + rank]
-        length = x.tensor.shape[axis]
-        if begin == end == 0:
-            continue
-        if isinstance(length, Dim) or not length:
-            raise UnsupportedError(
-                f"axis {axis} has {length} elements, their number must be known"
-            )
-        places = np.arange(-begin, length + end) % length
-        x = node.add("Gather-8", x, node.constant(places), node.ints64(axis))
+        length = shape[axis]
+        if known is not None and isinstance(length, int):
+            begin, end = int(known[axis]), int(known[axis + rank])
+            if begin == end == 0:
+                continue
+            if not length:
+                raise UnsupportedError(f"axis {axis} has no elements to go on from")
+            places = node.constant(np.arange(-begin, length + end) % length)
+        else:
+            size = node.vector([node.size(x, axis)])
+            begins = node.cut(amounts, axis, axis + 1, 0)
+            ends = node.cut(amounts, axis + rank, axis + rank + 1, 0)
+            start = node.squeeze(node.add("Negative-1", begins), [0])
+            stop = node.squeeze(node.add("Add-1", size, ends), [0])
+            line = node.add("Range-4", start, stop, node.ints64(1), output_type="i64")
+            places = node.add("FloorMod-1", line, size)
+        x = node.add("Gather-8", x, places, node.ints64(axis))
     return x
 
 

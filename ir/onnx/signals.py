@@ -18,15 +18,17 @@ def dft(node: Node) -> Made:
     if node.version >= 20:
         given = node.value(2)
         if node.get(2) is not None and given is None:
-            raise UnsupportedError("axis (input 2) is not constant")
-        axis = normal(-2 if given is None else int(given.ravel()[0]), rank)
+            # Counted from the front, as the last axis may be taken away.
+            axis = node.reshape(node.convert(node[2], "i64"), [1])
+            axes = node.add("FloorMod-1", axis, node.ints64(rank))
+        else:
+            axes = node.ints64([normal(-2 if given is None else int(given.ravel()[0]), rank)])
     else:
-        axis = normal(node.integer("axis", 1), rank)
+        axes = node.ints64([normal(node.integer("axis", 1), rank)])
     inverse, onesided = node.flag("inverse"), node.flag("onesided")
     last = x.tensor.shape[-1]
     if last not in (1, 2):
         raise IRError(f"the last axis has {last} elements, 1 (real) or 2 (complex) are needed")
-    axes = node.ints64([axis])
     length = []
     if node.get(1) is not None:
         length = [node.reshape(node.convert(node[1], "i64"), [1])]
