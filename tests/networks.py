@@ -22,10 +22,13 @@ class Drawer:
         sizes = [rng.randint(6, 19) for _ in range(axes)]
         x = self.net.parameter("x", "f32", (batch, rng.choice([1, 3, 8]), *sizes))
         made = [x]
+        planar = rng.random() < 0.15
         for _ in range(layers):
             steps = [self.convolution, self.convolution, self.pooling, self.scale, self.activation,
                      self.depthwise, self.join, self.residual, self.shuffle, self.dense,
                      self.response, self.gate, self.transition]  # fmt: skip
+            if planar:
+                steps = [self.pooling, self.pooling, self.activation, self.scale, self.residual]
             made.append(rng.choice(steps)(made[-1] if rng.random() < 0.8 else rng.choice(made)))
         last = made[-1] if rng.random() < 0.8 else self.head(made[-1])
         self.net.result(last, name="last")

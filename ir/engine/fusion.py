@@ -314,7 +314,12 @@ def per_channel(constant: Array, shape: tuple[int, ...]) -> Array | None:
 
 
 def choose_layouts(plan: Plan) -> None:
-    """Keep channels last where convolutions and poolings work, and around them."""
+    """Keep channels last where convolutions and poolings work, and around them.
+
+    Where nothing but poolings would want it, it is not worth the copies at both ends.
+    """
+    if not any(node.kind in CONVOLUTIONS | {"LRN"} for node in plan.nodes):
+        return
     spread: list[Value] = []
 
     def mark(value: Value) -> None:

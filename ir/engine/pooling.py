@@ -12,6 +12,7 @@ from ...schemas import Array
 from ...schemas.shapes import number
 from .blocks import CACHE, Scratch, call, epilogue, followed, padded, sequence
 from .graph import Node
+from .planar import planar
 from .team import Part, spans
 
 
@@ -24,7 +25,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
         or (len(node.outputs) > 1 and (node.outputs[1].users))
     ):
         return None
-    if not (value.last and output.last):
+    if value.last != output.last:
         return None
     op: Any = node.op
     gaps = op.gaps()
@@ -36,13 +37,17 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     fill = 0.0 if average else float(np.finfo(np.float32).min)
     join: Callable[..., Any] = np.add if average else np.maximum
     kernel, strides = tuple(op.kernel), tuple(op.strides)
-    pads = [
-        tuple(map(number, op.pads(size, axis, reach(kernel[axis], 1))))
-        for axis, size in enumerate(value.shape[2:])
+    pairs = [
+        op.pads(size, axis, reach(kernel[axis], 1)) for axis, size in enumerate(value.shape[2:])
     ]
-    images, height, width, channels = output.store.shape
+    pads = [(number(begin), number(end)) for begin, end in pairs]
+    height, width = output.shape[2:]
     factor = _factor(op, value.shape, (height, width)) if average else None
     followers = epilogue(node, scratch)
+    if not value.last:
+        windows = tuple(zip(kernel, strides, strict=True))
+        return planar(value, output, windows, pads, join, factor, followers, threads, scratch)
+    images, _, _, channels = output.store.shape
     whole = kernel == tuple(value.shape[2:]) and (height, width) == (1, 1)
     if whole and average and not any(map(any, pads)):
         return [_whole_mean(value.store, output.store, followers)]
