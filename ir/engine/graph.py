@@ -23,6 +23,7 @@ class Value:
 
     __slots__ = (
         "constant",
+        "is_output",
         "last",
         "parent",
         "producer",
@@ -39,6 +40,8 @@ class Value:
         self.shape, self.type, self.constant = shape, dtype, constant
         self.producer: Node | None = None
         self.users: list[Node] = []
+        #: Whether the model hands it out.
+        self.is_output = False
         #: Whether the channels (axis 1) are kept last in memory.
         self.last = False
         #: The value this one is a slice of (along the channels), and from where on.
@@ -96,6 +99,8 @@ class Plan:
 
     def __init__(self, nodes: list[Node], inputs: dict[int, Value], outputs: list[Value]) -> None:
         self.nodes, self.inputs, self.outputs = nodes, inputs, outputs
+        for value in outputs:
+            value.is_output = True
 
     def drop(self, node: Node, replacement: Value) -> None:
         """Take a node out; who used its first output uses another value."""

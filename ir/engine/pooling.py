@@ -22,7 +22,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     if (
         value.type != np.float32
         or len(value.shape) != 4
-        or (len(node.outputs) > 1 and (node.outputs[1].users))
+        or (len(node.outputs) > 1 and (node.outputs[1].users or node.outputs[1].is_output))
     ):
         return None
     if value.last != output.last:
