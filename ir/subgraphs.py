@@ -15,7 +15,7 @@ import numpy as np
 from ..layers.axes import axis_of
 from ..layers.memory import require
 from ..schemas import ANY, Array, Dim, IRError, Shape, Size, Tensor
-from ..schemas.shapes import interval
+from ..schemas.shapes import interval, limits
 from .elements import MapEntry, PortMap
 from .graph import Graph
 from .layer import Layer
@@ -49,8 +49,14 @@ def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> t
             # The body says how it wants the number of the turn.
             declared = body.layer(entry.internal_layer_id).outputs[0].tensor
             given[entry.internal_layer_id] = Tensor(inputs[0].type, declared.shape)
-    known = infer(body, given)
     loop = layer.type == "Loop"
+    if loop:
+        # As in OpenVINO, what is empty at first may grow.
+        for edge in layer.back_edges:
+            if edge.to_layer in given:
+                tensor = given[edge.to_layer]
+                given[edge.to_layer] = Tensor(tensor.type, _without_zeros(tensor.shape))
+    known = infer(body, given)
     if loop:
         known = _settle(layer, body, given, known, infer)
     turns = (
@@ -166,10 +172,20 @@ def _settle(
     return known
 
 
+def _without_zeros(shape: Shape) -> Shape:
+    return Shape(None if shape.rank is None else [size if size != 0 else ANY for size in shape])
+
+
 def _loosened(held: Shape, fed: Shape) -> Shape:
     if held.rank is None or fed.rank is None or held.rank != fed.rank:
         return Shape.UNKNOWN
-    return Shape(a if a == b else ANY for a, b in zip(held, fed, strict=True))
+    return Shape(a if _holds(a, b) else ANY for a, b in zip(held, fed, strict=True))
+
+
+def _holds(held: Size, fed: Size) -> bool:
+    """Whether a size that a Parameter allows holds all that it is fed."""
+    (least, most), (low, high) = limits(held), limits(fed)
+    return (low or 0) >= (least or 0) and (most is None or (high is not None and high <= most))
 
 
 def _turns_of_iterator(port_map: PortMap, inputs: Sequence[Tensor]) -> int | None:

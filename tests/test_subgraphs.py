@@ -136,6 +136,22 @@ def test_loops(
     compare(loop(shape, count, goes_on, grows), tmp_path, inputs)
 
 
+@pytest.mark.parametrize(
+    ("cut", "kept"),
+    [("3,4", "0,4"), ("?,1", "0,4"), ("3,2..5", "1,3..6"), ("..6,2..4", "1..2,2..5"),
+     ("3,4", "1,1"), ("...", "1,4")],
+)  # fmt: skip
+def test_what_a_loop_keeps_may_grow(cut: str, kept: str, tmp_path: Path) -> None:
+    x, first, part, held = map(parameter, (cut, kept, "?,?", "?,?"))
+    total, always = ops.add(part, held), ops.constant(np.array(True))
+    made = ops.loop(ops.constant(np.int64(3)), always)
+    made.set_function(ov.Model([ops.constant(np.array(True)), total], [part, held], "body"))
+    made.set_special_body_ports([-1, 0])
+    made.set_sliced_input(part, x.output(0), 0, 1, 1, -1, 0)
+    made.set_merged_input(held, first.output(0), total.output(0))
+    compare(ov.Model([made.get_iter_value(total.output(0), -1)], [x, first], "m"), tmp_path)
+
+
 @pytest.mark.parametrize("condition", [True, False, None])
 @pytest.mark.parametrize(
     ("shape", "other"),
