@@ -91,6 +91,7 @@ class Graph:
         self._free_id: int | None = None
         #: Whether layers or edges came or went since it was read.
         self._rewired = False
+        self._read_labels: list[list[object]] = []
 
     @classmethod
     def _of(cls, element: etree._Element, owner: Layer) -> Graph:
@@ -112,11 +113,22 @@ class Graph:
             make = Layer._of
             self._layers = [make(child, self) for child in layers.iterchildren("layer")]
         self._by_id = {layer.id: layer for layer in self._layers}
+        self._read_labels = self._labels()
         edges = element.find("edges")
         if edges is not None:
             self._edges = self._load_edges(edges)
         found = element.find("rt_info")
         self.rt_info = None if found is None else read_info(found)
+
+    def _labels(self) -> list[list[object]]:
+        """What each layer is called."""
+        layers = self._layers
+        return [
+            [layer.id for layer in layers],
+            [layer._name for layer in layers],
+            [layer.type for layer in layers],
+            [layer.version for layer in layers],
+        ]
 
     def _load_edges(self, section: etree._Element) -> list[Edge]:
         """Read the edges: all at once where each has four plain numbers, else one by one."""

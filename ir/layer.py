@@ -7,6 +7,7 @@ as soon as its names and edges are known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -241,16 +242,17 @@ class Layer:
 
     def port_ids(self, tag: str) -> list[int]:
         """The ids of the ports in ``input`` or ``output``; the ports are not read for it."""
-        ports = self._inputs if tag == "input" else self._outputs
+        ports = None
+        if self._opened:
+            ports = self._inputs if tag == "input" else self._outputs
         if ports is None and self._element is not None:
             section = _child(self._element, tag)
             if section is None:
                 return []
             texts = [port.get("id", "") for port in section.iterchildren("port")]
-            digits = "".join(texts)
-            if digits.isdigit() and digits.isascii() and max(map(len, texts)) < 19:
-                ids = [int(text) for text in texts if text]
-                if len(set(ids)) == len(texts):
+            if all(text.isdigit() and text.isascii() and len(text) < 19 for text in texts):
+                ids = list(map(int, texts))
+                if len(ids) < 2 or len(set(ids)) == len(ids):
                     return ids
         # Otherwise they are read, and what is wrong is said.
         ports = self.inputs if tag == "input" else self.outputs
@@ -331,10 +333,7 @@ class Layer:
         data = self.data
         if known is not None and known[:3] == (data, self.type, self.version):
             return known[3]
-        from .. import layers  # noqa: F401  # declares the operations
-        from ..layers.base import Op
-
-        kind = Op.find(self.type, self.version)
+        kind = _operations().find(self.type, self.version)
         with self.at("data"):
             op: Op | None = None if kind is None else kind.read(data)
         self._op = (dict(data), self.type, self.version, op)
@@ -430,6 +429,15 @@ class Layer:
 
     def __repr__(self) -> str:
         return f'<layer {self.id} "{self.name}" ({self.type} {self.version})>'
+
+
+@cache
+def _operations() -> type[Op]:
+    """The operations, imported when the first is asked for."""
+    from .. import layers  # noqa: F401  # declares them
+    from ..layers.base import Op
+
+    return Op
 
 
 def _child(element: etree._Element, tag: str) -> etree._Element | None:

@@ -126,6 +126,8 @@ class Patch:
 
     def edges(self, element: etree._Element, graph: Graph) -> None:
         """Bring ``<edges>`` up to date; sorted by their origin where they were."""
+        if graph._element is not None and not graph._rewired:
+            return
         section = element.find("edges")
         old = [] if section is None else graph._load_edges(section)
         new = list(graph.edges)
@@ -152,7 +154,11 @@ class Patch:
         if (
             said != {"name": layer.name, "type": layer.type, "version": layer.version}
             or (element.get("id") or "").lstrip(" +0") != str(layer.id).lstrip("0")
-            or (layer.type == "Result" and element.get("output_names") != layer.output_names)
+            or (
+                layer._opened
+                and layer.type == "Result"
+                and element.get("output_names") != layer.output_names
+            )
         ):
             wanted = dict(element.items())
             wanted.update(layer_attributes(layer))
@@ -161,6 +167,8 @@ class Patch:
             if layer.output_names is None and layer.type == "Result":
                 wanted.pop("output_names", None)
             self.attributes(element, wanted)
+        if not layer._opened and layer not in self.places:
+            return
         if layer._data is not None or layer in self.places:
             self.data(element, constant_data(layer, self.places))
         if not isinstance(layer._rt_info, bool):

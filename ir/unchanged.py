@@ -8,9 +8,6 @@ from .elements import read_back_edges, read_info, read_port_map, read_ports
 from .graph import Graph, Model
 from .layer import BODIES, Layer
 
-_NAMES = ("id", "name", "type", "version")
-_COLUMNS = [etree.XPath(f"layer/@{name}", smart_strings=False) for name in _NAMES]
-
 
 def is_unchanged(model: Model) -> bool:
     """Whether nothing was changed; False also where an edge or layer was changed back."""
@@ -44,14 +41,7 @@ def _is_graph_unchanged(graph: Graph) -> bool:
     element = graph._element
     if element is None or graph._rewired or _read_tree(element, "rt_info") != graph.rt_info:
         return False
-    section = element.find("layers")
-    if section is None:
-        return not graph.layers
-    ids, *columns = (find(section) for find in _COLUMNS)
-    if ids != [str(layer.id) for layer in graph.layers]:
-        return False
-    said = zip(*((x.name, x.type, x.version) for x in graph.layers), strict=True)
-    return columns == list(map(list, said)) or not graph.layers
+    return graph._read_labels == graph._labels()
 
 
 def _is_layer_unchanged(layer: Layer) -> bool:

@@ -103,7 +103,7 @@ def print_operation(row: dict[str, Any]) -> None:
             "attributes",
             ["name", "type", "default", "values"],
             [
-                [a["name"], a["kind"], "required" if a["required"] else a["default"] or '""',
+                [a["name"], a["kind"], _default(a),
                  ", ".join(a["choices"])]
                 for a in row["attributes"]
             ],
@@ -123,3 +123,10 @@ def print_markdown(found: list[type[Op]]) -> None:
         listed = ", ".join(f"{kind}-{'/'.join(numbers)}" for kind, numbers in versions.items())
         click.echo(f"| {family} ({len(operations)}) | {listed} |")
     click.echo(f"\n{len(found)} operation versions")
+
+
+def _default(attribute: dict[str, Any]) -> str:
+    """What an attribute is where a file does not say it."""
+    if attribute["required"]:
+        return "required"
+    return "none" if attribute["default"] is None else attribute["default"] or '""'
