@@ -81,7 +81,10 @@ class _Worker:
     """A thread that waits for parts."""
 
     def __init__(self) -> None:
-        self._go, self._done = threading.Semaphore(0), threading.Semaphore(0)
+        # Plain locks, held by whoever waits: semaphores are made of several, in Python.
+        self._go, self._done = threading.Lock(), threading.Lock()
+        self._go.acquire()
+        self._done.acquire()
         self._parts: Sequence[Part] = ()
         self._error: BaseException | None = None
         threading.Thread(target=self._loop, daemon=True, name="vinoir").start()
