@@ -89,7 +89,7 @@ def definition(pool: Pool, x: Any) -> list[Any]:
                 cells.append((float(x[(*place[:2], *at)]), at))
         values = [value for value, _ in cells]
         if pool.kind == "MaxPool":
-            least = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else np.finfo(np.float32).min
+            least = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else float(np.finfo(x.dtype).min)
             best = max(range(len(cells)), key=lambda i: values[i], default=None)
             out[place] = least if best is None else values[best]
             # Where there is none, OpenVINO names the plane's first element; ONNX says nothing.

@@ -45,8 +45,8 @@ DIFFERENT = {
 #: Families of which every node case imports and passes.
 WHOLE = {"MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "Conv",
          "ConvTranspose", "Gemm", "MatMul", "BatchNormalization", "Softmax", "LogSoftmax",
-         "GRU", "RNN", "Slice", "Gather", "ScatterND", "ScatterElements", "TopK", "Einsum", "MaxUnpool",
-         "DFT", "NonMaxSuppression"}  # fmt: skip
+         "GRU", "RNN", "Slice", "Gather", "ScatterND", "ScatterElements", "TopK", "Einsum",
+         "MaxUnpool", "NonMaxSuppression"}  # fmt: skip
 
 
 def network_input(proto: Any) -> dict[str, Any]:

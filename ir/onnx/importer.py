@@ -42,7 +42,15 @@ from .proto import (
     where_of,
 )
 from .tensors import Store, kind_of, shape_of
-from .versions import WORDS, Signature, check_attributes, check_inputs, resolve, signature
+from .versions import (
+    WORDS,
+    Signature,
+    check_attributes,
+    check_inputs,
+    check_types,
+    resolve,
+    signature,
+)
 
 Semantics: TypeAlias = Literal["onnxruntime", "openvino", "onnx"]
 
@@ -246,6 +254,7 @@ class Importer:
             raise UnsupportedError(f"there is no converter for {found.name}-{found.since}")
         attributes = self._attributes(proto)
         check_attributes(found, list(attributes), domain)
+        check_types(found, proto.attribute)
         check_inputs(found, [None if one is None else one.tensor.type for one in inputs])
         if converter is None:
             self._expand(found, proto, inputs)

@@ -15,6 +15,8 @@ from .tensors import KINDS
 
 #: Larger constants of one value are made by Broadcast when they are needed.
 _SMALL = 1 << 10
+#: Places along an axis are written out up to so many.
+_FEW = 1 << 16
 
 
 @converts("Constant")
@@ -297,7 +299,8 @@ def _wrapped(node: Node, x: Output, amounts: Output, rank: int) -> Output:
     known, shape = amounts.tensor.value, x.tensor.shape
     for axis in range(rank):
         length = shape[axis]
-        if known is not None and isinstance(length, int):
+        few = known is not None and np.abs(known).max(initial=0) <= _FEW
+        if known is not None and few and isinstance(length, int) and length <= _FEW:
             begin, end = int(known[axis]), int(known[axis + rank])
             if begin == end == 0:
                 continue

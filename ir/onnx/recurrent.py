@@ -12,6 +12,9 @@ from .node import Made, Node, converts
 
 _ACTIVATIONS = {"sigmoid", "tanh", "relu", "hardsigmoid", "elu", "softsign"}
 
+#: The order of the gates is written out as numbers.
+_MOST_HIDDEN = 1 << 20
+
 
 class Sequences:
     """What the three share: the layout of inputs, and the directions."""
@@ -26,6 +29,12 @@ class Sequences:
             raise IRError(f"X has {rank} axes, 3 are needed")
         self.x = node[0] if self.batch_first else node.transpose(node[0], [1, 0, 2])
         self.hidden = node.integer("hidden_size") or self._hidden()
+        for index in (1, 2):
+            rows = node[index].tensor.shape
+            if rows.rank == 3 and isinstance(rows[1], int) and rows[1] != gates * self.hidden:
+                raise IRError(
+                    f"{rows[1]} rows of weights, {gates} gates of {self.hidden} need more"
+                )
         words = [word.lower() for word in node.attribute("activations", [])]
         each = len(usual)
         if not node.gives("activations"):
@@ -68,6 +77,8 @@ class Sequences:
         """Weights with the gates in another order."""
         if list(order) == list(range(self.gates)):
             return values
+        if self.hidden > _MOST_HIDDEN:
+            raise UnsupportedError(f"hidden_size is {self.hidden}, the most is {_MOST_HIDDEN}")
         rows = np.arange(self.gates * self.hidden).reshape(self.gates, -1)[list(order)].ravel()
         return self.node.add("Gather-8", values, self.node.constant(rows), self.node.ints64(1))
 
@@ -76,7 +87,8 @@ class Sequences:
         size = self.gates * self.hidden
         given = self.node.get(index)
         if given is None:
-            zeros = self.node.like(np.zeros((self.count, size)), self.x)
+            shape = self.node.ints64([self.count, size])
+            zeros = self.node.add("Broadcast-3", self.node.like(0, self.x), shape)
             return zeros, zeros
         return self.node.cut(given, 0, size, 1), self.node.cut(given, size, 2 * size, 1)
 

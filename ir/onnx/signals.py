@@ -26,6 +26,8 @@ def dft(node: Node) -> Made:
     else:
         axes = node.ints64([normal(node.integer("axis", 1), rank)])
     inverse, onesided = node.flag("inverse"), node.flag("onesided")
+    if onesided and axes.tensor.value is None:
+        raise UnsupportedError("onesided, and axis (input 2) is not constant: OpenVINO crashes")
     last = x.tensor.shape[-1]
     if last not in (1, 2):
         raise IRError(f"the last axis has {last} elements, 1 (real) or 2 (complex) are needed")

@@ -11,7 +11,7 @@ from ...schemas import Array, ElementType, IRError
 from .tensors import Store
 
 #: A few bytes of a file must not become gigabytes.
-_MOST = 1 << 28
+_MOST = 1 << 26
 
 
 def dense(store: Store, sparse: Any) -> tuple[Array, ElementType]:

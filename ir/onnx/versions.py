@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import onnx
 import onnx.defs
-from onnx import helper
+from onnx import AttributeProto, helper
 
 from ...schemas import ElementType, IRError, UnsupportedError
 from .tensors import KINDS
@@ -116,6 +116,15 @@ def check_attributes(found: Signature, names: Sequence[str], domain: str = "") -
         raise IRError(f"{found.name}-{found.since} has no attribute {name}", hint=hint)
     for name in sorted(found.required - set(names)):
         raise IRError(f"required attribute {name} is missing")
+
+
+def check_types(found: Signature, attributes: Iterable[Any]) -> None:
+    """Refuse attributes that are not of the kind that they have to be."""
+    for attribute in attributes:
+        wanted = found.schema.attributes[attribute.name].type
+        if int(wanted) != attribute.type:
+            kind = AttributeProto.AttributeType.Name(attribute.type)
+            raise IRError(f"attribute {attribute.name} is {kind}, it has to be {wanted.name}")
 
 
 def check_inputs(found: Signature, kinds: Sequence[ElementType | None]) -> None:
