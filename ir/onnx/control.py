@@ -36,7 +36,7 @@ def build(
     proto: Any,
     given: Sequence[Tensor],
     *,
-    wrap: Sequence[tuple[str, int] | None] = (),
+    wrap: Sequence[int | None] = (),
     cut: Sequence[int | None] = (),
 ) -> Body:
     """Make a body.
@@ -45,7 +45,7 @@ def build(
         importer: What is converting the graph around it.
         proto: The graph of the body.
         given: Types and shapes of its inputs.
-        wrap: For each output, ``("stack", axis)`` where a new axis is put in front.
+        wrap: For each output, the axis that is added after the body, for turns to be stacked on.
         cut: For each input, the axis that is taken away before the body sees it.
     """
     if len(given) != len(proto.input):
@@ -66,9 +66,9 @@ def build(
             found = importer.lookup(value.name)
             if found is None:
                 raise IRError(f'output "{value.name}" of the body is a tensor that nothing makes')
-            way = wrap[index] if index < len(wrap) else None
-            if way is not None:
-                axes = scope.builder.constant(np.array([way[1]]))
+            axis = wrap[index] if index < len(wrap) else None
+            if axis is not None:
+                axes = scope.builder.constant(np.array([axis]))
                 found = scope.builder.add("Unsqueeze", "opset1", [found, axes])
             results.append(scope.builder.result(found, name=f"{value.name}/result", names=()))
         scope.builder.graph.prune()
@@ -177,7 +177,7 @@ def loop(node: Node) -> Made:
         Tensor(ElementType.BOOLEAN, ()),
         *(Tensor(one.tensor.type, one.tensor.shape) for one in states),
     ]
-    wrap: list[tuple[str, int] | None] = [None] * (1 + len(states)) + [("stack", 0)] * stacked
+    wrap: list[int | None] = [None] * (1 + len(states)) + [0] * stacked
     body = settled(node.importer, proto, given, range(2, len(given)), 1, wrap=wrap)
     inputs, wiring = [count, condition, *states], PortMap()
     for index, one in enumerate(body.parameters[1:], 1):
@@ -236,7 +236,7 @@ def scan(node: Node) -> Made:
             raise UnsupportedError(f"the rank of input {kept + index} is not known")
         cut.append(normal(axis, shape.rank))
         given[kept + index] = Tensor(given[kept + index].type, shape.with_size(axis, 1))
-    wrap: list[tuple[str, int] | None] = [None] * kept + [("stack", axis) for axis in axes_out]
+    wrap: list[int | None] = [None] * kept + axes_out
     body = settled(node.importer, proto, given, range(kept), 0, wrap=wrap, cut=cut)
     wiring = PortMap()
     for index, one in enumerate(body.parameters):
