@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..schemas import UnreadableError, UsageError
 from ..schemas.packing import Buffer
@@ -42,6 +42,9 @@ from .rules.note import Note
 from .rules.sheet import Sheet
 from .rules.source import Source
 from .weights import Weights, open_regular
+
+if TYPE_CHECKING:
+    from lxml import etree
 
 #: What can be checked: a model, a path, or the bytes of a document.
 Checkable: TypeAlias = "Model | str | PathLike[str] | bytes"
@@ -100,6 +103,13 @@ def check(
             for group in GROUPS:
                 notes += group(sheet)
             notes += portability.rules(sheet, release)
+        if source.odd:
+            notes = [
+                note for note in notes if note.code[2] == "1" or note.element not in source.odd
+            ]
+        if source.torn is not None:
+            torn = source.torn
+            notes = [note for note in notes if _stands(note, torn)]
     if any(note.code == "IR514" for note in notes):
         notes = [note for note in notes if note.code != "IR508"]
     chosen: list[Note] = []
@@ -114,6 +124,20 @@ def check(
     return Report(
         _finish(chosen, source, place), place, readable=source is not None, left_out=left
     )
+
+
+#: Groups of which each finding is about one layer alone.
+_ALONE = ("IR211", "IR212", "IR213", "IR214", "IR219", "IR22", "IR23", "IR31", "IR4", "IR50")
+#: About the document, whatever stands in it.
+_WHOLE = ("IR1", "IR201", "IR202", "IR203", "IR204", "IR205")
+
+
+def _stands(note: Note, torn: set[etree._Element]) -> bool:
+    """Whether a finding is more than a consequence of tags that are cut off or do not match."""
+    if note.code == "IR116" or not note.code.startswith((*_ALONE, *_WHOLE)):
+        return False
+    inner = note.element if note.node is None else note.node.element
+    return note.code.startswith(_WHOLE) or inner not in torn
 
 
 def _codes(codes: Iterable[str]) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ _PADDED = (
     ("DeformableConvolution", 1), ("DeformableConvolution", 8),
 )  # fmt: skip
 NEEDED_ALL_THE_SAME = {
+    ("Const", 1): ("offset", "size"),
     **dict.fromkeys(_PADDED, ("pads_begin", "pads_end")),
     ("RandomUniform", 8): ("global_seed", "op_seed"),
     ("ReadValue", 6): ("variable_type", "variable_shape"),
@@ -240,7 +241,7 @@ def _practice(node: Node, kind: type[Op]) -> Iterator[Note]:
         return row is not None and not row.required and name not in node.data
 
     for name in NEEDED_ALL_THE_SAME.get(key, ()):
-        if lacks(name):
+        if lacks(name) and not (kind.xml_type == "Const" and "value" in node.data):
             yield _missing(node, kind, name)
     for name in CRASHES.get(key, ()):
         if lacks(name):

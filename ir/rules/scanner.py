@@ -29,6 +29,18 @@ _QUOTED = re.compile(rf"""({_NAME})[ \t\r\n]*=[ \t\r\n]*(["'])""")
 _AMPERSAND = re.compile(r"&(?:(#x[0-9A-Fa-f]+|#[0-9]+|[A-Za-z_][\w.\-]*);)?")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _PREDEFINED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+#: They hold no elements: one that stands in them shows that their end was forgotten.
+_LEAVES = frozenset({"edge", "data", "dim"})
+#: What shows that the end of another element was forgotten, where it stands directly in it.
+_NEVER_IN = frozenset(
+    {("layer", "layer"), ("port", "port"), ("input", "output"), ("output", "input"),
+     ("layers", "edges"), ("port", "layer"), ("input", "layer"), ("output", "layer")}
+)  # fmt: skip
+#: Tags of the structure: one of these closes nothing else by a slip of the pen.
+_TAGS = frozenset(
+    {"net", "layers", "layer", "edges", "edge", "input", "output", "port", "dim", "data", "body",
+     "port_map", "back_edges", "rt_info"}
+)  # fmt: skip
 #: A tag that begins on a later line: where an attribute's closing quote was forgotten.
 _NEXT_TAG = re.compile(r"\n\s*<")
 
@@ -40,6 +52,10 @@ class Scan:
     root: etree._Element | None = None
     offsets: dict[etree._Element, int] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    #: Elements whose tags do not match, or that were open where others did not; None without.
+    torn: set[etree._Element] | None = None
+    #: Elements of which not every attribute was understood.
+    odd: set[etree._Element] = field(default_factory=set)
 
 
 class Scanner:
@@ -51,6 +67,7 @@ class Scanner:
         self.stack: list[etree._Element] = []
         self.deeper: list[str] = []  # open elements beyond the depth that is kept
         self.told_depth = False
+        self.odd = False  # whether an attribute of the tag that is read was not understood
 
     def run(self) -> Scan:
         """Read to the end."""
@@ -71,6 +88,8 @@ class Scanner:
     def _tell(self, code: str, message: str, offset: int, hint: str | None = None) -> None:
         if len(self.scan.notes) < MOST:
             element = self.stack[-1] if self.stack else None
+            if code in ("IR102", "IR103"):
+                self.scan.torn = (self.scan.torn or set()).union(self.stack)
             self.scan.notes.append(Note(code, message, element, None, None, hint, None, offset))
 
     # Between tags.
@@ -206,13 +225,7 @@ class Scanner:
             self.stack.pop()
             return
         if wanted in tags:
-            opened = self._line(self.scan.offsets[self.stack[-1]])
-            self._tell(
-                "IR103",
-                f"</{name}> where <{tags[-1]}> of line {opened} is still open{self._inside()}",
-                start,
-                f"close it with </{tags[-1]}>",
-            )
+            self._forgotten(f"</{name}>", start)
             self.deeper.clear()
             while str(self.stack.pop().tag) != wanted:
                 pass
@@ -220,8 +233,23 @@ class Scanner:
         inner = f"; <{tags[-1]}> is open" if tags else ""
         self._tell("IR103", f"</{name}> closes nothing{inner}{self._inside()}", start)
         near = tags and (tags[-1].lower() == wanted.lower() or _alike(tags[-1], wanted))
-        if near:
+        if near and wanted not in _TAGS:
             self.stack.pop()
+
+    def _forgotten(self, what: str, start: int) -> None:
+        """Tell that the innermost element has no end, where that shows or where it begins."""
+        inner = self.stack[-1]
+        tag, begin = str(inner.tag), self.scan.offsets[inner]
+        if tag in _LEAVES:
+            message = f"<{tag}> has no end before {what} of line {self._line(start)}"
+            self._tell("IR103", message + self._inside(), begin, f"close it with /> or </{tag}>")
+            return
+        self._tell(
+            "IR103",
+            f"{what} where <{tag}> of line {self._line(begin)} is still open{self._inside()}",
+            start,
+            f"close it with </{tag}>",
+        )
 
     def _open(self, start: int) -> int:
         text = self.text
@@ -234,6 +262,7 @@ class Scanner:
             return start + 1
         name, position = found[1], found.end()
         attributes: dict[str, str] = {}
+        self.odd = False
         while True:
             position = _blank(text, position)
             if text.startswith("/>", position):
@@ -243,6 +272,8 @@ class Scanner:
                 self._enter(name, attributes, start, closed=False)
                 return position + 1
             if position >= len(text):
+                if self.scan.notes and self.scan.notes[-1].code == "IR102":
+                    return position  # told at the attribute that was cut
                 shell = f"<{name}>{_of(attributes)}"
                 self._tell("IR102", f"the file ends inside the tag {shell}{self._inside()}", start)
                 return position
@@ -289,6 +320,7 @@ class Scanner:
         self, tag: str, attributes: dict[str, str], position: int, start: int
     ) -> int | None:
         text = self.text
+        self.odd = True
         found = _QUOTED.match(text, position)
         if found is None:
             if "<" not in text[position:] and ">" not in text[position:]:
@@ -333,6 +365,12 @@ class Scanner:
 
     def _enter(self, name: str, attributes: dict[str, str], start: int, *, closed: bool) -> None:
         tag = _tag(name)
+        while self.stack and not self.deeper:
+            outer = str(self.stack[-1].tag)
+            if outer not in _LEAVES and (outer, tag) not in _NEVER_IN:
+                break
+            self._forgotten(f"<{name}>", start)
+            self.stack.pop()
         if self.deeper or len(self.stack) >= DEEPEST:
             if not self.told_depth:
                 self.told_depth = True
@@ -354,6 +392,8 @@ class Scanner:
             self._tell("IR101", f"<{shown(name)[1:-1]}> or an attribute has no legal name", start)
             element = etree.SubElement(self.stack[-1], "_") if self.stack else etree.Element("_")
         self.scan.offsets[element] = start
+        if self.odd:
+            self.scan.odd.add(element)
         if not closed:
             self.stack.append(element)
 

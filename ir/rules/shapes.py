@@ -32,11 +32,12 @@ def rules(sheet: Sheet) -> Iterator[Note]:
 
 def graph(scope: Scope) -> Iterator[Note]:
     """One graph, each layer after what feeds it; after an error the declared ports count."""
-    tensors: dict[Node, tuple[Tensor, ...]] = {}
+    tensors = scope.tensors
     for node in scope.order:
         yield from arity(node)
-        given = inputs(node, tensors)
+        given = [(pin, scope.fed(node, pin)) for pin in node.inputs]
         yield from fed(node, given)
+        yield from pads(node, given)
         found: tuple[Tensor, ...] | None = None
         try:
             found = outputs(node, given)
@@ -97,21 +98,6 @@ def arity(node: Node) -> Iterator[Note]:
         )  # fmt: skip
 
 
-def inputs(node: Node, tensors: dict[Node, tuple[Tensor, ...]]) -> list[tuple[Pin, Tensor]]:
-    """What is known of each input; where nothing feeds it, what its port says."""
-    rows = []
-    for pin in node.inputs:
-        wire = node.sources.get(pin.index)
-        if wire is not None and wire.source is not None and wire.source_pin is not None:
-            produced = tensors.get(wire.source, ())
-            index = wire.source_pin.index
-            tensor = produced[index] if index < len(produced) else wire.source_pin.tensor
-        else:
-            tensor = pin.tensor
-        rows.append((pin, tensor))
-    return rows
-
-
 def fed(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
     """The sizes and types an input port declares against those that come in."""
     for pin, tensor in given:
@@ -129,6 +115,20 @@ def fed(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
             yield Note(
                 "IR605", f"input port {pin.id} declares {kind.port}, {tensor.type.port} comes in",
                 pin.element, node, "precision", f'write precision="{tensor.type.port}"',
+            )  # fmt: skip
+
+
+def pads(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
+    """Interpolate's pads, of which OpenVINO ignores those beyond the axes."""
+    if node.type != "Interpolate" or not given:
+        return
+    rank = given[0][1].shape.rank
+    for name in ("pads_begin", "pads_end"):
+        values = getattr(node.op, name, None)
+        if rank is not None and isinstance(values, tuple) and len(values) > rank:
+            yield Note(
+                "IR410", f"{name} has {len(values)} values, the input {rank} axes", node.place,
+                node, name, "write one for each axis",
             )  # fmt: skip
 
 

@@ -224,6 +224,8 @@ class Scope:
                 self.by_id.setdefault(node.id, node)
         found = () if edges is None else edges.iterchildren("edge")
         self.wires = [Wire(child) for child in found]
+        #: What each layer gives, once it is inferred; what it declares where it cannot be.
+        self.tensors: dict[Node, tuple[Tensor, ...]] = {}
         self._connect()
 
     def _connect(self) -> None:
@@ -246,6 +248,15 @@ class Scope:
                     target.sources.setdefault(wire.target_pin.index, wire)
             if source is not None and target is not None:
                 source.users.append(wire)
+
+    def fed(self, node: Node, pin: Pin) -> Tensor:
+        """What comes into an input: as inferred, else as declared where it comes from."""
+        wire = node.sources.get(pin.index)
+        if wire is None or wire.source is None or wire.source_pin is None:
+            return pin.tensor
+        given = self.tensors.get(wire.source, ())
+        index = wire.source_pin.index
+        return given[index] if index < len(given) else wire.source_pin.tensor
 
     @cached_property
     def ids(self) -> list[int]:

@@ -33,6 +33,10 @@ class Source:
         self.notes: list[Note] = []
         self.offsets: dict[etree._Element, int] = {}
         self.root: etree._Element | None = None
+        #: Elements that tags without their match are about; None where all match.
+        self.torn: set[etree._Element] | None = None
+        #: Elements whose attributes are not all understood.
+        self.odd: set[etree._Element] = set()
         self._lines: list[int] | None = None
         #: The document as UTF-8, what no parser should see blanked out.
         self.text = self._whole = data
@@ -224,6 +228,7 @@ class Source:
             return
         scan = Scanner(self.text).run()
         self.root, self.offsets = scan.root, scan.offsets
+        self.torn, self.odd = scan.torn, scan.odd
         for note in scan.notes:
             moved = sum(length for place, length in self._cuts if place <= (note.offset or 0))
             self.notes.append(note._replace(offset=(note.offset or 0) + moved))

@@ -50,6 +50,7 @@ def rules(sheet: Sheet) -> Iterator[Note]:
             yield Note(
                 "IR805", f"variable {shown(name)} is read and never written", node.data_element,
                 node, "variable_id", f"did you mean {near}?" if near else None,
+                None if writes else "info",  # the program may set what no Assign of it writes
             )  # fmt: skip
         declared = variable(node)
         if declared is not None:
@@ -72,8 +73,7 @@ def variable(node: Node) -> Tensor | None:
 def fits(user: Node, declared: Tensor, what: str) -> Iterator[Note]:
     """A value that is put into a variable has its type and shape."""
     pin = user.inputs[0]
-    wire = user.sources.get(0)
-    value = pin.tensor if wire is None or wire.source_pin is None else wire.source_pin.tensor
+    value = user.scope.fed(user, pin)
     element = user.place
     if not (value.type.is_dynamic or declared.type.is_dynamic) and value.type != declared.type:
         yield Note(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...schemas import Tensor
+from ...schemas import Shape, Tensor
+from ...schemas.shapes import compatible
 from . import known
 from .note import Note, listed, shown
 from .note import tag as tag_of
@@ -105,6 +106,9 @@ def body(node: Node, kind: str, tag: str, maps: dict[str, list[Entry]]) -> Itera
         yield from ends(node, kind, tag, entry)
         if entry.sliced and kind != "If":
             yield from slices(node, entry)
+        elif not entry.sliced:
+            yield from unsliced(node, entry)
+        yield from fits(node, tag, entry)
     yield from complete(node, tag, scope, entries)
 
 
@@ -113,8 +117,6 @@ def numbers(node: Node, kind: str, entry: Entry) -> Iterator[Note]:
     element = entry.element
     unknown = [str(name) for name in element.attrib if name not in _KNOWN]
     needed = [n for n in ("external_port_id", "internal_layer_id") if n not in element.attrib]
-    if entry.purpose is not None and "external_port_id" in needed:
-        needed.remove("external_port_id")
     spare = [name for name in _KNOWN if name not in element.attrib]
     for name in unknown:
         near = known.near(name, spare)
@@ -198,9 +200,8 @@ def _nowhere(node: Node, entry: Entry) -> Note:
 
 
 def _outer_of(node: Node, pin: Pin) -> Tensor:
-    """What the file says of what feeds an input."""
-    wire = node.sources.get(pin.index)
-    return pin.tensor if wire is None or wire.source_pin is None else wire.source_pin.tensor
+    """What comes into an input."""
+    return node.scope.fed(node, pin)
 
 
 def slices(node: Node, entry: Entry) -> Iterator[Note]:
@@ -255,6 +256,43 @@ def slices(node: Node, entry: Entry) -> Iterator[Note]:
         )  # fmt: skip
 
 
+def fits(node: Node, tag: str, entry: Entry) -> Iterator[Note]:
+    """What a line hands in is what the body's Parameter was made for."""
+    inner = entry.inner
+    if entry.kind != "input" or entry.purpose is not None or inner is None or inner.op is None:
+        return
+    outer = _outer(node, entry)
+    if inner.type != "Parameter" or outer is None or entry.internal is None:
+        return
+    made = inner.op.infer()[0]
+    if not (outer.type.is_dynamic or made.type.is_dynamic) and outer.type is not made.type:
+        problem = f"{outer.type}, it is {made.type}"
+    elif outer.shape.rank is None or made.shape.rank is None:
+        return
+    else:
+        sizes = list(outer.shape)
+        if entry.sliced and entry.axis is not None and -len(sizes) <= entry.axis < len(sizes):
+            sizes[entry.axis] = entry.slice["part_size"] or 1
+        if len(sizes) == made.shape.rank and all(map(compatible, sizes, made.shape)):
+            return
+        problem = f"{Shape(sizes)}, it is {made.shape}"
+    yield Note(
+        "IR728", f"Parameter {inner.label} of <{tag}> is given {problem}", entry.element, node,
+        "external_port_id", "the line names the wrong port or the wrong Parameter",
+    )  # fmt: skip
+
+
+def unsliced(node: Node, entry: Entry) -> Iterator[Note]:
+    """A line that says how to slice, and not along which axis."""
+    named = [name for name in _NUMBERS if name in entry.element.attrib and name != "axis"]
+    if named and not any(known.near(str(name), ("axis",)) for name in entry.element.attrib):
+        verb = "is taken as a whole" if entry.kind == "input" else "gives its last value only"
+        yield Note(
+            "IR211", f"<{entry.kind}> of a port map has {listed(named)} and no axis: it {verb}",
+            entry.element, node, "axis", "add axis, or remove what belongs to slices",
+        )  # fmt: skip
+
+
 def _direction(start: int, end: int, stride: int, length: int | None) -> str | None:
     if length is None:
         if (start < 0) != (end < 0):
@@ -282,10 +320,8 @@ def _outer(node: Node, entry: Entry) -> Tensor | None:
         if not 0 <= entry.external < len(node.inputs):
             return None
         pin = node.inputs[entry.external]
-        wire = node.sources.get(pin.index)
-        if wire is not None and wire.source_pin is not None and wire.source_pin.sizes:
-            return wire.source_pin.tensor
-        return pin.tensor
+        fed = node.scope.fed(node, pin)
+        return fed if fed.shape.rank else pin.tensor
     return next((pin.tensor for pin in node.outputs if pin.id == entry.external), None)
 
 
