@@ -141,6 +141,8 @@ class GenerateProposalsV9(Anchored):
     def infer(
         self, im_info: Tensor, anchors: Tensor, deltas: Tensor, scores: Tensor
     ) -> tuple[Tensor, ...]:
+        if self.nms_eta != 1:
+            raise IRError(f"nms_eta is {self.nms_eta}, it can only be 1")
         images, width = of_rank(im_info, 2, "the image sizes")
         if not compatible(width, 3) and not compatible(width, 4):
             raise IRError(f"the size of an image has {width} numbers, not 3 or 4")

@@ -171,7 +171,8 @@ class Broadcast(Op):
         else:
             known = True
         if self.rule == "explicit" and axes_mapping is not None:
-            shape = self.mapped(data.shape, target, axes_mapping)
+            listing = target_shape.rank is not None
+            shape = self.mapped(data.shape, target, axes_mapping) if listing else target
         elif self.rule == "bidirectional":
             shape = broadcast(data.shape, target)
         elif not known:
@@ -209,20 +210,22 @@ class Broadcast(Op):
     def mapped(self, data: Shape, target: Shape, axes_mapping: Tensor) -> Shape:
         """The target, if the data fits the axes that it is mapped to."""
         count = listed(axes_mapping, "axes_mapping")
-        if data.rank is None or target.rank is None or isinstance(count, Dim):
+        if data.rank is None or isinstance(count, Dim):
             return target
         # A scalar may be mapped to one axis of size 1.
         rank = 1 if data.rank == 0 and count else data.rank
         if count != rank:
             raise IRError(f"axes_mapping has {count} axes, the input has {rank}")
         axes = axes_mapping.ints()
-        if axes is not None:
+        if axes is not None and target.rank is not None:
             if axes != sorted(axes):
                 raise IRError(f"axes_mapping {axes} is not in order, Broadcast does not transpose")
             if axes and not 0 <= axes[0] <= axes[-1] < target.rank:
                 raise IRError(
                     f"axes_mapping {axes} is beyond the {target.rank} axes of the target"
                 )
+            if not data.rank and any(not compatible(target[axis], 1) for axis in axes):
+                raise IRError(f"a scalar is mapped to axes {axes} of {target}, not to a size of 1")
             check_fit(data if data.rank else Shape([1] * count), target, axes)
         return target
 

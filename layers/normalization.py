@@ -115,11 +115,11 @@ class GroupNormalizationV12(Normalization):
         for tensor in (scale, bias):
             if tensor.rank not in (None, 1):
                 raise IRError(f"scale and bias are lists, a shape is {tensor.shape}")
-        if data.rank is None:
-            return (Tensor(data.type, data.shape),)
-        if data.rank < 2:
-            raise IRError(f"the data have {data.rank} axes, the least is 2")
-        self.check_channels(data.shape[1], scale.shape, bias.shape)
+        if data.rank is not None:
+            if data.rank < 2:
+                raise IRError(f"the data have {data.rank} axes, the least is 2")
+            self.check_channels(data.shape[1], scale.shape, bias.shape)
+        scale.shape.merge(bias.shape)
         return (Tensor(data.type, data.shape),)
 
     def check_channels(self, channels: Size, *lists: Shape) -> None:

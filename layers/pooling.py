@@ -23,7 +23,7 @@ from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Ints, NotBefore, Type, read_list
 from ..schemas.shapes import number
 from .axes import as_size
-from .base import Op
+from .base import Op, element_type
 from .elementwise import settled
 from .windows import Pads, Windowed, reach, stops, stops_same, windows
 
@@ -241,6 +241,7 @@ class AdaptiveMaxPoolV8(AdaptivePool):
     index_element_type: Type = ElementType.I64
 
     def infer(self, data: Tensor, output_shape: Tensor) -> tuple[Tensor, ...]:
+        element_type(Tensor(self.index_element_type), ElementType.I32, ElementType.I64)
         shape = self.pooled(data, output_shape)
         return Tensor(data.type, shape), Tensor(self.index_element_type, shape)
 

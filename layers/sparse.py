@@ -49,7 +49,9 @@ class Bags(Op):
         if weights is not None:
             if self.of_bag() != "sum":
                 raise IRError(f"weights are for sums, this is the {self.of_bag()}")
-            table = Tensor(table.type.merge(weights.type), table.shape)
+            table.type.merge(weights.type)
+            if weights.rank not in (None, rank):
+                raise IRError(f"the weights have {weights.rank} axes, they take {rank}")
         if table.rank is None:
             return Tensor(table.type)
         if not table.rank:
