@@ -92,7 +92,7 @@ def test_a_name_survives_what_keeps_the_size() -> None:
      "pieces of 2 in all are cut out of a size of 3"),
     ("TransposeV1", {}, [Tensor("f32", [3, 2]), Tensor.of(np.array([1, 1]))], "each once"),
     ("BroadcastV3", {"mode": "explicit"},
-     [Tensor("f32", []), Tensor.of(np.array([2, 4])), Tensor.of(np.array([1]))], "a scalar is map"),
+     [Tensor("f32", []), Tensor.of(np.array([2, 4])), Tensor.of(np.array([1]))], "a scalar is"),
     ("BroadcastV3", {}, [Tensor("f32", [3]), Tensor.of(np.array([2, 4]))],
      "size 3 does not broadcast to 4"),
     ("PadV1", {"pad_mode": "reflect"},
