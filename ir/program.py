@@ -15,11 +15,14 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from ..schemas import Array, Shape
 from .engine.blocks import Scratch
+from .engine.convolution import is_prepared
+from .engine.convolution import lay_out as lay_out_convolution
 from .engine.convolution import prepare as convolution
 from .engine.fusion import BINARY, CONVOLUTIONS, POOLINGS, UNARY, fuse
 from .engine.graph import Node, Plan, build
@@ -44,6 +47,7 @@ class Planned:
     def __init__(self, plan: Plan, team: Team) -> None:
         self.plan, self.team = plan, team
         self.arena_bytes = lay_out(plan)
+        lay_out_weights(plan, team.size)
         scratch = Scratch(team.size)
         self.timed = [(node, prepare(node, team.size, scratch)) for node in plan.nodes]
         self.steps = [step for _, steps in self.timed for step in steps]
@@ -66,6 +70,16 @@ class Planned:
                 self.team.run(steps)
                 found[place] = min(found[place], time.perf_counter() - began)
         return [(node, found[place]) for place, (node, _) in enumerate(self.timed)]
+
+
+def lay_out_weights(plan: Plan, threads: int) -> None:
+    """Bring weights into the order their kernels want, on several threads."""
+    nodes = [node for node in plan.nodes if node.kind in CONVOLUTIONS and is_prepared(node)]
+    if threads == 1 or len(nodes) < 2:
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for node, matrices in zip(nodes, pool.map(lay_out_convolution, nodes), strict=True):
+            node.laid_out = matrices
 
 
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:

@@ -83,24 +83,49 @@ def _two(values: tuple[int, ...], lead: int, fill: int) -> tuple[int, int]:
     return first, second
 
 
-def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
-    """The steps of a convolution; None where there is no kernel for it here."""
+def is_prepared(node: Node) -> bool:
+    """Whether there is a kernel for a convolution here."""
     value, output = node.inputs[0], node.outputs[0]
     if node.inputs[1].constant is None or value.type != np.float32:
+        return False
+    return len(value.shape) in (3, 4) and value.last and output.last
+
+
+def is_depthwise(sizes: Sizes) -> bool:
+    """Whether each channel is by itself."""
+    return sizes.groups > 1 and sizes.inner == 1 and sizes.outer == sizes.groups
+
+
+def lay_out(node: Node) -> list[Array]:
+    """The weights as the kernel wants them; for depthwise ones nothing is worth doing ahead."""
+    sizes = Sizes(node)
+    way = best_way(sizes)
+    if is_depthwise(sizes):
+        return []
+    if way is not None:
+        return [way.matrices(sizes)]
+    each = sizes.outer // sizes.groups
+    groups = [sizes.weights[start : start + each] for start in range(0, sizes.outer, each)]
+    return [columns_last(weights).reshape(-1, each) for weights in groups]
+
+
+def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+    """The steps of a convolution; None where there is no kernel for it here."""
+    if not is_prepared(node):
         return None
-    if len(value.shape) not in (3, 4) or not (value.last and output.last):
-        return None
+    value, output = node.inputs[0], node.outputs[0]
     sizes = Sizes(node)
     assert value.store is not None
     assert output.store is not None
     source, target = sizes.image(value.store), sizes.image(output.store)
     finish = Finish(node, target, sizes.lead, scratch)
-    if sizes.groups > 1 and sizes.inner == 1 and sizes.outer == sizes.groups:
+    if is_depthwise(sizes):
         return depthwise(sizes, source, target, finish, threads, scratch)
+    matrices = lay_out(node) if node.laid_out is None else node.laid_out
     way = best_way(sizes)
     if way is not None:
-        return winograd(way, sizes, source, target, finish, threads, scratch)
-    return gathered(sizes, source, target, finish, threads, scratch)
+        return winograd(way, sizes, matrices[0], source, target, finish, threads, scratch)
+    return gathered(sizes, matrices, source, target, finish, threads, scratch)
 
 
 class Finish:
@@ -156,17 +181,19 @@ class Finish:
 
 
 def gathered(
-    sizes: Sizes, source: Array, target: Array, finish: Finish, threads: int, scratch: Scratch
+    sizes: Sizes,
+    matrices: list[Array],
+    source: Array,
+    target: Array,
+    finish: Finish,
+    threads: int,
+    scratch: Scratch,
 ) -> list[list[Part]]:
     """Windows gathered into the rows of a matrix, times the weights."""
     groups = sizes.groups
     each = sizes.outer // groups
     taken = prod(sizes.kernel) * sizes.inner
     # Of each group: (kh * kw * inner, outer / groups)
-    matrices = [
-        columns_last(sizes.weights[group * each : (group + 1) * each]).reshape(taken, each)
-        for group in range(groups)
-    ]
     height, width = sizes.out
     images = target.shape[0]
     few = images * height * width < sizes.outer and threads > 1

@@ -72,7 +72,7 @@ class Value:
 class Node:
     """An operation on values, with what is done to its output before that leaves the cache."""
 
-    __slots__ = ("epilogue", "inputs", "layer", "op", "outputs", "prologue")
+    __slots__ = ("epilogue", "inputs", "laid_out", "layer", "op", "outputs", "prologue")
 
     def __init__(
         self, layer: Layer, op: Op, inputs: Sequence[Value], outputs: Sequence[Value]
@@ -83,6 +83,8 @@ class Node:
         self.epilogue: list[tuple[Op, list[Value | None]]] = []
         #: The same for its first input: what is done to that before.
         self.prologue: list[tuple[Op, list[Value | None]]] = []
+        #: Its weights as its kernel wants them, where they were laid out beforehand.
+        self.laid_out: list[Array] | None = None
         for value in inputs:
             value.users.append(self)
         for value in outputs:

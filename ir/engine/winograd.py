@@ -40,6 +40,15 @@ class Way(NamedTuple):
         """How many tiles there are down and across."""
         return -(-sizes.out[0] // self.size), -(-sizes.out[1] // self.size)
 
+    def matrices(self, sizes: Sizes) -> Array:
+        """The weights, transformed: for each point of a tile a matrix (inner, outer)."""
+        inner, outer = sizes.inner, sizes.outer
+        # Products are numbered by column, then row, as the transforms leave them.
+        spread = np.einsum("ai,bj->baij", self.taps, self.taps).reshape(-1, 9).astype(np.float32)
+        taps = columns_last(sizes.weights).reshape(9, inner * outer)
+        found: Array = np.matmul(spread, taps).reshape(-1, inner, outer)
+        return found
+
     def seconds(self, sizes: Sizes) -> float:
         """About how long a convolution of one image takes."""
         count, values = prod(self.tiles(sizes)), self.points**2
@@ -76,6 +85,7 @@ def best_way(sizes: Sizes) -> Way | None:
 def winograd(
     way: Way,
     sizes: Sizes,
+    matrices: Array,
     source: Array,
     target: Array,
     finish: Finish,
@@ -87,10 +97,6 @@ def winograd(
     size, points = way.size, way.points
     down, across = way.tiles(sizes)
     inner, outer = sizes.inner, sizes.outer
-    # Products are numbered by column, then row, as the transforms leave them.
-    spread = np.einsum("ai,bj->baij", way.taps, way.taps).reshape(-1, 9).astype(np.float32)
-    taps = columns_last(sizes.weights).reshape(9, inner * outer)
-    matrices = np.matmul(spread, taps).reshape(-1, inner, outer)
     images = target.shape[0]
     runs = spans(down, max(1, threads // max(1, min(images, threads))))
     steps: list[Part] = []

@@ -17,6 +17,7 @@ from .report import plot, table
 SUITE = {
     "networks": ("Nine networks, batch 1, f32", speed.networks),
     "poolings": ("Poolings", speed.poolings),
+    "readings": ("Reading", speed.readings),
     "starts": ("Cold start", speed.cold_starts),
     "memory": ("Memory", speed.memories),
     "scaling": ("Scaling", speed.scaling),

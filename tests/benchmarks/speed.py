@@ -23,6 +23,7 @@ from vinoir import ir
 from vinoir.ir import bench
 
 from . import light
+from .reading import chain
 
 Row = dict[str, Any]
 NATIVE = ("openvino", "onnxruntime")
@@ -198,6 +199,25 @@ def memories(runs: int, threads: int | None) -> Iterator[Row]:
             "network": name, "MB": held / 1e6, "weights MB": weights / 1e6,
             "allowed MB": allowed / 1e6, "ratio": held / allowed,
         }  # fmt: skip
+
+
+def readings(runs: int, threads: int | None) -> Iterator[Row]:
+    """Reading a file, against ``Core.read_model``."""
+    core = ov.Core()
+    with tempfile.TemporaryDirectory() as folder:
+        synthetic = Path(folder) / "chain8000.xml"
+        synthetic.write_text(chain(8000))
+        for path in [synthetic, *(light.network(name)[0] for name in light.NAMES)]:
+            ours, theirs = [], []
+            for _ in range(runs):
+                ours.append(clock(partial(ir.read, path)))
+                theirs.append(clock(partial(core.read_model, path)))
+            yield {
+                "file": path.name,
+                "ours ms": 1e3 * float(np.median(ours)),
+                "openvino ms": 1e3 * float(np.median(theirs)),
+                "ratio": float(np.median(ours) / np.median(theirs)),
+            }
 
 
 def scaling(runs: int, threads: int | None) -> Iterator[Row]:
