@@ -1,8 +1,8 @@
 """How fast a model is read, against OpenVINO in the same process.
 
 Run by hand: ``python tests/benchmarks/reading.py [MODEL.xml ...]``. Prints for each file the
-best time of several of both, and their ratio; then the time per layer of chains of growing
-length, which is to stay the same.
+medians of several readings by each in turn, and their ratio; then the time per layer of chains
+of growing length, which is to stay the same: to read, to infer, to write unchanged, to build.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import openvino as ov
 from vinoir import ir
@@ -45,14 +46,21 @@ def chain(length: int) -> str:
     return "".join(lines)
 
 
-def best(work: Callable[[], object], times: int) -> float:
-    """The least of several times, in milliseconds."""
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - start)
-    return 1000 * min(found)
+def timed(work: Callable[[], object]) -> float:
+    """How long it takes, in milliseconds."""
+    start = time.perf_counter()
+    work()
+    return 1000 * (time.perf_counter() - start)
+
+
+def build(length: int) -> ir.Model:
+    """A row of ReLU layers made in memory."""
+    net = ir.Builder()
+    output = net.parameter("x", "f32", "1,64")
+    for _ in range(length):
+        output = net.add("ReLU", "opset1", [output])
+    net.result(output)
+    return net.model()
 
 
 def main() -> None:
@@ -61,16 +69,32 @@ def main() -> None:
         synthetic = Path(folder) / "chain8000.xml"
         synthetic.write_text(chain(8000))
         for path in [synthetic, *map(Path, sys.argv[1:])]:
-            ours = best(lambda path=path: ir.read(path), 15)
-            theirs = best(lambda path=path: core.read_model(path), 15)
+            pairs = [
+                (
+                    timed(lambda path=path: ir.read(path)),
+                    timed(lambda path=path: core.read_model(path)),
+                )
+                for _ in range(21)
+            ]
+            ours, theirs = map(median, zip(*pairs, strict=True))
             print(
                 f"{path.name}: {path.stat().st_size / 1e6:.1f} MB, vinoir {ours:.1f} ms, "
                 f"OpenVINO {theirs:.1f} ms, ratio {ours / theirs:.2f}"
             )
         for length in (1000, 10_000, 100_000):
             text = chain(length).encode()
-            each = 1000 * best(lambda text=text: ir.loads(text), 3) / length
-            print(f"{length} layers: {each:.2f} us each")
+            model = ir.loads(text)
+            works: dict[str, Callable[[], object]] = {
+                "read": lambda text=text: ir.loads(text),
+                "infer": lambda model=model: ir.infer(model),
+                "write": lambda model=model: ir.dumps(model),
+                "build": lambda length=length: build(length),
+            }
+            found = {
+                name: 1000 * min(timed(work) for _ in range(3)) / length
+                for name, work in works.items()
+            }
+            print(f"{length} layers, us each:", *(f"{k} {v:.2f}" for k, v in found.items()))
 
 
 if __name__ == "__main__":
