@@ -54,7 +54,7 @@ class Drawer:
     def convolution(self, x: ir.Output) -> ir.Output:
         shape = x.tensor.shape.static
         axes, given = len(shape) - 2, shape[1]
-        made = self.rng.choice([4, 8, 17, 64, 70])
+        made = self.rng.choice([4, 8, 17, 64, 70, 128])
         kernel = [self.rng.choice([1, 1, 3, 3, 2]) for _ in range(axes)]
         if self.rng.random() < 0.3:
             kernel = [3] * axes

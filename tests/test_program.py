@@ -41,6 +41,44 @@ def test_a_program_gives_what_the_definitions_give(seed: int) -> None:
     assert_close(program(inputs), wanted)
 
 
+#: Input channels, output channels, height and width, kernel, stride: one row for each way that
+#: convolutions are computed, by blocks of weights, by Winograd's tiles of both sizes, by windows.
+WAYS = [
+    (128, 64, 7, 3, 1), (128, 64, 9, 1, 1), (256, 96, 5, 1, 1), (192, 128, 14, 3, 2),
+    (128, 128, 28, 3, 1), (96, 96, 13, 3, 1), (64, 33, 11, 3, 1), (3, 24, 31, 3, 2),
+    (3, 16, 33, 7, 2), (40, 300, 6, 3, 1), (40, 300, 6, 1, 1), (48, 32, 10, 5, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_every_way_to_convolve(way: tuple[int, ...], shuffled: bool) -> None:
+    given, made, size, kernel, stride = way
+    net, rng = ir.Builder(), np.random.default_rng(0)
+    x = net.parameter("x", "f32", (2, given, size, size))
+    # What comes before a 1x1 convolution is done to its blocks.
+    y = net.add(
+        "ReLU", "opset1", [net.add("Multiply", "opset1", [x, net.constant(np.float32(0.5))])]
+    )
+    weights = rng.standard_normal((made, given, kernel, kernel)) / np.sqrt(given * kernel**2)
+    words = dict.fromkeys(("pads_begin", "pads_end"), (kernel // 2,) * 2)
+    y = net.add(
+        "Convolution", "opset1", [y, net.constant(weights.astype("f4"))],
+        strides=(stride, stride), dilations=(1, 1), **words,
+    )  # fmt: skip
+    bias = net.constant(rng.standard_normal((1, made, 1, 1)).astype("f4"))
+    y = net.add("ReLU", "opset1", [net.add("Add", "opset1", [y, bias])])
+    if shuffled:
+        groups = next(g for g in (4, 3) if made % g == 0)
+        y = net.add("ShuffleChannels", "opset3", [y], axis=1, group=groups)
+    net.result(y, name="y")
+    model = net.model()
+    inputs = feed(model)
+    wanted = ir.run(model, inputs)
+    for threads in (1, 2, 3):
+        assert_close(ir.compile(model, threads=threads)(inputs), wanted)
+
+
 def test_exact_keeps_to_the_definitions() -> None:
     model = Drawer(3).model()
     inputs = feed(model)
@@ -86,3 +124,11 @@ def test_a_program_refuses_what_run_refuses() -> None:
         program({"y": np.zeros(3, "f4")})
     with pytest.raises(UsageError, match="has the shape"):
         program([np.zeros((1, 99, 3, 3), "f4")])
+
+
+def test_an_arena_larger_than_the_machine_is_refused() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1")
+    net.result(net.add("Broadcast", "opset3", [x, net.constant(np.array([10**12]))], mode="numpy"))
+    with pytest.raises(ir.IRError, match="not enough memory: 4000000000064 bytes are needed"):
+        ir.compile(net.model())

@@ -109,7 +109,7 @@ def slopes(value: Value | None, output: Value) -> Array:
     assert value is not None
     slope = value.constant
     assert slope is not None
-    if slope.ndim == 1 and slope.size > 1:
+    if slope.ndim == 1 and slope.size > 1 and len(output.shape) > 1:
         slope = slope.reshape(1, -1, *[1] * (len(output.shape) - 2))
     return kept(Value(slope.shape, slope.dtype, slope), output.shape, output.last)
 

@@ -104,9 +104,40 @@ def lay_out(node: Node) -> list[Array]:
         return []
     if way is not None:
         return [way.matrices(sizes)]
+    cut = blocking(sizes)
+    if cut is not None:
+        return [in_blocks(sizes.weights, *cut)]
     each = sizes.outer // sizes.groups
     groups = [sizes.weights[start : start + each] for start in range(0, sizes.outer, each)]
     return [columns_last(weights).reshape(-1, each) for weights in groups]
+
+
+#: With so few places, weights are multiplied in blocks: OpenBLAS takes products of at most a
+#: million steps as they lie, and would copy larger matrices each time, which takes a third.
+FEW, MILLION = 128, 1_000_000
+
+
+def blocking(sizes: Sizes) -> tuple[int, int] | None:
+    """How deep and how wide the blocks of weights are; None where they are not worth it."""
+    places = prod(sizes.out)
+    if places > FEW or sizes.groups > 1:
+        return None
+    for wide in (64, 32):
+        deep = divisor(sizes.inner, MILLION // (places * wide))
+        if sizes.outer % wide == 0 and deep >= 96:
+            return deep, wide
+    return None
+
+
+def in_blocks(weights: Array, deep: int, wide: int) -> Array:
+    """Weights (outer, inner, kh, kw) as blocks (taken / deep, outer / wide, deep, wide)."""
+    outer, inner, *kernel = weights.shape
+    split = weights.reshape(outer // wide, wide, inner // deep, deep, *kernel)
+    turned = split.transpose(4, 5, 2, 0, 3, 1)
+    found = np.empty(turned.shape, np.float32)
+    for start in range(0, wide, 16):
+        found[..., start : start + 16] = turned[..., start : start + 16]
+    return found.reshape(-1, outer // wide, deep, wide)
 
 
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -125,6 +156,8 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     way = best_way(sizes)
     if way is not None:
         return winograd(way, sizes, matrices[0], source, target, finish, threads, scratch)
+    if blocking(sizes) is not None:
+        return few_places(sizes, matrices[0], source, target, finish, threads, scratch)
     return gathered(sizes, matrices, source, target, finish, threads, scratch)
 
 
@@ -149,13 +182,13 @@ class Finish:
         return self._scratch.take(part, *block.shape) if beside and self else block
 
     def prepared(
-        self, source: Array, image: int, rows: slice, part: int
+        self, source: Array, image: int, rows: slice, part: int, memory: Scratch | Room
     ) -> tuple[Array, list[Part]]:
         """What is done to rows of the input before they are multiplied."""
         block = source[image, rows]
         if not self._leaders:
             return block, []
-        room = self._scratch.take(part, *block.shape)
+        room = memory.take(part, *block.shape)
         first, *others = self._leaders
         index = (image, rows)
         return room, first(block, index, room) + followed(others, room, index)
@@ -219,7 +252,7 @@ def gathered(
                 flat = room = scratch.take(part, *room.shape)
                 flat = room.reshape(-1, stop - first)
             if sizes.plain:
-                taken_rows, gather = finish.prepared(source, image, rows, part)
+                taken_rows, gather = finish.prepared(source, image, rows, part, scratch)
                 parts += gather
             else:
                 taken_rows = source[image]
@@ -312,6 +345,48 @@ def _gather_then_multiply(
             )
             lanes.append(sequence([product, *finish.parts(room, image, rows, channels)]))
         steps.append(lanes)
+    return steps
+
+
+def few_places(
+    sizes: Sizes,
+    blocks: Array,
+    source: Array,
+    target: Array,
+    finish: Finish,
+    threads: int,
+    scratch: Scratch,
+) -> list[list[Part]]:
+    """For few places and many channels: all windows first, then blocks of the weights."""
+    deep, wide = blocks.shape[2:]
+    places, rows = prod(sizes.out), slice(0, sizes.out[0])
+    lanes = spans(blocks.shape[1], 1 if finish.shuffled else threads)
+    steps: list[list[Part]] = []
+    for image in range(target.shape[0]):
+        scratch.shared.reset()
+        taken = source[image]
+        before: list[Part] = []
+        if sizes.plain:
+            taken, before = finish.prepared(source, image, rows, 0, scratch.shared)
+        windows, gather = _windows(sizes, taken, (0, sizes.out[0]), 0, scratch.shared)
+        if before or gather:
+            steps.append([sequence([*before, *gather])])
+        work: list[Part] = []
+        for part, (first, stop) in enumerate(lanes):
+            scratch.reset()
+            total = scratch.take(part, stop - first, places, wide)
+            more = scratch.take(part, stop - first, places, wide)
+            parts = [call(np.matmul, windows[:, :deep], blocks[0, first:stop], out=total)]
+            for place in range(1, len(blocks)):
+                some = windows[:, place * deep : (place + 1) * deep]
+                parts.append(call(np.matmul, some, blocks[place, first:stop], out=more))
+                parts.append(call(np.add, total, more, out=total))
+            room = scratch.take(part, *sizes.out, (stop - first) * wide)
+            joined = room.reshape(places, stop - first, wide)
+            parts.append(call(np.copyto, joined, total.transpose(1, 0, 2)))
+            channels = slice(first * wide, stop * wide)
+            work.append(sequence([*parts, *finish.parts(room, image, rows, channels)]))
+        steps.append(work)
     return steps
 
 

@@ -12,10 +12,13 @@ from math import prod
 import numpy as np
 
 from ...layers.base import Op
-from ...schemas import Array, IRError, Tensor
+from ...schemas import Array, ElementType, IRError, Tensor
 from ..execution import refuse_unknown
 from ..graph import Layer, Model
 from ..inference import Inferred
+
+#: Element types that have no place in an arena of bytes.
+UNPLANNED = (ElementType.DYNAMIC, ElementType.STRING)
 
 
 class Value:
@@ -130,7 +133,7 @@ def build(model: Model, inferred: Inferred) -> Plan | None:
     nodes: list[Node] = []
     for layer in order:
         tensors = inferred.of(layer)
-        if not all(t.shape.is_static and not t.type.is_dynamic for t in tensors):
+        if not all(t.shape.is_static and t.type not in UNPLANNED for t in tensors):
             return None
         if layer.type == "Result":
             outputs[layer.id] = _fed(model, layer, values)[0]

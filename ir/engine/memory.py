@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...schemas import Array
+from ...layers.memory import require
+from ...schemas import Array, Where, placed
 from .fusion import needed
 from .graph import Plan, Value
 
@@ -29,7 +30,9 @@ def lay_out(plan: Plan) -> int:
     places, size = allocate(
         [(root.nbytes, first[key], last[key], key) for key, root in roots.items()]
     )
-    arena = np.empty(size + LINE, np.uint8)
+    with placed(Where()):  # where there is not so much memory, it is said as any error is
+        require(size + LINE)
+        arena = np.empty(size + LINE, np.uint8)
     start = -arena.ctypes.data % LINE
     for key, root in roots.items():
         place = start + places[key]

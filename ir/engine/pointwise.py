@@ -21,6 +21,7 @@ from .blocks import (
     lined,
     sequence,
     shuffled,
+    slopes,
     tileable,
 )  # fmt: skip
 from .fusion import UNARY
@@ -38,7 +39,16 @@ def elementwise(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
     assert output.store is not None
     if not output.shape:
         return None
-    given = [kept(value, output.shape, output.last) for value in node.inputs]
+    given = [kept(node.inputs[0], output.shape, output.last)]
+    if node.kind not in UNARY:
+        given += [kept(value, output.shape, output.last) for value in node.inputs[1:]]
+    elif any(value.constant is None for value in node.inputs[1:]):
+        return None
+    elif node.kind == "PReLU":
+        given.append(slopes(node.inputs[1], output))
+    else:
+        # Parameters of activations: numbers.
+        given += [value.constant for value in node.inputs[1:] if value.constant is not None]
     target = output.store
     fixed = tileable(node.inputs, output)
     head = follower(node.op, [None, *given[1:]], scratch, fixed=fixed)

@@ -43,6 +43,8 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     pads = [(number(begin), number(end)) for begin, end in pairs]
     height, width = output.shape[2:]
     factor = _factor(op, value.shape, (height, width)) if average else None
+    if factor is not None and not np.isfinite(factor).all():
+        return None  # a window of padding alone
     followers = epilogue(node, scratch)
     if not value.last:
         windows = tuple(zip(kernel, strides, strict=True))
@@ -147,7 +149,8 @@ def _factor(op: Any, shape: tuple[int, ...], stops: tuple[int, int]) -> Array:
     divisor = np.asarray(op.divisor(np.zeros((1, 1, *shape[2:]), np.float32)), np.float32)
     if divisor.ndim == 0:
         return np.float32(1) / divisor
-    each = (np.float32(1) / divisor).reshape(*stops, 1)
+    with np.errstate(divide="ignore"):
+        each = (np.float32(1) / divisor).reshape(*stops, 1)
     return each if np.ptp(each) else each.reshape(-1)[0]
 
 
