@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
+import calls
 import numpy as np
 import pytest
 from networks import Drawer
+from oracle import Call, single
 from vinoir import ir
 from vinoir.schemas import Array, UsageError
 
@@ -39,6 +41,23 @@ def test_a_program_gives_what_the_definitions_give(seed: int) -> None:
     others = feed(model, 1)
     assert_close(program(others), ir.run(model, others))
     assert_close(program(inputs), wanted)
+
+
+@pytest.mark.parametrize("call", [c for c in calls.samples() if not c.kind.is_random], ids=str)
+def test_a_program_of_one_operation_gives_what_its_kernel_gives(call: Call) -> None:
+    inputs = call.tensors()
+    xml, weights = single(call.make(), inputs)
+    model = ir.loads(xml.encode(), weights)
+    given = [a for t, a in zip(inputs, call.arrays(), strict=True) if t.value is None]
+    for found, wanted in zip(
+        ir.compile(model)(given).values(), ir.run(model, given).values(), strict=True
+    ):
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+        if wanted.dtype.kind in "iubT":
+            np.testing.assert_array_equal(found, wanted)
+        else:
+            found, wanted = found.astype("f8"), wanted.astype("f8")
+            np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-5)
 
 
 #: Input channels, output channels, height and width, kernel, stride: one row for each way that
