@@ -233,6 +233,11 @@ class ScaledDotProductAttentionV13(Op):
             raise IRError(f"attention is of real numbers, these are {kind}")
         if scale is not None:
             check_single("scale", scale.shape)
+        if sink is not None and sink.rank is not None and query.rank is not None:
+            if sink.rank != query.rank:
+                raise IRError(f"the sink has {sink.rank} axes, the query has {query.rank}")
+            broadcast(Shape(query.shape[:-1]), Shape(sink.shape[:-1]))
+            merge(sink.shape[-1], 1)
         return (Tensor(kind, self.attended(query.shape, key.shape, value.shape, attention_mask)),)
 
     def attended(self, query: Shape, key: Shape, value: Shape, mask: Tensor | None) -> Shape:
@@ -244,8 +249,8 @@ class ScaledDotProductAttentionV13(Op):
         rows, width = last_two(query)
         columns, key_width = last_two(key)
         value_columns, depth = last_two(value)
-        broadcast_size(width, key_width)
-        columns = broadcast_size(columns, value_columns)
+        merge(width, key_width)
+        columns = merge(columns, value_columns)
         for shape in (key, value):
             if shape.rank is not None:
                 batch = broadcast(batch, Shape(shape[:-2]))
