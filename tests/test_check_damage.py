@@ -11,6 +11,7 @@ import pytest
 from conftest import shared, witness
 from mutations import Case, File, cases
 from vinoir import ir
+from vinoir.ir.rules.catalogue import RULES
 
 #: Of the files that OpenVINO wrote, every so many is damaged here; all of them by hand.
 EVERY = 12
@@ -69,3 +70,58 @@ def test_warnings_are_found_and_placed(table: dict[str, Counter[str]]) -> None:
 
 def test_harmless_changes_raise_no_alarm(table: dict[str, Counter[str]]) -> None:
     assert table["ok"]["alarm"] == 0, table["ok"]
+
+
+def damaged(name: str, old: str, new: str) -> ir.Report:
+    """The report on a witness with one piece of its text exchanged."""
+    path = witness(name)[0]
+    text = path.read_text("utf-8")
+    assert old in text
+    return ir.check(text.replace(old, new, 1).encode(), weights=path.with_suffix(".bin"))
+
+
+def test_a_cut_is_told_once_and_nothing_that_follows_from_it() -> None:
+    text = witness("Convolution.1.0")[0].read_bytes()
+    for cut in range(text.index(b"<layers>") + 9, len(text.rstrip()), 41):
+        found = ir.check(text[:cut], weights=bytes(10**7)).findings
+        assert [finding.code for finding in found] == ["IR102"], cut
+        assert found[0].line is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\t\t</layer>\n", ""),
+        ("\t\t</layer>\n", "\t\t</layer>\n\t\t</layer>\n"),
+        ("\t\t\t\t</port>\n", ""),
+        ("</dim>", ""),
+        ("\t</layers>\n", ""),
+        ("\t\t\t<output>\n", ""),
+        ('to-port="0" />', 'to-port="0">'),
+    ],
+)
+def test_tags_without_match_are_told_once(old: str, new: str) -> None:
+    assert [finding.code for finding in damaged("Convolution.1.0", old, new)] == ["IR103"]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "code"),
+    [
+        ("Gather.8.0", ' offset="0"', "", "IR401"),
+        ("Interpolate.11.0", 'pads_begin="0, 0, 0, 0"', 'pads_begin="0, 0, 0, 0, 1"', "IR410"),
+        ("TensorIterator.0.0", '<output axis="1" ', "<output ", "IR211"),
+        ("Loop.5.0", ' external_port_id="-1"', "", "IR211"),
+    ],
+)
+def test_errors_that_were_missed_once(name: str, old: str, new: str, code: str) -> None:
+    assert code in {finding.code for finding in damaged(name, old, new).errors}
+
+
+def test_a_wrong_port_before_a_variable_is_no_error() -> None:
+    report = damaged("ReadValue.6.0", 'precision="FP32"', 'precision="I32"')
+    assert report.ok
+    assert report.warnings
+
+
+def test_every_finding_has_a_bad_and_a_good_example() -> None:
+    assert [code for code, rule in RULES.items() if not (rule.bad and rule.good)] == []

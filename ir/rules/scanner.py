@@ -436,6 +436,8 @@ def _of(attributes: dict[str, str]) -> str:
 
 
 def _utf8(text: str) -> str:
+    if text.isascii():
+        return text
     return text.encode("latin-1", "replace").decode("utf-8", "replace")
 
 

@@ -68,6 +68,8 @@ def whole(text: str | None, least: int = 0) -> int | None:
     """A whole number of the structure; None where it is none, or out of range."""
     if text is None:
         return None
+    if text.isdigit() and text.isascii() and len(text) < 19:
+        return int(text)  # below 10^18, and least is never above 0
     digits = text.lstrip(" \t\r\n")
     digits = digits[1:] if digits[:1] in "+-" else digits
     if not (digits.isascii() and digits.isdigit() and len(digits) < 40):
