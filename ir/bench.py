@@ -31,6 +31,10 @@ from .program import Program
 Call: TypeAlias = "Callable[[Sequence[Array]], list[Array]]"
 
 
+#: Seconds between runs of different runtimes.
+PAUSE = 0.02
+
+
 @dataclass
 class Row:
     """What was measured of one runtime."""
@@ -113,7 +117,7 @@ def measure(
         inputs: An array for each input, in order.
         against: ``openvino``, ``onnxruntime``.
         threads: For each of them; None for all cores.
-        runs: How often each runs, after one run that is not counted.
+        runs: How often each is measured; before each time there is a run that is not counted.
         layers: Also the time of each layer.
         onnx: The same model for onnxruntime; None for the .onnx beside the .xml.
     """
@@ -137,6 +141,9 @@ def measure(
         entrants.append((row, call))
     for _ in range(runs):
         for row, call in entrants:
+            # The threads of the last go on spinning for a while; then caches are to be warm.
+            time.sleep(PAUSE)
+            call(inputs)
             began = time.perf_counter()
             call(inputs)
             row.seconds.append(time.perf_counter() - began)

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from ..schemas import Array, Shape
-from .engine.blocks import Scratch
+from .engine.blocks import Scratch, sequence
 from .engine.convolution import is_prepared
 from .engine.convolution import lay_out as lay_out_convolution
 from .engine.convolution import prepare as convolution
@@ -39,10 +39,16 @@ from .names import output_keys
 
 #: Plans for so many different input shapes are kept.
 KEPT = 4
+#: How often each way to share work is tried.
+TRIALS = 3
 
 
 class Planned:
-    """The steps for inputs of known shapes, with all memory bound."""
+    """The steps for inputs of known shapes, with all memory bound.
+
+    Whether several threads do a step sooner than one depends on what else the machine does and
+    on how long a thread takes to wake: the first calls try both, later ones keep the better.
+    """
 
     def __init__(self, plan: Plan, team: Team) -> None:
         self.plan, self.team = plan, team
@@ -51,13 +57,37 @@ class Planned:
         scratch = Scratch(team.size)
         self.timed = [(node, prepare(node, team.size, scratch)) for node in plan.nodes]
         self.steps = [step for _, steps in self.timed for step in steps]
+        shared = any(len(step) > 1 for step in self.steps)
+        self._trials = deque([False, True] * TRIALS if shared else [])
+        # The first call wakes everything up, and counts for nothing.
+        self._warm = False
+        self._seconds = {way: [float("inf")] * len(self.steps) for way in (False, True)}
 
     def __call__(self, arrays: Mapping[int, Array]) -> list[Array]:
         """The outputs, as new arrays."""
         for layer_id, value in self.plan.inputs.items():
             np.copyto(value.array, arrays[layer_id])
-        self.team.run(self.steps)
+        if self._trials and self._warm:
+            self._try(self._trials.popleft())
+        else:
+            self.team.run(self.steps)
+            self._warm = True
         return [np.array(value.array, order="C") for value in self.plan.outputs]
+
+    def _try(self, together: bool) -> None:
+        """Run all steps on several threads or on one, and note how long each takes."""
+        seconds: list[float] = []
+        steps = self.steps if together else [[sequence(step)] for step in self.steps]
+        self.team.run(steps, seconds)
+        self._seconds[together] = list(map(min, self._seconds[together], seconds))
+        if not self._trials:
+            pairs = zip(self._seconds[True], self._seconds[False], strict=True)
+            better = iter([shared < alone for shared, alone in pairs])
+            self.timed = [
+                (node, [step if next(better) else [sequence(step)] for step in steps])
+                for node, steps in self.timed
+            ]
+            self.steps = [step for _, steps in self.timed for step in steps]
 
     def times(self, arrays: Mapping[int, Array], runs: int) -> list[tuple[Node, float]]:
         """The least seconds of the steps of each node, run one by one."""

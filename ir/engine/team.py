@@ -6,8 +6,10 @@ BLAS is kept to one thread meanwhile: its threads and ours would fight for the s
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
@@ -32,15 +34,19 @@ class Team:
         self._lock = threading.Lock()
         self._workers: list[_Worker] = []
 
-    def run(self, steps: Sequence[Sequence[Part]]) -> None:
+    def run(self, steps: Sequence[Sequence[Part]], seconds: list[float] | None = None) -> None:
         """Run steps in order; the parts of one step at the same time.
+
+        How long each takes is put into ``seconds``.
 
         Part ``i`` runs on thread ``i % size``, so that parts may own a thread's scratch memory.
         """
         with self._lock, self._single_blas():
             if not self._workers and self.size > 1 and any(len(step) > 1 for step in steps):
-                self._workers = [_Worker() for _ in range(self.size - 1)]
+                self._workers = [_Worker(number) for number in range(1, self.size)]
             for step in steps:
+                if seconds is not None:
+                    seconds.append(time.perf_counter())
                 if len(step) == 1:
                     step[0]()
                     continue
@@ -57,6 +63,9 @@ class Team:
                     error = worker.wait() or error
                 if error is not None:
                     raise error
+            if seconds is not None:
+                ends = [*seconds, time.perf_counter()]
+                seconds[:] = [end - begin for begin, end in pairwise(ends)]
 
     def _single_blas(self) -> AbstractContextManager[Any]:
         """Keep BLAS to one thread while the team works."""
@@ -77,10 +86,23 @@ def _controller() -> Any:
     return _found
 
 
+def stay_on_core(number: int) -> None:
+    """Keep the calling thread on a core of its own, where the system lets it.
+
+    A thread that is woken tends to be put on the core of the one that woke it, and would wait
+    there for what it was to work beside.
+    """
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, {cores[number % len(cores)]})
+
+
 class _Worker:
     """A thread that waits for parts."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self._number = number
         # Plain locks, held by whoever waits: semaphores are made of several, in Python.
         self._go, self._done = threading.Lock(), threading.Lock()
         self._go.acquire()
@@ -101,6 +123,7 @@ class _Worker:
         return error
 
     def _loop(self) -> None:
+        stay_on_core(self._number)
         while True:
             self._go.acquire()
             try:
