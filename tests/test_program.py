@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import threading
+import time
 
 import calls
 import numpy as np
@@ -151,3 +154,16 @@ def test_an_arena_larger_than_the_machine_is_refused() -> None:
     net.result(net.add("Broadcast", "opset3", [x, net.constant(np.array([10**12]))], mode="numpy"))
     with pytest.raises(ir.IRError, match=r"not enough memory: 40000000[0-9]+ bytes are needed"):
         ir.compile(net.model())
+
+
+def test_a_program_that_is_let_go_takes_its_threads_along() -> None:
+    model = Drawer(2).model()
+    inputs = feed(model)
+    before = threading.active_count()
+    for _ in range(5):
+        ir.compile(model, threads=2)(inputs)
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < deadline:
+        gc.collect()
+        time.sleep(0.01)
+    assert threading.active_count() <= before

@@ -34,6 +34,10 @@ class Team:
         self._lock = threading.Lock()
         self._workers: list[_Worker] = []
 
+    def __del__(self) -> None:
+        for worker in self._workers:
+            worker.leave()
+
     def run(self, steps: Sequence[Sequence[Part]], seconds: list[float] | None = None) -> None:
         """Run steps in order; the parts of one step at the same time.
 
@@ -107,7 +111,8 @@ class _Worker:
         self._go, self._done = threading.Lock(), threading.Lock()
         self._go.acquire()
         self._done.acquire()
-        self._parts: Sequence[Part] = ()
+        #: What is to be done next; None: nothing, ever again.
+        self._parts: Sequence[Part] | None = ()
         self._error: BaseException | None = None
         threading.Thread(target=self._loop, daemon=True, name="vinoir").start()
 
@@ -122,10 +127,17 @@ class _Worker:
         error, self._error = self._error, None
         return error
 
+    def leave(self) -> None:
+        """End the thread."""
+        self._parts = None
+        self._go.release()
+
     def _loop(self) -> None:
         stay_on_core(self._number)
         while True:
             self._go.acquire()
+            if self._parts is None:
+                return
             try:
                 for part in self._parts:
                     part()
