@@ -6,7 +6,6 @@ BLAS is kept to one thread meanwhile: its threads and ours would fight for the s
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
@@ -47,7 +46,7 @@ class Team:
         """
         with self._lock, self._single_blas():
             if not self._workers and self.size > 1 and any(len(step) > 1 for step in steps):
-                self._workers = [_Worker(number) for number in range(1, self.size)]
+                self._workers = [_Worker() for _ in range(self.size - 1)]
             for step in steps:
                 if seconds is not None:
                     seconds.append(time.perf_counter())
@@ -90,23 +89,10 @@ def _controller() -> Any:
     return _found
 
 
-def stay_on_core(number: int) -> None:
-    """Keep the calling thread on a core of its own, where the system lets it.
-
-    A thread that is woken tends to be put on the core of the one that woke it, and would wait
-    there for what it was to work beside.
-    """
-    if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, {cores[number % len(cores)]})
-
-
 class _Worker:
     """A thread that waits for parts."""
 
-    def __init__(self, number: int) -> None:
-        self._number = number
+    def __init__(self) -> None:
         # Plain locks, held by whoever waits: semaphores are made of several, in Python.
         self._go, self._done = threading.Lock(), threading.Lock()
         self._go.acquire()
@@ -133,7 +119,6 @@ class _Worker:
         self._go.release()
 
     def _loop(self) -> None:
-        stay_on_core(self._number)
         while True:
             self._go.acquire()
             if self._parts is None:
