@@ -6,10 +6,10 @@ Each record says what its element says; what no rule knows is kept in ``extra``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..schemas import ANY, ElementType, IRError, Shape, Size, Tensor
+from ..schemas import ANY, ElementType, IRError, Shape, Tensor
 from ..schemas.shapes import Dim
 from .places import exact
 
@@ -313,11 +313,6 @@ def dims_of(shape: Shape) -> tuple[int, ...]:
     if shape.rank is None:
         return ()
     return tuple(-1 if isinstance(size, Dim) else int(size) for size in shape.sizes)
-
-
-def sizes_of(dims: Sequence[int]) -> list[Size]:
-    """The sizes that a port's numbers stand for."""
-    return [ANY if size < 0 else size for size in dims]
 
 
 def split_names(text: str | None) -> tuple[str, ...]:

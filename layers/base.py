@@ -34,7 +34,6 @@ ROLES = frozenset(
 )
 
 _NAME = re.compile(r"([A-Za-z0-9_]{2,}?)V(\d+)")
-_OPSET = re.compile(r"opset(\d+)")
 
 
 class Attribute(NamedTuple):

@@ -29,8 +29,6 @@ SHUFFLE = "ShuffleChannels"
 HEADS = CONVOLUTIONS | POOLINGS | BINARY | UNARY | {"MatMul"}
 #: Nodes that work on channels kept last; their neighbours follow.
 SPATIAL = CONVOLUTIONS | POOLINGS | {"LRN"}
-#: Nodes that work as well on either layout.
-FOLLOWING = BINARY | UNARY | SPATIAL | {"Concat", "Interpolate", "Pad", SHUFFLE}
 
 
 def fuse(plan: Plan) -> None:

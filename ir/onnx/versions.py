@@ -12,7 +12,6 @@ import onnx.defs
 from onnx import AttributeProto, helper
 
 from ...schemas import ElementType, IRError, UnsupportedError
-from .tensors import KINDS
 
 #: The type strings of the schemas.
 WORDS: dict[ElementType, str] = {
@@ -158,8 +157,3 @@ def _wrong_type(found: Signature, index: int, name: str, word: str) -> str:
         ):
             return f"{text}; {found.name}-{other} does"
     return text
-
-
-def word_kind(word: str) -> ElementType | None:
-    """The element type of a schema's word."""
-    return next((k for k in KINDS.values() if f"tensor({WORDS[k]})" == word), None)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...layers.bounds import CARRIED
-from ...schemas import ElementType, IRError, Shape, Size, Tensor
+from ...schemas import ElementType, IRError, Shape, Tensor
 from ...schemas.packing import unpack
-from ...schemas.shapes import Dim, compatible
+from ...schemas.shapes import compatible
 from ..inference import infer_graph
 from ..subgraphs import infer_bodies
 from . import known, weights
@@ -216,8 +216,3 @@ def differs(sizes: tuple[int, ...], shape: Shape) -> str | None:
 
 def _sizes(sizes: tuple[int, ...]) -> str:
     return ",".join("?" if size < 0 else str(size) for size in sizes) or "no sizes"
-
-
-def names_of(size: Size) -> str:
-    """A size for messages."""
-    return str(size) if isinstance(size, Dim) else str(int(size))
