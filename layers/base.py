@@ -21,6 +21,7 @@ from ..schemas import Array, ElementType, IRError, Tensor
 from ..schemas.attributes import Alias, NotBefore, Spelling
 from ..schemas.tensor import Bounds
 from .bounds import carry
+from .files import Registry
 
 #: The last opset that holds whole networks; opset17 exists but lists only a few operations.
 LATEST = 16
@@ -81,7 +82,7 @@ class Op(BaseModel):
     #: Whether ``run`` may give another number of rows than ``infer`` says.
     rows_vary: ClassVar[bool] = False
 
-    registry: ClassVar[dict[tuple[str, int], type[Op]]] = {}
+    registry: ClassVar[Registry] = Registry()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -95,7 +96,10 @@ class Op(BaseModel):
         for name in ("since", "until", "absent", "also"):
             if name not in cls.__dict__:  # not inherited: each version has its own opsets
                 setattr(cls, name, Op.__dict__[name])
-        known = Op.registry.get((cls.xml_type, cls.number))
+        own = cls.__module__.rpartition(".")[0] == __package__
+        # Another's operation may not have a name of ours, whether that was imported or not.
+        operations = Op.registry.met if own else Op.registry
+        known = operations.get((cls.xml_type, cls.number))
         if known is not None and known.__module__ != cls.__module__:
             raise TypeError(
                 f"{cls.xml_type}-{cls.number} is already {known.__module__}.{known.__name__}"
@@ -120,7 +124,7 @@ class Op(BaseModel):
     @classmethod
     def opsets(cls) -> tuple[str, ...]:
         """The versions under which a layer may name it, in order, OpenVINO's own name first."""
-        return tuple(v for v, op in _versions().get(cls.xml_type, {}).items() if op is cls)
+        return tuple(v for v, op in _versions(cls.xml_type).items() if op is cls)
 
     @classmethod
     def version(cls) -> str:
@@ -294,34 +298,31 @@ def _arity(cls: type[Op]) -> tuple[tuple[str, ...], int, int | None]:
 
 
 @cache
-def _versions() -> dict[str, dict[str, type[Op]]]:
-    """Type, then version in the XML, to class."""
-    types: dict[str, list[type[Op]]] = {}
-    for op in Op.registry.values():
-        types.setdefault(op.xml_type, []).append(op)
-    table: dict[str, dict[str, type[Op]]] = {}
-    for name, versions in types.items():
-        versions.sort(key=lambda op: op.since or op.number)
-        rows = table.setdefault(name, {})
-        for op, following in zip(versions, [*versions[1:], None], strict=True):
-            first = op.since or op.number
-            last = op.until or (
-                (following.since or following.number) - 1 if following else max(first, LATEST)
-            )
-            rows.update({f"opset{n}": op for n in range(first, last + 1) if n not in op.absent})
-            rows.update(dict.fromkeys(sorted(op.also), op))
-    return table
+def _versions(kind: str) -> dict[str, type[Op]]:
+    """Version in the XML to class, for the operations of a type."""
+    Op.registry.meet(kind)
+    versions = [op for op in Op.registry.met.values() if op.xml_type == kind]
+    versions.sort(key=lambda op: op.since or op.number)
+    rows: dict[str, type[Op]] = {}
+    for op, following in zip(versions, [*versions[1:], None], strict=False):
+        first = op.since or op.number
+        last = op.until or (
+            (following.since or following.number) - 1 if following else max(first, LATEST)
+        )
+        rows.update({f"opset{n}": op for n in range(first, last + 1) if n not in op.absent})
+        rows.update(dict.fromkeys(sorted(op.also), op))
+    return rows
 
 
 def _find(kind: str, version: str) -> type[Op] | None:
-    found = _versions().get(kind) or _versions().get(_spellings().get(kind.lower(), ""), {})
+    found = _versions(kind) or _versions(_spellings().get(kind.lower(), ""))
     return found.get(version)
 
 
 @cache
 def _spellings() -> dict[str, str]:
     """Type in lower case to type as it is written, but for the roles."""
-    return {name.lower(): name for name in _versions() if name not in ROLES}
+    return {name.lower(): name for name in Op.registry.types() - ROLES}
 
 
 @cache

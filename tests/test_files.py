@@ -1,0 +1,56 @@
+"""Operations are imported when they are met."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from vinoir import layers
+from vinoir.layers import Op
+from vinoir.layers.files import FILES
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert not done.stderr, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_every_type_is_in_the_file_that_is_said() -> None:
+    found: dict[str, set[str]] = {}
+    for (kind, _), op in Op.registry.items():
+        package, _, file = op.__module__.rpartition(".")
+        if package == "vinoir.layers":
+            found.setdefault(file, set()).add(kind)
+    assert found == {file: set(kinds) for file, kinds in FILES.items()}
+    assert set(layers.__all__) == {"Op", *FILES}
+
+
+def test_only_what_is_met_is_imported() -> None:
+    code = (
+        "import sys; from vinoir.layers import Op; name = 'vinoir.layers.{}'.format;"
+        "print(Op.find('MaxPool', 'opset8').spec(), Op.find('maxpool', 'opset1').spec(),"
+        "Op.registry['MaxPool', 14].spec(), name('pooling') in sys.modules,"
+        "name('sort_nms') in sys.modules, Op.find('NoSuch', 'opset1'), len(Op.registry) > 240,"
+        "name('sort_nms') in sys.modules)"
+    )
+    assert run(code).split() == (
+        ["MaxPool-8", "MaxPool-1", "MaxPool-14", "True", "False", "None", "True", "True"]
+    )
+
+
+def test_files_are_attributes_of_the_package() -> None:
+    code = "import vinoir.layers as x; print(x.pooling.MaxPoolV8.opsets()[0])"
+    assert run(code).strip() == "opset8"
+    with pytest.raises(AttributeError, match="no attribute 'pools'"):
+        _ = layers.pools
+
+
+def test_nobody_takes_a_name_of_ours_whether_it_was_met_or_not() -> None:
+    code = (
+        "from vinoir.layers import Op\n"
+        "try:\n    class MaxPoolV8(Op): pass\n"
+        "except TypeError as error:\n    print(error)"
+    )
+    assert run(code).strip() == "MaxPool-8 is already vinoir.layers.pooling.MaxPoolV8"
