@@ -12,15 +12,14 @@ next. Whatever is wrong is a finding; nothing is raised for a bad file.
 
 from __future__ import annotations
 
-import gc
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..layers.memory import without_collection
 from ..schemas import UnreadableError, UsageError
 from ..schemas.packing import Buffer
 from .findings import Finding, Report
@@ -94,20 +93,8 @@ def check(
     """
     wanted, unwanted = _codes(select), _codes(ignore)
     release = None if target is None else portability.release(target)
-    with _without_collection():
+    with without_collection():
         return _check(model, weights, release, wanted, unwanted)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Hundreds of thousands of records are made and all are kept: looking for rings costs half."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _check(

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from ..layers.bounds import CARRIED
+from ..layers.memory import without_collection
 from ..schemas import ElementType, IRError, Shape, Size, Tensor, UsageError
 from .graph import Graph, Layer, Model
 from .legacy import output_type
@@ -111,6 +112,7 @@ def read_shape(shape: ShapeLike) -> Shape:
     return Shape(shape)
 
 
+@without_collection()
 def infer_graph(
     graph: Graph, given: Mapping[int, Tensor], *, new_shapes: bool = False
 ) -> dict[int, tuple[Tensor, ...]]:

@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from ..layers.memory import without_collection
 from ..schemas import Array, Shape
 from .engine.blocks import Scratch, sequence
 from .engine.convolution import is_prepared
@@ -50,6 +51,7 @@ class Planned:
     on how long a thread takes to wake: the first calls try both, later ones keep the better.
     """
 
+    @without_collection()
     def __init__(self, plan: Plan, team: Team) -> None:
         self.plan, self.team = plan, team
         self.arena_bytes = lay_out(plan)

@@ -5,8 +5,10 @@ Where the system promises memory that it does not have, asking for it ends the p
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from math import prod
 
@@ -34,6 +36,18 @@ def require(nbytes: int) -> None:
     """Refuse what the machine has not the memory for."""
     if nbytes > memory():
         raise MemoryError(f"{nbytes} bytes are needed, the machine has {memory()}")
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Where very many objects are made and all are kept: looking for rings costs half the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def run_within_memory(op: Op, *arrays: Array) -> tuple[Array, ...]:

@@ -49,7 +49,7 @@ class Scratch:
 
     def __init__(self, threads: int) -> None:
         self._rooms = [Room() for _ in range(threads)]
-        self._tiles: dict[tuple[int, int, int, int], tuple[Array, Array]] = {}
+        self._tiles: dict[tuple[float, ...], tuple[Array, Array]] = {}
         #: Memory for what one step leaves to the next.
         self.shared = Room()
 
@@ -64,8 +64,11 @@ class Scratch:
 
     def tile(self, row: Array, times: int) -> Array:
         """A row repeated, made once for all who ask for it."""
-        step = row.strides[0] if row.size > 1 else 0
-        key = (row.ctypes.data if row.size else 0, row.size, step, times)
+        if row.size and not row.strides[0]:
+            # One number: whoever made an array of it, it is the same.
+            key: tuple[float, ...] = (float(row[0]), row.size * times)
+        else:
+            key = (row.ctypes.data if row.size else 0, row.size, row.strides[0], times)
         if key not in self._tiles:
             # The row is kept with it, so that its place names nothing else.
             self._tiles[key] = (row, np.tile(row, times))

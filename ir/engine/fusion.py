@@ -13,7 +13,7 @@ import numpy as np
 from ...layers.base import Op
 from ...schemas import Array
 from ...schemas.shapes import number
-from .graph import Node, Plan, Value, only_user
+from .graph import Node, Plan, Value, hand_over, only_user
 
 CONVOLUTIONS = frozenset({"Convolution", "GroupConvolution"})
 POOLINGS = frozenset({"MaxPool", "AvgPool"})
@@ -29,6 +29,8 @@ SHUFFLE = "ShuffleChannels"
 HEADS = CONVOLUTIONS | POOLINGS | BINARY | UNARY | {"MatMul"}
 #: Nodes that work on channels kept last; their neighbours follow.
 SPATIAL = CONVOLUTIONS | POOLINGS | {"LRN"}
+#: Nodes that do as their neighbours do.
+EITHER_WAY = BINARY | UNARY | SPATIAL | {"Concat", "Interpolate", "Pad", SHUFFLE}
 
 
 def fuse(plan: Plan) -> None:
@@ -47,7 +49,9 @@ def fuse(plan: Plan) -> None:
 def split_batch_norm(plan: Plan) -> None:
     """Make a batch normalisation the multiplication and the addition that it is."""
     multiply, add = Op.registry["Multiply", 1].read({}), Op.registry["Add", 1].read({})
-    for place, node in reversed(list(enumerate(plan.nodes))):
+    nodes: list[Node] = []
+    for node in plan.nodes:
+        nodes.append(node)
         if node.kind != "BatchNormInference":
             continue
         named = dict(zip(node.op.arity()[0], node.inputs, strict=True))
@@ -64,12 +68,13 @@ def split_batch_norm(plan: Plan) -> None:
         factor = _constant(scale.reshape(each).astype(output.type))
         term = _constant((beta - mean * scale).reshape(each).astype(output.type))
         for value in node.inputs:
-            value.users = [user for user in value.users if user is not node]
+            value.users.pop(node, None)
         scaled = Value(output.shape, output.type)
-        plan.nodes[place : place + 1] = [
+        nodes[-1:] = [
             Node(node.layer, multiply, [data, factor], [scaled]),
             Node(node.layer, add, [scaled, term], [output]),
         ]
+    plan.nodes = nodes
 
 
 def _constant(array: Array) -> Value:
@@ -84,7 +89,7 @@ def absorb(plan: Plan) -> None:
         if id(node) in gone:
             continue
         while node.kind in HEADS and len(node.outputs) == 1 and node.outputs[0].type == np.float32:
-            follower = only_user(node.outputs[0], plan)
+            follower = only_user(node.outputs[0])
             if follower is None or not (
                 _joins(node.outputs[0], follower) or _shuffles(node, follower)
             ):
@@ -92,9 +97,7 @@ def absorb(plan: Plan) -> None:
             before = node.outputs[0]
             others = [None if value is before else value for value in follower.inputs]
             node.epilogue.append((follower.op, others))
-            for value in others:
-                if value is not None:
-                    value.users = [node if user is follower else user for user in value.users]
+            hand_over(others, follower, node)
             node.outputs = follower.outputs
             node.outputs[0].producer = node
             gone.add(id(follower))
@@ -111,9 +114,8 @@ def _joins(value: Value, follower: Node) -> bool:
     if follower.outputs[0].type != value.type:
         return False
     if follower.kind in UNARY:
-        return all(v is value or v.constant is not None for v in follower.inputs) and (
-            follower.inputs[0] is value
-        )
+        first, *rest = follower.inputs
+        return first is value and all(other.constant is not None for other in rest)
     if follower.kind not in BINARY or getattr(follower.op, "auto_broadcast", "") != "numpy":
         return False
     return sum(v is value for v in follower.inputs) == 1
@@ -132,10 +134,11 @@ def _shuffles(node: Node, follower: Node) -> bool:
 
 def join_shuffles(plan: Plan) -> None:
     """Make a ShuffleChannels of Reshape, Transpose, Reshape that are one."""
-    for node in list(plan.nodes):
+    joined: dict[Node, list[Node]] = {}
+    for node in plan.nodes:
         if node.kind != "Transpose" or node.inputs[1].constant is None:
             continue
-        first, last = node.inputs[0].producer, only_user(node.outputs[0], plan)
+        first, last = node.inputs[0].producer, only_user(node.outputs[0])
         if first is None or first.kind != "Reshape" or last is None or last.kind != "Reshape":
             continue
         split, whole = node.inputs[0].shape, first.inputs[0].shape
@@ -143,15 +146,16 @@ def join_shuffles(plan: Plan) -> None:
             node.inputs[1].constant.ravel().tolist() != [0, 2, 1, *range(3, len(split))]
             or last.outputs[0].shape != whole
             or (split[0], split[1] * split[2], *split[3:]) != whole
-            or only_user(node.inputs[0], plan) is not node
+            or only_user(node.inputs[0]) is not node
         ):
             continue
         op = Op.registry[SHUFFLE, 1].read({"axis": "1", "group": str(split[1])})
         for value in (*first.inputs, *node.inputs, *last.inputs):
-            value.users = [user for user in value.users if user not in (first, node, last)]
-        joined = Node(last.layer, op, first.inputs[:1], last.outputs)
-        plan.nodes[plan.nodes.index(last)] = joined
-        plan.nodes = [other for other in plan.nodes if other not in (first, node)]
+            for user in (first, node, last):
+                value.users.pop(user, None)
+        shuffle = Node(last.layer, op, first.inputs[:1], last.outputs)
+        joined |= {first: [], node: [], last: [shuffle]}
+    plan.nodes = [found for node in plan.nodes for found in joined.get(node, [node])]
 
 
 def pointwise(node: Node) -> bool:
@@ -170,14 +174,15 @@ def pointwise(node: Node) -> bool:
 
 def average_first(plan: Plan) -> None:
     """Let an average that follows a 1x1 convolution go before it: it leaves fewer places."""
-    for node in list(plan.nodes):
+    swapped = False
+    for node in plan.nodes:
         op: Any = node.op
         if node.kind != "AvgPool" or op.rounding_type != "floor" or len(node.inputs) != 1:
             continue
         before = node.inputs[0].producer
         if before is None or not pointwise(before) or before.epilogue:
             continue
-        if only_user(node.inputs[0], plan) is not node or min(op.strides) < 2:
+        if only_user(node.inputs[0]) is not node or min(op.strides) < 2:
             continue
         source, output = before.inputs[0], node.outputs[0]
         pads = [op.pads(size, axis, op.kernel[axis]) for axis, size in enumerate(source.shape[2:])]
@@ -186,22 +191,24 @@ def average_first(plan: Plan) -> None:
         pooled = Value((*source.shape[:2], *output.shape[2:]), source.type)
         node.inputs, node.outputs = [source], [pooled]
         before.inputs[0], before.outputs = pooled, [output]
-        source.users = [node if user is before else user for user in source.users]
-        pooled.users, pooled.producer, output.producer = [before], node, before
+        hand_over([source], before, node)
+        pooled.users[before], pooled.producer, output.producer = 1, node, before
         before.epilogue, node.epilogue = node.epilogue, []
-        for value in needed(before):
-            value.users = [before if user is node else user for user in value.users]
-        plan.nodes.remove(node)
-        plan.nodes.insert(plan.nodes.index(before), node)
+        for _, others in before.epilogue:
+            hand_over(others, node, before)
+        swapped = True
+    if swapped:
+        plan.nodes = in_order(plan.nodes)
 
 
 def take_prologues(plan: Plan) -> None:
     """Let a 1x1 convolution do what is done element by element to its input, block by block."""
-    for node in list(plan.nodes):
+    taken: set[Node] = set()
+    for node in plan.nodes:
         if not pointwise(node):
             continue
         before = node.inputs[0].producer
-        if before is None or only_user(node.inputs[0], plan) is not node:
+        if before is None or only_user(node.inputs[0]) is not node:
             continue
         steps = _steps(before)
         if not steps or before.inputs[0].shape != before.outputs[0].shape:
@@ -209,8 +216,9 @@ def take_prologues(plan: Plan) -> None:
         node.prologue = steps
         source = before.inputs[0]
         node.inputs[0] = source
-        source.users = [node if user is before else user for user in source.users]
-        plan.nodes.remove(before)
+        hand_over([source], before, node)
+        taken.add(before)
+    plan.nodes = [node for node in plan.nodes if node not in taken]
 
 
 def _steps(node: Node) -> list[tuple[Op, list[Value | None]]]:
@@ -332,12 +340,7 @@ def choose_layouts(plan: Plan) -> None:
     while spread:
         value = spread.pop()
         for node in [*value.users, *([value.producer] if value.producer else [])]:
-            if node.kind in BINARY | UNARY | {
-                "Concat",
-                "Interpolate",
-                "Pad",
-                SHUFFLE,
-            } | SPATIAL or (node.epilogue):
+            if node.kind in EITHER_WAY or node.epilogue:
                 for other in (*needed(node), *node.outputs):
                     if len(other.shape) == len(value.shape):
                         mark(other)

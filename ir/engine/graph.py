@@ -6,12 +6,14 @@ convolution element by element becomes its epilogue.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import prod
 
 import numpy as np
 
 from ...layers.base import Op
+from ...layers.memory import without_collection
 from ...schemas import Array, ElementType, IRError, Tensor
 from ..execution import refuse_unknown
 from ..graph import Layer, Model
@@ -42,7 +44,8 @@ class Value:
     ) -> None:
         self.shape, self.type, self.constant = shape, dtype, constant
         self.producer: Node | None = None
-        self.users: list[Node] = []
+        #: Who reads it, and how often.
+        self.users: Counter[Node] = Counter()
         #: Whether the model hands it out.
         self.is_output = False
         #: Whether the channels (axis 1) are kept last in memory.
@@ -89,7 +92,7 @@ class Node:
         #: Its weights as its kernel wants them, where they were laid out beforehand.
         self.laid_out: list[Array] | None = None
         for value in inputs:
-            value.users.append(self)
+            value.users[self] += 1
         for value in outputs:
             value.producer = self
 
@@ -107,22 +110,8 @@ class Plan:
         for value in outputs:
             value.is_output = True
 
-    def drop(self, node: Node, replacement: Value) -> None:
-        """Take a node out; who used its first output uses another value."""
-        (output,) = node.outputs
-        for value in node.inputs:
-            value.users = [user for user in value.users if user is not node]
-        for user in output.users:
-            user.inputs = [replacement if v is output else v for v in user.inputs]
-            user.epilogue = [
-                (op, [replacement if v is output else v for v in others])
-                for op, others in user.epilogue
-            ]
-            replacement.users.append(user)
-        self.outputs = [replacement if v is output else v for v in self.outputs]
-        self.nodes.remove(node)
 
-
+@without_collection()
 def build(model: Model, inferred: Inferred) -> Plan | None:
     """Make nodes of the layers; None where a shape is not known before it runs."""
     order = model.order()
@@ -186,8 +175,16 @@ def fold(
     return True
 
 
-def only_user(value: Value, plan: Plan) -> Node | None:
-    """The one node that uses a value which is no output."""
-    if len(value.users) != 1 or any(value is out for out in plan.outputs):
+def only_user(value: Value) -> Node | None:
+    """The one node that uses a value which is no output, and uses it once."""
+    if len(value.users) != 1 or value.is_output:
         return None
-    return value.users[0]
+    ((node, count),) = value.users.items()
+    return node if count == 1 else None
+
+
+def hand_over(values: Iterable[Value | None], former: Node, node: Node) -> None:
+    """Let a node be the user of values instead of another."""
+    for value in values:
+        if value is not None and former in value.users:
+            value.users[node] += value.users.pop(former)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 
 from ...layers.memory import require
 from ...schemas import Array, Where, placed
 from .fusion import needed
-from .graph import Plan, Value
+from .graph import Node, Plan, Value
 
 #: Places begin on cache lines.
 LINE = 64
@@ -74,7 +77,8 @@ def slice_of(value: Value) -> Array:
 
 def join_concats(plan: Plan) -> None:
     """Let the producers of a concatenation along the channels write into its output."""
-    for node in list(plan.nodes):
+    written: set[Node] = set()
+    for node in plan.nodes:
         if node.kind != "Concat" or len(node.outputs[0].shape) < 3:
             continue
         (output,) = node.outputs
@@ -85,7 +89,7 @@ def join_concats(plan: Plan) -> None:
             and value.parent is None
             and value.producer is not None
             and value.last
-            and not any(value is out for out in plan.outputs)
+            and not value.is_output
             for value in node.inputs
         ) and len({id(value) for value in node.inputs}) == len(node.inputs)
         if not fits:
@@ -94,30 +98,63 @@ def join_concats(plan: Plan) -> None:
         for value in node.inputs:
             value.parent, value.start = output, start
             start += value.shape[1]
-        plan.nodes.remove(node)
+        written.add(node)
         for value in node.inputs:
-            value.users.remove(node)
+            value.users.pop(node, None)
+    plan.nodes = [node for node in plan.nodes if node not in written]
 
 
-def allocate(spans: list[tuple[int, int, int, int]]) -> tuple[dict[int, int], int]:
+class Span(NamedTuple):
+    """A run of bytes, and the steps from which on and until which it is used."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+class Placed:
+    """Runs of bytes that have their places, found by the steps in which they are used.
+
+    Each is noted with those that are used for about as long, by stretches of that many steps:
+    at most two stretches have it, and who looks for those of few steps looks at few stretches.
+    """
+
+    def __init__(self) -> None:
+        self._stretches: dict[int, dict[int, list[Span]]] = {}
+
+    def add(self, span: Span) -> None:
+        """Note one more."""
+        size = (span.last - span.first).bit_length()
+        stretches = self._stretches.setdefault(size, {})
+        for stretch in range(span.first >> size, (span.last >> size) + 1):
+            stretches.setdefault(stretch, []).append(span)
+
+    def during(self, first: int, last: int) -> Iterator[Span]:
+        """All that are used in some of these steps; some come twice."""
+        for size, stretches in self._stretches.items():
+            for stretch in range(first >> size, (last >> size) + 1):
+                for span in stretches.get(stretch, ()):
+                    if span.first <= last and first <= span.last:
+                        yield span
+
+
+def allocate(wanted: list[tuple[int, int, int, int]]) -> tuple[dict[int, int], int]:
     """Places for runs of bytes with a first and a last step, so that none collide.
 
     The largest are placed first, each at the lowest place that is free all its time.
     """
-    placed: list[tuple[int, int, int, int]] = []
+    placed = Placed()
     places: dict[int, int] = {}
     size = 0
-    for nbytes, first, last, key in sorted(spans, key=lambda span: -span[0]):
-        taken = sorted(
-            (start, end) for start, end, begins, ends in placed if begins <= last and first <= ends
-        )
+    for nbytes, first, last, key in sorted(wanted, key=lambda span: -span[0]):
         place = 0
-        for start, end in taken:
-            if place + nbytes <= start:
+        for span in sorted(placed.during(first, last)):
+            if place + nbytes <= span.start:
                 break
-            place = max(place, end)
-        length = -(-nbytes // LINE) * LINE
-        placed.append((place, place + length, first, last))
+            place = max(place, span.end)
+        end = place + -(-nbytes // LINE) * LINE
+        placed.add(Span(place, end, first, last))
         places[key] = place
-        size = max(size, place + length)
+        size = max(size, end)
     return places, size
