@@ -22,6 +22,7 @@ from ..schemas.attributes import Alias, NotBefore, Spelling
 from ..schemas.tensor import Bounds
 from .bounds import carry
 from .files import Registry
+from .plain import read_plainly
 
 #: The last opset that holds whole networks; opset17 exists but lists only a few operations.
 LATEST = 16
@@ -141,14 +142,22 @@ class Op(BaseModel):
     @classmethod
     def read(cls, data: Mapping[str, str]) -> Any:
         """Make one from the text of its attributes."""
-        return cls.model_validate(dict(data))
+        made = read_plainly(cls, data)
+        return cls.model_validate(dict(data)) if made is None else made
 
     @model_validator(mode="before")
     @classmethod
-    def _match_choices(cls, data: Any) -> Any:
+    def _before(cls, data: Any) -> Any:
+        return cls.match_choices(cls.completed(data)) if isinstance(data, dict) else data
+
+    @classmethod
+    def completed(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """The attributes, with those that depend on others where a file leaves them out."""
+        return data
+
+    @classmethod
+    def match_choices(cls, data: dict[str, Any]) -> dict[str, Any]:
         """Bring choices to their usual letter case, and refuse those of later versions."""
-        if not isinstance(data, dict):
-            return data
         for name, field, rules in cls._choices():
             value = data.get(name)
             if not isinstance(value, str):

@@ -15,7 +15,6 @@ from math import prod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import model_validator
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Ints, read_list
@@ -133,11 +132,10 @@ class ConvolutionBackpropDataV1(Convolve):
 
     output_padding: Ints = ()
 
-    @model_validator(mode="before")
     @classmethod
-    def _spell_output_padding(cls, data: Any) -> Any:
-        """Write the default out, as OpenVINO does."""
-        if isinstance(data, dict) and "strides" in data and not data.get("output_padding"):
+    def completed(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Write the default of the output padding out, as OpenVINO does."""
+        if "strides" in data and not data.get("output_padding"):
             axes = len(read_list(str)(data["strides"]))
             return data | {"output_padding": (0,) * axes}
         return data

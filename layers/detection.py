@@ -11,7 +11,6 @@ from math import prod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import model_validator
 
 from ..schemas import ANY, Array, Dim, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Floats, Int, Ints, read_int
@@ -67,11 +66,10 @@ class ROIPoolingV1(Boxed):
     spatial_scale: Float
     method: Literal["max", "bilinear"] = "max"
 
-    @model_validator(mode="before")
     @classmethod
-    def _repeat_sizes(cls, data: Any) -> Any:
+    def completed(cls, data: dict[str, Any]) -> dict[str, Any]:
         """Write the sizes out where OpenVINO repeats them."""
-        if isinstance(data, dict) and {"pooled_h", "pooled_w"} <= data.keys():
+        if {"pooled_h", "pooled_w"} <= data.keys():
             sizes = (read_int(data["pooled_h"]), read_int(data["pooled_w"]))
             return {"output_size": sizes, "output_roi": sizes} | data
         return data

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import ml_dtypes
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Ints, NotBefore, Type, read_list
@@ -40,11 +40,10 @@ class Pool(Windowed):
         """The dilations: distance between neighbours in the window, per axis."""
         return (1,) * len(self.kernel)
 
-    @model_validator(mode="before")
     @classmethod
-    def _spell_dilations(cls, data: Any) -> Any:
-        """Write the default out: OpenVINO crashes on dilations that a file leaves out."""
-        if isinstance(data, dict) and "dilations" in cls.model_fields and "kernel" in data:
+    def completed(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Write the dilations out: OpenVINO crashes where a file leaves them out."""
+        if "dilations" in cls.model_fields and "kernel" in data:
             axes = len(read_list(str)(data["kernel"]))
             return {"dilations": (1,) * axes} | data
         return data

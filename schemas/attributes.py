@@ -22,10 +22,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Spelling:
-    """The name of an attribute's kind and the way to print it, carried by its annotation."""
+    """The name of an attribute's kind and the ways to print and to read it.
+
+    It is carried by its annotation; what ``read`` gives needs no further validation.
+    """
 
     kind: str
     text: Callable[[Any], str]
+    read: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -127,27 +131,39 @@ def _shape(text: Any) -> Any:
     return Shape.parse(text) if isinstance(text, str) else text
 
 
-Int: TypeAlias = Annotated[int, BeforeValidator(read_int), Spelling("int", str)]
+_read_ints, _read_floats, _read_words = map(read_list, (read_int, read_float, _read_word))
+
+Int: TypeAlias = Annotated[int, BeforeValidator(read_int), Spelling("int", str, read_int)]
 MaybeInt: TypeAlias = Annotated[
-    int | None, BeforeValidator(read_int), Spelling("int", str)
+    int | None, BeforeValidator(read_int), Spelling("int", str, read_int)
 ]  # None: not said
-Float: TypeAlias = Annotated[float, BeforeValidator(read_float), Spelling("float", print_float)]
-Bool: TypeAlias = Annotated[bool, BeforeValidator(read_bool), Spelling("bool", print_bool)]
-Text: TypeAlias = Annotated[str, Spelling("string", str)]
+Float: TypeAlias = Annotated[
+    float, BeforeValidator(read_float), Spelling("float", print_float, read_float)
+]
+Bool: TypeAlias = Annotated[
+    bool, BeforeValidator(read_bool), Spelling("bool", print_bool, read_bool)
+]
+Text: TypeAlias = Annotated[str, Spelling("string", str, str)]
 Ints: TypeAlias = Annotated[
-    tuple[int, ...], BeforeValidator(read_list(read_int)), Spelling("int[]", print_list(str))
+    tuple[int, ...], BeforeValidator(_read_ints), Spelling("int[]", print_list(str), _read_ints)
 ]
 Floats: TypeAlias = Annotated[
     tuple[float, ...],
-    BeforeValidator(read_list(read_float)),
-    Spelling("float[]", print_list(print_list_float)),
+    BeforeValidator(_read_floats),
+    Spelling("float[]", print_list(print_list_float), _read_floats),
 ]
 Words: TypeAlias = Annotated[
-    tuple[str, ...], BeforeValidator(read_list(_read_word)), Spelling("string[]", print_list(str))
+    tuple[str, ...],
+    BeforeValidator(_read_words),
+    Spelling("string[]", print_list(str), _read_words),
 ]
 Type: TypeAlias = Annotated[
-    ElementType, BeforeValidator(_element_type), Spelling("element_type", str)
+    ElementType,
+    BeforeValidator(_element_type),
+    Spelling("element_type", str, _element_type),
 ]
 PartialShape: TypeAlias = Annotated[
-    Shape, BeforeValidator(_shape), Spelling("partial_shape", lambda shape: shape.spelling)
+    Shape,
+    BeforeValidator(_shape),
+    Spelling("partial_shape", lambda shape: shape.spelling, _shape),
 ]
