@@ -151,7 +151,7 @@ def measure(
     for row in rows[1:]:
         row.ratio = ours.median / row.median
     steps = layer_rows(program, inputs) if layers else []
-    return Report(rows, steps, program.team.size, _peak())
+    return Report(rows, steps, program.threads, _peak())
 
 
 def difference(wanted: Sequence[Array], found: Sequence[Array]) -> float:
@@ -292,20 +292,37 @@ def planned_row(node: Node, seconds: float) -> LayerRow:
 
 
 def resident() -> int:
-    """Bytes of memory this process holds now; 0 where the system does not tell."""
-    return next(_status("VmRSS"), 0)
+    """Bytes of memory that this process and its helpers hold now; 0 where that is not told.
+
+    What several processes share is counted once.
+    """
+    held = 0
+    for process in ("self", *_children()):
+        held += next(_status(Path("/proc") / process / "smaps_rollup", "Pss"), 0)
+    return held
+
+
+def _children() -> Iterator[str]:
+    for path in Path("/proc/self/task").glob("*/children"):
+        yield from _told(path).split()
 
 
 def _peak() -> int:
-    return next(_status("VmHWM"), 0)
+    return next(_status(Path("/proc/self/status"), "VmHWM"), 0)
 
 
-def _status(word: str) -> Iterator[int]:
-    path = Path("/proc/self/status")
-    if path.exists():
-        for line in path.read_text("ascii", "replace").splitlines():
-            if line.startswith(word + ":"):
-                yield int(line.split()[1]) * 1024
+def _status(path: Path, word: str) -> Iterator[int]:
+    for line in _told(path).splitlines():
+        if line.startswith(word + ":"):
+            yield int(line.split()[1]) * 1024
+
+
+def _told(path: Path) -> str:
+    """What the system tells in a file; nothing of a thread or process that has ended."""
+    try:
+        return path.read_text("ascii", "replace")
+    except OSError:
+        return ""
 
 
 __all__ = ["LayerRow", "Report", "Row", "difference", "layer_rows", "measure"]

@@ -11,8 +11,8 @@ on values is run layer by layer, its constants computed once.
 
 from __future__ import annotations
 
+import os
 import threading
-import time
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,17 +21,18 @@ import numpy as np
 
 from ..layers.memory import without_collection
 from ..schemas import Array, Shape
-from .engine.blocks import Scratch, sequence
+from .engine.blocks import Scratch, private
 from .engine.convolution import is_prepared
 from .engine.convolution import lay_out as lay_out_convolution
 from .engine.convolution import prepare as convolution
 from .engine.fusion import BINARY, CONVOLUTIONS, POOLINGS, UNARY, fuse
 from .engine.graph import Node, Plan, build
+from .engine.helpers import Forked, can_fork, shared
 from .engine.memory import lay_out
 from .engine.pointwise import elementwise, local_response, otherwise, product, shuffle, soft_max
 from .engine.pooling import mean
 from .engine.pooling import prepare as pooling
-from .engine.team import Part, Team
+from .engine.team import MANY, HelpersLostError, Part, Team, Threads, core_count
 from .execution import Inputs, Outputs, State, aliases, check_inputs, run
 from .graph import Model
 from .inference import Inferred, Shapes, infer
@@ -47,61 +48,77 @@ TRIALS = 3
 class Planned:
     """The steps for inputs of known shapes, with all memory bound.
 
-    Whether several threads do a step sooner than one depends on what else the machine does and
-    on how long a thread takes to wake: the first calls try both, later ones keep the better.
+    Whether several workers do a step sooner than one depends on what else the machine does and
+    on how long it takes to wake them: the first calls try both, later ones keep the better.
     """
 
     @without_collection()
-    def __init__(self, plan: Plan, team: Team) -> None:
-        self.plan, self.team = plan, team
-        self.arena_bytes = lay_out(plan)
-        lay_out_weights(plan, team.size)
-        scratch = Scratch(team.size)
-        self.timed = [(node, prepare(node, team.size, scratch)) for node in plan.nodes]
-        self.steps = [step for _, steps in self.timed for step in steps]
-        shared = any(len(step) > 1 for step in self.steps)
-        self._trials = deque([False, True] * TRIALS if shared else [])
+    def __init__(self, plan: Plan, threads: int) -> None:
+        self.plan = plan
+        forked = threads > 1 and can_fork()
+        memory = shared if forked else private
+        self.arena_bytes = lay_out(plan, memory)
+        lay_out_weights(plan, threads)
+        scratch = Scratch(threads, memory)
+        #: Of each node, the steps from which to which are its own.
+        self.spans: list[tuple[Node, int, int]] = []
+        steps: list[list[Part]] = []
+        for node in plan.nodes:
+            begin = len(steps)
+            steps += prepare(node, threads, scratch)
+            self.spans.append((node, begin, len(steps)))
+        self.team = Team(steps, threads, Forked if forked else Threads)
         # The first call wakes everything up, and counts for nothing.
         self._warm = False
-        self._seconds = {way: [float("inf")] * len(self.steps) for way in (False, True)}
+        self._trials = deque([] if all(self.team.alone) else [True, False] * TRIALS)
+        self._seconds = {way: [float("inf")] * len(steps) for way in (True, False)}
 
     def __call__(self, arrays: Mapping[int, Array]) -> list[Array]:
         """The outputs, as new arrays."""
+        try:
+            self._run(arrays)
+        except HelpersLostError:
+            # Killed, or never born: without them it takes longer, that is all.
+            self.team.alone = [True] * len(self.team.alone)
+            self._trials.clear()
+            self._run(arrays)
+        return [np.array(value.array, order="C") for value in self.plan.outputs]
+
+    def _run(self, arrays: Mapping[int, Array]) -> None:
         for layer_id, value in self.plan.inputs.items():
             np.copyto(value.array, arrays[layer_id])
         if self._trials and self._warm:
-            self._try(self._trials.popleft())
+            self._try(together=self._trials.popleft())
         else:
-            self.team.run(self.steps)
+            self.team.run()
             self._warm = True
-        return [np.array(value.array, order="C") for value in self.plan.outputs]
 
-    def _try(self, together: bool) -> None:
-        """Run all steps on several threads or on one, and note how long each takes."""
+    def _try(self, *, together: bool) -> None:
+        """Run all steps with helpers or without, and note how long each takes."""
         seconds: list[float] = []
-        steps = self.steps if together else [[sequence(step)] for step in self.steps]
-        self.team.run(steps, seconds)
+        shared_steps = self.team.alone
+        if not together:
+            self.team.alone = [True] * len(shared_steps)
+        self.team.run(seconds=seconds)
+        self.team.alone = shared_steps
         self._seconds[together] = list(map(min, self._seconds[together], seconds))
         if not self._trials:
             pairs = zip(self._seconds[True], self._seconds[False], strict=True)
-            better = iter([shared < alone for shared, alone in pairs])
-            self.timed = [
-                (node, [step if next(better) else [sequence(step)] for step in steps])
-                for node, steps in self.timed
+            self.team.alone = [
+                alone or single < together
+                for alone, (together, single) in zip(self.team.alone, pairs, strict=True)
             ]
-            self.steps = [step for _, steps in self.timed for step in steps]
 
     def times(self, arrays: Mapping[int, Array], runs: int) -> list[tuple[Node, float]]:
-        """The least seconds of the steps of each node, run one by one."""
-        found = [float("inf")] * len(self.timed)
+        """The least seconds of the steps of each node, in whole runs."""
+        least = [float("inf")] * len(self.team.steps)
         for _ in range(runs):
             for layer_id, value in self.plan.inputs.items():
                 np.copyto(value.array, arrays[layer_id])
-            for place, (_, steps) in enumerate(self.timed):
-                began = time.perf_counter()
-                self.team.run(steps)
-                found[place] = min(found[place], time.perf_counter() - began)
-        return [(node, found[place]) for place, (node, _) in enumerate(self.timed)]
+            seconds: list[float] = []
+            self.team.run(seconds=seconds)
+            least = list(map(min, least, seconds))
+        return [(node, sum(least[begin:end])) for node, begin, end in self.spans]
 
 
 def lay_out_weights(plan: Plan, threads: int) -> None:
@@ -148,7 +165,8 @@ class Program:
         exact: bool = False,
     ) -> None:
         self.model, self.exact = model, exact
-        self.team = Team(threads)
+        self.threads = min(core_count(), MANY) if threads is None else max(1, threads)
+        self._process = os.getpid()
         self._plans: OrderedDict[tuple[tuple[int, ...], ...], Planned | None] = OrderedDict()
         self._lock = threading.Lock()
         #: The values of the model's variables, kept from call to call.
@@ -191,6 +209,10 @@ class Program:
         self, shapes: tuple[tuple[int, ...], ...], inferred: Inferred | None = None
     ) -> Planned | None:
         """The plan for these input shapes, made where there is none yet."""
+        if self._process != os.getpid():
+            # This process is a copy of the one that planned: two may not work in one arena.
+            self._plans.clear()
+            self._process = os.getpid()
         if shapes in self._plans:
             self._plans.move_to_end(shapes)
             return self._plans[shapes]
@@ -200,7 +222,7 @@ class Program:
         planned = None
         if plan is not None:
             fuse(plan)
-            planned = Planned(plan, self.team)
+            planned = Planned(plan, self.threads)
             if self.model.weights is not None:
                 # Kernels have laid out their own; a second copy need not stay in memory.
                 self.model.weights.release()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import calls
 import numpy as np
@@ -13,6 +17,8 @@ import pytest
 from networks import Drawer
 from oracle import Call, single
 from vinoir import ir
+from vinoir.ir.engine.helpers import can_fork
+from vinoir.ir.program import Program
 from vinoir.schemas import Array, UsageError
 
 NETWORKS = int(os.environ.get("VINOIR_NETWORKS", "60"))
@@ -156,12 +162,135 @@ def test_an_arena_larger_than_the_machine_is_refused() -> None:
         ir.compile(net.model())
 
 
-def test_a_program_that_is_let_go_takes_its_threads_along() -> None:
-    model = Drawer(2).model()
-    inputs = feed(model)
+def shared_work() -> tuple[ir.Model, Program, np.ndarray]:
+    """A model, a program that runs with a helper, and an input."""
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 64, 40, 40))
+    weights = net.constant(np.random.default_rng(3).standard_normal((64, 64, 3, 3)).astype("f4"))
+    ones = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), (1, 1))
+    for _ in range(3):
+        x = net.add("ReLU", "opset1", [net.add("Convolution", "opset1", [x, weights], **ones)])
+    net.result(x, name="y")
+    model = net.model()
+    image = np.random.default_rng(4).standard_normal((1, 64, 40, 40)).astype("f4")
+    return model, ir.compile(model, threads=2), image
+
+
+def helpers_of(program: Program) -> list[int]:
+    """The processes that help a program."""
+    (planned,) = program._plans.values()
+    assert planned is not None
+    assert not all(planned.team.alone)
+    return [pid for pid, _ in getattr(planned.team._helpers, "_helpers", [])]
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+forking = pytest.mark.skipif(not can_fork(), reason="helpers are threads here")
+
+
+def test_helpers_that_are_threads_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, program, image = shared_work()
+    (wanted,) = program([image]).values()
+    monkeypatch.setattr("vinoir.ir.program.can_fork", lambda: False)
+    threaded = ir.compile(model, threads=3)
+    for _ in range(9):
+        (found,) = threaded([image]).values()
+        assert np.array_equal(found, wanted)
+
+
+@forking
+def test_a_helper_that_is_killed_is_not_missed() -> None:
+    _, program, image = shared_work()
+    (wanted,) = program([image]).values()
+    (helper,) = helpers_of(program)
+    os.kill(helper, signal.SIGKILL)
+    for _ in range(3):
+        (found,) = program([image]).values()
+        assert np.array_equal(found, wanted)
+
+
+@forking
+def test_without_processes_to_be_had_the_caller_works_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, program, image = shared_work()
+
+    def refuse() -> int:
+        raise BlockingIOError(11, "no more processes")
+
+    monkeypatch.setattr(os, "fork", refuse)
+    (alone,) = program([image]).values()
+    monkeypatch.undo()
+    (together,) = shared_work()[1]([image]).values()
+    assert np.array_equal(alone, together)
+
+
+@forking
+def test_a_program_that_is_let_go_takes_its_helpers_along() -> None:
+    _, program, image = shared_work()
+    program([image])
+    helpers = helpers_of(program)
+    assert all(map(is_there, helpers))
+    del program
+    gc.collect()
+    assert not any(map(is_there, helpers))
+
+
+@forking
+def test_helpers_end_with_the_process(tmp_path: Path) -> None:
+    code = """
+import os, signal, sys
+import test_program
+_, program, image = test_program.shared_work()
+program([image])
+print(*test_program.helpers_of(program), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}, timeout=60,
+    )  # fmt: skip
+    (helper,) = map(int, done.stdout.split())
+    deadline = time.monotonic() + 10
+    while is_there(helper) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_there(helper)
+
+
+@forking
+def test_a_copy_of_the_process_works_in_memory_of_its_own() -> None:
+    _, program, image = shared_work()
+    (wanted,) = program([image]).values()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            for _ in range(20):
+                (found,) = program([-image]).values()
+            (again,) = program([image]).values()
+            code = 0 if np.array_equal(again, wanted) and not np.array_equal(found, wanted) else 2
+        finally:
+            os._exit(code)
+    for _ in range(40):
+        (found,) = program([image]).values()
+        assert np.array_equal(found, wanted)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_threads_end_with_their_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vinoir.ir.program.can_fork", lambda: False)
     before = threading.active_count()
     for _ in range(5):
-        ir.compile(model, threads=2)(inputs)
+        shared_work()[1]([np.zeros((1, 64, 40, 40), "f4")])
     deadline = time.monotonic() + 10
     while threading.active_count() > before and time.monotonic() < deadline:
         gc.collect()

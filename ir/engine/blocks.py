@@ -13,6 +13,7 @@ from ...layers.base import Op
 from ...schemas import Array
 from .graph import Node, Value
 from .team import Part
+from .team import sequence as sequence
 
 #: Scratch memory grows by so many bytes.
 SCRATCH = 2 << 20
@@ -20,10 +21,22 @@ SCRATCH = 2 << 20
 CACHE = 1 << 19
 
 
-class Room:
-    """Memory of one thread, handed out piece by piece and taken back as a whole."""
+#: Makes memory of so many bytes.
+Allocate = Callable[[int], Array]
 
-    def __init__(self) -> None:
+
+def private(nbytes: int) -> Array:
+    """Memory of this process alone, from the start of a cache line on."""
+    room = np.empty(nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + nbytes]
+
+
+class Room:
+    """Memory of one worker, handed out piece by piece and taken back as a whole."""
+
+    def __init__(self, allocate: Allocate) -> None:
+        self._allocate = allocate
         self._chunks: list[Array] = []
         self._chunk, self._used = 0, 0
 
@@ -40,18 +53,18 @@ class Room:
                 self._used = start + -(-count // 16) * 16
                 return chunk[start : start + count].reshape(shape)
             self._chunk, self._used = self._chunk + 1, 0
-        self._chunks.append(np.empty(max(count, SCRATCH // 4), np.float32))
+        self._chunks.append(self._allocate(max(4 * count, SCRATCH)).view(np.float32))
         return self.take(part, *shape)
 
 
 class Scratch:
-    """Memory that belongs to a thread for the length of one part."""
+    """Memory that belongs to a worker for the length of one part."""
 
-    def __init__(self, threads: int) -> None:
-        self._rooms = [Room() for _ in range(threads)]
+    def __init__(self, threads: int, shared: Allocate) -> None:
+        self._rooms = [Room(private) for _ in range(threads)]
         self._tiles: dict[tuple[float, ...], tuple[Array, Array]] = {}
         #: Memory for what one step leaves to the next.
-        self.shared = Room()
+        self.shared = Room(shared)
 
     def reset(self) -> None:
         """Begin the next block: all memory is free again."""
@@ -256,19 +269,6 @@ def call(function: Callable[..., Any], *words: Any, **named: Any) -> Part:
             (only,) = words
             return lambda: function(only, out=out)
     return lambda: function(*words, **named)
-
-
-def sequence(parts: Sequence[Part]) -> Part:
-    """Several parts as one."""
-    bound = tuple(parts)
-    if len(bound) == 1:
-        return bound[0]
-
-    def run() -> None:
-        for part in bound:
-            part()
-
-    return run
 
 
 def padded(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
-
-import numpy as np
 
 from ...layers.memory import require
 from ...schemas import Array, Where, placed
@@ -16,7 +14,7 @@ from .graph import Node, Plan, Value
 LINE = 64
 
 
-def lay_out(plan: Plan) -> int:
+def lay_out(plan: Plan, allocate_bytes: Callable[[int], Array]) -> int:
     """Give every value its memory; the size of the arena in bytes."""
     join_concats(plan)
     values = [v for node in plan.nodes for v in (*needed(node), *node.outputs)]
@@ -35,12 +33,12 @@ def lay_out(plan: Plan) -> int:
     )
     with placed(Where()):  # where there is not so much memory, it is said as any error is
         require(size + LINE)
-        arena = np.empty(size + LINE, np.uint8)
+        arena = allocate_bytes(size + LINE)
     start = -arena.ctypes.data % LINE
     for key, root in roots.items():
         place = start + places[key]
-        room = arena[place : place + root.nbytes]
-        root.store = room.view(root.type).reshape(root.kept_shape)
+        taken = arena[place : place + root.nbytes]
+        root.store = taken.view(root.type).reshape(root.kept_shape)
     for value in [*values, *plan.outputs]:
         if value.parent is not None:
             value.store = slice_of(value)

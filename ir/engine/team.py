@@ -1,7 +1,10 @@
-"""Threads that share the parts of a step.
+"""The caller and its helpers, who run the parts of a plan's steps together.
 
-NumPy lets go of the interpreter's lock while it computes, so plain threads run in parallel.
-BLAS is kept to one thread meanwhile: its threads and ours would fight for the same cores.
+NumPy lets go of the interpreter's lock while it computes, but takes it again after each call,
+and a thread that has to wait for the lock goes to sleep: with calls of some microseconds two
+threads are hardly quicker than one. So helpers are forked processes where that can be done
+(``helpers``), and threads elsewhere. BLAS is kept to one thread meanwhile: its threads and ours
+would fight for the same cores.
 """
 
 from __future__ import annotations
@@ -12,10 +15,34 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
 
 #: A piece of work with its arrays already bound.
 Part: TypeAlias = Callable[[], None]
+#: Parts that may run at the same time.
+Step: TypeAlias = Sequence[Part]
+
+
+class HelpersLostError(Exception):
+    """A helper is gone; what it was to compute is not there."""
+
+
+class Helpers(Protocol):
+    """Those who run some parts of the steps of a plan."""
+
+    def begin(self, agenda: Sequence[int]) -> None:
+        """Tell which steps will be shared."""
+
+    def start(self) -> None:
+        """Let them begin with the next step of the agenda."""
+
+    def wait(self) -> None:
+        """Wait until they are done with it."""
+
+    def leave(self) -> None:
+        """Let them go for good."""
 
 
 def core_count() -> int:
@@ -25,55 +52,71 @@ def core_count() -> int:
     return os.cpu_count() or 1
 
 
-class Team:
-    """Some threads, the caller's among them, that run the parts of a step together."""
+#: More helpers than this are only taken when asked for: steps of one image are short.
+MANY = 8
 
-    def __init__(self, size: int | None = None) -> None:
-        self.size = max(1, core_count() if size is None else size)
-        self._lock = threading.Lock()
-        self._workers: list[_Worker] = []
+
+class Team:
+    """Runs the steps of a plan in order, the parts of one step at the same time.
+
+    Part ``i`` runs with worker ``i % size``, so that parts may own a worker's scratch memory.
+    """
+
+    def __init__(self, steps: Sequence[Step], size: int, hire: Callable[..., Helpers]) -> None:
+        self.steps, self.size = steps, size
+        #: Of each step, whether the caller does it alone.
+        self.alone = [len(step) == 1 or size == 1 for step in steps]
+        self._whole = [sequence(step) for step in steps]
+        self._own = [sequence(step[0::size]) for step in steps]
+        self._hire = hire
+        self._helpers: Helpers | None = None
 
     def __del__(self) -> None:
-        for worker in self._workers:
-            worker.leave()
+        self.dismiss()
 
-    def run(self, steps: Sequence[Sequence[Part]], seconds: list[float] | None = None) -> None:
-        """Run steps in order; the parts of one step at the same time.
+    def run(
+        self, first: int = 0, stop: int | None = None, *, seconds: list[float] | None = None
+    ) -> None:
+        """Run some steps; how long each takes is put into ``seconds``."""
+        stop = len(self.steps) if stop is None else stop
+        agenda = [number for number in range(first, stop) if not self.alone[number]]
+        with single_blas(), np.errstate(all="ignore"):
+            try:
+                if agenda:
+                    if self._helpers is None:
+                        self._helpers = self._hire(self.steps, self.size)
+                    self._helpers.begin(agenda)
+                self._run(range(first, stop), self._helpers, seconds)
+            except BaseException:
+                # Helpers may be in the middle of a step that nobody will finish.
+                self.dismiss()
+                raise
 
-        How long each takes is put into ``seconds``.
-
-        Part ``i`` runs on thread ``i % size``, so that parts may own a thread's scratch memory.
-        """
-        with self._lock, self._single_blas():
-            if not self._workers and self.size > 1 and any(len(step) > 1 for step in steps):
-                self._workers = [_Worker() for _ in range(self.size - 1)]
-            for step in steps:
-                if seconds is not None:
-                    seconds.append(time.perf_counter())
-                if len(step) == 1:
-                    step[0]()
-                    continue
-                busy = self._workers[: len(step) - 1]
-                for number, worker in enumerate(busy, 1):
-                    worker.start(step[number :: self.size])
-                error: BaseException | None = None
-                try:
-                    for part in step[0 :: self.size]:
-                        part()
-                except BaseException as raised:  # raised again below, when all rest
-                    error = raised
-                for worker in busy:
-                    error = worker.wait() or error
-                if error is not None:
-                    raise error
+    def _run(self, numbers: range, helpers: Helpers | None, seconds: list[float] | None) -> None:
+        moments = [time.perf_counter()]
+        for number in numbers:
+            if self.alone[number] or helpers is None:
+                self._whole[number]()
+            else:
+                helpers.start()
+                self._own[number]()
+                helpers.wait()
             if seconds is not None:
-                ends = [*seconds, time.perf_counter()]
-                seconds[:] = [end - begin for begin, end in pairwise(ends)]
+                moments.append(time.perf_counter())
+        if seconds is not None:
+            seconds[:] = [end - begin for begin, end in pairwise(moments)]
 
-    def _single_blas(self) -> AbstractContextManager[Any]:
-        """Keep BLAS to one thread while the team works."""
-        limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-        return limit
+    def dismiss(self) -> None:
+        """Let the helpers go; new ones come when there is work."""
+        helpers, self._helpers = self._helpers, None
+        if helpers is not None:
+            helpers.leave()
+
+
+def single_blas() -> AbstractContextManager[Any]:
+    """Keep BLAS to one thread while the team works."""
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit
 
 
 _found: Any = None
@@ -89,7 +132,42 @@ def _controller() -> Any:
     return _found
 
 
-class _Worker:
+class Threads:
+    """Helpers that are threads of this process."""
+
+    def __init__(self, steps: Sequence[Step], size: int) -> None:
+        self._steps, self._size = steps, size
+        self._workers = [_Thread() for _ in range(size - 1)]
+        self._agenda: Sequence[int] = ()
+        self._next = 0
+        self._busy: list[_Thread] = []
+
+    def begin(self, agenda: Sequence[int]) -> None:
+        """Tell which steps will be shared."""
+        self._agenda, self._next = agenda, 0
+
+    def start(self) -> None:
+        """Let them begin with the next step of the agenda."""
+        step = self._steps[self._agenda[self._next]]
+        self._next += 1
+        self._busy = self._workers[: len(step) - 1]
+        for number, worker in enumerate(self._busy, 1):
+            worker.start(step[number :: self._size])
+
+    def wait(self) -> None:
+        """Wait until they are done with it; raise what went wrong."""
+        errors = [error for worker in self._busy if (error := worker.wait()) is not None]
+        self._busy = []
+        if errors:
+            raise errors[0]
+
+    def leave(self) -> None:
+        """Let them go for good, when they are done with what they do."""
+        for worker in self._workers:
+            worker.leave()
+
+
+class _Thread:
     """A thread that waits for parts."""
 
     def __init__(self) -> None:
@@ -100,21 +178,25 @@ class _Worker:
         #: What is to be done next; None: nothing, ever again.
         self._parts: Sequence[Part] | None = ()
         self._error: BaseException | None = None
+        self._busy = False
         threading.Thread(target=self._loop, daemon=True, name="vinoir").start()
 
     def start(self, parts: Sequence[Part]) -> None:
         """Hand over parts to run."""
-        self._parts = parts
+        self._parts, self._busy = parts, True
         self._go.release()
 
     def wait(self) -> BaseException | None:
         """Wait until they are done; what went wrong, if anything."""
         self._done.acquire()
+        self._busy = False
         error, self._error = self._error, None
         return error
 
     def leave(self) -> None:
         """End the thread."""
+        if self._busy:
+            self.wait()
         self._parts = None
         self._go.release()
 
@@ -130,6 +212,19 @@ class _Worker:
                 self._error = error
             self._parts = ()
             self._done.release()
+
+
+def sequence(parts: Sequence[Part]) -> Part:
+    """Several parts as one."""
+    bound = tuple(parts)
+    if len(bound) == 1:
+        return bound[0]
+
+    def run() -> None:
+        for part in bound:
+            part()
+
+    return run
 
 
 def spans(count: int, pieces: int) -> list[tuple[int, int]]:
