@@ -48,8 +48,8 @@ TRIALS = 3
 class Planned:
     """The steps for inputs of known shapes, with all memory bound.
 
-    Whether several workers do a step sooner than one depends on what else the machine does and
-    on how long it takes to wake them: the first calls try both, later ones keep the better.
+    Whether several threads do a step sooner than one depends on how long they take to wake: the
+    first calls try both, later ones keep the better. Forked helpers wake in no time.
     """
 
     @without_collection()
@@ -70,7 +70,7 @@ class Planned:
         self.team = Team(steps, threads, Forked if forked else Threads)
         # The first call wakes everything up, and counts for nothing.
         self._warm = False
-        self._trials = deque([] if all(self.team.alone) else [True, False] * TRIALS)
+        self._trials = deque([] if forked or all(self.team.alone) else [True, False] * TRIALS)
         self._seconds = {way: [float("inf")] * len(steps) for way in (True, False)}
 
     def __call__(self, arrays: Mapping[int, Array]) -> list[Array]:

@@ -181,7 +181,7 @@ def helpers_of(program: Program) -> list[int]:
     (planned,) = program._plans.values()
     assert planned is not None
     assert not all(planned.team.alone)
-    return [pid for pid, _ in getattr(planned.team._helpers, "_helpers", [])]
+    return list(getattr(planned.team._helpers, "_pids", []))
 
 
 def is_there(pid: int) -> bool:

@@ -3,8 +3,7 @@
 A helper is a copy of the process, made when a plan is ready: it knows the plan's steps, reads
 the same weights, and works in the same arena, which lies in shared memory. Caller and helpers
 tell each other how far they are by numbers in shared memory, and wait by looking at them, which
-takes a microsecond. Between calls helpers sleep, waiting for a byte; when the caller is gone
-that ends, and they end.
+takes a microsecond. Between calls helpers sleep; when the caller is gone, they end.
 
 A helper never returns to the program it was copied from, closes all its files, and runs
 nothing but the steps. What it raises ends it; the caller then computes alone what is missing.
@@ -12,6 +11,7 @@ nothing but the steps. What it raises ends it; the caller then computes alone wh
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import mmap
 import os
@@ -22,6 +22,8 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
 from typing import NoReturn
 
 import numpy as np
@@ -29,19 +31,20 @@ import numpy as np
 from ...schemas import Array
 from .team import HelpersLostError, Step, sequence
 
-#: What is told a helper by a byte.
-GO = b"g"
 #: One number of shared memory in eight is used: each has a cache line for itself.
 LINE = 8
-#: Looking at a number so often takes some 200 microseconds; after that the core is offered to
+#: A line begins with how far one is; then come whether it is ready, and on which core it works.
+READY, CORE = 1, 2
+#: Looking at a number so often takes some 20 microseconds; after that the core is offered to
 #: others, and in the end the one who waits sleeps in between.
-PATIENCE, SLEEPY = 4_000, 20_000
+PATIENCE, SLEEPY = 400, 20_000
 #: Seconds that a helper may take to begin.
 BIRTH = 5.0
 #: Matrices for which BLAS takes memory.
 TRIAL = np.ones((64, 64), np.float32)
-#: Seconds after which a sleeping helper looks whether the caller is still there.
-LOOK = 5.0
+#: Seconds after which a sleeping helper looks whether the caller is still there, should a copy
+#: of the caller keep the pipe open.
+LOOK = 60.0
 
 
 def can_fork() -> bool:
@@ -56,6 +59,16 @@ def can_fork() -> bool:
 def shared(nbytes: int) -> Array:
     """Bytes that processes forked later see, too."""
     return np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), np.uint8)
+
+
+def where() -> int:
+    """The core that runs this."""
+    return int(_system().sched_getcpu())
+
+
+@cache
+def _system() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 def fork() -> int:
@@ -81,18 +94,20 @@ class Forked:
         self._next = 0
         self._agenda: Sequence[int] | None = None
         self._steps = steps
-        self._helpers: list[tuple[int, int]] = []
-        for helper in range(1, size):
-            try:
-                reading, writing = os.pipe()
+        self._pids: list[int] = []
+        # Helpers sleep until their bell rings. These are events: who is woken by a byte in a
+        # pipe is put on the core of who wrote it. The pipe is there to be closed with the caller.
+        self._files = list(os.pipe())
+        try:
+            for helper in range(1, size):
+                self._files.append(os.eventfd(0))
                 pid = fork()
-            except OSError as refused:  # too many files or processes: go on without
-                self.leave()
-                raise HelpersLostError from refused
-            if pid == 0:
-                self._help(helper, size, reading)
-            os.close(reading)
-            self._helpers.append((pid, writing))
+                if pid == 0:
+                    self._help(helper, size)
+                self._pids.append(pid)
+        except OSError as refused:  # too many files or processes: go on without
+            self.leave()
+            raise HelpersLostError from refused
         self._born = time.monotonic()
 
     # The caller's side.
@@ -105,14 +120,12 @@ class Forked:
             self._numbers[start] = len(agenda)
             for place, number in enumerate(agenda, start + 1):
                 self._numbers[place] = number
-            lanes = range(LINE, LINE * len(self._helpers) + 1, LINE)
+            lanes = range(LINE, LINE * len(self._pids) + 1, LINE)
             self._busy = [list(lanes[: len(self._steps[number]) - 1]) for number in agenda]
         self._next = 0
-        for _, writing in self._helpers:
-            try:
-                os.write(writing, GO)
-            except OSError as gone:
-                raise HelpersLostError from gone
+        self._numbers[CORE] = where()
+        for bell in self._files[2:]:
+            os.eventfd_write(bell, 1)
 
     def start(self) -> None:
         """Let them begin with the next step of the agenda."""
@@ -134,46 +147,48 @@ class Forked:
 
     def _is_gone(self, lane: int) -> bool:
         """Whether a helper has ended, or never came so far as to begin."""
-        if not self._numbers[lane + 1] and time.monotonic() - self._born > BIRTH:
+        if not self._numbers[lane + READY] and time.monotonic() - self._born > BIRTH:
             return True
         try:
-            return os.waitpid(self._helpers[lane // LINE - 1][0], os.WNOHANG) != (0, 0)
+            return os.waitpid(self._pids[lane // LINE - 1], os.WNOHANG) != (0, 0)
         except ChildProcessError:  # somebody else has waited for it
             return True
 
     def leave(self) -> None:
         """Let them go for good; whatever they do is stopped."""
-        for pid, writing in self._helpers:
-            os.close(writing)
-            if os.getpid() != self._owner:
-                continue  # a copy of the caller: the helpers are not its own
-            try:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-            except (ProcessLookupError, ChildProcessError):
-                continue  # it is gone already
-        self._helpers = []
+        if os.getpid() == self._owner:  # a copy of the caller has no helpers
+            for pid in self._pids:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                except (ProcessLookupError, ChildProcessError):
+                    continue  # it is gone already
+        for file in self._files:
+            os.close(file)
+        self._pids, self._files = [], []
 
     # The helper's side.
 
-    def _help(self, helper: int, size: int, reading: int) -> NoReturn:
+    def _help(self, helper: int, size: int) -> NoReturn:
         """What a helper does from its first moment to its last."""
         try:
             # No finaliser of the program that was copied may run a second time.
             gc.disable()
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            self._close_files(reading)
+            life, bell = self._files[0], self._files[-1]
+            close_all_but(life, bell)
             mine = [sequence(step[helper::size]) if len(step) > helper else None
                     for step in self._steps]  # fmt: skip
             # A lock of BLAS that another thread held in the moment of the fork stays locked for
             # ever: whoever waits for it never comes to say that it is there.
             np.matmul(TRIAL, TRIAL)
-            self._numbers[LINE * helper + 1] = 1
+            self._numbers[LINE * helper + READY] = 1
             with np.errstate(all="ignore"):
                 done = 0
-                while self._called(reading):
+                while self._called(life, bell):
                     numbers, start = self._numbers, self._agenda_at
+                    self._find_core(helper)
                     agenda = numbers[start + 1 : start + 1 + numbers[start]].tolist()
                     for ticket, number in enumerate(agenda, done + 1):
                         part = mine[number]
@@ -190,21 +205,39 @@ class Forked:
         finally:
             os._exit(0)
 
-    def _called(self, reading: int) -> bool:
-        """Sleep until there is work; False when there will be none."""
-        while not select.select([reading], [], [], LOOK)[0]:
-            if os.getppid() != self._owner:
-                return False
-        return os.read(reading, 1) == GO
+    def _find_core(self, helper: int) -> None:
+        """Go to another core where this one is the caller's or another helper's.
 
-    @staticmethod
-    def _close_files(reading: int) -> None:
-        """Close all but one: pipes and sockets of the program must not stay open for a helper."""
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in range(3):
-            os.dup2(nothing, standard)
-        os.closerange(3, reading)
-        os.closerange(reading + 1, os.sysconf("SC_OPEN_MAX"))
+        The system often wakes a helper beside its caller when the other cores seem busy, and
+        takes milliseconds to see that both want to work.
+        """
+        taken = {self._numbers[LINE * other + CORE] for other in range(helper)}
+        if where() in taken:
+            allowed = os.sched_getaffinity(0)
+            if allowed - taken:
+                os.sched_setaffinity(0, allowed - taken)
+                os.sched_setaffinity(0, allowed)
+        self._numbers[LINE * helper + CORE] = where()
+
+    def _called(self, life: int, bell: int) -> bool:
+        """Sleep until there is work; False when there will be none."""
+        while True:
+            ready = select.select([life, bell], [], [], LOOK)[0]
+            if life in ready or os.getppid() != self._owner:
+                return False
+            if ready:
+                os.eventfd_read(bell)
+                return True
+
+
+def close_all_but(*files: int) -> None:
+    """Close pipes and sockets of the program: they must not stay open for a helper."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in range(3):
+        os.dup2(nothing, standard)
+    edges = [2, *sorted(files), os.sysconf("SC_OPEN_MAX")]
+    for below, above in pairwise(edges):
+        os.closerange(below + 1, above)
 
 
 def rest(looks: int) -> None:
