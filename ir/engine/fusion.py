@@ -277,8 +277,8 @@ def needed(node: Node) -> list[Value]:
 def fold_affine(node: Node) -> None:
     """Put scales and shifts at the head of a convolution's epilogue into weights and bias."""
     weights = node.inputs[1].constant
-    if weights is None:
-        return
+    if weights is None or len(node.outputs[0].shape) > 4:
+        return  # by its definition, which knows no bias
     channels = node.outputs[0].shape[1]
     scale, shift = np.ones(channels), np.zeros(channels)
     while node.epilogue:
