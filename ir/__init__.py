@@ -14,15 +14,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..schemas import IRError, MismatchError, UnreadableError, UnsupportedError, UsageError
-from .builder import Builder, Output
 from .elements import BackEdge, Edge, Info, Port, PortMap
 from .graph import Graph, Layer, Model
-from .lenient import Repair
 from .reader import loads, read
 from .weights import Weights
-from .writer import dumps, write
 
 if TYPE_CHECKING:
+    from .builder import Builder as Builder
+    from .builder import Output as Output
     from .checker import check as check
     from .checker import explain as explain
     from .execution import Outputs as Outputs
@@ -33,27 +32,35 @@ if TYPE_CHECKING:
     from .fixing import fix as fix
     from .inference import Inferred as Inferred
     from .inference import infer as infer
+    from .lenient import Repair as Repair
     from .onnx import from_onnx as from_onnx
     from .program import Program as Program
     from .program import compile as compile
     from .reshaping import reshape as reshape
+    from .writer import dumps as dumps
+    from .writer import write as write
 
-#: What needs the operations is imported when it is first used: reading a file does not.
+#: What reading a file does not need is imported when it is first used.
 _LATER = {
+    "Builder": "builder",
     "Finding": "findings",
     "Fix": "fixing",
     "Inferred": "inference",
+    "Output": "builder",
     "Outputs": "execution",
     "Program": "program",
+    "Repair": "lenient",
     "Report": "findings",
     "check": "checker",
     "compile": "program",
+    "dumps": "writer",
     "explain": "checker",
     "from_onnx": "onnx",
     "fix": "fixing",
     "infer": "inference",
     "reshape": "reshaping",
     "run": "execution",
+    "write": "writer",
 }
 
 __all__ = [

@@ -5,7 +5,6 @@ Nothing here recurses along the graph.
 
 from __future__ import annotations
 
-import difflib
 from bisect import insort
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -223,6 +222,8 @@ class Graph:
             found = self._by_id.get(int(key))
         if found is not None:
             return found
+        import difflib  # only for those who look for what is not there
+
         near = difflib.get_close_matches(key, [layer.name for layer in self._layers[:5000]], 3)
         hint = f"did you mean {', '.join(near)}?" if near else None
         raise UsageError(f'no layer or tensor is named "{key}"', hint=hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -61,6 +60,8 @@ def by_input(
         elif key in known:
             layer = known[key]
         else:
+            import difflib
+
             near = difflib.get_close_matches(key, known, 1)
             listed = ", ".join(f'"{layer.name}"' for layer in parameters) or "none"
             hint = f'did you mean "{near[0]}"?' if near else None

@@ -19,7 +19,6 @@ from ..schemas import IRError, UnreadableError, UnsupportedError, Where
 from ..schemas.packing import Buffer
 from .elements import read_info
 from .graph import BODIES, Layer, Model, check_constant, with_bodies
-from .lenient import Repair, repair
 from .places import at, position
 from .weights import Weights, open_regular
 
@@ -154,6 +153,8 @@ def _build(
     model = Model()
     model.path, model.source, model.text, model.weights = path, source, source, weights
     if lenient:
+        from .lenient import repair
+
         model.text, model.repairs = repair(source)
     root = parse(model.text, model.place, lenient)
     model.version = _version(root, model)
@@ -309,4 +310,4 @@ def _with_path(error: IRError, model: Model) -> IRError:
     return error
 
 
-__all__ = ["Repair", "find_pair", "loads", "parse", "read"]
+__all__ = ["find_pair", "loads", "parse", "read"]

@@ -13,11 +13,11 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 
-from ..schemas import Array, Dim, ElementType, Shape, Tensor
+from ..schemas import Array, Dim, Shape, Tensor
 from ..schemas.tensor import Bounds
+from ..schemas.types import numbers
 
 if TYPE_CHECKING:
     from .base import Op
@@ -102,9 +102,4 @@ def largest(dtype: np.dtype[Any]) -> Any:
     """The largest number of a type."""
     if dtype == np.bool_:
         return True
-    if dtype.kind in "iu":
-        return np.iinfo(dtype).max
-    if dtype.kind == "f":
-        return np.finfo(dtype).max
-    kind = ElementType.of(dtype)
-    return (ml_dtypes.finfo if kind.is_real else ml_dtypes.iinfo)(dtype).max
+    return numbers(dtype).max

@@ -10,13 +10,13 @@ import math
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-import ml_dtypes
 import numpy as np
 from pydantic import Field
 
 from ..schemas import Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Alias, Int
 from ..schemas.tensor import Bounds
+from ..schemas.types import numbers
 from .axes import broadcast
 from .base import Op, element_type
 from .bounds import corners
@@ -165,8 +165,7 @@ def is_narrow_integer(dtype: np.dtype[Any]) -> bool:
 
 def ends(dtype: np.dtype[Any]) -> tuple[int, int]:
     """The least and the greatest number of an integer type."""
-    info: Any = ml_dtypes.iinfo if is_narrow_integer(dtype) else np.iinfo
-    limit = info(dtype)
+    limit = numbers(dtype)
     return int(limit.min), int(limit.max)
 
 

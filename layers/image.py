@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
-import ml_dtypes
 import numpy as np
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
@@ -275,7 +274,7 @@ def resample(data: Array, steps: Sequence[Resized], settings: Settings) -> Array
     mix = gathered if dtype.kind in "iu" else mixed
     if settings.mode.endswith("pillow"):
         # Pillow keeps bytes as bytes between its two passes; OpenVINO does so with bfloat16, too.
-        keeps = dtype in (np.int8, np.uint8, ml_dtypes.bfloat16)
+        keeps = ElementType.of(dtype) in ("i8", "u8", "bf16")
         for step in reversed(changed):
             data = mix(widen(data), step.axis, taps_pillow(step, settings))
             data = narrow(data, dtype) if keeps else data

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from math import prod
 from typing import Annotated, Any, ClassVar, Literal
 
-import ml_dtypes
 import numpy as np
 from pydantic import Field
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Ints, NotBefore, Type, read_list
 from ..schemas.shapes import number
+from ..schemas.types import numbers
 from .axes import as_size
 from .base import Op, element_type
 from .elementwise import settled
@@ -272,5 +272,4 @@ def lowest(data: Array) -> Any:
     kind = ElementType.of(data.dtype)
     if kind is ElementType.BOOLEAN:
         return np.False_
-    limits = ml_dtypes.iinfo if kind.is_integral else ml_dtypes.finfo
-    return np.array(limits(data.dtype).min, data.dtype)[()]
+    return np.array(numbers(data.dtype).min, data.dtype)[()]

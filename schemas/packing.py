@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, TypeAlias
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -139,7 +138,7 @@ def _encode(values: Array, kind: ElementType) -> _Bytes:
         return np.searchsorted(middles, values.astype(np.float32)).astype(np.uint8)
     if kind is ElementType.F4E2M1:
         with np.errstate(all="ignore"):
-            return values.astype(ml_dtypes.float4_e2m1fn).view(np.uint8)
+            return values.astype(ElementType.F4E2M1.dtype).view(np.uint8)
     low, high = (-8, 7) if kind is ElementType.I4 else (0, (1 << kind.bits) - 1)
     if values.dtype.kind not in "biuf" or values.dtype.itemsize > 1:
         values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
@@ -157,9 +156,9 @@ def _decode(codes: _Bytes, kind: ElementType) -> Array:
     if kind is ElementType.NF4:
         return NF4[codes]
     if kind is ElementType.I4:
-        return ((codes.astype(np.int8) ^ 8) - 8).astype(ml_dtypes.int4)
+        return ((codes.astype(np.int8) ^ 8) - 8).astype(kind.dtype)
     if kind is ElementType.F4E2M1:
-        return codes.view(ml_dtypes.float4_e2m1fn)
+        return codes.view(ElementType.F4E2M1.dtype)
     return codes.astype(kind.dtype)
 
 

@@ -6,7 +6,6 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 
 from .errors import IRError
@@ -18,7 +17,7 @@ class _Row(NamedTuple):
     port: str
     bits: int
     kind: str  # r real, i signed, u unsigned, b boolean, s string, ? unknown
-    dtype: Any
+    dtype: Any  # a text: the name it has in ml_dtypes
 
 
 class ElementType(StrEnum):
@@ -79,7 +78,7 @@ class ElementType(StrEnum):
         dtype = np.dtype(dtype)
         if dtype.kind in "SUO" or dtype == np.dtypes.StringDType():
             return cls.STRING
-        known = _by_dtype().get(dtype)
+        known = _by_dtype(native=True).get(dtype) or _by_dtype(native=False).get(dtype)
         if known is None:
             raise ValueError(f"no element type holds NumPy's {dtype}")
         return known
@@ -100,10 +99,10 @@ class ElementType(StrEnum):
 
         NumPy has no nf4 (held as the float32 it stands for), and no u1, u3, u6 (held as uint8).
         """
-        row = _ROWS[self]
-        if row.dtype is None:
+        found = _dtype(self)
+        if found is None:
             raise ValueError("a dynamic element type has no NumPy type")
-        return np.dtype(row.dtype)
+        return found
 
     @property
     def is_real(self) -> bool:
@@ -150,30 +149,30 @@ class ElementType(StrEnum):
 _ROWS: dict[ElementType, _Row] = {
     ElementType.DYNAMIC: _Row("UNSPECIFIED", 0, "?", None),
     ElementType.BOOLEAN: _Row("BOOL", 8, "b", np.bool_),
-    ElementType.BF16: _Row("BF16", 16, "r", ml_dtypes.bfloat16),
+    ElementType.BF16: _Row("BF16", 16, "r", "bfloat16"),
     ElementType.F16: _Row("FP16", 16, "r", np.float16),
     ElementType.F32: _Row("FP32", 32, "r", np.float32),
     ElementType.F64: _Row("FP64", 64, "r", np.float64),
-    ElementType.I4: _Row("I4", 4, "i", ml_dtypes.int4),
+    ElementType.I4: _Row("I4", 4, "i", "int4"),
     ElementType.I8: _Row("I8", 8, "i", np.int8),
     ElementType.I16: _Row("I16", 16, "i", np.int16),
     ElementType.I32: _Row("I32", 32, "i", np.int32),
     ElementType.I64: _Row("I64", 64, "i", np.int64),
     ElementType.U1: _Row("BIN", 1, "u", np.uint8),
-    ElementType.U2: _Row("U2", 2, "u", ml_dtypes.uint2),
+    ElementType.U2: _Row("U2", 2, "u", "uint2"),
     ElementType.U3: _Row("U3", 3, "u", np.uint8),
-    ElementType.U4: _Row("U4", 4, "u", ml_dtypes.uint4),
+    ElementType.U4: _Row("U4", 4, "u", "uint4"),
     ElementType.U6: _Row("U6", 6, "u", np.uint8),
     ElementType.U8: _Row("U8", 8, "u", np.uint8),
     ElementType.U16: _Row("U16", 16, "u", np.uint16),
     ElementType.U32: _Row("U32", 32, "u", np.uint32),
     ElementType.U64: _Row("U64", 64, "u", np.uint64),
     ElementType.NF4: _Row("NF4", 4, "r", np.float32),
-    ElementType.F8E4M3: _Row("F8E4M3", 8, "r", ml_dtypes.float8_e4m3fn),
-    ElementType.F8E5M2: _Row("F8E5M2", 8, "r", ml_dtypes.float8_e5m2),
+    ElementType.F8E4M3: _Row("F8E4M3", 8, "r", "float8_e4m3fn"),
+    ElementType.F8E5M2: _Row("F8E5M2", 8, "r", "float8_e5m2"),
     ElementType.STRING: _Row("STRING", 0, "s", np.dtypes.StringDType()),
-    ElementType.F4E2M1: _Row("F4E2M1", 4, "r", ml_dtypes.float4_e2m1fn),
-    ElementType.F8E8M0: _Row("F8E8M0", 8, "r", ml_dtypes.float8_e8m0fnu),
+    ElementType.F4E2M1: _Row("F4E2M1", 4, "r", "float4_e2m1fn"),
+    ElementType.F8E8M0: _Row("F8E8M0", 8, "r", "float8_e8m0fnu"),
 }
 
 # Types whose elements straddle bytes: so many values in so many bytes.
@@ -188,11 +187,34 @@ _PORT_ALIASES: dict[str, ElementType] = {str(kind): kind for kind in ElementType
 
 
 @cache
-def _by_dtype() -> dict[np.dtype[Any], ElementType]:
+def _dtype(kind: ElementType) -> np.dtype[Any] | None:
+    """The NumPy type of an element type; ml_dtypes is imported when one of its own is met."""
+    named = _ROWS[kind].dtype
+    if isinstance(named, str):
+        import ml_dtypes
+
+        named = getattr(ml_dtypes, named)
+    return None if named is None else np.dtype(named)
+
+
+@cache
+def _by_dtype(*, native: bool) -> dict[np.dtype[Any], ElementType]:
     """NumPy type to element type; the types that borrow another's are left out."""
     borrowed = {ElementType.U1, ElementType.U3, ElementType.U6, ElementType.NF4}
-    return {
-        np.dtype(row.dtype): kind
-        for kind, row in _ROWS.items()
-        if row.dtype is not None and kind not in borrowed
-    }
+    found = {}
+    for kind, row in _ROWS.items():
+        if native != isinstance(row.dtype, str) and kind not in borrowed:
+            dtype = _dtype(kind)
+            if dtype is not None:
+                found[dtype] = kind
+    return found
+
+
+def numbers(dtype: np.dtype[Any]) -> Any:
+    """The limits of a type of numbers, NumPy's own or not, as ``np.iinfo`` and ``np.finfo``."""
+    if dtype.isbuiltin != 2:  # 2: registered by another package
+        return np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
+    import ml_dtypes
+
+    limits: Any = ml_dtypes.finfo if ElementType.of(dtype).is_real else ml_dtypes.iinfo
+    return limits(dtype)
