@@ -25,6 +25,8 @@ from .engine.blocks import Scratch, private
 from .engine.convolution import is_prepared
 from .engine.convolution import lay_out as lay_out_convolution
 from .engine.convolution import prepare as convolution
+from .engine.copies import COPIES
+from .engine.copies import prepare as copies
 from .engine.fusion import BINARY, CONVOLUTIONS, POOLINGS, UNARY, fuse
 from .engine.graph import Node, Plan, build
 from .engine.helpers import Forked, can_fork, shared
@@ -150,6 +152,8 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:
         steps = soft_max(node)
     elif node.kind == "MatMul":
         steps = product(node, threads, scratch)
+    elif node.kind in COPIES:
+        steps = copies(node, threads, scratch)
     return steps if steps is not None else otherwise(node, scratch)
 
 

@@ -35,6 +35,7 @@ class Value:
         "shape",
         "start",
         "store",
+        "strides",
         "type",
         "users",
     )
@@ -50,9 +51,11 @@ class Value:
         self.is_output = False
         #: Whether the channels (axis 1) are kept last in memory.
         self.last = False
-        #: The value this one is a slice of (along the channels), and from where on.
+        #: The value in whose memory this one lies, how many bytes from its beginning, and the
+        #: steps along its axes there, where they are not as they would be without gaps.
         self.parent: Value | None = None
         self.start = 0
+        self.strides: tuple[int, ...] | None = None
         #: The memory, in the order in which it is kept.
         self.store: Array | None = None
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from ...layers.memory import require
 from ...schemas import Array, Where, placed
 from .fusion import needed
-from .graph import Node, Plan, Value
+from .graph import Plan, Value
+from .views import join_concats, rename, root_of, seen_in
 
 #: Places begin on cache lines.
 LINE = 64
@@ -17,6 +18,7 @@ LINE = 64
 def lay_out(plan: Plan, allocate_bytes: Callable[[int], Array]) -> int:
     """Give every value its memory; the size of the arena in bytes."""
     join_concats(plan)
+    rename(plan)
     values = [v for node in plan.nodes for v in (*needed(node), *node.outputs)]
     first: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -41,7 +43,9 @@ def lay_out(plan: Plan, allocate_bytes: Callable[[int], Array]) -> int:
         root.store = taken.view(root.type).reshape(root.kept_shape)
     for value in [*values, *plan.outputs]:
         if value.parent is not None:
-            value.store = slice_of(value)
+            root, _ = root_of(value)
+            assert root.store is not None
+            value.store = seen_in(root.store, value)
     return size
 
 
@@ -51,55 +55,11 @@ def _note(
     """Note that a value is touched in a step."""
     if value.constant is not None:
         return
-    root = value
-    while root.parent is not None:
-        root = root.parent
+    root, _ = root_of(value)
     key = id(root)
     roots[key] = root
     first[key] = min(first.get(key, step), step)
     last[key] = max(last.get(key, step), step)
-
-
-def slice_of(value: Value) -> Array:
-    """The memory of a value that is a run of channels of its parent."""
-    chain = [value]
-    while chain[-1].parent is not None:
-        chain.append(chain[-1].parent)
-    store = chain[-1].store
-    assert store is not None
-    start = sum(link.start for link in chain)
-    if value.last:
-        return store[..., start : start + value.shape[1]]
-    return store[:, start : start + value.shape[1]]
-
-
-def join_concats(plan: Plan) -> None:
-    """Let the producers of a concatenation along the channels write into its output."""
-    written: set[Node] = set()
-    for node in plan.nodes:
-        if node.kind != "Concat" or len(node.outputs[0].shape) < 3:
-            continue
-        (output,) = node.outputs
-        if node.op.axis % len(output.shape) != 1 or not output.last:  # type: ignore[attr-defined]  # Concat has it
-            continue
-        fits = all(
-            value.constant is None
-            and value.parent is None
-            and value.producer is not None
-            and value.last
-            and not value.is_output
-            for value in node.inputs
-        ) and len({id(value) for value in node.inputs}) == len(node.inputs)
-        if not fits:
-            continue
-        start = 0
-        for value in node.inputs:
-            value.parent, value.start = output, start
-            start += value.shape[1]
-        written.add(node)
-        for value in node.inputs:
-            value.users.pop(node, None)
-    plan.nodes = [node for node in plan.nodes if node not in written]
 
 
 class Span(NamedTuple):

@@ -207,17 +207,10 @@ def product(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     return [steps]
 
 
-RENAMING = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
-
-
 def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
     """Any operation by its definition, copied to where its outputs belong."""
     inputs = [value.array for value in node.inputs]
     outputs = [value.array for value in node.outputs]
-    if node.kind in RENAMING:
-        (target,), source = outputs, inputs[0]
-        shape = target.shape
-        return [[lambda: np.copyto(target, source.reshape(shape))]]
     op, at = node.op, node.layer.at
 
     def run() -> None:
