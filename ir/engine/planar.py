@@ -1,177 +1,293 @@
 """Pooling with the channels kept first, for models in which nothing wants them last.
 
-Rows are joined at full length, as one run of memory; what joins the end of a row with the
-start of the next is left out when the result is written.
+Some planes at a time are one run of memory, with their padding between rows and between planes.
+Windows are joined by adding that run to itself, shifted by a row or by a column, or by taking the
+larger; NumPy does that several times faster than it does many short rows. What is joined across
+the end of a row is left out when results are copied to where they belong.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...schemas import Array
-from .blocks import CACHE, Scratch, call, filling, followed, sequence
+from .blocks import Scratch, call, followed, sequence
 from .graph import Value
 from .team import Part, spans
+
+#: So many numbers are worked on at once: calls should be long, and what they share be in cache.
+AT_ONCE = 1 << 16
+NOTHING: Array = np.empty(0, np.float32)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How windows stop along an axis."""
+
+    size: int
+    window: int
+    stride: int
+    #: Padding before the first element.
+    before: int
+    #: How often windows stop.
+    stops: int
+
+    @property
+    def after(self) -> int:
+        """How far the last window reaches beyond the last element."""
+        return max(0, (self.stops - 1) * self.stride + self.window - self.before - self.size)
+
+    @property
+    def pitch(self) -> int:
+        """The distance of what follows: the padding between the two serves both."""
+        return self.size + max(self.before, self.after)
 
 
 def planar(
     source: Value,
     output: Value,
-    windows: tuple[tuple[int, int], ...],
-    pads: list[tuple[int, int]],
+    axes: tuple[Axis, Axis],
     join: Callable[..., Any],
+    fill: float,
     factor: Array | None,
     chain: list[Any],
     threads: int,
     scratch: Scratch,
 ) -> list[list[Part]]:
-    """The steps of a pooling; ``windows`` are sizes and strides down and across."""
-    assert source.store is not None
-    assert output.store is not None
-    height, width = source.shape[2:]
-    rows, columns = output.shape[2:]
-    (tall, down), (wide, along) = windows
-    # Only what windows reach is looked at; a room is made where that is not the image itself.
-    reach = (rows - 1) * down + tall, (columns - 1) * along + wide
-    bare = pads[0][0] == 0 and pads[1][0] == 0 and reach[0] <= height and reach[1] == width
-    fill = 0.0 if join is np.add else float(np.finfo(np.float32).min)
-    planes = source.store.reshape(-1, height, width)
-    target = output.store.reshape(-1, rows, columns)
-    each = None if factor is None or factor.ndim == 0 else factor.reshape(rows, columns)
-    at_once = max(1, CACHE // (reach[0] * reach[1] * 8))
+    """The steps of a pooling along two axes, down the rows and along them."""
+    planes = source.shape[0] * source.shape[1]
+    grid = Grid(*axes)
+    at_once = max(1, min(planes, AT_ONCE // grid.plane))
+    if factor is not None and factor.ndim:
+        factor = np.tile(factor.ravel(), at_once)
     steps: list[Part] = []
-    for part, (first, stop) in enumerate(spans(len(planes), threads)):
-        parts: list[Part] = []
+    for part, (first, stop) in enumerate(spans(planes, threads)):
+        given, made = Planes(source, grid.given), Planes(output, grid.made)
+        rooms = grid.rooms(at_once, fill)
+        parts: list[Part] = [given.open, made.open]
         for begin, end in spans(stop - first, -(-(stop - first) // at_once)):
             scratch.reset()
             chosen = slice(first + begin, first + end)
-            block = target[chosen]
-            room = planes[chosen, : reach[0]]
-            if not bare:
-                room = scratch.take(part, end - begin, *reach)
-                top, left = pads[0][0], pads[1][0]
-                low, high = min(height, reach[0] - top), min(width, reach[1] - left)
-                inner = room[:, top : top + low, left : left + high]
-                parts.append(call(np.copyto, inner, planes[chosen, :low, :high]))
-                borders = [
-                    room[:, :top], room[:, top + low :], room[:, top : top + low, :left],
-                    room[:, top : top + low, left + high :],
-                ]  # fmt: skip
-                parts += [filling(border, fill) for border in borders if border.size]
-            lines = scratch.take(part, end - begin, rows, reach[1])
-            parts += joined_down(join, room, tall, down, lines, part, scratch)
-            parts += joined_along(join, lines, wide, along, block, part, scratch)
+            runs = Runs(join, partial(scratch.take, part, grid.room(at_once)))
+            if grid.bare:
+                whole = [Run(given, chosen.start * grid.plane, (end - begin) * grid.plane)]
+            else:
+                parts += grid.filled(rooms, given, chosen)
+                whole = [Run(room, 0, grid.length(end - begin)) for room in rooms]
+            rows = runs.down(grid.down, whole, grid.pitch)
+            found = runs.neighbours(rows, grid.along.window, 1)
+            parts += [*runs.parts, grid.delivery(found, made, chosen)]
             if factor is not None:
-                by = factor if each is None else each
-                parts.append(call(np.multiply, block, by, out=block))
+                parts.append(scaling(made, chosen, factor))
             if chain:
-                parts += _finish(chain, output.store, chosen)
-        steps.append(sequence(parts))
+                parts += _followed(chain, output, chosen)
+        steps.append(sequence([*parts, given.close, made.close]))
     return [steps]
 
 
-def _finish(chain: list[Any], store: Array, chosen: slice) -> list[Part]:
+class Planes:
+    """The planes of a value, looked up at each call: the next may be given other memory."""
+
+    def __init__(self, value: Value, kind: str) -> None:
+        self.value, self.kind = value, np.dtype(kind)
+        self.flat: Array = NOTHING
+        self.rows: Array = NOTHING
+
+    def open(self) -> None:
+        """Look at the memory of this call."""
+        store = self.value.store
+        assert store is not None
+        self.flat = store.reshape(-1)
+        self.rows = store.view(self.kind).reshape(-1, store.shape[2], self.columns)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.flat = self.rows = NOTHING
+
+    @property
+    def columns(self) -> int:
+        """The elements of a row, of the kind in which they are seen."""
+        return self.value.shape[3] * 4 // self.kind.itemsize
+
+
+class Grid:
+    """Where rows and columns of several planes are in a run of memory."""
+
+    def __init__(self, down: Axis, along: Axis) -> None:
+        self.down, self.along = down, along
+        #: Columns are picked in pairs, which must not straddle rows.
+        self.paired = along.stride == 2 and sys.byteorder == "little"
+        self.pitch = along.pitch + (along.pitch % 2 if self.paired else 0)
+        self.height = -(-down.pitch // down.stride)
+        self.plane = self.height * self.pitch
+        #: Whether planes are such a run as they lie.
+        self.bare = (
+            down.stride == 1
+            and not any(axis.before or axis.after for axis in (down, along))
+            and self.pitch == along.size
+            and (down.window > 1 or along.window > 1)
+        )
+        # A row is copied as one element: that is several times faster.
+        self.given = f"V{4 * along.size}"
+        self.made = f"V{4 * along.stops}" if along.stride == 1 else "u4" if self.paired else "f4"
+
+    def length(self, planes: int) -> int:
+        """As much of a run as windows reach into."""
+        down, along = self.down, self.along
+        row = (planes - 1) * self.height + down.stops - 1 + (down.window - 1) // down.stride
+        return row * self.pitch + (along.stops - 1) * along.stride + along.window
+
+    def room(self, planes: int) -> int:
+        """The size of memory for a run; of the last pair, only one need be there."""
+        return max(self.length(planes), planes * self.plane) + 1
+
+    def rooms(self, planes: int, fill: float) -> list[Array]:
+        """Memory for every row, every second and so on, with the padding in place."""
+        if self.bare:
+            return []
+        number = min(self.down.stride, self.down.window)
+        return [np.full(self.room(planes), fill, np.float32) for _ in range(number)]
+
+    def filled(self, rooms: list[Array], given: Planes, chosen: slice) -> list[Part]:
+        """Parts that copy planes into the rooms."""
+        down, parts = self.down, []
+        for number, room in enumerate(rooms):
+            first = (number - down.before) % down.stride
+            count = len(range(first, down.size, down.stride))
+            if not count:
+                continue
+            top = (first + down.before) // down.stride
+            start = 4 * (top * self.pitch + self.along.before)
+            target = np.ndarray(
+                (chosen.stop - chosen.start, count, 1), self.given, room, start,
+                (4 * self.plane, 4 * self.pitch, 4 * self.along.size),
+            )  # fmt: skip
+            rows = slice(first, None, down.stride)
+            parts.append(_copying(given, (chosen, rows), target))
+        return parts
+
+    def delivery(self, run: Run, made: Planes, chosen: slice) -> Part:
+        """The part that copies the results out of a run."""
+        assert isinstance(run.memory, np.ndarray)
+        kind = np.dtype("u8") if self.paired else made.kind
+        size = 4 * self.along.stride if kind.kind != "V" else kind.itemsize
+        found = np.ndarray(
+            (chosen.stop - chosen.start, self.down.stops, made.columns), kind, run.memory, 0,
+            (4 * self.plane, 4 * self.pitch, size),
+        )  # fmt: skip
+        # Of a pair seen as one integer, what is kept is the lower half: the first of the two.
+        return lambda: np.copyto(made.rows[chosen], found, casting="unsafe")
+
+
+def _copying(given: Planes, index: tuple[slice, slice], target: Array) -> Part:
+    return lambda: np.copyto(target, given.rows[index])
+
+
+def scaling(made: Planes, chosen: slice, factor: Array) -> Part:
+    """The part that multiplies results by one number, or each by its own."""
+    size = made.value.shape[2] * made.value.shape[3]
+    start, stop = chosen.start * size, chosen.stop * size
+    by = factor[: stop - start] if factor.ndim else factor
+
+    def scale() -> None:
+        block = made.flat[start:stop]
+        np.multiply(block, by, out=block)
+
+    return scale
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of numbers, in memory of its own or among the planes of a value."""
+
+    memory: Array | Planes
+    start: int
+    size: int
+    #: Whether the memory may be taken again.
+    lent: bool = False
+
+    def at(self, shift: int, size: int) -> Array:
+        """Some of it."""
+        flat = self.memory.flat if isinstance(self.memory, Planes) else self.memory
+        return flat[self.start + shift : self.start + shift + size]
+
+
+class Runs:
+    """The parts that join neighbours in runs, and the memory they take."""
+
+    def __init__(self, join: Callable[..., Any], take: Callable[[], Array]) -> None:
+        self.join, self.take = join, take
+        self.spare: list[Array] = []
+        self.parts: list[Part] = []
+
+    def down(self, axis: Axis, rooms: list[Run], pitch: int) -> Run:
+        """The rows of every window, from rooms that hold every so many of them."""
+        groups, over = divmod(axis.window, axis.stride)
+        whole = few = rooms[0]
+        for number, room in enumerate(rooms[1:], 1):
+            if number == over:
+                few = whole
+            joined = self.pair(whole, room, 0)
+            if whole is not few:
+                self.give_back(whole)
+            whole = joined
+        if not groups:
+            return whole
+        found = self.neighbours(whole, groups, pitch)
+        return self.pair(found, few, groups * pitch) if over else found
+
+    def neighbours(self, run: Run, size: int, unit: int) -> Run:
+        """At every place of a run, what is there and what follows, ``unit`` apart."""
+        if size == 1:
+            return run
+        if self.join is not np.add:
+            # Two that overlap: what is in both does no harm.
+            part = 1 << (size - 1).bit_length() - 1
+            shorter = self.neighbours(run, part, unit)
+            found = self.pair(shorter, shorter, (size - part) * unit)
+        elif factor := next((n for n in range(2, size) if size % n == 0), None):
+            shorter = self.neighbours(run, factor, unit)
+            found = self.neighbours(shorter, size // factor, unit * factor)
+        else:
+            shorter = self.neighbours(run, size - 1, unit)
+            found = self.pair(shorter, run, (size - 1) * unit)
+        if shorter is not run:
+            self.give_back(shorter)
+        return found
+
+    def pair(self, left: Run, right: Run, shift: int) -> Run:
+        """One run joined with another, from some place on."""
+        size = min(left.size, right.size - shift)
+        memory = self.spare.pop() if self.spare else self.take()
+        join, out = self.join, memory[:size]
+        if isinstance(left.memory, Planes) or isinstance(right.memory, Planes):
+            self.parts.append(lambda: join(left.at(0, size), right.at(shift, size), out=out))
+        else:
+            self.parts.append(call(join, left.at(0, size), right.at(shift, size), out=out))
+        return Run(memory, 0, size, lent=True)
+
+    def give_back(self, run: Run) -> None:
+        """Its memory may be taken for another."""
+        if run.lent and isinstance(run.memory, np.ndarray):
+            self.spare.append(run.memory)
+
+
+def _followed(chain: list[Any], output: Value, chosen: slice) -> list[Part]:
     """What follows, image by image."""
-    channels = store.shape[1]
+    assert output.store is not None
+    channels = output.shape[1]
     parts: list[Part] = []
     start = chosen.start
     while start < chosen.stop:
         image, channel = divmod(start, channels)
         stop = min(chosen.stop, (image + 1) * channels)
         place = (image, slice(channel, channel + stop - start))
-        parts += followed(chain, store[place], place)
+        parts += followed(chain, output.store[place], place)
         start = stop
     return parts
-
-
-def pieces(size: int, *, overlap: bool) -> list[tuple[int, int]]:
-    """Runs of 1, 2, 4 ... neighbours that make up a window: their lengths and places.
-
-    There are at least two, so that the last join can write where the result belongs.
-    """
-    if size == 1:
-        return [(1, 0)]
-    half = 1 << (size - 1).bit_length() - 1
-    if overlap or size == 2 * half:
-        return [(half, 0), (half, size - half)]
-    found, at = [], 0
-    while at < size:
-        run = 1 << (size - at).bit_length() - 1
-        found.append((run, at))
-        at += run
-    return found
-
-
-def runs(
-    join: Callable[..., Any], flat: Array, longest: int, unit: int, part: int, scratch: Scratch
-) -> tuple[dict[int, Array], list[Part]]:
-    """Joins of 2, 4, 8 ... neighbours, ``unit`` apart, at every place of a run of memory."""
-    found, parts, length = {1: flat}, [], 1
-    while length < longest:
-        shorter, shift = found[length], length * unit
-        room = scratch.take(part, shorter.size - shift)
-        parts.append(call(join, shorter[:-shift], shorter[shift:], out=room))
-        length *= 2
-        found[length] = room
-    return found, parts
-
-
-def joined_down(
-    join: Callable[..., Any], room: Array, size: int, stride: int, out: Array, part: int,
-    scratch: Scratch,
-) -> list[Part]:  # fmt: skip
-    """Parts that join the rows of each window."""
-    planes, rows, width = out.shape
-    last = (rows - 1) * stride + 1
-    if size == 1:
-        return [call(np.copyto, out, room[:, :last:stride])]
-    chosen = pieces(size, overlap=join is not np.add)
-    longest = max(length for length, _ in chosen)
-    full = longest.bit_length() - 1
-    shifted = [room[:, at : at + last : stride] for at in range(size)]
-    if size - 1 <= full * stride + len(chosen) - 1 or not room.flags.c_contiguous:
-        parts = [call(join, shifted[0], shifted[1], out=out)]
-        return parts + [call(join, out, other, out=out) for other in shifted[2:]]
-    found, parts = runs(join, room.reshape(-1), longest, width, part, scratch)
-    views = [
-        _grid(found[length], at * width, (planes, rows, width), room.shape[1] * width,
-              stride * width, 1)
-        for length, at in chosen
-    ]  # fmt: skip
-    return parts + _chained(join, views, out)
-
-
-def joined_along(
-    join: Callable[..., Any], lines: Array, size: int, stride: int, out: Array, part: int,
-    scratch: Scratch,
-) -> list[Part]:  # fmt: skip
-    """Parts that join the columns of each window."""
-    planes, rows, columns = out.shape
-    width = lines.shape[2]
-    if size == 1:
-        return [call(np.copyto, out, lines[:, :, : (columns - 1) * stride + 1 : stride])]
-    chosen = pieces(size, overlap=join is not np.add)
-    longest = max(length for length, _ in chosen)
-    found, parts = runs(join, lines.reshape(-1), longest, 1, part, scratch)
-    views = [
-        _grid(found[length], at, (planes, rows, columns), rows * width, width, stride)
-        for length, at in chosen
-    ]
-    return parts + _chained(join, views, out)
-
-
-def _grid(
-    flat: Array, start: int, shape: tuple[int, int, int], plane: int, row: int, column: int
-) -> Array:
-    """A view of a run of memory as planes of rows."""
-    return np.lib.stride_tricks.as_strided(
-        flat[start:], shape, (4 * plane, 4 * row, 4 * column), writeable=False
-    )
-
-
-def _chained(join: Callable[..., Any], views: list[Array], out: Array) -> list[Part]:
-    parts = [call(join, views[0], views[1], out=out)]
-    return parts + [call(join, out, view, out=out) for view in views[2:]]

@@ -12,7 +12,7 @@ from ...schemas import Array
 from ...schemas.shapes import number
 from .blocks import CACHE, Scratch, call, epilogue, followed, padded, sequence
 from .graph import Node
-from .planar import planar
+from .planar import Axis, planar
 from .team import Part, spans
 
 
@@ -47,8 +47,16 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
         return None  # a window of padding alone
     followers = epilogue(node, scratch)
     if not value.last:
-        windows = tuple(zip(kernel, strides, strict=True))
-        return planar(value, output, windows, pads, join, factor, followers, threads, scratch)
+        down, along = (
+            Axis(size, *rest)
+            for size, *rest in zip(
+                value.shape[2:], kernel, strides, [begin for begin, _ in pads], output.shape[2:],
+                strict=True,
+            )
+        )  # fmt: skip
+        return planar(
+            value, output, (down, along), join, fill, factor, followers, threads, scratch
+        )
     images, _, _, channels = output.store.shape
     whole = kernel == tuple(value.shape[2:]) and (height, width) == (1, 1)
     if whole and average and not any(map(any, pads)):
