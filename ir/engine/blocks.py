@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -228,15 +228,27 @@ def lined(
     return call(function, *bound, out=target.reshape(shape) if whole else target)
 
 
-def columns_last(weights: Array) -> Array:
-    """Weights (outer, inner, kh, kw) as (kh, kw, inner, outer), in new memory.
+def turned(weights: Array, wide: int) -> Iterator[tuple[int, Array]]:
+    """Some outer channels at a time: where they begin, and they as (kh, kw, inner, outer).
 
-    Some outer channels at a time: NumPy's own copy jumps through memory, and takes thrice as long.
+    They are copied side by side first: rows that lie a power of two apart push each other out
+    of the cache, and turning them then takes more than twice as long.
     """
-    turned = weights.transpose(2, 3, 1, 0)
-    found = np.empty(turned.shape, np.float32)
-    for start in range(0, len(weights), 16):
-        found[..., start : start + 16] = turned[..., start : start + 16]
+    outer, taken = len(weights), prod(weights.shape[1:])
+    room = np.empty((min(wide, outer), taken + 16), np.float32)[:, :taken]
+    for start in range(0, outer, wide):
+        some = weights[start : start + wide].reshape(-1, taken)
+        rows = room[: len(some)]
+        rows[...] = some
+        yield start, rows.reshape(-1, *weights.shape[1:]).transpose(2, 3, 1, 0)
+
+
+def columns_last(weights: Array) -> Array:
+    """Weights (outer, inner, kh, kw) as (kh, kw, inner, outer), in new memory."""
+    outer, inner, *kernel = weights.shape
+    found = np.empty((*kernel, inner, outer), np.float32)
+    for start, some in turned(weights, 64):
+        found[..., start : start + 64] = some
     return found
 
 

@@ -29,6 +29,7 @@ from .blocks import (
     padded,
     sequence,
     taps,
+    turned,
 )  # fmt: skip
 from .fusion import SHUFFLE
 from .graph import Node
@@ -132,11 +133,9 @@ def blocking(sizes: Sizes) -> tuple[int, int] | None:
 def in_blocks(weights: Array, deep: int, wide: int) -> Array:
     """Weights (outer, inner, kh, kw) as blocks (taken / deep, outer / wide, deep, wide)."""
     outer, inner, *kernel = weights.shape
-    split = weights.reshape(outer // wide, wide, inner // deep, deep, *kernel)
-    turned = split.transpose(4, 5, 2, 0, 3, 1)
-    found = np.empty(turned.shape, np.float32)
-    for start in range(0, wide, 16):
-        found[..., start : start + 16] = turned[..., start : start + 16]
+    found = np.empty((*kernel, inner // deep, outer // wide, deep, wide), np.float32)
+    for start, some in turned(weights, wide):
+        found[:, :, :, start // wide] = some.reshape(*kernel, inner // deep, deep, wide)
     return found.reshape(-1, outer // wide, deep, wide)
 
 

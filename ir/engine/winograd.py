@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ...schemas import Array
-from .blocks import Scratch, call, columns_last, lined, padded, sequence
+from .blocks import Scratch, call, lined, padded, sequence, turned
 from .team import Part, spans
 
 if TYPE_CHECKING:
@@ -46,15 +46,15 @@ class Way(NamedTuple):
 
     def matrices(self, sizes: Sizes) -> Array:
         """The weights, transformed: for each point of a tile blocks (inner, some of outer)."""
-        inner, outer = sizes.inner, sizes.outer
+        inner, outer, wide = sizes.inner, sizes.outer, width_of(sizes)
         spread = np.einsum("ai,bj->abij", self.taps, self.taps).reshape(-1, 9).astype(np.float32)
-        taps = columns_last(sizes.weights).reshape(9, inner * outer)
-        found: Array = np.matmul(spread, taps).reshape(-1, inner, outer)
-        wide = width_of(sizes)
-        if wide == outer:
-            return found[:, None]
-        split = found.reshape(-1, inner, outer // wide, wide)
-        return np.ascontiguousarray(split.transpose(0, 2, 1, 3))
+        found = np.empty((self.points**2, outer // wide, inner, wide), np.float32)
+        taps = np.empty((3, 3, inner, wide), np.float32)
+        for start, some in turned(sizes.weights, wide):
+            taps[...] = some
+            block = found[:, start // wide].reshape(-1, inner * wide)
+            np.matmul(spread, taps.reshape(9, -1), out=block)
+        return found
 
     def seconds(self, sizes: Sizes) -> float:
         """About how long a convolution of one image takes."""
