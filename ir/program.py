@@ -30,10 +30,12 @@ from .engine.copies import prepare as copies
 from .engine.fusion import BINARY, CONVOLUTIONS, POOLINGS, UNARY, fuse
 from .engine.graph import Node, Plan, build
 from .engine.helpers import Forked, can_fork, shared
+from .engine.matrices import prepare as matrix_product
 from .engine.memory import lay_out
-from .engine.pointwise import elementwise, local_response, otherwise, product, shuffle, soft_max
-from .engine.pooling import mean
+from .engine.pointwise import elementwise, local_response, otherwise, shuffle
 from .engine.pooling import prepare as pooling
+from .engine.rows import BY_ROWS
+from .engine.rows import prepare as by_rows
 from .engine.team import MANY, HelpersLostError, Part, Team, Threads, core_count
 from .execution import Inputs, Outputs, State, aliases, check_inputs, run
 from .graph import Model
@@ -144,14 +146,12 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:
         steps = elementwise(node, threads, scratch)
     elif node.kind == "LRN":
         steps = local_response(node, threads, scratch)
-    elif node.kind == "ReduceMean":
-        steps = mean(node, scratch)
     elif node.kind == "ShuffleChannels":
         steps = shuffle(node)
-    elif node.kind == "SoftMax" and node.inputs[0].type == np.float32:
-        steps = soft_max(node)
     elif node.kind == "MatMul":
-        steps = product(node, threads, scratch)
+        steps = matrix_product(node, threads, scratch)
+    elif node.kind in BY_ROWS:
+        steps = by_rows(node, threads, scratch)
     elif node.kind in COPIES:
         steps = copies(node, threads, scratch)
     return steps if steps is not None else otherwise(node, scratch)

@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...layers.base import Op
 from ...schemas import Array
+from .activations import activation
 from .graph import Node, Value
 from .team import Part
 from .team import sequence as sequence
@@ -168,6 +169,9 @@ def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: 
                 call(np.subtract, block, other, out=target),
                 call(np.multiply, target, target, out=target),
             ]
+        prepared = activation(op, block, target)
+        if prepared is not None:
+            return [prepared]
         rest = given[1:]
         return [lambda: np.copyto(target, op.run(block, *rest)[0])]
 

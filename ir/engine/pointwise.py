@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -150,61 +149,11 @@ def shuffle(node: Node) -> list[list[Part]] | None:
     return [[sequence(shuffled(*_stores(node), op.group))]]
 
 
-def soft_max(node: Node) -> list[list[Part]]:
-    """SoftMax, with nothing allocated."""
-    op: Any = node.op
-    value, output = node.inputs[0].array, node.outputs[0].array
-    axis = op.axis % value.ndim
-    shape = tuple(1 if place == axis else size for place, size in enumerate(value.shape))
-    room = np.empty(shape, value.dtype)
-
-    def run() -> None:
-        np.maximum.reduce(value, axis=axis, keepdims=True, out=room)
-        np.subtract(value, room, out=output)
-        np.exp(output, out=output)
-        np.add.reduce(output, axis=axis, keepdims=True, out=room)
-        np.divide(output, room, out=output)
-
-    return [[run]]
-
-
 def _stores(node: Node) -> tuple[Array, Array]:
     source, target = node.inputs[0].store, node.outputs[0].store
     assert source is not None
     assert target is not None
     return source, target
-
-
-def product(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
-    """A matrix product with a constant on the right, cut by its columns."""
-    value, output = node.inputs[0], node.outputs[0]
-    weights = node.inputs[1].constant
-    op: Any = node.op
-    if weights is None or weights.ndim != 2 or value.type != np.float32 or op.transpose_a:
-        return None
-    if value.last or output.last or len(value.shape) < 2 or value.store is None:
-        return None
-    assert output.store is not None
-    matrix = np.ascontiguousarray(weights if op.transpose_b else weights.T)
-    rows = prod(value.shape[:-1])
-    source = value.store.reshape(rows, value.shape[-1])
-    target = output.store.reshape(rows, output.shape[-1])
-    if not np.shares_memory(source, value.store):
-        return None
-    followers = epilogue(node, scratch)
-    steps: list[Part] = []
-    lanes = spans(output.shape[-1], threads if matrix.size > 1 << 14 else 1)
-    for begin, end in lanes:
-        lane = matrix[begin:end]
-        parts = [
-            call(np.matmul, lane, source[0], out=target[0, begin:end])
-            if rows == 1
-            else call(np.matmul, source, lane.T, out=target[:, begin:end])
-        ]
-        index = (..., slice(begin, end))
-        parts += followed(followers, output.store[index], index)
-        steps.append(sequence(parts))
-    return [steps]
 
 
 def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
