@@ -17,10 +17,8 @@ from ...schemas import Array
 from ...schemas.shapes import number
 from .blocks import (
     CACHE,
-    Room,
     Scratch,
     call,
-    columns_last,
     divisor,
     epilogue,
     followed,
@@ -29,10 +27,10 @@ from .blocks import (
     padded,
     sequence,
     taps,
-    turned,
 )  # fmt: skip
 from .fusion import SHUFFLE
 from .graph import Node
+from .products import in_blocks, multiplied
 from .team import Part, spans
 from .winograd import best_way, winograd
 
@@ -105,38 +103,9 @@ def lay_out(node: Node) -> list[Array]:
         return []
     if way is not None:
         return [way.matrices(sizes)]
-    cut = blocking(sizes)
-    if cut is not None:
-        return [in_blocks(sizes.weights, *cut)]
     each = sizes.outer // sizes.groups
     groups = [sizes.weights[start : start + each] for start in range(0, sizes.outer, each)]
-    return [columns_last(weights).reshape(-1, each) for weights in groups]
-
-
-#: With so few places, weights are multiplied in blocks: OpenBLAS takes products of at most a
-#: million steps as they lie, and would copy larger matrices each time, which takes a third.
-FEW, MILLION = 128, 1_000_000
-
-
-def blocking(sizes: Sizes) -> tuple[int, int] | None:
-    """How deep and how wide the blocks of weights are; None where they are not worth it."""
-    places = prod(sizes.out)
-    if places > FEW or sizes.groups > 1:
-        return None
-    for wide in (64, 32):
-        deep = divisor(sizes.inner, MILLION // (places * wide))
-        if sizes.outer % wide == 0 and deep >= 96:
-            return deep, wide
-    return None
-
-
-def in_blocks(weights: Array, deep: int, wide: int) -> Array:
-    """Weights (outer, inner, kh, kw) as blocks (taken / deep, outer / wide, deep, wide)."""
-    outer, inner, *kernel = weights.shape
-    found = np.empty((*kernel, inner // deep, outer // wide, deep, wide), np.float32)
-    for start, some in turned(weights, wide):
-        found[:, :, :, start // wide] = some.reshape(*kernel, inner // deep, deep, wide)
-    return found.reshape(-1, outer // wide, deep, wide)
+    return [in_blocks(weights) for weights in groups]
 
 
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -155,8 +124,9 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     way = best_way(sizes)
     if way is not None:
         return winograd(way, sizes, matrices[0], source, target, finish, threads, scratch)
-    if blocking(sizes) is not None:
-        return few_places(sizes, matrices[0], source, target, finish, threads, scratch)
+    few = target.shape[0] * prod(sizes.out) < sizes.outer
+    if few and threads > 1 and sizes.groups == 1 and not finish.shuffled:
+        return by_channels(sizes, matrices[0], source, target, finish, threads, scratch)
     return gathered(sizes, matrices, source, target, finish, threads, scratch)
 
 
@@ -174,23 +144,22 @@ class Finish:
     def __bool__(self) -> bool:
         return self.bias is not None or bool(self._followers)
 
-    def room(self, part: int, image: int, rows: slice, channels: slice) -> Array:
+    def room(self, part: int, image: int, rows: slice) -> Array:
         """Where products go: to the output itself, or beside it where that has gaps."""
-        block = self._target[image, rows, :, channels]
+        block = self._target[image, rows]
         beside = self.shuffled or not block.flags.c_contiguous
         return self._scratch.take(part, *block.shape) if beside and self else block
 
-    def prepared(
-        self, source: Array, image: int, rows: slice, part: int, memory: Scratch | Room
-    ) -> tuple[Array, list[Part]]:
-        """What is done to rows of the input before they are multiplied."""
-        block = source[image, rows]
-        if not self._leaders:
-            return block, []
-        room = memory.take(part, *block.shape)
+    @property
+    def leads(self) -> bool:
+        """Whether something is done to the input before it is multiplied."""
+        return bool(self._leaders)
+
+    def prepared(self, source: Array, image: int, rows: slice, room: Array) -> list[Part]:
+        """What is done to rows of the input before they are multiplied, from there to a room."""
         first, *others = self._leaders
         index = (image, rows)
-        return room, first(block, index, room) + followed(others, room, index)
+        return first(source[image, rows], index, room) + followed(others, room, index)
 
     def parts(
         self, room: Array, image: int, rows: slice, channels: slice, *, biased: bool = False
@@ -214,61 +183,106 @@ class Finish:
 
 def gathered(
     sizes: Sizes,
-    matrices: list[Array],
+    blocks: list[Array],
     source: Array,
     target: Array,
     finish: Finish,
     threads: int,
     scratch: Scratch,
 ) -> list[list[Part]]:
-    """Windows gathered into the rows of a matrix, times the weights."""
-    groups = sizes.groups
-    each = sizes.outer // groups
+    """Windows gathered into the rows of a matrix, times the weights of each group."""
+    each = sizes.outer // sizes.groups
     taken = prod(sizes.kernel) * sizes.inner
-    # Of each group: (kh * kw * inner, outer / groups)
     height, width = sizes.out
     images = target.shape[0]
-    few = images * height * width < sizes.outer and threads > 1
-    by_channels = few and groups == 1 and not finish.shuffled
-    if by_channels and not sizes.plain:
-        return _gather_then_multiply(sizes, source, target, finish, matrices[0], threads, scratch)
-    lanes = spans(sizes.outer, threads) if by_channels else [(0, sizes.outer)]
-    runs = spans(height, 1 if by_channels else max(1, threads // max(1, min(images, threads))))
-    steps: list[Part] = []
-    work = [(image, run, lane) for image in range(images) for run in runs for lane in lanes]
+    runs = spans(height, max(1, threads // max(1, min(images, threads))))
+    work = [(image, run) for image in range(images) for run in runs]
     per_row = width * ((0 if sizes.plain else taken) + sizes.outer) * 4
     at_once = max(1, CACHE * 2 // max(per_row, 1))
-    for part, (image, (top, bottom), (first, stop)) in enumerate(work):
+    steps: list[Part] = []
+    for part, (image, (top, bottom)) in enumerate(work):
         parts: list[Part] = []
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             # The same memory serves every block of the part.
             scratch.reset()
             rows = slice(top + begin, top + end)
-            channels = slice(first, stop)
-            room = finish.room(part, image, rows, channels)
-            flat = room.reshape(-1, stop - first)
+            room = finish.room(part, image, rows)
+            flat = room.reshape(-1, sizes.outer)
             if not np.shares_memory(flat, room):
-                flat = room = scratch.take(part, *room.shape)
-                flat = room.reshape(-1, stop - first)
-            if sizes.plain:
-                taken_rows, gather = finish.prepared(source, image, rows, part, scratch)
-                parts += gather
-            else:
-                taken_rows = source[image]
-            for group in range(groups):
+                room = scratch.take(part, *room.shape)
+                flat = room.reshape(-1, sizes.outer)
+            block = source[image, rows] if sizes.plain else source[image]
+            if finish.leads:
+                room_before = scratch.take(part, *block.shape)
+                parts += finish.prepared(source, image, rows, room_before)
+                block = room_before
+            for group, matrix in enumerate(blocks):
                 inner = slice(group * sizes.inner, (group + 1) * sizes.inner)
                 windows, gather = _windows(
-                    sizes, taken_rows[:, :, inner], (rows.start, rows.stop), part, scratch
+                    sizes, block[:, :, inner], (rows.start, rows.stop), part, scratch
                 )
-                parts += gather
-                if groups == 1:
-                    parts.append(call(np.matmul, windows, matrices[0][:, channels], out=flat))
-                else:
-                    out = flat[:, group * each : (group + 1) * each]
-                    parts.append(call(np.matmul, windows, matrices[group], out=out))
-            parts += finish.parts(room, image, rows, channels)
+                out = flat[:, group * each : (group + 1) * each]
+                parts += gather + multiplied(windows, matrix, out)
+            parts += finish.parts(room, image, rows, slice(None))
         steps.append(sequence(parts))
     return [steps]
+
+
+def by_channels(
+    sizes: Sizes,
+    blocks: Array,
+    source: Array,
+    target: Array,
+    finish: Finish,
+    threads: int,
+    scratch: Scratch,
+) -> list[list[Part]]:
+    """For small images with many channels: all windows first, then each worker some channels.
+
+    Weights are then more than anything else, and each is fetched by one worker alone.
+    """
+    steps: list[list[Part]] = []
+    (height, width), wide = sizes.out, blocks.shape[2]
+    for image in range(target.shape[0]):
+        windows, gather = _all_windows(sizes, source, image, finish, threads, scratch)
+        if gather:
+            steps.append(gather)
+        lanes: list[Part] = []
+        for part, (first, stop) in enumerate(spans(len(blocks), threads)):
+            scratch.reset()
+            channels = slice(first * wide, stop * wide)
+            room = scratch.take(part, height, width, (stop - first) * wide)
+            products = multiplied(windows, blocks[first:stop], room.reshape(height * width, -1))
+            after = finish.parts(room, image, slice(0, height), channels)
+            lanes.append(sequence([*products, *after]))
+        steps.append(lanes)
+    return steps
+
+
+def _all_windows(
+    sizes: Sizes, source: Array, image: int, finish: Finish, threads: int, scratch: Scratch
+) -> tuple[Array, list[Part]]:
+    """All windows of an image for all workers to see, and the step that fills them."""
+    (height, width), taken = sizes.out, prod(sizes.kernel) * sizes.inner
+    flat = source[image].reshape(-1, sizes.inner)
+    if sizes.plain and not finish.leads and np.shares_memory(flat, source):
+        return flat, []
+    scratch.shared.reset()
+    windows = scratch.shared.take(0, height * width, taken)
+    gather: list[Part] = []
+    for part, (top, bottom) in enumerate(spans(height, threads)):
+        scratch.reset()
+        rows = slice(top, bottom)
+        into = windows[top * width : bottom * width]
+        if finish.leads:
+            room = into.reshape(bottom - top, width, taken)
+            parts = finish.prepared(source, image, rows, room)
+        elif sizes.plain:
+            parts = [call(np.copyto, into.reshape(source[image, rows].shape), source[image, rows])]
+        else:
+            parts = _filled(sizes, source[image], (top, bottom), into, part, scratch)
+        gather.append(sequence(parts))
+    return windows, gather
 
 
 #: Numbers in one row of a window that are too few to copy together.
@@ -276,7 +290,7 @@ SHORT = 16
 
 
 def _windows(
-    sizes: Sizes, image: Array, rows: tuple[int, int], part: int, scratch: Scratch | Room
+    sizes: Sizes, image: Array, rows: tuple[int, int], part: int, scratch: Scratch
 ) -> tuple[Array, list[Part]]:
     """The windows of some output rows as a matrix, and what fills it.
 
@@ -290,22 +304,30 @@ def _windows(
             return flat, []
         flat = scratch.take(part, count * width, channels)
         return flat, [call(np.copyto, flat.reshape(image.shape), image)]
-    room, parts = _reached(sizes, image, rows, part, scratch)
-    view = taps(room, sizes.kernel, sizes.strides, sizes.dilations, (count, width))
     taken = prod(sizes.kernel) * channels
-    if sizes.kernel[1] * channels <= SHORT:
+    if sizes.kernel[1] * channels > SHORT:
+        windows = scratch.take(part, count * width, taken)
+    else:
         # Runs along the row are longer than those of a window: the matrix is filled by columns.
-        across = scratch.take(part, taken, count * width)
-        view = view.transpose(2, 3, 4, 0, 1)
-        parts.append(call(np.copyto, across.reshape(view.shape), view))
-        return across.T, parts
-    windows = scratch.take(part, count * width, taken)
-    parts.append(call(np.copyto, windows.reshape(view.shape), view))
-    return windows, parts
+        windows = scratch.take(part, taken, count * width).T
+    return windows, _filled(sizes, image, rows, windows, part, scratch)
+
+
+def _filled(
+    sizes: Sizes, image: Array, rows: tuple[int, int], windows: Array, part: int, scratch: Scratch
+) -> list[Part]:
+    """Parts that gather the windows of some output rows into the rows of a matrix."""
+    room, parts = _reached(sizes, image, rows, part, scratch)
+    counts = (rows[1] - rows[0], sizes.out[1])
+    view = taps(room, sizes.kernel, sizes.strides, sizes.dilations, counts)
+    if windows.flags.c_contiguous:
+        return [*parts, call(np.copyto, windows.reshape(view.shape), view)]
+    view = view.transpose(2, 3, 4, 0, 1)
+    return [*parts, call(np.copyto, windows.T.reshape(view.shape), view)]
 
 
 def _reached(
-    sizes: Sizes, image: Array, rows: tuple[int, int], part: int, scratch: Scratch | Room
+    sizes: Sizes, image: Array, rows: tuple[int, int], part: int, scratch: Scratch
 ) -> tuple[Array, list[Part]]:
     """All that the windows of some output rows reach, padding included, and what fills it."""
     begin, end = rows
@@ -316,77 +338,6 @@ def _reached(
         return image[top : top + tall, left : left + wide], []
     room = scratch.take(part, tall, wide, image.shape[2])
     return room, padded(image, (top, top + tall), (left, left + wide), room, 0.0)
-
-
-def _gather_then_multiply(
-    sizes: Sizes,
-    source: Array,
-    target: Array,
-    finish: Finish,
-    matrix: Array,
-    threads: int,
-    scratch: Scratch,
-) -> list[list[Part]]:
-    """For small images with many channels: all windows first, then each thread some channels."""
-    steps: list[list[Part]] = []
-    rows = slice(0, sizes.out[0])
-    for image in range(target.shape[0]):
-        scratch.shared.reset()
-        windows, gather = _windows(sizes, source[image], (0, sizes.out[0]), 0, scratch.shared)
-        steps.append([sequence(gather)])
-        lanes: list[Part] = []
-        for part, (first, stop) in enumerate(spans(sizes.outer, threads)):
-            scratch.reset()
-            channels = slice(first, stop)
-            room = scratch.take(part, *sizes.out, stop - first)
-            product = call(
-                np.matmul, windows, matrix[:, channels], out=room.reshape(-1, stop - first)
-            )
-            lanes.append(sequence([product, *finish.parts(room, image, rows, channels)]))
-        steps.append(lanes)
-    return steps
-
-
-def few_places(
-    sizes: Sizes,
-    blocks: Array,
-    source: Array,
-    target: Array,
-    finish: Finish,
-    threads: int,
-    scratch: Scratch,
-) -> list[list[Part]]:
-    """For few places and many channels: all windows first, then blocks of the weights."""
-    deep, wide = blocks.shape[2:]
-    places, rows = prod(sizes.out), slice(0, sizes.out[0])
-    lanes = spans(blocks.shape[1], 1 if finish.shuffled else threads)
-    steps: list[list[Part]] = []
-    for image in range(target.shape[0]):
-        scratch.shared.reset()
-        taken = source[image]
-        before: list[Part] = []
-        if sizes.plain:
-            taken, before = finish.prepared(source, image, rows, 0, scratch.shared)
-        windows, gather = _windows(sizes, taken, (0, sizes.out[0]), 0, scratch.shared)
-        if before or gather:
-            steps.append([sequence([*before, *gather])])
-        work: list[Part] = []
-        for part, (first, stop) in enumerate(lanes):
-            scratch.reset()
-            total = scratch.take(part, stop - first, places, wide)
-            more = scratch.take(part, stop - first, places, wide)
-            parts = [call(np.matmul, windows[:, :deep], blocks[0, first:stop], out=total)]
-            for place in range(1, len(blocks)):
-                some = windows[:, place * deep : (place + 1) * deep]
-                parts.append(call(np.matmul, some, blocks[place, first:stop], out=more))
-                parts.append(call(np.add, total, more, out=total))
-            room = scratch.take(part, *sizes.out, (stop - first) * wide)
-            joined = room.reshape(places, stop - first, wide)
-            parts.append(call(np.copyto, joined, total.transpose(1, 0, 2)))
-            channels = slice(first * wide, stop * wide)
-            work.append(sequence([*parts, *finish.parts(room, image, rows, channels)]))
-        steps.append(work)
-    return steps
 
 
 def depthwise(
