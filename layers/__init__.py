@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from . import (
         activation,
         arithmetic,
+        arithmetic_functions,
         bitwise,
         comparison,
         condition,
@@ -51,6 +52,7 @@ __all__ = [
     "Op",
     "activation",
     "arithmetic",
+    "arithmetic_functions",
     "bitwise",
     "comparison",
     "condition",

@@ -19,9 +19,12 @@ _TYPES = {
         "Sigmoid SoftMax SoftPlus SoftSign Swish"
     ),
     "arithmetic": (
-        "Abs Acos Acosh Add Asin Asinh Atan Atanh Ceiling Cos Cosh CumSum Divide Erf ErfInv Floor "
-        "FloorMod Log Maximum Minimum Mod Multiply Negative Power Round SegmentMax Sign Sin Sinh "
-        "Sqrt SquaredDifference Subtract Tan Tanh"
+        "Add CumSum Divide FloorMod Maximum Minimum Mod Multiply Power SegmentMax "
+        "SquaredDifference Subtract"
+    ),
+    "arithmetic_functions": (
+        "Abs Acos Acosh Asin Asinh Atan Atanh Ceiling Cos Cosh Erf ErfInv Floor Log Negative "
+        "Round Sign Sin Sinh Sqrt Tan Tanh"
     ),
     "bitwise": "BitwiseAnd BitwiseLeftShift BitwiseNot BitwiseOr BitwiseRightShift BitwiseXor",
     "comparison": "Equal Greater GreaterEqual IsFinite IsInf IsNaN Less LessEqual NotEqual",

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from vinoir.layers import Op
-from vinoir.layers.arithmetic import erf_inverse
+from vinoir.layers.arithmetic_functions import erf_inverse
 from vinoir.layers.elementwise import erf, settled
 from vinoir.schemas import Array, Dim, IRError, Shape, Tensor
 
