@@ -27,8 +27,8 @@ from .engine.convolution import lay_out as lay_out_convolution
 from .engine.convolution import prepare as convolution
 from .engine.copies import COPIES
 from .engine.copies import prepare as copies
-from .engine.fusion import BINARY, CONVOLUTIONS, POOLINGS, UNARY, fuse
-from .engine.graph import Node, Plan, build
+from .engine.fusion import fuse
+from .engine.graph import BINARY, CONVOLUTIONS, POOLINGS, UNARY, Node, Plan, build
 from .engine.helpers import Forked, can_fork, shared
 from .engine.matrices import prepare as matrix_product
 from .engine.memory import lay_out

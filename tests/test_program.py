@@ -162,6 +162,33 @@ def test_an_arena_larger_than_the_machine_is_refused() -> None:
         ir.compile(net.model())
 
 
+@pytest.mark.parametrize("signs", ["positive", "negative", "mixed"])
+@pytest.mark.parametrize("between", ["nothing", "average", "padded average"])
+def test_a_scale_and_a_relu_before_a_convolution(signs: str, between: str) -> None:
+    rng = np.random.default_rng(len(signs) + len(between))
+    scale = rng.uniform(0.2, 2, (1, 24, 1, 1)).astype("f4")
+    if signs != "positive":
+        scale *= -1 if signs == "negative" else rng.choice([-1, 0, 1], scale.shape)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 24, 12, 12))
+    value = net.add("Multiply", "opset1", [x, net.constant(scale.astype("f4"))])
+    shift = rng.standard_normal(scale.shape).astype("f4")
+    value = net.add("ReLU", "opset1", [net.add("Add", "opset1", [value, net.constant(shift)])])
+    ones = dict.fromkeys(("strides", "dilations"), (1, 1))
+    zeros = dict.fromkeys(("pads_begin", "pads_end"), (0, 0))
+    if between != "nothing":
+        pads = zeros if between == "average" else dict.fromkeys(zeros, (1, 1))
+        value = net.add(
+            "AvgPool", "opset1", [value], data={"exclude-pad": "false"}, kernel=(2, 2), strides=(2, 2), rounding_type="floor", **pads,
+        )  # fmt: skip
+    weights = net.constant(rng.standard_normal((40, 24, 1, 1)).astype("f4"))
+    value = net.add("Convolution", "opset1", [value, weights], **ones, **zeros)
+    net.result(net.add("ReLU", "opset1", [value]), name="y")
+    model = net.model()
+    inputs = feed(model)
+    assert_close(ir.compile(model)(inputs), ir.run(model, inputs))
+
+
 def shared_work() -> tuple[ir.Model, Program, np.ndarray]:
     """A model, a program that runs with a helper, and an input."""
     net = ir.Builder()

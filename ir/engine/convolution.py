@@ -28,8 +28,7 @@ from .blocks import (
     sequence,
     taps,
 )  # fmt: skip
-from .fusion import SHUFFLE
-from .graph import Node
+from .graph import SHUFFLE, Node
 from .products import in_blocks, multiplied
 from .team import Part, spans
 from .winograd import best_way, winograd

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from ...layers.base import Op
-from ...schemas import Array
-from ...schemas.shapes import number
-from .graph import Node, Plan, Value, hand_over, only_user
-
-CONVOLUTIONS = frozenset({"Convolution", "GroupConvolution"})
-POOLINGS = frozenset({"MaxPool", "AvgPool"})
-BINARY = frozenset(
-    {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum", "SquaredDifference"}
+from .affine import clip_before, constant, fold_affine, pads_nothing, pointwise, steps_of
+from .graph import (
+    BINARY,
+    CONVOLUTIONS,
+    POOLINGS,
+    SHUFFLE,
+    UNARY,
+    Node,
+    Plan,
+    Value,
+    hand_over,
+    only_user,
 )
-UNARY = frozenset(
-    {"ReLU", "Clamp", "Sigmoid", "Tanh", "Elu", "HSwish", "HSigmoid", "HardSigmoid", "Swish",
-     "Gelu", "Mish", "SoftPlus", "Exp", "Sqrt", "Abs", "Negative", "Erf", "Log", "Floor", "PReLU"}
-)  # fmt: skip
-SHUFFLE = "ShuffleChannels"
+
 #: Nodes that may have an epilogue.
 HEADS = CONVOLUTIONS | POOLINGS | BINARY | UNARY | {"MatMul"}
 #: Nodes that work on channels kept last; their neighbours follow.
@@ -42,6 +42,7 @@ def fuse(plan: Plan) -> None:
         if node.kind in CONVOLUTIONS:
             fold_affine(node)
     average_first(plan)
+    clip_before(plan)
     take_prologues(plan)
     choose_layouts(plan)
 
@@ -65,8 +66,8 @@ def split_batch_norm(plan: Plan) -> None:
         scale = gamma / np.sqrt(variance + node.op.epsilon)  # type: ignore[attr-defined]  # BatchNormInference has it
         (output,) = node.outputs
         each = (1, -1, *[1] * (len(output.shape) - 2))
-        factor = _constant(scale.reshape(each).astype(output.type))
-        term = _constant((beta - mean * scale).reshape(each).astype(output.type))
+        factor = constant(scale.reshape(each).astype(output.type))
+        term = constant((beta - mean * scale).reshape(each).astype(output.type))
         for value in node.inputs:
             value.users.pop(node, None)
         scaled = Value(output.shape, output.type)
@@ -75,10 +76,6 @@ def split_batch_norm(plan: Plan) -> None:
             Node(node.layer, add, [scaled, term], [output]),
         ]
     plan.nodes = nodes
-
-
-def _constant(array: Array) -> Value:
-    return Value(array.shape, array.dtype, array)
 
 
 def absorb(plan: Plan) -> None:
@@ -158,26 +155,12 @@ def join_shuffles(plan: Plan) -> None:
     plan.nodes = [found for node in plan.nodes for found in joined.get(node, [node])]
 
 
-def pointwise(node: Node) -> bool:
-    """Whether a node is a 1x1 convolution that neither pads nor skips."""
-    weights = node.inputs[1].constant if node.kind == "Convolution" else None
-    op: Any = node.op
-    return (
-        weights is not None
-        and weights.dtype == np.float32
-        and len(weights.shape) == 4
-        and weights.shape[2:] == (1, 1)
-        and set(op.strides) == {1}
-        and node.inputs[0].shape[2:] == node.outputs[0].shape[2:]
-    )
-
-
 def average_first(plan: Plan) -> None:
     """Let an average that follows a 1x1 convolution go before it: it leaves fewer places."""
     swapped = False
     for node in plan.nodes:
         op: Any = node.op
-        if node.kind != "AvgPool" or op.rounding_type != "floor" or len(node.inputs) != 1:
+        if node.kind != "AvgPool":
             continue
         before = node.inputs[0].producer
         if before is None or not pointwise(before) or before.epilogue:
@@ -185,8 +168,7 @@ def average_first(plan: Plan) -> None:
         if only_user(node.inputs[0]) is not node or min(op.strides) < 2:
             continue
         source, output = before.inputs[0], node.outputs[0]
-        pads = [op.pads(size, axis, op.kernel[axis]) for axis, size in enumerate(source.shape[2:])]
-        if any(number(pad) for pair in pads for pad in pair):
+        if not pads_nothing(node):
             continue
         pooled = Value((*source.shape[:2], *output.shape[2:]), source.type)
         node.inputs, node.outputs = [source], [pooled]
@@ -210,7 +192,7 @@ def take_prologues(plan: Plan) -> None:
         before = node.inputs[0].producer
         if before is None or only_user(node.inputs[0]) is not node:
             continue
-        steps = _steps(before)
+        steps = steps_of(before)
         if not steps or before.inputs[0].shape != before.outputs[0].shape:
             continue
         node.prologue = steps
@@ -219,27 +201,6 @@ def take_prologues(plan: Plan) -> None:
         hand_over([source], before, node)
         taken.add(before)
     plan.nodes = [node for node in plan.nodes if node not in taken]
-
-
-def _steps(node: Node) -> list[tuple[Op, list[Value | None]]]:
-    """A node as steps on its first input with constants for each channel, if it is that."""
-    shape = node.outputs[0].shape
-    if node.outputs[0].type != np.float32 or len(shape) != 4:
-        return []
-    if node.kind in UNARY:
-        head: list[Value | None] = [None, *node.inputs[1:]]
-    elif node.kind in BINARY and node.inputs[0].constant is None:
-        head = [None, node.inputs[1]]
-    else:
-        return []
-    steps = [(node.op, head), *node.epilogue]
-    for op, others in steps:
-        constants = [value.constant for value in others if value is not None]
-        if any(c is None or per_channel(c, shape) is None for c in constants):
-            return []
-        if op.xml_type == "PReLU":
-            return []
-    return steps
 
 
 def in_order(nodes: list[Node]) -> list[Node]:
@@ -272,51 +233,6 @@ def needed(node: Node) -> list[Value]:
     """Every value a node reads, those of its epilogue among them."""
     extra = [value for _, others in node.epilogue for value in others if value is not None]
     return [*node.inputs, *extra]
-
-
-def fold_affine(node: Node) -> None:
-    """Put scales and shifts at the head of a convolution's epilogue into weights and bias."""
-    weights = node.inputs[1].constant
-    if weights is None or len(node.outputs[0].shape) > 4:
-        return  # by its definition, which knows no bias
-    channels = node.outputs[0].shape[1]
-    scale, shift = np.ones(channels), np.zeros(channels)
-    while node.epilogue:
-        op, others = node.epilogue[0]
-        given = next((value for value in others if value is not None), None)
-        if given is None or given.constant is None:
-            break
-        each = per_channel(given.constant, node.outputs[0].shape)
-        first = others[0] is None
-        if each is None or op.xml_type not in ("Add", "Subtract", "Multiply", "Divide"):
-            break
-        if op.xml_type == "Add":
-            shift = shift + each
-        elif op.xml_type == "Subtract":
-            scale, shift = (scale, shift - each) if first else (-scale, each - shift)
-        elif op.xml_type == "Multiply":
-            scale, shift = scale * each, shift * each
-        elif first:
-            scale, shift = scale / each, shift / each
-        else:
-            break
-        node.epilogue.pop(0)
-    if np.any(scale != 1):
-        lead = weights.shape[:2] if node.kind == "GroupConvolution" else weights.shape[:1]
-        factor = scale.reshape(*lead, *[1] * (weights.ndim - len(lead)))
-        node.inputs[1] = _constant((weights * factor).astype(weights.dtype))
-    if np.any(shift != 0):
-        node.inputs = [*node.inputs[:2], _constant(shift.astype(np.float32))]
-
-
-def per_channel(constant: Array, shape: tuple[int, ...]) -> Array | None:
-    """A constant as one number for each channel, if it is that."""
-    if constant.size == 1:
-        return np.full(shape[1], constant.reshape(()), np.float64)
-    sizes = (1,) * (len(shape) - constant.ndim) + constant.shape
-    if len(sizes) != len(shape) or sizes[1] != shape[1] or constant.size != shape[1]:
-        return None
-    return constant.reshape(-1).astype(np.float64)
 
 
 def choose_layouts(plan: Plan) -> None:

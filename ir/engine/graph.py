@@ -23,6 +23,18 @@ from ..inference import Inferred
 UNPLANNED = (ElementType.DYNAMIC, ElementType.STRING)
 
 
+CONVOLUTIONS = frozenset({"Convolution", "GroupConvolution"})
+POOLINGS = frozenset({"MaxPool", "AvgPool"})
+BINARY = frozenset(
+    {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum", "SquaredDifference"}
+)
+UNARY = frozenset(
+    {"ReLU", "Clamp", "Sigmoid", "Tanh", "Elu", "HSwish", "HSigmoid", "HardSigmoid", "Swish",
+     "Gelu", "Mish", "SoftPlus", "Exp", "Sqrt", "Abs", "Negative", "Erf", "Log", "Floor", "PReLU"}
+)  # fmt: skip
+SHUFFLE = "ShuffleChannels"
+
+
 class Value:
     """A tensor between nodes: a constant, or a place in the arena."""
 

@@ -23,8 +23,7 @@ from .blocks import (
     slopes,
     tileable,
 )  # fmt: skip
-from .fusion import UNARY
-from .graph import Node
+from .graph import UNARY, Node
 from .team import Part, spans
 
 

@@ -13,8 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...layers.memory import memory
 from ...schemas import Array
-from .fusion import POOLINGS
-from .graph import Node, Plan, Value
+from .graph import POOLINGS, Node, Plan, Value
 
 #: Operations whose kernels give views, where the memory allows it.
 CUTTING = frozenset(
