@@ -179,7 +179,8 @@ def test_a_scale_and_a_relu_before_a_convolution(signs: str, between: str) -> No
     if between != "nothing":
         pads = zeros if between == "average" else dict.fromkeys(zeros, (1, 1))
         value = net.add(
-            "AvgPool", "opset1", [value], data={"exclude-pad": "false"}, kernel=(2, 2), strides=(2, 2), rounding_type="floor", **pads,
+            "AvgPool", "opset1", [value], data={"exclude-pad": "false"},
+            kernel=(2, 2), strides=(2, 2), rounding_type="floor", **pads,
         )  # fmt: skip
     weights = net.constant(rng.standard_normal((40, 24, 1, 1)).astype("f4"))
     value = net.add("Convolution", "opset1", [value, weights], **ones, **zeros)

@@ -302,7 +302,12 @@ def padded(
     if begin >= end or first >= stop:
         return [lambda: target.fill(fill)]
     inner = target[begin - top : end - top, first - left : stop - left]
-    parts = [call(np.copyto, inner, source[begin:end, first:stop])]
+    given = source[begin:end, first:stop]
+    if given.strides[2] == given.itemsize:
+        parts = [call(np.copyto, inner, given)]
+    else:  # channel by channel, since each is a plane of its own
+        channels = range(given.shape[2])
+        parts = [call(np.copyto, inner[:, :, c], given[:, :, c]) for c in channels]
     borders = [
         target[: begin - top], target[end - top :],
         target[:, : first - left], target[:, stop - left :],

@@ -28,6 +28,7 @@ from .blocks import (
     sequence,
     taps,
 )  # fmt: skip
+from .fusion import colours
 from .graph import SHUFFLE, Node
 from .products import in_blocks, multiplied
 from .team import Part, spans
@@ -86,7 +87,7 @@ def is_prepared(node: Node) -> bool:
     value, output = node.inputs[0], node.outputs[0]
     if node.inputs[1].constant is None or value.type != np.float32:
         return False
-    return len(value.shape) in (3, 4) and value.last and output.last
+    return len(value.shape) in (3, 4) and (value.last or colours(value)) and output.last
 
 
 def is_depthwise(sizes: Sizes) -> bool:
@@ -115,7 +116,8 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     sizes = Sizes(node)
     assert value.store is not None
     assert output.store is not None
-    source, target = sizes.image(value.store), sizes.image(output.store)
+    images = value.store if value.last else np.moveaxis(value.store, 1, -1)
+    source, target = sizes.image(images), sizes.image(output.store)
     finish = Finish(node, target, sizes.lead, scratch)
     if is_depthwise(sizes):
         return depthwise(sizes, source, target, finish, threads, scratch)
@@ -333,7 +335,8 @@ def _reached(
     tall = (end - begin - 1) * sizes.strides[0] + sizes.reach[0]
     wide = (sizes.out[1] - 1) * sizes.strides[1] + sizes.reach[1]
     top, left = begin * sizes.strides[0] - sizes.pads[0][0], -sizes.pads[1][0]
-    if top >= 0 and left >= 0 and top + tall <= image.shape[0] and left + wide <= image.shape[1]:
+    inside = top >= 0 and left >= 0 and top + tall <= image.shape[0]
+    if inside and left + wide <= image.shape[1] and image.strides[2] == image.itemsize:
         return image[top : top + tall, left : left + wide], []
     room = scratch.take(part, tall, wide, image.shape[2])
     return room, padded(image, (top, top + tall), (left, left + wide), room, 0.0)

@@ -27,6 +27,8 @@ from .graph import (
 
 #: Nodes that may have an epilogue.
 HEADS = CONVOLUTIONS | POOLINGS | BINARY | UNARY | {"MatMul"}
+#: Channels that an image as it comes in may have to stay as it is.
+FEW = 4
 #: Nodes that work on channels kept last; their neighbours follow.
 SPATIAL = CONVOLUTIONS | POOLINGS | {"LRN"}
 #: Nodes that do as their neighbours do.
@@ -235,6 +237,20 @@ def needed(node: Node) -> list[Value]:
     return [*node.inputs, *extra]
 
 
+def colours(value: Value) -> bool:
+    """Whether a value is an image as it comes in, with few channels, for convolutions alone.
+
+    They put its channels side by side when they pad it, sooner than a copy of all of it.
+    """
+    return (
+        value.producer is None
+        and value.constant is None
+        and len(value.shape) == 4
+        and value.shape[1] <= FEW
+        and all(node.kind == "Convolution" and not node.prologue for node in value.users)
+    )
+
+
 def choose_layouts(plan: Plan) -> None:
     """Keep channels last where convolutions and poolings work, and around them.
 
@@ -245,7 +261,9 @@ def choose_layouts(plan: Plan) -> None:
     spread: list[Value] = []
 
     def mark(value: Value) -> None:
-        if not value.last and len(value.shape) in (3, 4, 5) and value.constant is None:
+        if value.last or value.constant is not None or colours(value):
+            return
+        if len(value.shape) in (3, 4, 5):
             value.last = True
             spread.append(value)
 
