@@ -15,7 +15,6 @@ import os
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -36,7 +35,7 @@ from .engine.pointwise import elementwise, local_response, otherwise, shuffle
 from .engine.pooling import prepare as pooling
 from .engine.rows import BY_ROWS
 from .engine.rows import prepare as by_rows
-from .engine.team import MANY, HelpersLostError, Part, Team, Threads, core_count
+from .engine.team import MANY, HelpersLostError, Part, Team, Threads, core_count, single_blas
 from .execution import Inputs, Outputs, State, aliases, check_inputs, run
 from .graph import Model
 from .inference import Inferred, Shapes, infer
@@ -126,13 +125,29 @@ class Planned:
 
 
 def lay_out_weights(plan: Plan, threads: int) -> None:
-    """Bring weights into the order their kernels want, on several threads."""
+    """Bring weights into the order their kernels want, on several threads, the largest first."""
     nodes = [node for node in plan.nodes if node.kind in CONVOLUTIONS and is_prepared(node)]
-    if threads == 1 or len(nodes) < 2:
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for node, matrices in zip(nodes, pool.map(lay_out_convolution, nodes), strict=True):
-            node.laid_out = matrices
+    nodes.sort(key=lambda node: -node.inputs[1].nbytes)
+    waiting = iter(nodes)
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for node in waiting:
+                node.laid_out = lay_out_convolution(node)
+        except BaseException as error:  # raised again below, when all rest
+            errors.append(error)
+
+    others = [threading.Thread(target=work) for _ in range(min(threads, len(nodes)) - 1)]
+    # Threads of BLAS would wait for these, and take twice the time.
+    with single_blas():
+        for other in others:
+            other.start()
+        work()
+        for other in others:
+            other.join()
+    if errors:
+        raise errors[0]
 
 
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:
