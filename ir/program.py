@@ -36,6 +36,8 @@ from .engine.pooling import prepare as pooling
 from .engine.rows import BY_ROWS
 from .engine.rows import prepare as by_rows
 from .engine.team import MANY, HelpersLostError, Part, Team, Threads, core_count, single_blas
+from .engine.volume_pooling import prepare as volume_pooling
+from .engine.volumes import convolution as volumes
 from .execution import Inputs, Outputs, State, aliases, check_inputs, run
 from .graph import Model
 from .inference import Inferred, Shapes, infer
@@ -153,8 +155,12 @@ def lay_out_weights(plan: Plan, threads: int) -> None:
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:
     """The steps of a node: its own kernel where there is one for it, else its definition."""
     steps = None
-    if node.kind in CONVOLUTIONS:
+    if node.kind in CONVOLUTIONS and len(node.inputs[0].shape) == 5:
+        steps = volumes(node, threads, scratch)
+    elif node.kind in CONVOLUTIONS:
         steps = convolution(node, threads, scratch)
+    elif node.kind in POOLINGS and len(node.inputs[0].shape) != 4:
+        steps = volume_pooling(node, threads, scratch)
     elif node.kind in POOLINGS:
         steps = pooling(node, threads, scratch)
     elif node.kind in BINARY | UNARY:

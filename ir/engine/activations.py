@@ -22,7 +22,7 @@ NEAR = 16384
 def activation(op: Op, block: Array, target: Array) -> Part | None:
     """An activation from a block to a target; None where its definition does as well."""
     function = _function(op)
-    if function is None:
+    if function is None or not block.ndim:
         return None
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), None)
     if op.xml_type in UFUNCS or axis is None:

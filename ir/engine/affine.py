@@ -24,7 +24,7 @@ Steps: TypeAlias = list[tuple[Op, list[Value | None]]]
 def fold_affine(node: Node) -> None:
     """Put scales and shifts at the head of a convolution's epilogue into weights and bias."""
     weights = node.inputs[1].constant
-    if weights is None or len(node.outputs[0].shape) > 4:
+    if weights is None or node.inputs[0].type != np.float32:
         return  # by its definition, which knows no bias
     scale, shift, count = affine(node.epilogue, node.outputs[0].shape)
     del node.epilogue[:count]

@@ -66,6 +66,8 @@ class Scratch:
         self._tiles: dict[tuple[float, ...], tuple[Array, Array]] = {}
         #: Memory for what one step leaves to the next.
         self.shared = Room(shared)
+        #: Memory for the images that a volume is made of; kernels for images use the other.
+        self.volumes = Room(shared)
 
     def reset(self) -> None:
         """Begin the next block: all memory is free again."""
@@ -214,7 +216,7 @@ def lined(
     What repeats along all rows (a bias, a scale, a bound) is tiled: NumPy is several times
     faster on two long runs of memory than on many short ones, or on a run and a number.
     """
-    channels = target.shape[-1]
+    channels = target.shape[-1] if target.ndim else 1
     whole = target.flags.c_contiguous
     arrays = []
     for array in (left, right):

@@ -171,5 +171,5 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
     store = node.outputs[0].store
     if followers:
         assert store is not None
-        parts += followed(followers, store, (slice(None),) if store.ndim else ())
+        parts += followed(followers, store, (...,))
     return [[sequence(parts)]]
