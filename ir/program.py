@@ -26,6 +26,7 @@ from .engine.convolution import lay_out as lay_out_convolution
 from .engine.convolution import prepare as convolution
 from .engine.copies import COPIES
 from .engine.copies import prepare as copies
+from .engine.direct import direct_values
 from .engine.fusion import fuse
 from .engine.graph import BINARY, CONVOLUTIONS, POOLINGS, UNARY, Node, Plan, build
 from .engine.helpers import Forked, can_fork, shared
@@ -73,6 +74,9 @@ class Planned:
             steps += prepare(node, threads, scratch)
             self.spans.append((node, begin, len(steps)))
         self.team = Team(steps, threads, Forked if forked else Threads)
+        self.team.multiplies = not all(node.looks_up for node in plan.nodes)
+        places = {node: range(begin, end) for node, begin, end in self.spans}
+        self._direct = direct_values(plan, places, threads if forked else 1)
         # The first call wakes everything up, and counts for nothing.
         self._warm = False
         self._trials = deque([] if forked or all(self.team.alone) else [True, False] * TRIALS)
@@ -81,22 +85,38 @@ class Planned:
     def __call__(self, arrays: Mapping[int, Array]) -> list[Array]:
         """The outputs, as new arrays."""
         try:
-            self._run(arrays)
+            return self._run(arrays)
         except HelpersLostError:
             # Killed, or never born: without them it takes longer, that is all.
             self.team.alone = [True] * len(self.team.alone)
             self._trials.clear()
-            self._run(arrays)
-        return [np.array(value.array, order="C") for value in self.plan.outputs]
+            return self._run(arrays)
 
-    def _run(self, arrays: Mapping[int, Array]) -> None:
-        for layer_id, value in self.plan.inputs.items():
-            np.copyto(value.array, arrays[layer_id])
-        if self._trials and self._warm:
-            self._try(together=self._trials.popleft())
-        else:
-            self.team.run()
-            self._warm = True
+    def _run(self, arrays: Mapping[int, Array]) -> list[Array]:
+        # Helpers that are yet to be forked must find the arena in its place.
+        direct = self._direct if self.team.is_complete else {}
+        try:
+            for layer_id, value in self.plan.inputs.items():
+                if value in direct:
+                    direct[value].put(arrays[layer_id], self.team)
+                else:
+                    np.copyto(value.array, arrays[layer_id])
+            for value in self.plan.outputs:
+                if value in direct:
+                    direct[value].open()
+            if self._trials and self._warm:
+                self._try(together=self._trials.popleft())
+            else:
+                self.team.run()
+                self._warm = True
+            return [
+                direct[value].collect(self.team) if value in direct
+                else np.array(value.array, order="C")
+                for value in self.plan.outputs
+            ]  # fmt: skip
+        finally:
+            for one in direct.values():
+                one.close()
 
     def _try(self, *, together: bool) -> None:
         """Run all steps with helpers or without, and note how long each takes."""

@@ -93,7 +93,9 @@ class Value:
 class Node:
     """An operation on values, with what is done to its output before that leaves the cache."""
 
-    __slots__ = ("epilogue", "inputs", "laid_out", "layer", "op", "outputs", "prologue")
+    __slots__ = (
+        "epilogue", "inputs", "laid_out", "layer", "looks_up", "op", "outputs", "prologue"
+    )  # fmt: skip
 
     def __init__(
         self, layer: Layer, op: Op, inputs: Sequence[Value], outputs: Sequence[Value]
@@ -106,6 +108,8 @@ class Node:
         self.prologue: list[tuple[Op, list[Value | None]]] = []
         #: Its weights as its kernel wants them, where they were laid out beforehand.
         self.laid_out: list[Array] | None = None
+        #: Whether its kernel looks up the memory of its first input and output at each call.
+        self.looks_up = False
         for value in inputs:
             value.users[self] += 1
         for value in outputs:

@@ -22,7 +22,10 @@ from .graph import Value
 from .team import Part, spans
 
 #: So many numbers are worked on at once: calls should be long, and what they share be in cache.
-AT_ONCE = 1 << 16
+AT_ONCE = 3 << 15
+#: Numbers times passes over them from which on several workers are sooner done than one: they
+#: have to wake up, and to copy what they read and make.
+SHARED = 1 << 24
 NOTHING: Array = np.empty(0, np.float32)
 
 
@@ -63,6 +66,8 @@ def planar(
     """The steps of a pooling along two axes, down the rows and along them."""
     planes = source.shape[0] * source.shape[1]
     grid = Grid(*axes)
+    if planes * grid.plane * grid.passes < SHARED:
+        threads = 1
     at_once = max(1, min(planes, AT_ONCE // grid.plane))
     if factor is not None and factor.ndim:
         factor = np.tile(factor.ravel(), at_once)
@@ -133,6 +138,8 @@ class Grid:
             and self.pitch == along.size
             and (down.window > 1 or along.window > 1)
         )
+        #: About how often each number is looked at.
+        self.passes = 3 + down.window.bit_length() + along.window.bit_length()
         # A row is copied as one element: that is several times faster.
         self.given = f"V{4 * along.size}"
         self.made = f"V{4 * along.stops}" if along.stride == 1 else "u4" if self.paired else "f4"

@@ -54,6 +54,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
                 strict=True,
             )
         )  # fmt: skip
+        node.looks_up = not followers
         return planar(
             value, output, (down, along), join, fill, factor, followers, threads, scratch
         )

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias
 
@@ -64,6 +64,8 @@ class Team:
 
     def __init__(self, steps: Sequence[Step], size: int, hire: Callable[..., Helpers]) -> None:
         self.steps, self.size = steps, size
+        #: Whether parts call BLAS: keeping it to one thread takes some microseconds.
+        self.multiplies = True
         #: Of each step, whether the caller does it alone.
         self.alone = [len(step) == 1 or size == 1 for step in steps]
         self._whole = [sequence(step) for step in steps]
@@ -74,13 +76,18 @@ class Team:
     def __del__(self) -> None:
         self.dismiss()
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all who will work are there."""
+        return self._helpers is not None or all(self.alone)
+
     def run(
         self, first: int = 0, stop: int | None = None, *, seconds: list[float] | None = None
     ) -> None:
         """Run some steps; how long each takes is put into ``seconds``."""
         stop = len(self.steps) if stop is None else stop
         agenda = [number for number in range(first, stop) if not self.alone[number]]
-        with single_blas(), np.errstate(all="ignore"):
+        with single_blas() if self.multiplies else nullcontext(), np.errstate(all="ignore"):
             try:
                 if agenda:
                     if self._helpers is None:
