@@ -11,6 +11,7 @@ nothing but the steps. What it raises ends it; the caller then computes alone wh
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import mmap
@@ -25,6 +26,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from typing import NoReturn
+from weakref import WeakSet
 
 import numpy as np
 
@@ -109,11 +111,14 @@ class Forked:
             self.leave()
             raise HelpersLostError from refused
         self._born = time.monotonic()
+        _hired.add(self)
 
     # The caller's side.
 
     def begin(self, agenda: Sequence[int]) -> None:
         """Tell which steps will be shared, and wake the helpers."""
+        if not self._pids:  # the process is about to end
+            raise HelpersLostError
         if agenda != self._agenda:
             self._agenda = agenda
             start = self._agenda_at
@@ -228,6 +233,20 @@ class Forked:
             if ready:
                 os.eventfd_read(bell)
                 return True
+
+
+#: Those that have helpers.
+_hired: WeakSet[Forked] = WeakSet()
+
+
+@atexit.register
+def leave_all() -> None:
+    """Let all helpers go before Python looks through its objects for the last time.
+
+    While there is a copy of the process, each page of memory that is touched has to be copied.
+    """
+    for helpers in list(_hired):
+        helpers.leave()
 
 
 def close_all_but(*files: int) -> None:
