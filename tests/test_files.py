@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
-from vinoir import layers
+from vinoir import ir, layers
 from vinoir.layers import Op
 from vinoir.layers.files import FILES
 
@@ -54,3 +56,21 @@ def test_nobody_takes_a_name_of_ours_whether_it_was_met_or_not() -> None:
         "except TypeError as error:\n    print(error)"
     )
     assert run(code).strip() == "MaxPool-8 is already vinoir.layers.pooling.MaxPoolV8"
+
+
+def test_a_first_run_imports_no_more_than_it_needs(tmp_path: Path) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,16,9,9")
+    weights = net.constant(np.ones((16, 16, 3, 3), np.float32))
+    words = {"strides": "1,1", "dilations": "1,1", "pads_begin": "1,1", "pads_end": "1,1"}
+    y = net.add("Convolution", "opset1", [x, weights], data=words)
+    net.result(net.add("ReLU", "opset1", [y]))
+    ir.write(net.model(), tmp_path / "m.xml")
+    code = (
+        "import sys, numpy as np; before = set(sys.modules); from vinoir import ir\n"
+        f"ir.compile(ir.read({str(tmp_path / 'm.xml')!r}))([np.ones((1, 16, 9, 9), 'f4')])\n"
+        "late = {'importlib.metadata', 'ml_dtypes', 'difflib', 'concurrent.futures', 'click',"
+        "'vinoir.ir.writer', 'vinoir.ir.lenient', 'vinoir.layers.sort_nms'}\n"
+        "print(late & (set(sys.modules) - before))"
+    )
+    assert run(code).strip() == "set()"
