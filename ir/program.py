@@ -27,7 +27,7 @@ from .engine.convolution import prepare as convolution
 from .engine.copies import COPIES
 from .engine.copies import prepare as copies
 from .engine.direct import direct_values
-from .engine.fusion import fuse
+from .engine.fusion import TRANSPOSED, fuse
 from .engine.graph import BINARY, CONVOLUTIONS, POOLINGS, UNARY, Node, Plan, build
 from .engine.helpers import Forked, can_fork, shared
 from .engine.matrices import prepare as matrix_product
@@ -37,6 +37,7 @@ from .engine.pooling import prepare as pooling
 from .engine.rows import BY_ROWS
 from .engine.rows import prepare as by_rows
 from .engine.team import MANY, HelpersLostError, Part, Team, Threads, core_count, single_blas
+from .engine.transposed import prepare as transposed
 from .engine.volume_pooling import prepare as volume_pooling
 from .engine.volumes import convolution as volumes
 from .execution import Inputs, Outputs, State, aliases, check_inputs, run
@@ -179,6 +180,8 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:
         steps = volumes(node, threads, scratch)
     elif node.kind in CONVOLUTIONS:
         steps = convolution(node, threads, scratch)
+    elif node.kind in TRANSPOSED:
+        steps = transposed(node, threads, scratch)
     elif node.kind in POOLINGS and len(node.inputs[0].shape) != 4:
         steps = volume_pooling(node, threads, scratch)
     elif node.kind in POOLINGS:

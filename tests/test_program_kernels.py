@@ -265,6 +265,32 @@ def volumes(draw: Draw) -> None:
     draw.check(draw.surrounded(draw.add("Add", "opset1", y, draw.constant(bias))))
 
 
+def transposed(draw: Draw) -> None:
+    """Convolutions the other way round, of rows, images and volumes."""
+    axes = draw.pick(1, 2, 2, 2, 3)
+    groups = draw.pick(1, 1, 2, 10)
+    depthwise = groups == 10
+    given, made = (1, 1) if depthwise else (draw.number(1, 4), draw.number(1, 5))
+    x = draw.image(axes, groups * given)
+    kernel = [draw.number(1, 4) for _ in range(axes)]
+    strides, dilations = ([draw.number(1, 3) for _ in range(axes)] for _ in range(2))
+    reach = [(size - 1) * gap + 1 for size, gap in zip(kernel, dilations, strict=True)]
+    words = {
+        "strides": strides, "dilations": dilations,
+        "pads_begin": [draw.number(0, (size - 1) // 2) for size in reach],
+        "pads_end": [draw.number(0, (size - 1) // 2) for size in reach],
+        "output_padding": [draw.number(0, stride - 1) for stride in strides],
+    }  # fmt: skip
+    weights = draw.array(given, made, *kernel)
+    if groups == 1:
+        y = draw.add("ConvolutionBackpropData", "opset1", x, draw.constant(weights), **words)
+    else:
+        weights = draw.array(groups, given, made, *kernel)
+        y = draw.add("GroupConvolutionBackpropData", "opset1", x, draw.constant(weights), **words)
+    bias = draw.array(1, groups * made, *[1] * axes)
+    draw.check(draw.surrounded(draw.add("Add", "opset1", y, draw.constant(bias))))
+
+
 def pooling(draw: Draw) -> None:
     """Poolings of rows, images and volumes."""
     axes = draw.number(1, 3)
@@ -302,7 +328,7 @@ def enlarging(draw: Draw) -> None:
 
 
 KERNELS: list[Callable[[Draw], None]] = [
-    matmul, attention, rows, cutting, joining, gather, volumes, pooling, enlarging,
+    matmul, attention, rows, cutting, joining, gather, volumes, transposed, pooling, enlarging,
 ]  # fmt: skip
 
 

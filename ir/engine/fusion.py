@@ -25,12 +25,13 @@ from .graph import (
     only_user,
 )
 
+TRANSPOSED = frozenset({"ConvolutionBackpropData", "GroupConvolutionBackpropData"})
 #: Nodes that may have an epilogue.
-HEADS = CONVOLUTIONS | POOLINGS | BINARY | UNARY | {"MatMul"}
+HEADS = CONVOLUTIONS | TRANSPOSED | POOLINGS | BINARY | UNARY | {"MatMul"}
 #: Channels that an image as it comes in may have to stay as it is.
 FEW = 4
 #: Nodes that work on channels kept last; their neighbours follow.
-SPATIAL = CONVOLUTIONS | POOLINGS | {"LRN"}
+SPATIAL = CONVOLUTIONS | TRANSPOSED | POOLINGS | {"LRN"}
 #: Nodes that do as their neighbours do.
 EITHER_WAY = BINARY | UNARY | SPATIAL | {"Concat", "Interpolate", "Pad", SHUFFLE}
 
@@ -256,7 +257,7 @@ def choose_layouts(plan: Plan) -> None:
 
     Where nothing but poolings would want it, it is not worth the copies at both ends.
     """
-    if not any(node.kind in CONVOLUTIONS | {"LRN"} for node in plan.nodes):
+    if not any(node.kind in SPATIAL - POOLINGS for node in plan.nodes):
         return
     spread: list[Value] = []
 
