@@ -122,6 +122,23 @@ class Walk:
             for number, layer in enumerate(order)
         ]
 
+    def fold(self) -> None:
+        """Compute what depends on constants alone, once for all walks; nobody may write to it."""
+        known: dict[int, tuple[Array, ...]] = {}
+        with np.errstate(all="ignore"):
+            for number, step in enumerate(self.steps):
+                layer, kernel, sources, _ = step
+                if kernel is None or not all(source in known for source, _ in sources):
+                    continue
+                if not layer.is_constant and not _is_fixed(layer):
+                    continue
+                with layer.at():
+                    found = kernel(*(known[source][index] for source, index in sources))
+                for array in found:
+                    array.flags.writeable = False
+                known[layer.id] = found
+                self.steps[number] = step._replace(kernel=_giving(found), sources=())
+
     def __call__(
         self,
         arrays: Mapping[int, Array],
@@ -181,6 +198,7 @@ class Walk:
         walk = self._walks.get(id(body))
         if walk is None:
             walk = self._walks[id(body)] = Walk(body)
+            walk.fold()
         return {layer_id: outputs[0] for layer_id, outputs in walk(arrays, self._state).items()}
 
     def _read(self, op: Any, inputs: Sequence[Array]) -> Array:
@@ -196,6 +214,16 @@ class Walk:
         """Keep a value; it is the caller's own from then on."""
         self._state[op.variable_id] = value
         return value
+
+
+def _is_fixed(layer: Layer) -> bool:
+    """Whether a layer gives the same whenever it takes the same."""
+    kept = layer.type in ("Assign", "ReadValue", "Result")
+    return not (kept or layer.bodies or layer.op is None or layer.op.is_random)
+
+
+def _giving(found: tuple[Array, ...]) -> Callable[..., tuple[Array, ...]]:
+    return lambda: found
 
 
 def _needed_tensors(graph: Graph, order: Sequence[Layer]) -> dict[int, list[Tensor]]:

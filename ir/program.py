@@ -40,7 +40,7 @@ from .engine.team import MANY, HelpersLostError, Part, Team, Threads, core_count
 from .engine.transposed import prepare as transposed
 from .engine.volume_pooling import prepare as volume_pooling
 from .engine.volumes import convolution as volumes
-from .execution import Inputs, Outputs, State, aliases, check_inputs, run
+from .execution import Inputs, Outputs, State, Walk, aliases, check_inputs, refuse_unknown
 from .graph import Model
 from .inference import Inferred, Shapes, infer
 from .legacy import output_array
@@ -217,6 +217,7 @@ class Program:
         self._process = os.getpid()
         self._plans: OrderedDict[tuple[tuple[int, ...], ...], Planned | None] = OrderedDict()
         self._lock = threading.Lock()
+        self._walk: Walk | None = None
         #: The values of the model's variables, kept from call to call.
         self.state: State = {}
         self._keys, self._aliases = output_keys(model), aliases(model)
@@ -236,8 +237,8 @@ class Program:
                     tuple(arrays[layer.id].shape for layer in self.model.parameters)
                 )
             if planned is None:
-                given = {i: arrays[p.id] for i, p in enumerate(self.model.parameters)}
-                return run(self.model, given, state=self.state)
+                found = self._walked(arrays)
+                return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
             found = [output_array(self.model, array) for array in planned(arrays)]
         return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
 
@@ -252,6 +253,17 @@ class Program:
     def reset(self) -> None:
         """Let the model's variables begin anew."""
         self.state.clear()
+
+    def _walked(self, arrays: Mapping[int, Array]) -> list[Array]:
+        """The outputs, layer by layer by the definitions."""
+        results = self.model.results
+        if self._walk is None:
+            refuse_unknown(self.model.order())
+            self._walk = Walk(self.model, [(layer, 0) for layer in results])
+            self._walk.fold()
+        found = self._walk(arrays, self.state)
+        outputs = [output_array(self.model, found[layer.id][0]) for layer in results]
+        return [array if array.flags.writeable else array.copy() for array in outputs]
 
     def _planned(
         self, shapes: tuple[tuple[int, ...], ...], inferred: Inferred | None = None

@@ -338,3 +338,21 @@ def test_a_kernel_gives_what_the_definition_gives(
     kernel: Callable[[Draw], None], seed: int
 ) -> None:
     kernel(Draw(seed))
+
+
+def test_what_depends_on_constants_alone_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "?")
+    half = net.add("Exp", "opset1", [net.constant(np.float32(-1))])
+    kept = net.add("NonZero", "opset3", [x], output_type="i64")
+    net.result(net.add("Multiply", "opset1", [x, half]), name="y")
+    net.result(kept, name="z")
+    program = ir.compile(net.model(), shapes=[(4,)])
+    exp = type(half.layer.op)
+    calls: list[Array] = []
+    true = exp.run
+    monkeypatch.setattr(exp, "run", lambda op, *given: calls.append(given) or true(op, *given))
+    for value in (1, 2, 3):
+        found = program([np.full(4, value, "f4")])
+        np.testing.assert_allclose(found["y"], np.full(4, value * np.exp(-1)), rtol=1e-6)
+    assert len(calls) == 1
