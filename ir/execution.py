@@ -133,9 +133,8 @@ class Walk:
                 if not layer.is_constant and not _is_fixed(layer):
                     continue
                 with layer.at():
-                    found = kernel(*(known[source][index] for source, index in sources))
-                for array in found:
-                    array.flags.writeable = False
+                    computed = kernel(*(known[source][index] for source, index in sources))
+                found = tuple(map(_locked, computed))
                 known[layer.id] = found
                 self.steps[number] = step._replace(kernel=_giving(found), sources=())
 
@@ -220,6 +219,13 @@ def _is_fixed(layer: Layer) -> bool:
     """Whether a layer gives the same whenever it takes the same."""
     kept = layer.type in ("Assign", "ReadValue", "Result")
     return not (kept or layer.bodies or layer.op is None or layer.op.is_random)
+
+
+def _locked(array: Array) -> Array:
+    """An array as one that cannot be written to; it may itself be the caller's."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _giving(found: tuple[Array, ...]) -> Callable[..., tuple[Array, ...]]:
