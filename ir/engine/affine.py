@@ -31,7 +31,7 @@ def fold_affine(node: Node) -> None:
     if np.any(scale != 1):
         lead = weights.shape[:2] if node.kind == "GroupConvolution" else weights.shape[:1]
         factor = scale.reshape(*lead, *[1] * (weights.ndim - len(lead)))
-        node.inputs[1] = constant((weights * factor).astype(weights.dtype))
+        node.inputs[1] = constant(weights * factor.astype(np.float32))
     if np.any(shift != 0):
         node.inputs = [*node.inputs[:2], constant(shift.astype(np.float32))]
 
