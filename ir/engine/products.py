@@ -17,21 +17,22 @@ from .team import Part
 MILLION = 1_000_000
 #: Columns of weights that are multiplied together, at most.
 WIDE = 64
-#: Fewer rows at a time are not worth as many columns.
-FEW = 8
-#: Rows are counted by so many: BLAS takes twelve at a time.
-DOZEN = 12
+#: BLAS takes twelve rows at a time, or six.
+DOZEN, HALF = 12, 6
 
 
 def width(outer: int, taken: int) -> int:
     """How many columns of weights (taken, outer) make a block."""
     if outer <= WIDE:
         return outer
-    fitting = [wide for wide in range(16, WIDE + 1, 16) if outer % wide == 0]
+    fitting = [wide for wide in range(WIDE, 15, -16) if outer % wide == 0]
     if not fitting:
         return next((wide for wide in range(WIDE, 15, -1) if outer % wide == 0), outer)
-    enough = [wide for wide in fitting if MILLION // (wide * max(taken, 1)) >= FEW]
-    return max(enough, default=min(fitting))
+    for rows in (DOZEN, HALF):
+        for wide in fitting:
+            if rows * wide * taken <= MILLION:
+                return wide
+    return fitting[-1]
 
 
 def in_blocks(weights: Array) -> Array:
@@ -51,7 +52,9 @@ def rows_at_once(rows: int, taken: int, wide: int) -> int:
     pieces = -(-rows // most)
     even = -(-rows // pieces)
     dozens = -(-even // DOZEN) * DOZEN
-    return dozens if dozens <= most else even
+    if dozens <= most:
+        return dozens
+    return even // HALF * HALF or even
 
 
 def multiplied(windows: Array, blocks: Array, out: Array) -> list[Part]:
