@@ -101,11 +101,9 @@ def lay_out(node: Node) -> list[Array]:
     way = best_way(sizes)
     if is_depthwise(sizes):
         return []
-    if way is not None:
-        return [way.matrices(sizes)]
     each = sizes.outer // sizes.groups
     groups = [sizes.weights[start : start + each] for start in range(0, sizes.outer, each)]
-    return [in_blocks(weights) for weights in groups]
+    return [in_blocks(weights) if way is None else way.matrices(weights) for weights in groups]
 
 
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -124,7 +122,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     matrices = lay_out(node) if node.laid_out is None else node.laid_out
     way = best_way(sizes)
     if way is not None:
-        return winograd(way, sizes, matrices[0], source, target, finish, threads, scratch)
+        return winograd(way, sizes, matrices, source, target, finish, threads, scratch)
     few = target.shape[0] * prod(sizes.out) < sizes.outer
     if few and threads > 1 and sizes.groups == 1 and not finish.shuffled:
         return by_channels(sizes, matrices[0], source, target, finish, threads, scratch)

@@ -1,166 +1,213 @@
-"""Winograd's convolution of 3x3 windows: fewer products, more sums, all of them by matrices.
+"""Winograd's convolution of small windows: fewer products, more sums, all of them by matrices.
 
-F(4x4) takes 36 products for 16 outputs of 9 taps, F(2x2) 16 for 4, with smaller weights. Tiles
-of inputs are transformed along rows, then along columns, multiplied channel by channel as 36
-(or 16) matrices, and transformed back: five products of matrices. Points 0, 1, -1, 2, -2;
-relative error about 1e-5.
+For windows of 3x3, F(4x4) takes 36 products for 16 outputs of 9 taps, F(2x2) 16 for 4; for 5x5,
+36 products make 4 outputs of 25 taps. Tiles of inputs are transformed along rows, then along
+columns, multiplied channel by channel as 36 (or 16) matrices, and transformed back: five
+products of matrices. Relative error about 1e-5.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ...schemas import Array
 from .blocks import Scratch, call, lined, padded, sequence, turned
+from .products import MILLION
+from .products import width as block_width
 from .team import Part, spans
 
 if TYPE_CHECKING:
     from .convolution import Finish, Sizes
 
-#: A small matrix, row by row.
-Rows: TypeAlias = tuple[tuple[float, ...], ...]
+#: Where polynomials are evaluated; one point more lies at infinity.
+PLACES = (0, 1, -1, 2, -2)
 
 
 class Way(NamedTuple):
-    """Tiles of one size: the matrices that transform taps, inputs and products along an axis."""
+    """How many outputs a tile has along an axis, and the matrices that transform along it."""
 
     size: int
-    taps: Rows
-    inputs: Rows
-    outputs: Rows
-    #: Values that are transformed in a second, about.
-    sums: float
+    taps: Array
+    inputs: Array
+    outputs: Array
 
     @property
     def points(self) -> int:
         """Inputs, and products, of a tile along one axis."""
-        return self.size + 2
+        return len(self.inputs)
 
     def tiles(self, sizes: Sizes) -> tuple[int, int]:
         """How many tiles there are down and across."""
         return -(-sizes.out[0] // self.size), -(-sizes.out[1] // self.size)
 
-    def matrices(self, sizes: Sizes) -> Array:
-        """The weights, transformed: for each point of a tile blocks (inner, some of outer)."""
-        inner, outer, wide = sizes.inner, sizes.outer, width_of(sizes)
-        spread = np.einsum("ai,bj->abij", self.taps, self.taps).reshape(-1, 9).astype(np.float32)
+    def matrices(self, weights: Array) -> Array:
+        """Weights (outer, inner, kh, kw), for each point of a tile in blocks (inner, wide)."""
+        outer, inner, *kernel = weights.shape
+        wide = block_width(outer, inner)
+        spread = np.einsum("ai,bj->abij", self.taps, self.taps).reshape(-1, prod(kernel))
         found = np.empty((self.points**2, outer // wide, inner, wide), np.float32)
-        taps = np.empty((3, 3, inner, wide), np.float32)
-        for start, some in turned(sizes.weights, wide):
+        taps = np.empty((*kernel, inner, wide), np.float32)
+        for start, some in turned(weights, wide):
             taps[...] = some
             block = found[:, start // wide].reshape(-1, inner * wide)
-            np.matmul(spread, taps.reshape(9, -1), out=block)
+            np.matmul(spread, taps.reshape(prod(kernel), -1), out=block)
         return found
+
+    def nbytes(self, sizes: Sizes) -> int:
+        """Bytes of the weights."""
+        return 4 * self.points**2 * sizes.inner * sizes.outer
 
     def seconds(self, sizes: Sizes) -> float:
         """About how long a convolution of one image takes."""
         count, values = prod(self.tiles(sizes)), self.points**2
         products = 2 * values * (count + FEW) * sizes.inner * sizes.outer / PRODUCTS
-        weights = 4 * values * sizes.inner * sizes.outer / WEIGHTS
-        return products + weights + values * count * (sizes.inner + sizes.outer) / self.sums
+        sums = values * count * (sizes.inner * sizes.groups + sizes.outer) / SUMS
+        return products + self.nbytes(sizes) / BYTES + sums
 
 
-#: What the choice between ways supposes: products, and bytes of weights a second, and for how
-#: many rows more a product of few rows takes.
-PRODUCTS, WEIGHTS, FEW = 9e10, 0.8e10, 4
+@cache
+def way(size: int, taps: int) -> Way:
+    """The way of Cook and Toom: products of polynomials by their values at some places.
 
+    What the first matrix is divided by is chosen such that the others are of whole numbers.
+    """
+    places = PLACES[: size + taps - 2]
+    others = [[b for b in places if b != a] for a in places]
+    scales = [prod(a - b for b in rest) for a, rest in zip(places, others, strict=True)]
+    ends = [[0] * (count - 1) + [1] for count in (taps, size)]
+    first = [[a**k / scale for k in range(taps)] for a, scale in zip(places, scales, strict=True)]
+    last = [[a**k for k in range(size)] for a in places]
+    middle = [[*np.poly(rest)[::-1], 0] for rest in others]
+    rows = [*first, ends[0]], [*middle, np.poly(places)[::-1]], [*last, ends[1]]
+    spread, inputs, outputs = (np.array(matrix, np.float32) for matrix in rows)
+    return Way(size, spread, inputs, np.ascontiguousarray(outputs.T))
+
+
+#: What the choice between ways supposes of two cores: products, bytes of weights and transformed
+#: values a second, and for how many rows more a product of few rows takes.
+PRODUCTS, BYTES, SUMS, FEW = 2.1e11, 4e10, 4e9, 2
+#: Numbers that are gathered into windows in a second.
+GATHERED = 2e10
 #: Matrices of more bytes are not worth their memory, where smaller ones do nearly as well.
 HEAVY = 16 << 20
-
-#: OpenBLAS takes products of at most a million steps as they lie, and copies larger matrices
-#: each time; so weights are cut into blocks of columns, and tiles taken so many at a time.
-MILLION, WIDE = 1_000_000, 64
 #: More tiles at a time make the products no better, and leave the cache.
-PLACES = 96
-
-
-def width_of(sizes: Sizes) -> int:
-    """How many columns of the weights are multiplied together."""
-    return WIDE if sizes.outer % WIDE == 0 else sizes.outer
+TILES = 64
 
 
 def best_way(sizes: Sizes) -> Way | None:
     """The quickest way for a convolution; None where plain products are."""
-    if (sizes.kernel, sizes.strides, sizes.dilations) != ((3, 3), (1, 1), (1, 1)):
+    taps = sizes.kernel[0]
+    if sizes.kernel not in ((3, 3), (5, 5)) or sizes.strides != (1, 1):
         return None
-    if sizes.groups > 1 or min(sizes.inner, sizes.outer) < 16:
+    each = sizes.outer // sizes.groups
+    if sizes.dilations != (1, 1) or min(sizes.inner, each) < 16:
         return None
-    places, taken = prod(sizes.out), 9 * sizes.inner
-    plain = taken * (
-        2 * places * sizes.outer / PRODUCTS + 4 * sizes.outer / WEIGHTS + 3 * places / WEIGHTS
+    places, taken = prod(sizes.out), prod(sizes.kernel) * sizes.inner
+    plain = (
+        2 * places * taken * sizes.outer / PRODUCTS
+        + 4 * taken * sizes.outer / BYTES
+        + places * taken * sizes.groups / GATHERED
     )
-    each = 4 * sizes.inner * sizes.outer
-    ways = [way for way in WAYS if way.points**2 * each <= HEAVY or way is WAYS[-1]]
-    best = min(ways, key=lambda way: way.seconds(sizes))
+    ways = [way(4, 3), way(2, 3)] if taps == 3 else [way(2, 5)]
+    ways = [one for one in ways if one.nbytes(sizes) <= HEAVY] or ways[-1:]
+    best = min(ways, key=lambda one: one.seconds(sizes))
     return best if best.seconds(sizes) < plain else None
 
 
 def winograd(
     way: Way,
     sizes: Sizes,
-    matrices: Array,
+    matrices: list[Array],
     source: Array,
     target: Array,
     finish: Finish,
     threads: int,
     scratch: Scratch,
 ) -> list[list[Part]]:
-    """The steps: each thread takes some rows of tiles through all stages."""
-    height, width = sizes.out
-    size, points, values = way.size, way.points, way.points**2
+    """The steps: each worker takes some rows of tiles through all stages."""
     down, across = way.tiles(sizes)
-    inner, outer, wide = sizes.inner, sizes.outer, width_of(sizes)
+    each = sizes.outer // sizes.groups
     images = target.shape[0]
     runs = spans(down, max(1, threads // max(1, min(images, threads))))
     work = [(image, run) for image in range(images) for run in runs]
-    places_at_once = max(min(MILLION // (inner * wide), PLACES), 1)
-    at_once = max(1, min(places_at_once // across, down))
-    into, back = (np.array(rows, np.float32) for rows in (way.inputs, way.outputs))
+    most = max(min(MILLION // (sizes.inner * matrices[0].shape[-1]), TILES), 1)
+    at_once = max(1, min(most // across, down))
     steps: list[Part] = []
     for part, (image, (top, bottom)) in enumerate(work):
         parts: list[Part] = []
         for first, stop in spans(bottom - top, -(-(bottom - top) // at_once)):
-            scratch.reset()
-            begin, count = top + first, stop - first
-            places = count * across
-            tiles = scratch.take(part, values, places, inner)
-            halfway = scratch.take(part, values, places, inner)
-            products = scratch.take(part, values, places, outer)
-            parts += _gathered(way, sizes, source[image], (begin, count), tiles, halfway)
-            parts += _transformed(into, tiles, halfway, tiles)
-            blocks = products.reshape(values, places, outer // wide, wide)
-            parts.append(
-                call(np.matmul, tiles[:, None], matrices, out=blocks.transpose(0, 2, 1, 3))
-            )
-            if finish.bias is not None:
-                # What is added to the product of the points 1 and 1 reaches all outputs once.
-                middle = products[points + 1]
-                bias = np.broadcast_to(finish.bias, middle.shape)
-                parts.append(lined(np.add, middle, bias, middle, scratch))
-            between = scratch.take(part, size * points, places, outer)
-            squares = products[: size * size]
-            parts += _transformed(back, products, between, squares)
-            rows = between.reshape(-1)[: squares.size].reshape(count, size, across, size, outer)
-            tiled = squares.reshape(size, size, count, across, outer)
-            parts.append(call(np.copyto, rows.transpose(1, 3, 0, 2, 4), tiled))
-            taken = slice(size * begin, min(size * (begin + count), height))
-            flat = rows.reshape(size * count, size * across, outer)
-            flat = flat[: taken.stop - taken.start, :width]
-            parts += finish.parts(flat, image, taken, slice(None), biased=True)
+            for group, blocks in enumerate(matrices):
+                scratch.reset()
+                inner = slice(group * sizes.inner, (group + 1) * sizes.inner)
+                outer = slice(group * each, (group + 1) * each)
+                rows = (top + first, stop - first)
+                found, more = _of_tiles(
+                    way, sizes, source[image, :, :, inner], rows, blocks,
+                    None if finish.bias is None else finish.bias[outer], part, scratch,
+                )  # fmt: skip
+                taken = slice(way.size * rows[0], way.size * rows[0] + len(found))
+                parts += more + finish.parts(found, image, taken, outer, biased=True)
         steps.append(sequence(parts))
     return [steps]
+
+
+def _of_tiles(
+    way: Way,
+    sizes: Sizes,
+    image: Array,
+    tiles: tuple[int, int],
+    blocks: Array,
+    bias: Array | None,
+    part: int,
+    scratch: Scratch,
+) -> tuple[Array, list[Part]]:
+    """The output of some rows of tiles, bias and all, and what computes it."""
+    (height, width), across = sizes.out, way.tiles(sizes)[1]
+    size, values, (begin, count) = way.size, way.points**2, tiles
+    _, columns, inner, wide = blocks.shape
+    outer, places = columns * wide, count * across
+    given = scratch.take(part, values, places, inner)
+    halfway = scratch.take(part, values, places, inner)
+    products = scratch.take(part, values, places, outer)
+    parts = _gathered(way, sizes, image, tiles, given, halfway)
+    parts += _transformed(way.inputs, given, halfway, given)
+    into = products.reshape(values, places, columns, wide).transpose(0, 2, 1, 3)
+    parts.append(call(np.matmul, given[:, None], blocks, out=into))
+    if bias is not None:
+        # What is added to the product of the points 1 and 1 reaches all outputs once.
+        middle = products[way.points + 1]
+        parts.append(lined(np.add, middle, np.broadcast_to(bias, middle.shape), middle, scratch))
+    between = scratch.take(part, size * way.points, places, outer)
+    squares = products[: size * size]
+    parts += _transformed(way.outputs, products, between, squares)
+    rows = between.reshape(-1)[: squares.size].reshape(count, size, across, size, outer)
+    tiled = squares.reshape(size, size, count, across, outer)
+    parts.append(call(np.copyto, rows.transpose(1, 3, 0, 2, 4), tiled))
+    flat = rows.reshape(size * count, size * across, outer)
+    return flat[: height - size * begin, :width], parts
 
 
 def _transformed(matrix: Array, values: Array, between: Array, out: Array) -> list[Part]:
     """Parts that multiply tiles by a matrix along their rows, then along their columns."""
     made, given = matrix.shape
     rows = between.reshape(made, -1)
+    # In pieces that are taken as they lie, however many columns there are.
+    wide = rows.shape[1]
+    pieces = -(-made * given * wide // MILLION)
+    pieces = next(count for count in range(pieces, wide + 1) if wide % count == 0)
+    cut = (-1, pieces, wide // pieces)
     return [
-        call(np.matmul, matrix, values.reshape(given, -1), out=rows),
+        call(
+            np.matmul,
+            matrix,
+            values.reshape(given, -1).reshape(cut).transpose(1, 0, 2),
+            out=rows.reshape(cut).transpose(1, 0, 2),
+        ),
         call(np.matmul, matrix, rows.reshape(made, given, -1), out=out.reshape(made, made, -1)),
     ]
 
@@ -176,7 +223,7 @@ def _gathered(
     """Parts that put the tiles of some rows side by side: (points, points, rows, across, C)."""
     size, points, (begin, count) = way.size, way.points, tiles
     across, channels = way.tiles(sizes)[1], image.shape[2]
-    tall, wide = size * count + 2, size * across + 2
+    tall, wide = (size * number + points - size for number in (count, across))
     up, left = size * begin - sizes.pads[0][0], -sizes.pads[1][0]
     room = spare.reshape(-1)[: tall * wide * channels].reshape(tall, wide, channels)
     parts = padded(image, (up, up + tall), (left, left + wide), room, 0.0)
@@ -188,40 +235,3 @@ def _gathered(
         writeable=False,
     )
     return [*parts, call(np.copyto, out.reshape(view.shape), view)]
-
-
-WAYS = (
-    Way(
-        4,
-        (
-            (1 / 4, 0, 0),
-            (-1 / 6, -1 / 6, -1 / 6),
-            (-1 / 6, 1 / 6, -1 / 6),
-            (1 / 24, 1 / 12, 1 / 6),
-            (1 / 24, -1 / 12, 1 / 6),
-            (0, 0, 1),
-        ),
-        (
-            (4, 0, -5, 0, 1, 0),
-            (0, -4, -4, 1, 1, 0),
-            (0, 4, -4, -1, 1, 0),
-            (0, -2, -1, 2, 1, 0),
-            (0, 2, -1, -2, 1, 0),
-            (0, 4, 0, -5, 0, 1),
-        ),
-        (
-            (1, 1, 1, 1, 1, 0),
-            (0, 1, -1, 2, -2, 0),
-            (0, 1, 1, 4, 4, 0),
-            (0, 1, -1, 8, -8, 1),
-        ),
-        2e9,
-    ),
-    Way(
-        2,
-        ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
-        ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
-        ((1, 1, 1, 0), (0, 1, -1, -1)),
-        2.5e9,
-    ),
-)
