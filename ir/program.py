@@ -24,6 +24,7 @@ from .engine.blocks import Scratch, private
 from .engine.convolution import is_prepared
 from .engine.convolution import lay_out as lay_out_convolution
 from .engine.convolution import prepare as convolution
+from .engine.convolution import way_to_lay_out
 from .engine.copies import COPIES
 from .engine.copies import prepare as copies
 from .engine.direct import direct_values
@@ -149,19 +150,24 @@ class Planned:
 
 def lay_out_weights(plan: Plan, threads: int) -> None:
     """Bring weights into the order their kernels want, on several threads, the largest first."""
-    nodes = [node for node in plan.nodes if node.kind in CONVOLUTIONS and is_prepared(node)]
-    nodes.sort(key=lambda node: -node.inputs[1].nbytes)
-    waiting = iter(nodes)
+    alike: dict[tuple[object, ...], list[Node]] = {}
+    for node in plan.nodes:
+        if node.kind in CONVOLUTIONS and is_prepared(node):
+            alike.setdefault(way_to_lay_out(node), []).append(node)
+    groups = sorted(alike.values(), key=lambda nodes: -nodes[0].inputs[1].nbytes)
+    waiting = iter(groups)
     errors: list[BaseException] = []
 
     def work() -> None:
         try:
-            for node in waiting:
-                node.laid_out = lay_out_convolution(node)
+            for first, *more in waiting:
+                first.laid_out = lay_out_convolution(first)
+                for node in more:
+                    node.laid_out = first.laid_out
         except BaseException as error:  # raised again below, when all rest
             errors.append(error)
 
-    others = [threading.Thread(target=work) for _ in range(min(threads, len(nodes)) - 1)]
+    others = [threading.Thread(target=work) for _ in range(min(threads, len(groups)) - 1)]
     # Threads of BLAS would wait for these, and take twice the time.
     with single_blas():
         for other in others:

@@ -95,6 +95,14 @@ def is_depthwise(sizes: Sizes) -> bool:
     return sizes.groups > 1 and sizes.inner == 1 and sizes.outer == sizes.groups
 
 
+def way_to_lay_out(node: Node) -> tuple[object, ...]:
+    """What the laid out weights depend on: layers may share theirs."""
+    op: Any = node.op
+    weights, shapes = node.inputs[1].constant, (node.inputs[0].shape, node.outputs[0].shape)
+    pads = op.pads_begin, op.pads_end, op.auto_pad
+    return (id(weights), node.kind, *shapes, op.strides, op.dilations, *pads)
+
+
 def lay_out(node: Node) -> list[Array]:
     """The weights as the kernel wants them; for depthwise ones nothing is worth doing ahead."""
     sizes = Sizes(node)

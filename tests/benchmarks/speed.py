@@ -222,7 +222,7 @@ def readings(runs: int, threads: int | None) -> Iterator[Row]:
 
 def scaling(runs: int, threads: int | None) -> Iterator[Row]:
     """The same small network with more layers, larger images, larger batches."""
-    cases = [("layers", n, n, 16, 1) for n in (100, 1000, 10_000)]
+    cases = [("layers", n, n, 16, 1) for n in (100, 1000, 10_000, 100_000)]
     cases += [("image", n, 8, n, 1) for n in (56, 112, 224, 448, 896)]
     cases += [("batch", n, 8, 56, n) for n in (1, 4, 16, 32)]
     for what, number, layers, size, batch in cases:
@@ -241,12 +241,13 @@ def scaling(runs: int, threads: int | None) -> Iterator[Row]:
         ready = time.perf_counter() - began
         array = image(shape)
         program([array])
-        often = 3 if layers > 100 else runs
+        often = runs if layers <= 100 else 3 if layers <= 10_000 else 1
         times = [clock(partial(program, [array])) for _ in range(often)]
         unit = layers * batch * size * size
         yield {
             "what": f"{what} {number}",
             "ready ms": 1e3 * ready,
+            "ready us a layer": 1e6 * ready / layers,
             "ms": 1e3 * float(np.median(times)),
             "ns a layer and place": 1e9 * float(np.median(times)) / unit,
         }
