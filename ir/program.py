@@ -21,10 +21,9 @@ import numpy as np
 from ..layers.memory import without_collection
 from ..schemas import Array, Shape
 from .engine.blocks import Scratch, private
-from .engine.convolution import is_prepared
+from .engine.convolution import is_prepared, way_to_lay_out
 from .engine.convolution import lay_out as lay_out_convolution
 from .engine.convolution import prepare as convolution
-from .engine.convolution import way_to_lay_out
 from .engine.copies import COPIES
 from .engine.copies import prepare as copies
 from .engine.direct import direct_values
