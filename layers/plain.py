@@ -56,7 +56,8 @@ def _readers(kind: type[Op]) -> list[_Reader] | None:
     if kind.model_config != Op.model_config or kind.__pydantic_custom_init__:
         return None
     rules = kind.__pydantic_decorators__
-    if rules.model_validators or rules.field_validators:
+    new, old = rules.model_validators or rules.field_validators, rules.validators
+    if new or old or rules.root_validators:
         return None
     above = kind.__mro__[: kind.__mro__.index(Op)]
     if any("__get_pydantic_core_schema__" in vars(each) for each in above):

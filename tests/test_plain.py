@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import pytest
-from pydantic import ValidationError
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from vinoir.layers import Op
 from vinoir.layers.plain import read_plainly
+from vinoir.schemas.attributes import Int
 
 TEXTS = (
     "", " 1", "1 ", "-0", "+1", "1.5", "1e3", ".5", "inf", "nan", "1,2", " 1 , 2,", "1,,2", ",",
@@ -47,6 +56,49 @@ def test_plain_reading_gives_what_pydantic_gives(kind: type[Op]) -> None:
             assert values(plainly) == values(validated), data
             read += 1
     assert read >= 2 or kind.__name__ in UNUSUAL
+
+
+class Doubled(Op):
+    """An attribute with a rule of its own."""
+
+    size: Int = 1
+
+    @field_validator("size")
+    @classmethod
+    def double(cls, size: int) -> int:
+        return 2 * size
+
+
+class Even(Op):
+    """Attributes with a rule for all of them."""
+
+    size: Int = 1
+
+    @model_validator(mode="after")
+    def check(self) -> Even:
+        if self.size % 2:
+            raise ValueError("odd")
+        return self
+
+
+class Tight(Op):
+    """Nothing but what is known is taken."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    size: Int = 1
+
+
+class Stripped(Op):
+    """What its validator gives is validated further."""
+
+    size: Annotated[int, BeforeValidator(str.strip)] = 1
+
+
+@pytest.mark.parametrize("kind", [Doubled, Even, Tight, Stripped])
+def test_rules_of_others_are_heeded(kind: type[Op]) -> None:
+    assert read_plainly(kind, {"size": "2"}) is None
+    assert kind.read({"size": "2"}).size == (4 if kind is Doubled else 2)
 
 
 SOME = {
