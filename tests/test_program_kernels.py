@@ -15,6 +15,12 @@ Net: TypeAlias = "Draw"
 DRAWS = int(os.environ.get("VINOIR_KERNELS", "12"))
 
 
+LATER = {"HSwish": "opset4", "Mish": "opset4", "HSigmoid": "opset5", "Swish": "opset4"}
+FOLLOWERS = (
+    "Add", "Multiply", "Gelu", "Sigmoid", "Tanh", "ReLU", "Clamp", "Elu", "PReLU", "more", *LATER,
+)  # fmt: skip
+
+
 class Draw:
     """A small network under way: numbers at random, and what may stand around a kernel."""
 
@@ -62,7 +68,7 @@ class Draw:
         """Some followers: those that are computed together with a kernel."""
         for _ in range(self.number(0, 3)):
             shape = self.sizes(x)
-            kind = self.pick("Add", "Multiply", "Gelu", "Sigmoid", "Tanh", "ReLU", "Clamp", "more")
+            kind = self.pick(*FOLLOWERS)
             if kind in ("Add", "Multiply"):
                 other = [size if self.chance() else 1 for size in shape]
                 value = self.array(*other)
@@ -73,6 +79,13 @@ class Draw:
                 x = self.add(kind, "opset7", x, approximation_mode=self.pick("ERF", "TANH"))
             elif kind == "Clamp":
                 x = self.add(kind, "opset1", x, min=-0.5, max=0.75)
+            elif kind in LATER:
+                x = self.add(kind, LATER[kind], x)
+            elif kind == "Elu":
+                x = self.add(kind, "opset1", x, alpha=0.5)
+            elif kind == "PReLU":
+                slopes = self.array(*self.pick((1,), shape[1:2] if len(shape) > 1 else (1,)))
+                x = self.add(kind, "opset1", x, self.constant(slopes))
             elif kind == "more":
                 x = self.add("Add", "opset1", x, self.input(*shape))
             else:
@@ -246,7 +259,7 @@ def gather(draw: Draw) -> None:
 def volumes(draw: Draw) -> None:
     """Convolutions of rows and volumes, in groups or not, padded, with strides and dilations."""
     axes = draw.pick(1, 3, 3)
-    groups = draw.pick(1, 1, 2, 3)
+    groups = draw.pick(1, 1, 2, 3, 9)
     given, made = groups * draw.number(1, 4), groups * draw.number(1, 9)
     x = draw.image(axes, given)
     kernel = [draw.number(1, 3) for _ in range(axes)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,9 +19,11 @@ Function: TypeAlias = Callable[[Array, Array], Any]
 NEAR = 16384
 
 
-def activation(op: Op, block: Array, target: Array) -> Part | None:
+def activation(
+    op: Op, block: Array, target: Array, parameters: Sequence[Array | None] = ()
+) -> Part | None:
     """An activation from a block to a target; None where its definition does as well."""
-    function = _function(op)
+    function = _function(op, parameters)
     if function is None or not block.ndim:
         return None
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), None)
@@ -43,7 +45,7 @@ def _bound(function: Function, block: Array, target: Array) -> Part:
     return run
 
 
-def _function(op: Any) -> Function | None:
+def _function(op: Any, parameters: Sequence[Array | None]) -> Function | None:
     """What computes an activation."""
     kind = op.xml_type
     if kind in UFUNCS:
@@ -52,6 +54,11 @@ def _function(op: Any) -> Function | None:
         by_tanh = getattr(op, "approximation_mode", "ERF") == "TANH"
         curve = TANH_CURVE if by_tanh else ERF_CURVE
         return lambda x, out: weighted(x, curve, out)
+    if kind == "Swish":
+        beta = next((float(array.reshape(())) for array in parameters if array is not None), 1.0)
+        return lambda x, out: weighted(x, (-beta,), out)
+    if kind == "Elu":
+        return lambda x, out: bent(x, np.float32(op.alpha), out)
     return FUNCTIONS.get(kind)
 
 
@@ -80,6 +87,53 @@ def weighted(x: Array, curve: tuple[float, ...], out: Array) -> None:
     np.divide(x, value, out=out)
 
 
+def bent(x: Array, alpha: np.float32, out: Array) -> None:
+    """``x``, below zero ``alpha * (exp(x) - 1)``."""
+    below = np.minimum(x, 0)
+    np.expm1(below, out=below)
+    np.multiply(below, alpha, out=below)
+    np.maximum(x, 0, out=out)
+    np.add(out, below, out=out)
+
+
+def sloped(x: Array, slope: Array, out: Array) -> None:
+    """``x``, below zero times a slope."""
+    below = np.minimum(x, 0)
+    np.multiply(below, slope, out=below)
+    np.maximum(x, 0, out=out)
+    np.add(out, below, out=out)
+
+
+def three_lines(x: Array, out: Array) -> None:
+    """``min(max(x + 3, 0), 6) / 6``."""
+    np.add(x, 3, out=out)
+    np.clip(out, 0, 6, out=out)
+    np.multiply(out, SIXTH, out=out)
+
+
+def weighted_lines(x: Array, out: Array) -> None:
+    """``x`` times that."""
+    value = x + np.float32(3)
+    np.clip(value, 0, 6, out=value)
+    np.multiply(value, SIXTH, out=value)
+    np.multiply(x, value, out=out)
+
+
+def mish(x: Array, out: Array) -> None:
+    """``x * tanh(log(1 + exp(x)))``, which is a quotient of sums of ``exp(x)``."""
+    value = np.minimum(x, STEEP)
+    np.exp(value, out=value)
+    more = value + np.float32(2)
+    np.multiply(value, more, out=value)
+    np.add(value, 2, out=more)
+    np.divide(value, more, out=value)
+    np.multiply(x, value, out=out)
+
+
+SIXTH = np.float32(1 / 6)
+#: From here on Mish is x.
+STEEP = np.float32(20)
+
 #: The distribution of a normal variable is the sigmoid of an odd function; this is that as a
 #: polynomial, fitted to give ``x * sigmoid`` within 6e-7 where it is neither 0 nor x in float32.
 ERF_CURVE = (
@@ -99,4 +153,7 @@ UFUNCS: dict[str, Any] = {
 }
 FUNCTIONS: dict[str, Function] = {
     "Sigmoid": sigmoid,
+    "HSigmoid": three_lines,
+    "HSwish": weighted_lines,
+    "Mish": mish,
 }

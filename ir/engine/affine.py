@@ -21,10 +21,20 @@ from .graph import BINARY, UNARY, Node, Plan, Value, only_user
 Steps: TypeAlias = list[tuple[Op, list[Value | None]]]
 
 
+#: Convolutions of volumes with more groups are left to the definition.
+GROUPS = 8
+
+
+def has_many_groups(node: Node) -> bool:
+    """Whether a convolution is of volumes in so many groups that there is no kernel for it."""
+    weights = node.inputs[1].shape
+    return len(weights) == 6 and weights[0] > GROUPS
+
+
 def fold_affine(node: Node) -> None:
     """Put scales and shifts at the head of a convolution's epilogue into weights and bias."""
     weights = node.inputs[1].constant
-    if weights is None or node.inputs[0].type != np.float32:
+    if weights is None or node.inputs[0].type != np.float32 or has_many_groups(node):
         return  # by its definition, which knows no bias
     scale, shift, count = affine(node.epilogue, node.outputs[0].shape)
     del node.epilogue[:count]

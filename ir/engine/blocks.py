@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...layers.base import Op
 from ...schemas import Array
-from .activations import activation
+from .activations import activation, sloped
 from .graph import Node, Value
 from .team import Part
 from .team import sequence as sequence
@@ -164,17 +164,17 @@ def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: 
             return shuffled(block, target, op.group)  # type: ignore[attr-defined]  # it has one
         if kind == "PReLU":
             slope = given[1][index] if given[1] is not None else ZERO
-            return [lambda: np.copyto(target, np.where(block < 0, block * slope, block))]
+            return [call(sloped, block, slope, target)]
         if kind == "SquaredDifference":
             other = next(array[index] for array in given if array is not None)
             return [
                 call(np.subtract, block, other, out=target),
                 call(np.multiply, target, target, out=target),
             ]
-        prepared = activation(op, block, target)
+        rest = given[1:]
+        prepared = activation(op, block, target, rest)
         if prepared is not None:
             return [prepared]
-        rest = given[1:]
         return [lambda: np.copyto(target, op.run(block, *rest)[0])]
 
     return make

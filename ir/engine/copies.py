@@ -161,5 +161,29 @@ def _nearest(node: Node, threads: int) -> list[list[Part]] | None:
     split = [size for pair in zip(source.shape, times, strict=True) for size in pair]
     wide = target.reshape(split)
     assert np.may_share_memory(wide, target)
-    repeated = np.broadcast_to(np.expand_dims(source, tuple(range(1, 2 * source.ndim, 2))), split)
-    return [copied(repeated, wide, threads)]
+    cut = _longest(source)
+    if times[-1] == 1 or cut is None:
+        # Whole pixels are copied, which are runs of memory.
+        alone = tuple(range(1, 2 * source.ndim, 2))
+        return [copied(np.broadcast_to(np.expand_dims(source, alone), split), wide, threads)]
+    lanes: list[Part] = []
+    for begin, end in spans(source.shape[cut], threads if target.nbytes >= SMALL else 1):
+        run = slice(begin, end)
+        some = wide[(slice(None),) * (2 * cut) + (run,)]
+        lanes.append(sequence(_spread(source[(slice(None),) * cut + (run,)], some)))
+    return [lanes]
+
+
+def _spread(source: Array, wide: Array) -> list[Part]:
+    """Parts that repeat along the last axis, and then what that made along the others."""
+    parts: list[Part] = []
+    for axis in reversed(range(source.ndim)):
+        before = (slice(None), 0) * axis + (slice(None),)
+        first = wide[(*before, 0)]
+        inner = axis == source.ndim - 1
+        if inner:
+            parts.append(call(np.copyto, first, source))
+        made = source if inner else first
+        times = range(1, wide.shape[2 * axis + 1])
+        parts += [call(np.copyto, wide[(*before, again)], made) for again in times]
+    return parts

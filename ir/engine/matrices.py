@@ -79,7 +79,8 @@ def by_weights(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -
     output = node.outputs[0]
     assert output.store is not None
     rows, (deep, columns) = prod(output.shape[:-1]), b.shape
-    wide = next((n for n in (64, 32) if columns % n == 0 and n * deep * FEW <= MILLION), columns)
+    fitting = (n for n in range(64, 31, -1) if columns % n == 0 and n * deep * FEW <= MILLION)
+    wide = next(fitting, columns)
     blocks = b.reshape(deep, columns // wide, wide).transpose(1, 0, 2)
     weights = np.ascontiguousarray(blocks)
     at_once = min(rows, MILLION // (wide * deep)) if wide < columns else rows
@@ -130,8 +131,9 @@ def stacks(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -> li
     output = node.outputs[0]
     assert output.store is not None
     rows, columns = output.shape[-2:]
-    steps = max(FEW, MILLION // (columns * a.shape[-1]))
-    at_once = max(rows, CACHE // (4 * columns)) if rows <= steps else steps
+    steps = MILLION // (columns * a.shape[-1])
+    whole = rows <= steps or steps < FEW
+    at_once = max(rows if rows <= steps else FEW, CACHE // (4 * columns)) if whole else steps
     lanes = threads if prod(output.shape) * a.shape[-1] > 1 << 18 else 1
     total = prod(output.shape[:-1])
     found = list(pieces(output.shape[:-1], max(1, min(at_once, -(-total // lanes)))))

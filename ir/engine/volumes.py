@@ -14,6 +14,7 @@ from ...layers.base import Op
 from ...layers.windows import reach
 from ...schemas import Array
 from ...schemas.shapes import number
+from .affine import has_many_groups
 from .blocks import Scratch, call, filling, sequence
 from .convolution import lay_out
 from .convolution import prepare as prepare_images
@@ -28,7 +29,7 @@ def convolution(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
     """The steps of a convolution of volumes; None where there is no kernel for it."""
     value, output = node.inputs[0], node.outputs[0]
     weights = node.inputs[1].constant
-    if weights is None or value.type != np.float32 or not (value.last and output.last):
+    if weights is None or value.type != np.float32 or has_many_groups(node):
         return None
     assert value.store is not None
     assert output.store is not None
