@@ -98,8 +98,7 @@ def bent(x: Array, alpha: np.float32, out: Array) -> None:
 
 def sloped(x: Array, slope: Array, out: Array) -> None:
     """``x``, below zero times a slope."""
-    below = np.minimum(x, 0)
-    np.multiply(below, slope, out=below)
+    below = np.minimum(x, 0) * slope
     np.maximum(x, 0, out=out)
     np.add(out, below, out=out)
 

@@ -128,7 +128,9 @@ def slopes(value: Value | None, output: Value) -> Array:
     assert value is not None
     slope = value.constant
     assert slope is not None
-    if slope.ndim == 1 and slope.size > 1 and len(output.shape) > 1:
+    if slope.size == 1:
+        slope = slope.reshape(())
+    elif slope.ndim == 1 and len(output.shape) > 1:
         slope = slope.reshape(1, -1, *[1] * (len(output.shape) - 2))
     return kept(Value(slope.shape, slope.dtype, slope), output.shape, output.last)
 
