@@ -77,7 +77,7 @@ class Planned:
         self.team = Team(steps, threads, Forked if forked else Threads)
         self.team.multiplies = not all(node.looks_up for node in plan.nodes)
         places = {node: range(begin, end) for node, begin, end in self.spans}
-        self._direct = direct_values(plan, places, threads if forked else 1)
+        self._direct = direct_values(plan, places, self.team, threads if forked else 1)
         # The first call wakes everything up, and counts for nothing.
         self._warm = False
         self._trials = deque([] if forked or all(self.team.alone) else [True, False] * TRIALS)

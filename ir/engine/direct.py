@@ -51,7 +51,9 @@ class Direct:
         return self.begin < len(self.room) and not all(team.alone[step] for step in self.steps)
 
 
-def direct_values(plan: Plan, spans_of: Mapping[Node, range], workers: int) -> dict[Value, Direct]:
+def direct_values(
+    plan: Plan, spans_of: Mapping[Node, range], team: Team, workers: int
+) -> dict[Value, Direct]:
     """Those inputs and outputs that only such kernels touch; ``workers``: processes."""
     inputs = [
         value for value in plan.inputs.values()
@@ -66,6 +68,7 @@ def direct_values(plan: Plan, spans_of: Mapping[Node, range], workers: int) -> d
     for value in (*inputs, *outputs):
         nodes = [*value.users] if value in inputs else [value.producer]
         steps = [step for node in nodes if node is not None for step in spans_of[node]]
+        steps = [step for step in steps if not team.alone[step]]
         planes = value.shape[0] * value.shape[1]
-        found[value] = Direct(value, steps, spans(planes, workers)[0][1])
+        found[value] = Direct(value, steps, spans(planes, workers)[0][1] if steps else planes)
     return found
