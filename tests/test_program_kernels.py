@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from vinoir import ir
+from vinoir.ir.engine.memory import allocate
 from vinoir.schemas import Array
 
 Net: TypeAlias = "Draw"
@@ -369,3 +370,33 @@ def test_what_depends_on_constants_alone_is_computed_once(monkeypatch: pytest.Mo
         found = program([np.full(4, value, "f4")])
         np.testing.assert_allclose(found["y"], np.full(4, value * np.exp(-1)), rtol=1e-6)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_values_that_live_together_lie_apart(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    firsts = rng.integers(-1, 400, 300)
+    lengths = np.where(rng.random(300) < 0.1, rng.integers(0, 400, 300), rng.integers(0, 4, 300))
+    wanted = [
+        (int(nbytes), int(first), int(first + length), key)
+        for key, (nbytes, first, length) in enumerate(
+            zip(rng.integers(1, 5000, 300), firsts, lengths, strict=True)
+        )
+    ]
+    places, size = allocate(wanted)
+    for nbytes, first, last, key in wanted:
+        assert places[key] % 64 == 0
+        assert places[key] + nbytes <= size
+        for others, begins, ends, other in wanted:
+            if other < key and begins <= last and first <= ends:
+                apart = (
+                    places[key] + nbytes <= places[other],
+                    places[other] + others <= places[key],
+                )
+                assert any(apart)
+    # No more than a little above what is needed at once.
+    needed = max(
+        sum(nbytes for nbytes, first, last, _ in wanted if first <= step <= last)
+        for step in range(-1, 800)
+    )
+    assert size <= 1.25 * needed

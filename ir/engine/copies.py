@@ -13,7 +13,7 @@ from .team import Part, spans
 from .views import CUTTING
 
 #: Less than so many bytes are not worth sharing.
-SMALL = 1 << 16
+SMALL = 1 << 18
 #: Operations with a kernel here.
 COPIES = CUTTING | {"Concat", "Broadcast", "Pad", "Gather", "Interpolate"}
 

@@ -27,7 +27,7 @@ REDUCTIONS: dict[str, Any] = {
 #: Operations with a kernel here.
 BY_ROWS = REDUCTIONS.keys() | {"SoftMax", "MVN"}
 #: Less than so many numbers are not worth sharing.
-SMALL = 1 << 14
+SMALL = 1 << 16
 
 
 class Rows(NamedTuple):
