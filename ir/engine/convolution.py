@@ -111,7 +111,8 @@ def lay_out(node: Node) -> list[Array]:
         return []
     each = sizes.outer // sizes.groups
     groups = [sizes.weights[start : start + each] for start in range(0, sizes.outer, each)]
-    return [in_blocks(weights) if way is None else way.matrices(weights) for weights in groups]
+    laid = [in_blocks(weights) if way is None else way.matrices(weights) for weights in groups]
+    return [np.stack(laid)] if sizes.plain and len(laid) > 1 else laid
 
 
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -198,8 +199,10 @@ def gathered(
     scratch: Scratch,
 ) -> list[list[Part]]:
     """Windows gathered into the rows of a matrix, times the weights of each group."""
-    each = sizes.outer // sizes.groups
     taken = prod(sizes.kernel) * sizes.inner
+    # Groups of a plain convolution are multiplied together, else one by one.
+    deep = source.shape[3] // len(blocks)
+    each = sizes.outer // len(blocks)
     height, width = sizes.out
     images = target.shape[0]
     runs = spans(height, max(1, threads // max(1, min(images, threads))))
@@ -224,7 +227,7 @@ def gathered(
                 parts += finish.prepared(source, image, rows, room_before)
                 block = room_before
             for group, matrix in enumerate(blocks):
-                inner = slice(group * sizes.inner, (group + 1) * sizes.inner)
+                inner = slice(group * deep, (group + 1) * deep)
                 windows, gather = _windows(
                     sizes, block[:, :, inner], (rows.start, rows.stop), part, scratch
                 )
@@ -315,7 +318,8 @@ def _windows(
     if sizes.kernel[1] * channels > SHORT:
         windows = scratch.take(part, count * width, taken)
     else:
-        # Runs along the row are longer than those of a window: the matrix is filled by columns.
+        # Runs along the row are longer than those of a window: the matrix is filled by columns,
+        # of planes if there are some.
         windows = scratch.take(part, taken, count * width).T
     return windows, _filled(sizes, image, rows, windows, part, scratch)
 
@@ -324,27 +328,42 @@ def _filled(
     sizes: Sizes, image: Array, rows: tuple[int, int], windows: Array, part: int, scratch: Scratch
 ) -> list[Part]:
     """Parts that gather the windows of some output rows into the rows of a matrix."""
-    room, parts = _reached(sizes, image, rows, part, scratch)
+    by_columns = not windows.flags.c_contiguous
+    room, parts = _reached(sizes, image, rows, part, scratch, planes=by_columns)
     counts = (rows[1] - rows[0], sizes.out[1])
     view = taps(room, sizes.kernel, sizes.strides, sizes.dilations, counts)
-    if windows.flags.c_contiguous:
+    if not by_columns:
         return [*parts, call(np.copyto, windows.reshape(view.shape), view)]
     view = view.transpose(2, 3, 4, 0, 1)
     return [*parts, call(np.copyto, windows.T.reshape(view.shape), view)]
 
 
 def _reached(
-    sizes: Sizes, image: Array, rows: tuple[int, int], part: int, scratch: Scratch
+    sizes: Sizes,
+    image: Array,
+    rows: tuple[int, int],
+    part: int,
+    scratch: Scratch,
+    *,
+    planes: bool = False,
 ) -> tuple[Array, list[Part]]:
-    """All that the windows of some output rows reach, padding included, and what fills it."""
+    """All that the windows of some output rows reach, padding included, and what fills it.
+
+    An image of planes may remain that.
+    """
     begin, end = rows
     tall = (end - begin - 1) * sizes.strides[0] + sizes.reach[0]
     wide = (sizes.out[1] - 1) * sizes.strides[1] + sizes.reach[1]
     top, left = begin * sizes.strides[0] - sizes.pads[0][0], -sizes.pads[1][0]
+    planes = planes and image.strides[2] != image.itemsize
     inside = top >= 0 and left >= 0 and top + tall <= image.shape[0]
-    if inside and left + wide <= image.shape[1] and image.strides[2] == image.itemsize:
+    inside = inside and left + wide <= image.shape[1]
+    if inside and (planes or image.strides[2] == image.itemsize):
         return image[top : top + tall, left : left + wide], []
-    room = scratch.take(part, tall, wide, image.shape[2])
+    if planes:
+        room = scratch.take(part, image.shape[2], tall, wide).transpose(1, 2, 0)
+    else:
+        room = scratch.take(part, tall, wide, image.shape[2])
     return room, padded(image, (top, top + tall), (left, left + wide), room, 0.0)
 
 

@@ -58,9 +58,13 @@ def rows_at_once(rows: int, taken: int, wide: int) -> int:
 
 
 def multiplied(windows: Array, blocks: Array, out: Array) -> list[Part]:
-    """Parts that multiply rows (rows, taken) by blocks of columns into (rows, columns)."""
-    rows, taken = windows.shape
-    count, _, wide = blocks.shape
+    """Parts that multiply rows (rows, taken) by blocks of columns into (rows, columns).
+
+    Blocks may be stacked for groups, which stand side by side in rows and columns.
+    """
+    groups, count, taken, wide = blocks.shape if blocks.ndim == 4 else (1, *blocks.shape)
+    blocks = blocks.reshape(groups, count, taken, wide)
+    rows = len(windows)
     each = rows_at_once(rows, taken, wide)
     whole = rows - rows % each
     parts = []
@@ -68,12 +72,12 @@ def multiplied(windows: Array, blocks: Array, out: Array) -> list[Part]:
         if begin == end:
             continue
         height = min(each, end - begin)
-        left = windows[begin:end].reshape(-1, height, taken)
-        into = out[begin:end].reshape(-1, height, count, wide)
+        left = windows[begin:end].reshape(-1, height, groups, taken).transpose(0, 2, 1, 3)
+        into = out[begin:end].reshape(-1, height, groups, count, wide).transpose(0, 2, 3, 1, 4)
         if blocks.nbytes > left.nbytes:
             # Block by block, so that each is fetched once.
-            into = into.transpose(2, 0, 1, 3)
-            parts.append(call(np.matmul, left, blocks[:, None], out=into))
+            left, into = left.swapaxes(0, 1)[:, None], into.transpose(1, 2, 0, 3, 4)
+            parts.append(call(np.matmul, left, blocks[:, :, None], out=into))
         else:
-            parts.append(call(np.matmul, left[:, None], blocks, out=into.transpose(0, 2, 1, 3)))
+            parts.append(call(np.matmul, left[:, :, None], blocks, out=into))
     return parts
