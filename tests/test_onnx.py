@@ -62,7 +62,10 @@ def network_input(proto: Any) -> dict[str, Any]:
 def test_networks_give_the_outputs_beside_them(name: str) -> None:
     path = LIGHT / f"{name}.onnx"
     model = ir.from_onnx(path)
-    (found,) = ir.compile(model, threads=1)(network_input(onnx.load(path))).values()
+    # Equal weights everywhere make logits of 1e10 of which the largest are equal: the last bit of
+    # a sum, which the engine may take in another order, then decides what the softmax gives.
+    program = ir.compile(model, threads=1, exact=name == "light_squeezenet")
+    (found,) = program(network_input(onnx.load(path))).values()
     data = (LIGHT / f"{name}_output_0.pb").read_bytes()
     wanted = numpy_helper.to_array(TensorProto.FromString(data))
     np.testing.assert_allclose(found, wanted, 1e-4, 1e-6)

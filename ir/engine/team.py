@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias
 
@@ -87,7 +87,7 @@ class Team:
         """Run some steps; how long each takes is put into ``seconds``."""
         stop = len(self.steps) if stop is None else stop
         agenda = [number for number in range(first, stop) if not self.alone[number]]
-        with single_blas() if self.multiplies else nullcontext(), np.errstate(all="ignore"):
+        with single_blas if self.multiplies else nullcontext(), np.errstate(all="ignore"):
             try:
                 if agenda:
                     if self._helpers is None:
@@ -120,23 +120,36 @@ class Team:
             helpers.leave()
 
 
-def single_blas() -> AbstractContextManager[Any]:
-    """Keep BLAS to one thread while the team works."""
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limit
+class _SingleBlas:
+    """Keeps BLAS to one thread while any team works; several may do so at the same time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._libraries: list[Any] | None = None
+        self._entered, self._before = 0, [0]
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._libraries is None:
+                from threadpoolctl import ThreadpoolController
+
+                pools = ThreadpoolController().select(user_api="blas")
+                self._libraries = pools.lib_controllers
+            if not self._entered:
+                self._before = [library.get_num_threads() for library in self._libraries]
+                for library in self._libraries:
+                    library.set_num_threads(1)
+            self._entered += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._entered -= 1
+            if not self._entered:
+                for library, count in zip(self._libraries or (), self._before, strict=True):
+                    library.set_num_threads(count)
 
 
-_found: Any = None
-
-
-def _controller() -> Any:
-    """The thread pools of this process, looked for once."""
-    global _found
-    if _found is None:
-        from threadpoolctl import ThreadpoolController
-
-        _found = ThreadpoolController()
-    return _found
+single_blas = _SingleBlas()
 
 
 class Threads:
