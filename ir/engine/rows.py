@@ -26,6 +26,8 @@ REDUCTIONS: dict[str, Any] = {
 }
 #: Operations with a kernel here.
 BY_ROWS = REDUCTIONS.keys() | {"SoftMax", "MVN"}
+#: Rows of so few numbers are joined all at once.
+SHORT = 16
 #: Less than so many numbers are not worth sharing.
 SMALL = 1 << 16
 
@@ -121,10 +123,10 @@ def _cut(
 
 
 def _soft_max(source: Array, target: Array, room: Array, _: Array) -> None:
-    np.maximum.reduce(source, axis=1, keepdims=True, out=room)
+    _join(np.maximum, source, room)
     np.subtract(source, room, out=target)
     np.exp(target, out=target)
-    np.add.reduce(target, axis=1, keepdims=True, out=room)
+    _sums(target, room)
     np.reciprocal(room, out=room)
     np.multiply(target, room, out=target)
 
@@ -151,6 +153,17 @@ def _standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:
         np.multiply(target, spread, out=target)
 
     return make
+
+
+def _join(join: Any, source: Array, out: Array) -> None:
+    """Joins along the middle; short rows column by column: NumPy takes long to begin a row."""
+    if source.shape[2] > 1 or source.shape[1] > SHORT or len(source) < SHORT:
+        join.reduce(source, axis=1, keepdims=True, out=out)
+        return
+    total = out[:, 0, 0]
+    np.copyto(total, source[:, 0, 0])
+    for place in range(1, source.shape[1]):
+        join(total, source[:, place, 0], out=total)
 
 
 def _sums(source: Array, out: Array) -> None:
@@ -193,4 +206,4 @@ def _reduced(
 def _joined(join: Any, source: Array, target: Array) -> Part:
     if join is np.add:
         return call(_sums, source, target)
-    return lambda: join.reduce(source, axis=1, keepdims=True, out=target)
+    return call(_join, join, source, target)
