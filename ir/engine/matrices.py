@@ -12,10 +12,9 @@ from ...schemas import Array
 from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
 from .graph import Node, Value
+from .products import MILLION, multiplied, width
 from .team import Part, spans
 
-#: OpenBLAS takes products of at most so many steps as they lie, and copies larger matrices.
-MILLION = 1_000_000
 #: Fewer rows than this are not worth a product of their own.
 FEW = 16
 
@@ -79,12 +78,9 @@ def by_weights(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -
     output = node.outputs[0]
     assert output.store is not None
     rows, (deep, columns) = prod(output.shape[:-1]), b.shape
-    fitting = (n for n in range(64, 31, -1) if columns % n == 0 and n * deep * FEW <= MILLION)
-    wide = next(fitting, columns)
-    blocks = b.reshape(deep, columns // wide, wide).transpose(1, 0, 2)
-    weights = np.ascontiguousarray(blocks)
-    at_once = min(rows, MILLION // (wide * deep)) if wide < columns else rows
-    at_once = max(1, min(at_once, CACHE // (4 * columns)), FEW)
+    wide = width(columns, deep)
+    weights = np.ascontiguousarray(b.reshape(deep, columns // wide, wide).transpose(1, 0, 2))
+    at_once = max(FEW, CACHE // (4 * columns))
     followers = epilogue(node, scratch)
     by_columns = rows < FEW * threads and len(weights) >= threads
     lanes = threads if rows * weights.size > 1 << 18 else 1
@@ -106,13 +102,10 @@ def by_weights(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -
             scratch.reset()
             block = output.store[index]
             flat, gather = _rows(a[index], part, scratch)
-            out = block.reshape(-1, len(weights), wide)
-            products = call(
-                np.matmul, flat[None], weights[first:stop],
-                out=out[:, first:stop].transpose(1, 0, 2),
-            )  # fmt: skip
+            out = block.reshape(-1, columns)[:, first * wide : stop * wide]
+            products = multiplied(flat, weights[first:stop], out)
             place = (*index, ..., slice(first * wide, stop * wide)) if by_columns else index
-            steps += [*gather, products, *followed(followers, output.store[place], place)]
+            steps += [*gather, *products, *followed(followers, output.store[place], place)]
         parts.append(sequence(steps))
     return parts
 
