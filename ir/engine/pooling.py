@@ -163,23 +163,6 @@ def _factor(op: Any, shape: tuple[int, ...], stops: tuple[int, int]) -> Array:
     return each if np.ptp(each) else each.reshape(-1)[0]
 
 
-def mean(node: Node, scratch: Scratch) -> list[list[Part]] | None:
-    """The steps of a ReduceMean over all spatial axes, where channels are kept last."""
-    value, output = node.inputs[0], node.outputs[0]
-    axes = node.inputs[1].constant
-    if axes is None or value.store is None or output.store is None or value.type != np.float32:
-        return None
-    rank = len(value.shape)
-    if not value.last or sorted(a % rank for a in axes.ravel().tolist()) != list(range(2, rank)):
-        return None
-    images, channels = value.shape[:2]
-    source = value.store.reshape(images, -1, 1, channels)
-    target = output.store.reshape(images, 1, 1, channels)
-    if not (np.shares_memory(source, value.store) and np.shares_memory(target, output.store)):
-        return None
-    return [_whole_mean(source, target, [])]
-
-
 def _whole_mean(source: Array, target: Array, followers: list[Any]) -> list[Part]:
     """The mean of whole images, as a product with a row of equal weights."""
     images, height, width, channels = source.shape
