@@ -32,7 +32,7 @@ from .fusion import colours
 from .graph import SHUFFLE, Node
 from .products import in_blocks, multiplied
 from .team import Part, spans
-from .winograd import best_way, winograd
+from .winograd import apart, best_way, winograd
 
 
 class Sizes:
@@ -111,7 +111,9 @@ def lay_out(node: Node) -> list[Array]:
         return []
     each = sizes.outer // sizes.groups
     groups = [sizes.weights[start : start + each] for start in range(0, sizes.outer, each)]
-    laid = [in_blocks(weights) if way is None else way.matrices(weights) for weights in groups]
+    if way is not None:
+        return [way.matrices(apart(weights, sizes.strides[0])) for weights in groups]
+    laid = [in_blocks(weights) for weights in groups]
     return [np.stack(laid)] if sizes.plain and len(laid) > 1 else laid
 
 

@@ -4,6 +4,9 @@ For windows of 3x3, F(4x4) takes 36 products for 16 outputs of 9 taps, F(2x2) 16
 36 products make 4 outputs of 25 taps. Tiles of inputs are transformed along rows, then along
 columns, multiplied channel by channel as 36 (or 16) matrices, and transformed back: five
 products of matrices. Relative error about 1e-5.
+
+A window that moves by two places is four windows of half the size that move by one, on the
+even and odd rows and columns of the image; they are taken as four times as many channels.
 """
 
 from __future__ import annotations
@@ -60,14 +63,26 @@ class Way(NamedTuple):
 
     def nbytes(self, sizes: Sizes) -> int:
         """Bytes of the weights."""
-        return 4 * self.points**2 * sizes.inner * sizes.outer
+        return 4 * self.points**2 * depth(sizes) * sizes.outer
 
     def seconds(self, sizes: Sizes) -> float:
         """About how long a convolution of one image takes."""
         count, values = prod(self.tiles(sizes)), self.points**2
-        products = 2 * values * (count + FEW) * sizes.inner * sizes.outer / PRODUCTS
-        sums = values * count * (sizes.inner * sizes.groups + sizes.outer) / SUMS
+        products = 2 * values * (count + FEW) * depth(sizes) * sizes.outer / PRODUCTS
+        sums = values * count * (depth(sizes) * sizes.groups + sizes.outer) / SUMS
         return products + self.nbytes(sizes) / BYTES + sums
+
+
+def apart(weights: Array, stride: int) -> Array:
+    """Weights with the taps that meet different rows and columns as channels of their own."""
+    outer, inner, tall, wide = weights.shape
+    if stride == 1:
+        return weights
+    taps = -(-tall // stride), -(-wide // stride)
+    whole = np.zeros((outer, inner, taps[0] * stride, taps[1] * stride), np.float32)
+    whole[:, :, :tall, :wide] = weights
+    split = whole.reshape(outer, inner, taps[0], stride, taps[1], stride)
+    return split.transpose(0, 3, 5, 1, 2, 4).reshape(outer, -1, *taps)
 
 
 @cache
@@ -95,17 +110,28 @@ PRODUCTS, BYTES, SUMS, FEW = 2.1e11, 4e10, 4e9, 2
 GATHERED = 2e10
 #: Matrices of more bytes are not worth their memory, where smaller ones do nearly as well.
 HEAVY = 16 << 20
+#: Channels that are too few.
+FEWEST = 12
 #: More tiles at a time make the products no better, and leave the cache.
 TILES = 64
 
 
+#: Of each number of taps, the sizes of tiles that are worth a try.
+TRIED = {3: (4, 2), 4: (3,), 5: (2,)}
+
+
+def depth(sizes: Sizes) -> int:
+    """The channels of each group, those of all places that a window steps over together."""
+    return sizes.inner * prod(sizes.strides)
+
+
 def best_way(sizes: Sizes) -> Way | None:
     """The quickest way for a convolution; None where plain products are."""
-    taps = sizes.kernel[0]
-    if sizes.kernel not in ((3, 3), (5, 5)) or sizes.strides != (1, 1):
+    (kernel, wide), (stride, along) = sizes.kernel, sizes.strides
+    taps = -(-kernel // stride)
+    if kernel != wide or stride != along or taps not in TRIED or sizes.dilations != (1, 1):
         return None
-    each = sizes.outer // sizes.groups
-    if sizes.dilations != (1, 1) or min(sizes.inner, each) < 16:
+    if min(depth(sizes), sizes.outer // sizes.groups) < FEWEST or stride > 1 < sizes.groups:
         return None
     places, taken = prod(sizes.out), prod(sizes.kernel) * sizes.inner
     plain = (
@@ -113,7 +139,7 @@ def best_way(sizes: Sizes) -> Way | None:
         + 4 * taken * sizes.outer / BYTES
         + places * taken * sizes.groups / GATHERED
     )
-    ways = [way(4, 3), way(2, 3)] if taps == 3 else [way(2, 5)]
+    ways = [way(size, taps) for size in TRIED[taps]]
     ways = [one for one in ways if one.nbytes(sizes) <= HEAVY] or ways[-1:]
     best = min(ways, key=lambda one: one.seconds(sizes))
     return best if best.seconds(sizes) < plain else None
@@ -135,7 +161,7 @@ def winograd(
     images = target.shape[0]
     runs = spans(down, max(1, threads // max(1, min(images, threads))))
     work = [(image, run) for image in range(images) for run in runs]
-    most = max(min(MILLION // (sizes.inner * matrices[0].shape[-1]), TILES), 1)
+    most = max(min(MILLION // (depth(sizes) * matrices[0].shape[-1]), TILES), 1)
     at_once = max(1, min(most // across, down))
     steps: list[Part] = []
     for part, (image, (top, bottom)) in enumerate(work):
@@ -174,7 +200,7 @@ def _of_tiles(
     given = scratch.take(part, values, places, inner)
     halfway = scratch.take(part, values, places, inner)
     products = scratch.take(part, values, places, outer)
-    parts = _gathered(way, sizes, image, tiles, given, halfway)
+    parts = _gathered(way, sizes, image, tiles, given, halfway, part, scratch)
     parts += _transformed(way.inputs, given, halfway, given)
     into = products.reshape(values, places, columns, wide).transpose(0, 2, 1, 3)
     parts.append(call(np.matmul, given[:, None], blocks, out=into))
@@ -219,19 +245,34 @@ def _gathered(
     tiles: tuple[int, int],
     out: Array,
     spare: Array,
+    part: int,
+    scratch: Scratch,
 ) -> list[Part]:
     """Parts that put the tiles of some rows side by side: (points, points, rows, across, C)."""
     size, points, (begin, count) = way.size, way.points, tiles
-    across, channels = way.tiles(sizes)[1], image.shape[2]
-    tall, wide = (size * number + points - size for number in (count, across))
-    up, left = size * begin - sizes.pads[0][0], -sizes.pads[1][0]
+    across, stride, channels = way.tiles(sizes)[1], sizes.strides[0], image.shape[2]
+    tall, wide = (stride * (size * number + points - size) for number in (count, across))
+    up, left = stride * size * begin - sizes.pads[0][0], -sizes.pads[1][0]
     room = spare.reshape(-1)[: tall * wide * channels].reshape(tall, wide, channels)
+    planes = image.strides[2] != image.itemsize
+    if planes:
+        room = room.reshape(channels, tall, wide).transpose(1, 2, 0)
     parts = padded(image, (up, up + tall), (left, left + wide), room, 0.0)
-    row, column, deep = room.strides
+    shape = (tall // stride, stride, wide // stride, stride, channels)
+    # Rows and columns by the places that windows step over: (rows, columns, stride, stride, C).
+    apart = room.reshape(shape).transpose(0, 2, 1, 3, 4)
+    if planes:
+        together = scratch.take(part, *apart.shape)
+        parts += [
+            call(np.copyto, together[:, :, *place], apart[:, :, *place])
+            for place in np.ndindex(apart.shape[2:])
+        ]
+        apart = together
+    row, column, *deep = apart.strides
     view = as_strided(
-        room,
-        (points, points, count, across, channels),
-        (row, column, size * row, size * column, deep),
+        apart,
+        (points, points, count, across, stride, stride, channels),
+        (row, column, size * row, size * column, *deep),
         writeable=False,
     )
     return [*parts, call(np.copyto, out.reshape(view.shape), view)]
