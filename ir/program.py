@@ -15,6 +15,7 @@ import os
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Mapping
+from math import prod
 
 import numpy as np
 
@@ -50,6 +51,8 @@ from .names import input_names, output_keys
 KEPT = 4
 #: How often each way to share work is tried.
 TRIALS = 3
+#: So many products take longer than it takes to fork a helper, and to end one.
+LARGE = 1_000_000_000
 
 
 class Planned:
@@ -78,8 +81,12 @@ class Planned:
         self.team.multiplies = not all(node.looks_up for node in plan.nodes)
         places = {node: range(begin, end) for node, begin, end in self.spans}
         self._direct = direct_values(plan, places, self.team, threads if forked else 1)
-        # The first call wakes everything up, and counts for nothing.
+        # The first call wakes everything up, and counts for nothing. Who calls but once does not
+        # want to wait for helpers to come and go, if that takes longer than what there is to do.
         self._warm = False
+        self._alone = self.team.alone
+        if forked and products(plan) < LARGE:
+            self.team.alone = [True] * len(steps)
         self._trials = deque([] if forked or all(self.team.alone) else [True, False] * TRIALS)
         self._seconds = {way: [float("inf")] * len(steps) for way in (True, False)}
 
@@ -109,7 +116,8 @@ class Planned:
                 self._try(together=self._trials.popleft())
             else:
                 self.team.run()
-                self._warm = True
+            if not self._warm:
+                self.team.alone, self._warm = self._alone, True
             return [
                 direct[value].collect(self.team) if value in direct
                 else np.array(value.array, order="C")
@@ -145,6 +153,17 @@ class Planned:
             self.team.run(seconds=seconds)
             least = list(map(min, least, seconds))
         return [(node, sum(least[begin:end])) for node, begin, end in self.spans]
+
+
+def products(plan: Plan) -> int:
+    """About how many products of numbers a plan takes."""
+    count = 0
+    for node in plan.nodes:
+        if node.kind in CONVOLUTIONS:
+            count += prod(node.outputs[0].shape) * prod(node.inputs[1].shape[-3:])
+        elif node.kind == "MatMul":
+            count += prod(node.outputs[0].shape) * node.inputs[0].shape[-1]
+    return count
 
 
 def lay_out_weights(plan: Plan, threads: int) -> None:

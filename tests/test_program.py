@@ -17,7 +17,8 @@ import pytest
 from networks import Drawer
 from oracle import Call, single
 from vinoir import ir
-from vinoir.ir.engine.helpers import can_fork
+from vinoir.ir.engine.helpers import Forked, can_fork, shared
+from vinoir.ir.engine.team import Part, Team
 from vinoir.ir.program import Program
 from vinoir.schemas import Array, UsageError
 
@@ -205,7 +206,9 @@ def shared_work() -> tuple[ir.Model, Program, np.ndarray]:
 
 
 def helpers_of(program: Program) -> list[int]:
-    """The processes that help a program."""
+    """The processes that help a program, which come with its second call."""
+    program([np.zeros((1, 64, 40, 40), "f4")])
+    program([np.zeros((1, 64, 40, 40), "f4")])
     (planned,) = program._plans.values()
     assert planned is not None
     assert not all(planned.team.alone)
@@ -232,6 +235,27 @@ def test_helpers_that_are_threads_compute_the_same(monkeypatch: pytest.MonkeyPat
     for _ in range(9):
         (found,) = threaded([image]).values()
         assert np.array_equal(found, wanted)
+
+
+@forking
+def test_a_helper_that_is_not_always_needed_keeps_count() -> None:
+    room = shared(8 * 6).view(np.int64)
+
+    def part(place: int) -> Part:
+        def run() -> None:
+            room[place] += 1
+
+        return run
+
+    steps = [[part(0), part(1)], [part(2), part(3), part(4)], [part(5)]]
+    team = Team(steps, 3, Forked)
+    for _ in range(50):
+        team.run(0, 1)
+        team.run(0, 1)
+        team.run(1, 3)
+        team.run()
+    team.dismiss()
+    assert room.tolist() == [150, 150, 100, 100, 100, 100]
 
 
 @forking

@@ -37,6 +37,8 @@ from .team import HelpersLostError, Step, sequence
 LINE = 8
 #: A line begins with how far one is; then come whether it is ready, and on which core it works.
 READY, CORE = 1, 2
+#: Where the caller's line tells how far it was when the run began.
+BASE = 3
 #: Looking at a number so often takes some 20 microseconds; after that the core is offered to
 #: others, and in the end the one who waits sleeps in between.
 PATIENCE, SLEEPY = 400, 20_000
@@ -128,8 +130,10 @@ class Forked:
             lanes = range(LINE, LINE * len(self._pids) + 1, LINE)
             self._busy = [list(lanes[: len(self._steps[number]) - 1]) for number in agenda]
         self._next = 0
-        self._numbers[CORE] = where()
-        for bell in self._files[2:]:
+        self._numbers[CORE], self._numbers[BASE] = where(), self._ticket
+        # Who has no part would not be waited for, and might be late for the next run.
+        needed = max((len(self._steps[number]) for number in agenda), default=0)
+        for bell in self._files[2 : needed + 1]:
             os.eventfd_write(bell, 1)
 
     def start(self) -> None:
@@ -179,7 +183,9 @@ class Forked:
         try:
             # No finaliser of the program that was copied may run a second time.
             gc.disable()
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            for kind in signal.valid_signals():
+                if callable(signal.getsignal(kind)):
+                    signal.signal(kind, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             life, bell = self._files[0], self._files[-1]
             close_all_but(life, bell)
@@ -190,12 +196,11 @@ class Forked:
             np.matmul(TRIAL, TRIAL)
             self._numbers[LINE * helper + READY] = 1
             with np.errstate(all="ignore"):
-                done = 0
                 while self._called(life, bell):
                     numbers, start = self._numbers, self._agenda_at
                     self._find_core(helper)
                     agenda = numbers[start + 1 : start + 1 + numbers[start]].tolist()
-                    for ticket, number in enumerate(agenda, done + 1):
+                    for ticket, number in enumerate(agenda, numbers[BASE] + 1):
                         part = mine[number]
                         if part is None:
                             continue
@@ -206,7 +211,6 @@ class Forked:
                                 rest(looks)
                         part()
                         numbers[LINE * helper] = ticket
-                    done += len(agenda)
         finally:
             os._exit(0)
 
