@@ -116,13 +116,14 @@ class Planned:
                 self._try(together=self._trials.popleft())
             else:
                 self.team.run()
-            if not self._warm:
-                self.team.alone, self._warm = self._alone, True
-            return [
+            outputs = [
                 direct[value].collect(self.team) if value in direct
                 else np.array(value.array, order="C")
                 for value in self.plan.outputs
             ]  # fmt: skip
+            if not self._warm:
+                self.team.alone, self._warm = self._alone, True
+            return outputs
         finally:
             for one in direct.values():
                 one.close()
