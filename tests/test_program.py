@@ -207,8 +207,9 @@ def shared_work() -> tuple[ir.Model, Program, np.ndarray]:
 
 def helpers_of(program: Program) -> list[int]:
     """The processes that help a program, which come with its second call."""
-    program([np.zeros((1, 64, 40, 40), "f4")])
-    program([np.zeros((1, 64, 40, 40), "f4")])
+    image = np.zeros(ir.infer(program.model).of(program.model.parameters[0])[0].shape.static, "f4")
+    program([image])
+    program([image])
     (planned,) = program._plans.values()
     assert planned is not None
     assert not all(planned.team.alone)
