@@ -22,14 +22,14 @@ import numpy as np
 from ..layers.memory import without_collection
 from ..schemas import Array, Shape
 from .engine.blocks import Scratch, private
-from .engine.convolution import is_prepared, way_to_lay_out
+from .engine.convolution import choose_ways, is_prepared, way_to_lay_out
 from .engine.convolution import lay_out as lay_out_convolution
 from .engine.convolution import prepare as convolution
 from .engine.copies import COPIES
 from .engine.copies import prepare as copies
 from .engine.direct import direct_values
 from .engine.fusion import TRANSPOSED, fuse
-from .engine.graph import BINARY, CONVOLUTIONS, POOLINGS, UNARY, Node, Plan, build
+from .engine.graph import BINARY, CONVOLUTIONS, POOLINGS, UNARY, Node, Plan, Value, build
 from .engine.helpers import Forked, can_fork, shared
 from .engine.matrices import prepare as matrix_product
 from .engine.memory import lay_out
@@ -53,6 +53,8 @@ KEPT = 4
 TRIALS = 3
 #: So many products take longer than it takes to fork a helper, and to end one.
 LARGE = 1_000_000_000
+#: Bytes that laid out weights may take beyond their own, and a third of the arena.
+ALLOWANCE = 32 << 20
 
 
 class Planned:
@@ -68,7 +70,7 @@ class Planned:
         forked = threads > 1 and can_fork()
         memory = shared if forked else private
         self.arena_bytes = lay_out(plan, memory)
-        lay_out_weights(plan, threads)
+        lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
         scratch = Scratch(threads, memory)
         #: Of each node, the steps from which to which are its own.
         self.spans: list[tuple[Node, int, int]] = []
@@ -77,6 +79,10 @@ class Planned:
             begin = len(steps)
             steps += prepare(node, threads, scratch)
             self.spans.append((node, begin, len(steps)))
+        for node in plan.nodes:
+            if node.laid_out is not None:
+                # Nobody needs these weights as they lay; scaled ones are a copy of their own.
+                node.inputs[1] = Value(node.inputs[1].shape, node.inputs[1].type)
         self.team = Team(steps, threads, Forked if forked else Threads)
         self.team.multiplies = not all(node.looks_up for node in plan.nodes)
         places = {node: range(begin, end) for node, begin, end in self.spans}
@@ -167,20 +173,24 @@ def products(plan: Plan) -> int:
     return count
 
 
-def lay_out_weights(plan: Plan, threads: int) -> None:
-    """Bring weights into the order their kernels want, on several threads, the largest first."""
+def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
+    """Bring weights into the order their kernels want, on several threads, the largest first.
+
+    What they take beyond what they take as they lie is kept within an allowance of bytes.
+    """
     alike: dict[tuple[object, ...], list[Node]] = {}
     for node in plan.nodes:
         if node.kind in CONVOLUTIONS and is_prepared(node):
             alike.setdefault(way_to_lay_out(node), []).append(node)
     groups = sorted(alike.values(), key=lambda nodes: -nodes[0].inputs[1].nbytes)
-    waiting = iter(groups)
+    ways = choose_ways([first for first, *_ in groups], allowance)
+    waiting = zip(groups, ways, strict=True)
     errors: list[BaseException] = []
 
     def work() -> None:
         try:
-            for first, *more in waiting:
-                first.laid_out = lay_out_convolution(first)
+            for (first, *more), way in waiting:
+                first.laid_out = lay_out_convolution(first, way)
                 for node in more:
                     node.laid_out = first.laid_out
         except BaseException as error:  # raised again below, when all rest

@@ -6,7 +6,8 @@ with nothing copied. Larger windows are gathered by blocks of output rows that s
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Sequence
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,10 @@ from .blocks import (
     taps,
 )  # fmt: skip
 from .fusion import colours
-from .graph import SHUFFLE, Node
+from .graph import SHUFFLE, LaidOut, Node
 from .products import in_blocks, multiplied
 from .team import Part, spans
-from .winograd import apart, best_way, winograd
+from .winograd import Way, apart, choose, winograd
 
 
 class Sizes:
@@ -103,18 +104,23 @@ def way_to_lay_out(node: Node) -> tuple[object, ...]:
     return (id(weights), node.kind, *shapes, op.strides, op.dilations, *pads)
 
 
-def lay_out(node: Node) -> list[Array]:
+def choose_ways(nodes: Sequence[Node], allowance: float = inf) -> list[Way | None]:
+    """The ways of some convolutions, with so many bytes for them to share."""
+    return choose([Sizes(node) for node in nodes], allowance)
+
+
+def lay_out(node: Node, way: Way | None) -> LaidOut:
     """The weights as the kernel wants them; for depthwise ones nothing is worth doing ahead."""
     sizes = Sizes(node)
-    way = best_way(sizes)
     if is_depthwise(sizes):
-        return []
+        return LaidOut(None, [])
     each = sizes.outer // sizes.groups
     groups = [sizes.weights[start : start + each] for start in range(0, sizes.outer, each)]
     if way is not None:
-        return [way.matrices(apart(weights, sizes.strides[0])) for weights in groups]
+        stride = sizes.strides[0]
+        return LaidOut(way, [way.matrices(apart(weights, stride)) for weights in groups])
     laid = [in_blocks(weights) for weights in groups]
-    return [np.stack(laid)] if sizes.plain and len(laid) > 1 else laid
+    return LaidOut(None, [np.stack(laid)] if sizes.plain and len(laid) > 1 else laid)
 
 
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -130,8 +136,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     finish = Finish(node, target, sizes.lead, scratch)
     if is_depthwise(sizes):
         return depthwise(sizes, source, target, finish, threads, scratch)
-    matrices = lay_out(node) if node.laid_out is None else node.laid_out
-    way = best_way(sizes)
+    way, matrices = node.laid_out or lay_out(node, choose([sizes])[0])
     if way is not None:
         return winograd(way, sizes, matrices, source, target, finish, threads, scratch)
     few = target.shape[0] * prod(sizes.out) < sizes.outer

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import prod
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from ...schemas import Array, ElementType, IRError, Tensor
 from ..execution import refuse_unknown
 from ..graph import Layer, Model
 from ..inference import Inferred
+
+if TYPE_CHECKING:
+    from .winograd import Way
 
 #: Element types that have no place in an arena of bytes.
 UNPLANNED = (ElementType.DYNAMIC, ElementType.STRING)
@@ -90,6 +94,13 @@ class Value:
         return prod(self.shape) * self.type.itemsize
 
 
+class LaidOut(NamedTuple):
+    """Weights of a convolution as its kernel wants them; ``way`` is Winograd's, where it is."""
+
+    way: Way | None
+    matrices: list[Array]
+
+
 class Node:
     """An operation on values, with what is done to its output before that leaves the cache."""
 
@@ -107,7 +118,7 @@ class Node:
         #: The same for its first input: what is done to that before.
         self.prologue: list[tuple[Op, list[Value | None]]] = []
         #: Its weights as its kernel wants them, where they were laid out beforehand.
-        self.laid_out: list[Array] | None = None
+        self.laid_out: LaidOut | None = None
         #: Whether its kernel looks up the memory of its first input and output at each call.
         self.looks_up = False
         for value in inputs:

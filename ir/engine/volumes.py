@@ -16,9 +16,9 @@ from ...schemas import Array
 from ...schemas.shapes import number
 from .affine import has_many_groups
 from .blocks import Scratch, call, filling, sequence
-from .convolution import lay_out
+from .convolution import choose_ways, lay_out
 from .convolution import prepare as prepare_images
-from .graph import Node, Value
+from .graph import LaidOut, Node, Value
 from .team import Part, spans
 
 #: Images with the channels of their neighbours take at most so many bytes at a time.
@@ -44,7 +44,7 @@ def convolution(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
     each = 4 * deep * int(np.prod(value.store.shape[2:]))
     at_once = max(threads, STACKED // max(each, 1))
     steps: list[list[Part]] = []
-    laid_out: list[Array] | None = None
+    laid_out: LaidOut | None = None
     for image in range(images):
         for begin, end in spans(depth, -(-depth // at_once)):
             scratch.volumes.reset()
@@ -61,7 +61,7 @@ def convolution(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
                 (step, [_part(other, image, (begin, end)) for other in others])
                 for step, others in node.epilogue
             ]
-            small.laid_out = lay_out(small) if laid_out is None else laid_out
+            small.laid_out = laid_out or lay_out(small, choose_ways([small])[0])
             laid_out = small.laid_out
             found = prepare_images(small, threads, scratch)
             assert found is not None

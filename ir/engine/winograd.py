@@ -11,8 +11,10 @@ even and odd rows and columns of the image; they are taken as four times as many
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from math import prod
+from itertools import pairwise
+from math import inf, prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -108,8 +110,6 @@ def way(size: int, taps: int) -> Way:
 PRODUCTS, BYTES, SUMS, FEW = 2.1e11, 4e10, 4e9, 2
 #: Numbers that are gathered into windows in a second.
 GATHERED = 2e10
-#: Matrices of more bytes are not worth their memory, where smaller ones do nearly as well.
-HEAVY = 16 << 20
 #: Channels that are too few.
 FEWEST = 12
 #: More tiles at a time make the products no better, and leave the cache.
@@ -125,24 +125,53 @@ def depth(sizes: Sizes) -> int:
     return sizes.inner * prod(sizes.strides)
 
 
-def best_way(sizes: Sizes) -> Way | None:
-    """The quickest way for a convolution; None where plain products are."""
+class Choice(NamedTuple):
+    """A way to convolve, or None for plain products: what it takes."""
+
+    seconds: float
+    nbytes: int
+    way: Way | None
+
+
+def choices(sizes: Sizes) -> list[Choice]:
+    """The ways of a convolution, the quickest first; each that follows takes less memory."""
+    places, taken = prod(sizes.out), prod(sizes.kernel) * sizes.inner
+    nbytes = 4 * taken * sizes.outer
+    products = 2 * places * taken * sizes.outer / PRODUCTS
+    seconds = products + nbytes / BYTES + places * taken * sizes.groups / GATHERED
+    found = [Choice(seconds, nbytes, None)]
     (kernel, wide), (stride, along) = sizes.kernel, sizes.strides
     taps = -(-kernel // stride)
-    if kernel != wide or stride != along or taps not in TRIED or sizes.dilations != (1, 1):
-        return None
-    if min(depth(sizes), sizes.outer // sizes.groups) < FEWEST or stride > 1 < sizes.groups:
-        return None
-    places, taken = prod(sizes.out), prod(sizes.kernel) * sizes.inner
-    plain = (
-        2 * places * taken * sizes.outer / PRODUCTS
-        + 4 * taken * sizes.outer / BYTES
-        + places * taken * sizes.groups / GATHERED
+    each = min(depth(sizes), sizes.outer // sizes.groups)
+    even = (kernel, stride) == (wide, along) and sizes.dilations == (1, 1)
+    if even and each >= FEWEST and 1 in (stride, sizes.groups):
+        ways = [way(size, taps) for size in TRIED.get(taps, ())]
+        found += [Choice(one.seconds(sizes), one.nbytes(sizes), one) for one in ways]
+    kept: list[Choice] = []
+    for choice in sorted(found, key=lambda choice: choice.seconds):
+        if not kept or choice.nbytes < kept[-1].nbytes:
+            kept.append(choice)
+    return kept
+
+
+def choose(convolutions: Sequence[Sizes], allowance: float = inf) -> list[Way | None]:
+    """The quickest ways that take at most so many bytes more than the plain ones.
+
+    Where they would, those are given up that gain the least for each byte.
+    """
+    options = [choices(sizes) for sizes in convolutions]
+    chosen = [0] * len(options)
+    more = sum(ways[0].nbytes - ways[-1].nbytes for ways in options)
+    retreats = sorted(
+        ((other.seconds - one.seconds) / (one.nbytes - other.nbytes), place, number)
+        for place, ways in enumerate(options)
+        for number, (one, other) in enumerate(pairwise(ways))
     )
-    ways = [way(size, taps) for size in TRIED[taps]]
-    ways = [one for one in ways if one.nbytes(sizes) <= HEAVY] or ways[-1:]
-    best = min(ways, key=lambda one: one.seconds(sizes))
-    return best if best.seconds(sizes) < plain else None
+    for _, place, number in retreats:
+        if more > allowance and chosen[place] == number:
+            one, other = options[place][number : number + 2]
+            chosen[place], more = number + 1, more - one.nbytes + other.nbytes
+    return [ways[number].way for ways, number in zip(options, chosen, strict=True)]
 
 
 def winograd(
