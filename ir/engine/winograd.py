@@ -107,7 +107,7 @@ def way(size: int, taps: int) -> Way:
 
 #: What the choice between ways supposes of two cores: products, bytes of weights and transformed
 #: values a second, and for how many rows more a product of few rows takes.
-PRODUCTS, BYTES, SUMS, FEW = 2.1e11, 4e10, 4e9, 2
+PRODUCTS, BYTES, SUMS, FEW = 2.1e11, 2e10, 4e9, 2
 #: Numbers that are gathered into windows in a second.
 GATHERED = 2e10
 #: Channels that are too few.
