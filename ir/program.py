@@ -65,9 +65,9 @@ class Planned:
     """
 
     @without_collection()
-    def __init__(self, plan: Plan, threads: int) -> None:
+    def __init__(self, plan: Plan, threads: int, *, fork: bool) -> None:
         self.plan = plan
-        forked = threads > 1 and can_fork()
+        forked = fork and threads > 1 and can_fork()
         memory = shared if forked else private
         self.arena_bytes = lay_out(plan, memory)
         lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
@@ -246,8 +246,9 @@ class Program:
         threads: int | None = None,
         shapes: Shapes | None = None,
         exact: bool = False,
+        fork: bool = True,
     ) -> None:
-        self.model, self.exact = model, exact
+        self.model, self.exact, self.fork = model, exact, fork
         self.threads = min(core_count(), MANY) if threads is None else max(1, threads)
         self._process = os.getpid()
         self._plans: OrderedDict[tuple[tuple[int, ...], ...], Planned | None] = OrderedDict()
@@ -340,7 +341,7 @@ class Program:
         planned = None
         if plan is not None:
             fuse(plan)
-            planned = Planned(plan, self.threads)
+            planned = Planned(plan, self.threads, fork=self.fork)
             if self.model.weights is not None:
                 # Kernels have laid out their own; a second copy need not stay in memory.
                 self.model.weights.release()
@@ -351,14 +352,22 @@ class Program:
 
 
 def compile(
-    model: Model, *, threads: int | None = None, shapes: Shapes | None = None, exact: bool = False
+    model: Model,
+    *,
+    threads: int | None = None,
+    shapes: Shapes | None = None,
+    exact: bool = False,
+    fork: bool = True,
 ) -> Program:
     """Prepare a model to be called often.
 
     Args:
         model: The model; it must not be changed while the program is used.
-        threads: How many threads work on it; None for all cores.
+        threads: How many workers share each call, the caller among them; None for all cores.
         shapes: Input shapes to plan for at once, where the model leaves them open.
         exact: Keep to the arithmetic of the definitions: nothing folded, nothing reordered.
+        fork: Whether the other workers may be forked processes (on Linux, x86-64), which is
+            quicker: threads of Python wait for each other. They share the program's memory,
+            close all files, sleep between calls, and end with the program.
     """
-    return Program(model, threads=threads, shapes=shapes, exact=exact)
+    return Program(model, threads=threads, shapes=shapes, exact=exact, fork=fork)

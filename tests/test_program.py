@@ -228,11 +228,10 @@ def is_there(pid: int) -> bool:
 forking = pytest.mark.skipif(not can_fork(), reason="helpers are threads here")
 
 
-def test_helpers_that_are_threads_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_helpers_that_are_threads_compute_the_same() -> None:
     model, program, image = shared_work()
     (wanted,) = program([image]).values()
-    monkeypatch.setattr("vinoir.ir.program.can_fork", lambda: False)
-    threaded = ir.compile(model, threads=3)
+    threaded = ir.compile(model, threads=3, fork=False)
     for _ in range(9):
         (found,) = threaded([image]).values()
         assert np.array_equal(found, wanted)

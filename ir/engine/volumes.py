@@ -14,7 +14,7 @@ from ...layers.base import Op
 from ...layers.windows import reach
 from ...schemas import Array
 from ...schemas.shapes import number
-from .affine import has_many_groups
+from .affine import constant, has_many_groups
 from .blocks import Scratch, call, filling, sequence
 from .convolution import choose_ways, lay_out
 from .convolution import prepare as prepare_images
@@ -56,7 +56,7 @@ def convolution(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
             )
             source = _images(stacked)
             target = _images(output.store[image, begin:end])
-            small = Node(node.layer, op, [source, _constant(flat), *node.inputs[2:]], [target])
+            small = Node(node.layer, op, [source, constant(flat), *node.inputs[2:]], [target])
             small.epilogue = [
                 (step, [_part(other, image, (begin, end)) for other in others])
                 for step, others in node.epilogue
@@ -67,10 +67,6 @@ def convolution(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
             assert found is not None
             steps += found
     return steps
-
-
-def _constant(array: Array) -> Value:
-    return Value(array.shape, array.dtype, array)
 
 
 def _images(store: Array) -> Value:
@@ -89,7 +85,7 @@ def _part(value: Value | None, image: int, run: tuple[int, int]) -> Value | None
     array = array[image if array.shape[0] > 1 else 0]
     part = np.moveaxis(array[:, slice(*run)] if array.shape[1] > 1 else array, 1, 0)
     if value.constant is not None:
-        return _constant(part)
+        return constant(part)
     return _images(np.moveaxis(part, 1, -1))
 
 
