@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,15 @@ import numpy as np
 from ...layers.windows import reach
 from ...schemas import Array
 from ...schemas.shapes import number
-from .blocks import CACHE, Scratch, call, epilogue, followed, padded, sequence
+from .blocks import Scratch, call, epilogue, filling, followed, sequence
 from .graph import Node
 from .planar import Axis, planar
 from .team import Part, spans
+
+#: What of a block is read and made in between stays in a core's own cache. Some of it may be
+#: pushed out: fewer calls are worth more than that.
+BLOCK = 3 << 19
+LOWEST = float(np.finfo(np.float32).min)
 
 
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -34,7 +40,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     assert value.store is not None
     assert output.store is not None
     average = node.kind == "AvgPool"
-    fill = 0.0 if average else float(np.finfo(np.float32).min)
+    fill = 0.0 if average else LOWEST
     join: Callable[..., Any] = np.add if average else np.maximum
     kernel, strides = tuple(op.kernel), tuple(op.strides)
     pairs = [
@@ -58,12 +64,14 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
         return planar(
             value, output, (down, along), join, fill, factor, followers, threads, scratch
         )
+    reaches = all(
+        size <= window - before
+        for size, window, (before, _) in zip(value.shape[2:], kernel, pads, strict=True)
+    )
+    if (height, width) == (1, 1) and reaches and factor is not None:
+        return [_whole_sum(value.store, output.store, factor, followers)]
     images, _, _, channels = output.store.shape
-    whole = kernel == tuple(value.shape[2:]) and (height, width) == (1, 1)
-    if whole and average and not any(map(any, pads)):
-        return [_whole_mean(value.store, output.store, followers)]
     per_row = value.shape[3] * channels * 4 * (strides[0] + 2)
-    rows_at_once = max(1, CACHE // per_row)
     work = [
         (image, run)
         for image in range(images)
@@ -72,35 +80,24 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     steps: list[Part] = []
     for part, (image, (top, bottom)) in enumerate(work):
         parts: list[Part] = []
-        for begin in range(top, bottom, rows_at_once):
+        for first, stop in spans(bottom - top, -(-(bottom - top) * per_row // BLOCK)):
             scratch.reset()
-            count = min(rows_at_once, bottom - begin)
-            tall = (count - 1) * strides[0] + kernel[0]
-            wide = (width - 1) * strides[1] + kernel[1]
-            up, left = begin * strides[0] - pads[0][0], -pads[1][0]
-            source = value.store[image]
-            inside = (
-                up >= 0
-                and left >= 0
-                and up + tall <= source.shape[0]
-                and (left + wide <= source.shape[1])
+            begin, end = top + first, top + stop
+            up = begin * strides[0] - pads[0][0]
+            down = (end - 1) * strides[0] - pads[0][0] + kernel[0]
+            source = value.store[image, max(up, 0) : down]
+            across = scratch.take(part, end - begin, *source.shape[1:])
+            block = output.store[image, begin:end]
+            parts += joined(
+                join, source, kernel[0], strides[0], across, part, scratch, before=max(-up, 0)
             )
-            if inside:
-                room = source[up : up + tall, left : left + wide]
-            else:
-                room = scratch.take(part, tall, wide, channels)
-                parts += padded(source, (up, up + tall), (left, left + wide), room, fill)
-            across = scratch.take(part, count, wide, channels)
-            parts += joined(join, room, kernel[0], strides[0], across, part, scratch)
-            block = output.store[image, begin : begin + count]
             parts += joined(
                 join, across.transpose(1, 0, 2), kernel[1], strides[1], block.transpose(1, 0, 2),
-                part, scratch,
+                part, scratch, before=pads[1][0],
             )  # fmt: skip
             if factor is not None:
-                each = factor if factor.ndim == 0 else factor[begin : begin + count]
-                parts.append(call(np.multiply, block, each, out=block))
-            parts += followed(followers, block, (image, slice(begin, begin + count)))
+                parts += _scaled(block, factor if factor.ndim == 0 else factor[begin:end])
+            parts += followed(followers, block, (image, slice(begin, end)))
         steps.append(sequence(parts))
     return [steps]
 
@@ -113,43 +110,82 @@ def joined(
     out: Array,
     part: int,
     scratch: Scratch,
+    *,
+    before: int = 0,
 ) -> list[Part]:
-    """Parts that join ``size`` neighbours along the first axis, every ``stride``, into ``out``."""
-    count = out.shape[0]
-    last = (count - 1) * stride + 1
+    """Parts that join ``size`` neighbours along the first axis, every ``stride``, into ``out``.
 
-    def shifted(array: Array, by: int) -> Array:
-        return array[by : by + last : stride]
-
-    if size == 1:
-        return [call(np.copyto, out, shifted(source, 0))]
-    steps = size.bit_length() - 1
-    if size - 1 <= steps * stride + 2:
-        parts = [call(join, shifted(source, 0), shifted(source, 1), out=out)]
-        return parts + [call(join, out, shifted(source, i), out=out) for i in range(2, size)]
-    # Runs of 2, 4, 8 ... neighbours, then two runs that overlap (or meet, for sums).
+    The first window begins ``before`` places ahead of the source. What of a window lies outside
+    is left out: so nothing is copied for the sake of padding.
+    """
+    starts = [place * stride - before for place in range(len(out))]
+    windows = [(max(start, 0), min(start + size, len(source))) for start in starts]
+    # Runs of 2, 4, 8 ... neighbours, as long as they save more than they cost.
+    overlap = join is np.maximum
+    longest = min(
+        (1 << level for level in range(size.bit_length())),
+        key=lambda run: (run.bit_length() - 1) * stride + len(_pieces(size, run, overlap)),
+    )
     parts, runs, length = [], {1: source}, 1
-    while length * 2 <= size:
-        room = scratch.take(part, source.shape[0] - 2 * length + 1, *source.shape[1:])
+    while length < longest and 2 * length <= len(source):
         shorter = runs[length]
+        room = scratch.take(part, len(source) - 2 * length + 1, *source.shape[1:])
         parts.append(
             call(join, shorter[: len(room)], shorter[length : length + len(room)], out=room)
         )
         length *= 2
         runs[length] = room
-    if join is not np.add:
-        if length == size:
-            parts.append(call(np.copyto, out, shifted(runs[length], 0)))
-        else:
-            longest = runs[length]
-            parts.append(call(join, shifted(longest, 0), shifted(longest, size - length), out=out))
-        return parts
-    begun, at = False, 0
-    for run in sorted(runs, reverse=True):
-        if size - at >= run:
-            piece = shifted(runs[run], at)
-            parts.append(call(join, out, piece, out=out) if begun else call(np.copyto, out, piece))
-            begun, at = True, at + run
+    for places in _alike(windows, size):
+        begin, end = windows[places[0]]
+        target = out[places.start : places.stop]
+        if end <= begin:
+            parts.append(filling(target, LOWEST if overlap else 0))
+            continue
+        last = (len(places) - 1) * stride + 1
+        first, *more = (
+            runs[run][begin + at : begin + at + last : stride]
+            for at, run in _pieces(end - begin, length, overlap)
+        )
+        if not more:
+            parts.append(call(np.copyto, target, first))
+        for piece in more:
+            parts.append(call(join, first, piece, out=target))
+            first = target
+    return parts
+
+
+def _alike(windows: list[tuple[int, int]], size: int) -> list[range]:
+    """Windows that are whole are joined together, those at the edges one by one."""
+    whole = [place for place, (begin, end) in enumerate(windows) if end - begin == size]
+    together = range(whole[0], whole[-1] + 1) if whole else range(0)
+    edges = [range(place, place + 1) for place in range(len(windows)) if place not in together]
+    return [together, *edges] if whole else edges
+
+
+def _pieces(size: int, longest: int, overlap: bool) -> list[tuple[int, int]]:
+    """Of what runs, and where they begin, a window is made."""
+    pieces, at, run = [], 0, min(longest, 1 << size.bit_length() - 1)
+    while at < size:
+        if overlap:
+            at = min(at, size - run)
+        while run > size - at:
+            run //= 2
+        pieces.append((at, run))
+        at += run
+    return pieces
+
+
+def _scaled(block: Array, factor: Array) -> list[Part]:
+    """Parts that multiply a block by one number, or each place by its own."""
+    if factor.ndim == 0:
+        return [call(np.multiply, block, factor, out=block)]
+    parts: list[Part] = []
+    # Rows alike are done at once, with a row of as many numbers: two runs of memory are quick.
+    changes = np.flatnonzero((factor[1:] != factor[:-1]).any(axis=(1, 2))) + 1
+    for first, stop in pairwise([0, *changes.tolist(), len(factor)]):
+        row = np.repeat(factor[first], block.shape[-1], axis=-1)
+        rows = block[first:stop]
+        parts.append(call(np.multiply, rows, row, out=rows))
     return parts
 
 
@@ -163,10 +199,10 @@ def _factor(op: Any, shape: tuple[int, ...], stops: tuple[int, int]) -> Array:
     return each if np.ptp(each) else each.reshape(-1)[0]
 
 
-def _whole_mean(source: Array, target: Array, followers: list[Any]) -> list[Part]:
-    """The mean of whole images, as a product with a row of equal weights."""
+def _whole_sum(source: Array, target: Array, factor: Array, followers: list[Any]) -> list[Part]:
+    """The sums of whole images, as products with a row of equal weights."""
     images, height, width, channels = source.shape
-    row = np.full((1, height * width), 1 / (height * width), np.float32)
+    row = np.full((1, height * width), factor, np.float32)
     parts: list[Part] = []
     for image in range(images):
         flat = source[image].reshape(-1, channels)
