@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from vinoir import ir
+from vinoir.ir.engine import pointwise
 from vinoir.ir.engine.memory import allocate
 from vinoir.schemas import Array
 
@@ -326,6 +327,16 @@ def pooling(draw: Draw) -> None:
     draw.check(draw.surrounded(y))
 
 
+def response(draw: Draw) -> None:
+    """Channels weighed by their neighbours, of which there may be few."""
+    words = {
+        "alpha": draw.pick(0.5, 0.0), "beta": draw.pick(0.75, 0.75, 0.5, 1.0),
+        "bias": draw.pick(2.0, 0.1), "size": draw.number(1, 6),
+    }  # fmt: skip
+    x = draw.image(2, draw.number(1, 12))
+    draw.check(draw.surrounded(draw.add("LRN", "opset1", x, draw.constant([1]), **words)))
+
+
 def enlarging(draw: Draw) -> None:
     """Images whose pixels are repeated."""
     x = draw.image(2)
@@ -342,7 +353,8 @@ def enlarging(draw: Draw) -> None:
 
 
 KERNELS: list[Callable[[Draw], None]] = [
-    matmul, attention, rows, cutting, joining, gather, volumes, transposed, pooling, enlarging,
+    matmul, attention, rows, cutting, joining, gather, volumes, transposed, pooling, response,
+    enlarging,
 ]  # fmt: skip
 
 
@@ -352,6 +364,12 @@ def test_a_kernel_gives_what_the_definition_gives(
     kernel: Callable[[Draw], None], seed: int
 ) -> None:
     kernel(Draw(seed))
+
+
+def test_responses_by_square_roots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pointwise, "QUICK_POWERS", not pointwise.QUICK_POWERS)
+    for seed in range(DRAWS):
+        response(Draw(seed))
 
 
 def test_what_depends_on_constants_alone_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,6 @@ from .blocks import (
     Scratch,
     call,
     epilogue,
-    filling,
     followed,
     follower,
     kept,
@@ -24,6 +23,7 @@ from .blocks import (
     tileable,
 )  # fmt: skip
 from .graph import UNARY, Node
+from .pooling import joined
 from .team import Part, spans
 
 
@@ -86,57 +86,81 @@ def local_response(node: Node, threads: int, scratch: Scratch) -> list[list[Part
     op: Any = node.op
     if axes is None or axes.ravel().tolist() not in ([1], [1 - len(value.shape)]):
         return None
-    if not value.last or value.type != np.float32 or op.beta != 0.75:
+    half = (op.size - 1) // 2
+    channels = value.shape[1]
+    if not value.last or value.type != np.float32 or channels < 2 * half:
         return None
+    if op.bias <= 0 or op.alpha < 0:
+        return None  # powers of what may be negative
     assert value.store is not None
     assert output.store is not None
-    channels = value.shape[1]
     source = value.store.reshape(-1, channels)
     target = output.store.reshape(-1, channels)
     if not np.shares_memory(target, output.store) or not np.shares_memory(source, value.store):
         return None
-    before = op.size // 2
     steps: list[Part] = []
-    factor, bias = np.float32(op.alpha / op.size), np.float32(op.bias)
-    # Rows with a margin of zeros: sums run over all of a block as one row.
-    wide = channels + op.size - 1
-    at_once = max(1, CACHE // (wide * 4 * 3))
     for part, (begin, end) in enumerate(spans(len(source), threads)):
         parts: list[Part] = []
-        for first in range(begin, end, at_once):
+        for first, stop in spans(end - begin, -(-(end - begin) * channels // SQUARES)):
             scratch.reset()
-            stop = min(first + at_once, end)
-            rows = stop - first
-            squares = scratch.take(part, rows * wide + op.size)
-            total = scratch.take(part, rows * wide)
-            spare = scratch.take(part, rows * wide)
-            grid = squares[: rows * wide].reshape(rows, wide)
-            middle = grid[:, before : before + channels]
-            block, out = source[first:stop], target[first:stop]
+            block, out = (array[begin + first : begin + stop] for array in (source, target))
+            squares = scratch.take(part, *block.shape)
+            total = scratch.take(part, *block.shape)
+            parts.append(call(np.multiply, block, block, out=squares))
+            parts += _around(squares, half, total, part, scratch)
             parts += [
-                filling(grid[:, :before], 0),
-                filling(grid[:, before + channels :], 0),
-                filling(squares[rows * wide :], 0),
-                call(np.multiply, block, block, out=middle),
+                call(np.multiply, total, np.float32(op.alpha / op.size), out=total),
+                call(np.add, total, np.float32(op.bias), out=total),
             ]
-            shifts = [squares[i : i + rows * wide] for i in range(op.size)]
-            parts.append(
-                call(np.add, shifts[0], shifts[1], out=total)
-                if len(shifts) > 1
-                else call(np.copyto, total, shifts[0])
-            )
-            parts += [call(np.add, total, shift, out=total) for shift in shifts[2:]]
-            # x ** -0.75 is 1 / (sqrt(x) * sqrt(sqrt(x))), and square roots are quick.
-            parts += [
-                call(np.multiply, total, factor, out=total),
-                call(np.add, total, bias, out=total),
-                call(np.sqrt, total, out=total),
-                call(np.sqrt, total, out=spare),
-                call(np.multiply, total, spare, out=total),
-                call(np.divide, block, total.reshape(rows, wide)[:, :channels], out=out),
-            ]
+            if op.beta == 0.75 and not QUICK_POWERS:
+                # x ** 0.75 is sqrt(x) * sqrt(sqrt(x)), and square roots are quick everywhere.
+                parts += [
+                    call(np.sqrt, total, out=total),
+                    call(np.sqrt, total, out=squares),
+                    call(np.multiply, total, squares, out=total),
+                    call(np.divide, block, total, out=out),
+                ]
+            else:
+                parts += [
+                    call(np.log2, total, out=total),
+                    call(np.multiply, total, np.float32(-op.beta), out=total),
+                    call(np.exp2, total, out=total),
+                    call(np.multiply, block, total, out=out),
+                ]
         steps.append(sequence(parts))
     return [steps]
+
+
+def _around(squares: Array, half: int, total: Array, part: int, scratch: Scratch) -> list[Part]:
+    """Parts that sum up to ``half`` neighbours either way along rows.
+
+    All rows are summed as one; then the ends of rows, where there is less than that, anew.
+    """
+    size = 2 * half + 1
+    middle = total.reshape(-1)[half : total.size - half]
+    parts = joined(np.add, squares.reshape(-1), size, 1, middle, part, scratch)
+    for given, sums in ((squares, total), (squares[:, ::-1], total[:, ::-1])):
+        columns, found = given.T, sums.T
+        if half:
+            parts.append(call(np.add, columns[0], columns[1], out=found[0]))
+        for place in range(2, half + 1):
+            parts.append(call(np.add, found[0], columns[place], out=found[0]))
+        for place in range(1, half):
+            parts.append(call(np.add, found[place - 1], columns[place + half], out=found[place]))
+    return parts
+
+
+def _powers_are_quick() -> bool:
+    """Whether NumPy takes many logarithms and powers of two at a time on this machine."""
+    if not hasattr(np.lib, "introspect"):
+        return False
+    found = np.lib.introspect.opt_func_info(func_name="^exp2$").get("exp2", {})
+    return not found.get("ff", {}).get("current", "baseline").startswith("baseline")
+
+
+QUICK_POWERS = _powers_are_quick()
+#: So many squares are summed at once: fewer take more calls, more do not stay in cache.
+SQUARES = 3 << 15
 
 
 def shuffle(node: Node) -> list[list[Part]] | None:

@@ -118,8 +118,6 @@ def joined(
     The first window begins ``before`` places ahead of the source. What of a window lies outside
     is left out: so nothing is copied for the sake of padding.
     """
-    starts = [place * stride - before for place in range(len(out))]
-    windows = [(max(start, 0), min(start + size, len(source))) for start in starts]
     # Runs of 2, 4, 8 ... neighbours, as long as they save more than they cost.
     overlap = join is np.maximum
     longest = min(
@@ -135,31 +133,32 @@ def joined(
         )
         length *= 2
         runs[length] = room
-    for places in _alike(windows, size):
-        begin, end = windows[places[0]]
-        target = out[places.start : places.stop]
+    for first, stop in _alike(len(source), size, stride, before, len(out)):
+        start = first * stride - before
+        begin, end = max(start, 0), min(start + size, len(source))
+        target = out[first:stop]
         if end <= begin:
             parts.append(filling(target, LOWEST if overlap else 0))
             continue
-        last = (len(places) - 1) * stride + 1
-        first, *more = (
+        last = (stop - first - 1) * stride + 1
+        given, *more = (
             runs[run][begin + at : begin + at + last : stride]
             for at, run in _pieces(end - begin, length, overlap)
         )
         if not more:
-            parts.append(call(np.copyto, target, first))
+            parts.append(call(np.copyto, target, given))
         for piece in more:
-            parts.append(call(join, first, piece, out=target))
-            first = target
+            parts.append(call(join, given, piece, out=target))
+            given = target
     return parts
 
 
-def _alike(windows: list[tuple[int, int]], size: int) -> list[range]:
+def _alike(places: int, size: int, stride: int, before: int, count: int) -> list[tuple[int, int]]:
     """Windows that are whole are joined together, those at the edges one by one."""
-    whole = [place for place, (begin, end) in enumerate(windows) if end - begin == size]
-    together = range(whole[0], whole[-1] + 1) if whole else range(0)
-    edges = [range(place, place + 1) for place in range(len(windows)) if place not in together]
-    return [together, *edges] if whole else edges
+    first = min(-(-before // stride), count)
+    stop = max(first, min((places - size + before) // stride + 1, count))
+    edges = [(edge, edge + 1) for edge in (*range(first), *range(stop, count))]
+    return [(first, stop), *edges] if first < stop else edges
 
 
 def _pieces(size: int, longest: int, overlap: bool) -> list[tuple[int, int]]:
