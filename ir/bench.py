@@ -31,8 +31,11 @@ from .program import Program
 Call: TypeAlias = "Callable[[Sequence[Array]], list[Array]]"
 
 
-#: Seconds between runs of different runtimes.
-PAUSE = 0.02
+#: Seconds in which the process must rest before the next runtime has its turn, and for how long
+#: that is waited for: threads of ONNX Runtime look for work for some 50 milliseconds.
+REST, LONGEST = 0.005, 0.2
+#: Seconds of runs that are not counted, before the one that is.
+WARM = 0.015
 
 
 @dataclass
@@ -117,7 +120,7 @@ def measure(
         inputs: An array for each input, in order.
         against: ``openvino``, ``onnxruntime``.
         threads: For each of them; None for all cores.
-        runs: How often each is measured; before each time there is a run that is not counted.
+        runs: How often each is measured; before each time there are runs that are not counted.
         layers: Also the time of each layer.
         onnx: The same model for onnxruntime; None for the .onnx beside the .xml.
     """
@@ -141,9 +144,10 @@ def measure(
         entrants.append((row, call))
     for _ in range(runs):
         for row, call in entrants:
-            # The threads of the last go on spinning for a while; then caches are to be warm.
-            time.sleep(PAUSE)
-            call(inputs)
+            until_quiet()
+            began = time.perf_counter()
+            while time.perf_counter() - began < WARM:
+                call(inputs)
             began = time.perf_counter()
             call(inputs)
             row.seconds.append(time.perf_counter() - began)
@@ -152,6 +156,16 @@ def measure(
         row.ratio = ours.median / row.median
     steps = layer_rows(program, inputs) if layers else []
     return Report(rows, steps, program.threads, _peak())
+
+
+def until_quiet() -> None:
+    """Wait until no thread of the process works any more."""
+    began = time.perf_counter()
+    while time.perf_counter() - began < LONGEST:
+        worked = time.process_time()
+        time.sleep(REST)
+        if time.process_time() - worked < REST / 5:
+            return
 
 
 def difference(wanted: Sequence[Array], found: Sequence[Array]) -> float:

@@ -215,7 +215,7 @@ def gathered(
     runs = spans(height, max(1, threads // max(1, min(images, threads))))
     work = [(image, run) for image in range(images) for run in runs]
     per_row = width * ((0 if sizes.plain else taken) + sizes.outer) * 4
-    at_once = max(1, CACHE // max(per_row, 1))
+    at_once = max(1, CACHE * 2 // max(per_row, 1))
     steps: list[Part] = []
     for part, (image, (top, bottom)) in enumerate(work):
         parts: list[Part] = []
