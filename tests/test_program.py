@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import calls
 import numpy as np
@@ -185,6 +186,31 @@ def test_a_scale_and_a_relu_before_a_convolution(signs: str, between: str) -> No
         )  # fmt: skip
     weights = net.constant(rng.standard_normal((40, 24, 1, 1)).astype("f4"))
     value = net.add("Convolution", "opset1", [value, weights], **ones, **zeros)
+    net.result(net.add("ReLU", "opset1", [value]), name="y")
+    model = net.model()
+    inputs = feed(model)
+    assert_close(ir.compile(model)(inputs), ir.run(model, inputs))
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize("pad", [0, 1])
+def test_a_bias_between_two_convolutions(groups: int, pad: int) -> None:
+    rng = np.random.default_rng(groups + pad)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 24, 9, 9))
+    ones = dict.fromkeys(("strides", "dilations"), (1, 1))
+
+    def convolved(value: Any, groups: int, outer: int, size: int, pad: int) -> Any:
+        shape = (groups, outer // groups, 24 // groups, size, size)
+        weights = rng.standard_normal(shape).astype("f4")
+        kind = "GroupConvolution" if groups > 1 else "Convolution"
+        weights = weights if groups > 1 else weights[0]
+        pads = dict.fromkeys(("pads_begin", "pads_end"), (pad, pad))
+        found = net.add(kind, "opset1", [value, net.constant(weights)], **ones, **pads)
+        bias = rng.standard_normal((1, outer, 1, 1)).astype("f4")
+        return net.add("Add", "opset1", [found, net.constant(bias)])
+
+    value = convolved(convolved(x, 24, 24, 3, 1), groups, 32, 1, pad)
     net.result(net.add("ReLU", "opset1", [value]), name="y")
     model = net.model()
     inputs = feed(model)

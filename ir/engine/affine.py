@@ -15,7 +15,7 @@ import numpy as np
 from ...layers.base import Op
 from ...schemas import Array
 from ...schemas.shapes import number
-from .graph import BINARY, UNARY, Node, Plan, Value, only_user
+from .graph import BINARY, CONVOLUTIONS, UNARY, Node, Plan, Value, only_user
 
 #: Elementwise operations in a row, each with its other inputs; None stands for what they act on.
 Steps: TypeAlias = list[tuple[Op, list[Value | None]]]
@@ -78,6 +78,42 @@ def per_channel(constant: Array, shape: tuple[int, ...]) -> Array | None:
     if len(sizes) != len(shape) or sizes[1] != shape[1] or constant.size != shape[1]:
         return None
     return constant.reshape(-1).astype(np.float64)
+
+
+def pass_biases(plan: Plan) -> None:
+    """Let the 1x1 convolution that follows a convolution at once take over its bias."""
+    for node in plan.nodes:
+        if node.kind not in CONVOLUTIONS or len(node.inputs) < 3 or node.epilogue:
+            continue
+        after = only_user(node.outputs[0])
+        if (
+            after is None
+            or after.kind not in CONVOLUTIONS
+            or after.inputs[0] is not node.outputs[0]
+        ):
+            continue
+        weights, bias = after.inputs[1].constant, node.inputs[2].constant
+        if weights is None or bias is None or not takes_single_places(after):
+            continue
+        by_group = weights.reshape(-1, weights.shape[-4], weights.shape[-3]).astype(np.float64)
+        added = np.matmul(by_group, bias.reshape(len(by_group), -1, 1)).ravel()
+        if len(after.inputs) > 2:
+            added = added + after.inputs[2].constant
+        node.inputs = node.inputs[:2]
+        after.inputs = [*after.inputs[:2], constant(added.astype(np.float32))]
+
+
+def takes_single_places(node: Node) -> bool:
+    """Whether a convolution of images has 1x1 windows and pads nothing."""
+    op: Any = node.op
+    shape = node.inputs[0].shape
+    return (
+        len(shape) == 4
+        and node.inputs[1].shape[-2:] == (1, 1)
+        and not any(
+            number(pad) for axis, size in enumerate(shape[2:]) for pad in op.pads(size, axis, 1)
+        )
+    )
 
 
 def clip_before(plan: Plan) -> None:

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from ...layers.base import Op
-from .affine import clip_before, constant, fold_affine, pads_nothing, pointwise, steps_of
+from .affine import (
+    clip_before,
+    constant,
+    fold_affine,
+    pads_nothing,
+    pass_biases,
+    pointwise,
+    steps_of,
+)
 from .graph import (
     BINARY,
     CONVOLUTIONS,
@@ -44,6 +52,7 @@ def fuse(plan: Plan) -> None:
     for node in plan.nodes:
         if node.kind in CONVOLUTIONS:
             fold_affine(node)
+    pass_biases(plan)
     average_first(plan)
     clip_before(plan)
     take_prologues(plan)
