@@ -19,6 +19,9 @@ from .team import Part, spans
 #: What of a block is read and made in between stays in a core's own cache. Some of it may be
 #: pushed out: fewer calls are worth more than that.
 BLOCK = 3 << 19
+#: With no more channels than this, windows are joined at all places of a row and some results
+#: left out: that is sooner done than many short runs.
+NARROW = 64
 LOWEST = float(np.finfo(np.float32).min)
 
 
@@ -85,16 +88,24 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
             begin, end = top + first, top + stop
             up = begin * strides[0] - pads[0][0]
             down = (end - 1) * strides[0] - pads[0][0] + kernel[0]
-            source = value.store[image, max(up, 0) : down]
+            source = value.store[image, max(up, 0) : max(down, 0)]
             across = scratch.take(part, end - begin, *source.shape[1:])
             block = output.store[image, begin:end]
             parts += joined(
                 join, source, kernel[0], strides[0], across, part, scratch, before=max(-up, 0)
             )
+            step = 1 if channels <= NARROW else strides[1]
+            places = (width - 1) * strides[1] // step + 1
+            found = block if places == width else scratch.take(part, len(block), places, channels)
             parts += joined(
-                join, across.transpose(1, 0, 2), kernel[1], strides[1], block.transpose(1, 0, 2),
+                join, across.transpose(1, 0, 2), kernel[1], step, found.transpose(1, 0, 2),
                 part, scratch, before=pads[1][0],
             )  # fmt: skip
+            if found is not block:
+                # The channels of a place are copied as one element.
+                whole = f"V{4 * channels}"
+                chosen = found[:, :: strides[1]]
+                parts.append(call(np.copyto, block.view(whole), chosen.view(whole)))
             if factor is not None:
                 parts += _scaled(block, factor if factor.ndim == 0 else factor[begin:end])
             parts += followed(followers, block, (image, slice(begin, end)))
