@@ -209,8 +209,10 @@ class ConvolutionBackpropDataV1(Convolve):
             results = [int(n) for n in output_shape]
             begins = [self.spread_pads(*row, n)[0] for row, n in zip(rows, results, strict=True)]
         spans = [number(self.span(*row)) for row in rows]
-        weights = np.moveaxis(filters, 1, -1).reshape(len(filters), -1, filters.shape[1])
-        laid = multiplied(weights, data[:, :, None]).reshape(len(data), -1, *kernel, *sizes)
+        groups, inner, outer = filters.shape[:3]
+        weights = np.moveaxis(filters, 1, -1).reshape(groups, outer * prod(kernel), inner)
+        laid = multiplied(weights, data[:, :, None])
+        laid = laid.reshape(len(data), groups * outer, *kernel, *sizes)
         room = [max(s, b + n) for s, b, n in zip(spans, begins, results, strict=True)]
         output = np.zeros((*laid.shape[:2], *room), laid.dtype)
         for place in np.ndindex(*kernel):

@@ -271,6 +271,8 @@ class LRNV1(Normalization):
 
 def average(data: Array, axes: Axes) -> Array:
     """The mean along axes, which keep the size 1; itself where there are no axes."""
+    if not data.size:  # NumPy warns of the mean of nothing
+        return data.sum(axes, keepdims=True)
     mean: Array = data.mean(axes, keepdims=True)
     return mean
 

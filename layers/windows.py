@@ -128,14 +128,14 @@ def windows(
     for size, (begin, end), span, stride, count in zip(
         data.shape[lead:], pads, spans, strides, counts, strict=True
     ):
-        widths.append((begin, max(end, (count - 1) * stride + span - size - begin)))
+        widths.append((begin, max(end, max(count - 1, 0) * stride + span - size - begin)))
     if any(before or after for before, after in widths):
         sizes = [size + sum(pair) for size, pair in zip(data.shape, widths, strict=True)]
         require(prod(sizes) * data.itemsize)
         data = np.pad(data, widths, constant_values=fill)  # type: ignore[call-overload]
     axes = tuple(range(lead, data.ndim))
     view = sliding_window_view(data, spans, axes)
-    steps = [slice(0, (c - 1) * s + 1, s) for c, s in zip(counts, strides, strict=True)]
+    steps = [slice(0, max((c - 1) * s + 1, 0), s) for c, s in zip(counts, strides, strict=True)]
     holes = [slice(None, None, d) for d in dilations]
     index: Any = (..., *steps, *holes)
     return view[index]
