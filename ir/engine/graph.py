@@ -143,7 +143,7 @@ class Plan:
 
 @without_collection()
 def build(model: Model, inferred: Inferred) -> Plan | None:
-    """Make nodes of the layers; None where a shape is not known before it runs."""
+    """Make nodes of the layers; None where it needs to run to know a shape, or holds nothing."""
     order = model.order()
     refuse_unknown(order)
     values: dict[tuple[int, int], Value] = {}
@@ -164,6 +164,8 @@ def build(model: Model, inferred: Inferred) -> Plan | None:
             continue
         if layer.type == "Parameter":
             inputs[layer.id] = made[0]
+            if not prod(made[0].shape):
+                return None
             continue
         op = layer.op
         if layer.bodies or op is None or layer.type in ("Assign", "ReadValue") or op.rows_vary:
@@ -171,6 +173,8 @@ def build(model: Model, inferred: Inferred) -> Plan | None:
         feeders = _fed(model, layer, values)
         if not fold(layer, op, feeders, made, tensors):
             nodes.append(Node(layer, op, feeders, made))
+            if not all(prod(value.shape) for value in made):
+                return None  # kernels need not bear tensors of nothing
     return Plan(nodes, inputs, [outputs[layer.id] for layer in model.results])
 
 
