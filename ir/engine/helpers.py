@@ -23,8 +23,9 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import NoReturn
 from weakref import WeakSet
 
@@ -75,13 +76,14 @@ def _system() -> ctypes.CDLL:
     return ctypes.CDLL(None)
 
 
-def fork() -> int:
-    """A copy of this process; 0 in the copy."""
+def fork(pids: list[int]) -> None:
+    """Note one more copy of this process; 0 in the copy."""
     with warnings.catch_warnings():
         # Since 3.12 Python warns of forks beside other threads, whose locks nobody opens in the
         # copy: a helper needs none but BLAS's, and says when it has had it.
         warnings.simplefilter("ignore", DeprecationWarning)
-        return os.fork()
+        # Within one call, so that no KeyboardInterrupt comes before the copy is noted.
+        pids.extend(starmap(os.fork, [()]))
 
 
 class Forked:
@@ -89,6 +91,8 @@ class Forked:
 
     def __init__(self, steps: Sequence[Step], size: int) -> None:
         self._owner = os.getpid()
+        self._pids: list[int] = []
+        self._files: list[int] = []
         # How far the caller is, how far each helper is, and the agenda of the run.
         numbers = LINE * (size + 1) + 1 + len(steps)
         self._numbers = memoryview(mmap.mmap(-1, 8 * numbers)).cast("q")
@@ -98,22 +102,27 @@ class Forked:
         self._next = 0
         self._agenda: Sequence[int] | None = None
         self._steps = steps
-        self._pids: list[int] = []
         # Helpers sleep until their bell rings. These are events: who is woken by a byte in a
         # pipe is put on the core of who wrote it. The pipe is there to be closed with the caller.
-        self._files = list(os.pipe())
         try:
+            self._files.extend(os.pipe())
             for helper in range(1, size):
                 self._files.append(os.eventfd(0))
-                pid = fork()
-                if pid == 0:
+                fork(self._pids)
+                if not self._pids[-1]:
                     self._help(helper, size)
-                self._pids.append(pid)
         except OSError as refused:  # too many files or processes: go on without
             self.leave()
             raise HelpersLostError from refused
+        finally:
+            if os.getpid() != self._owner:  # a copy that was interrupted before it began
+                os._exit(0)
         self._born = time.monotonic()
         _hired.add(self)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_files"):  # else it was interrupted when it had hardly begun
+            self.leave()
 
     # The caller's side.
 
@@ -133,8 +142,11 @@ class Forked:
         self._numbers[CORE], self._numbers[BASE] = where(), self._ticket
         # Who has no part would not be waited for, and might be late for the next run.
         needed = max((len(self._steps[number]) for number in agenda), default=0)
-        for bell in self._files[2 : needed + 1]:
-            os.eventfd_write(bell, 1)
+        try:
+            for bell in self._files[2 : needed + 1]:
+                os.eventfd_write(bell, 1)
+        except OSError as closed:
+            raise HelpersLostError from closed
 
     def start(self) -> None:
         """Let them begin with the next step of the agenda."""
@@ -165,16 +177,24 @@ class Forked:
 
     def leave(self) -> None:
         """Let them go for good; whatever they do is stopped."""
-        if os.getpid() == self._owner:  # a copy of the caller has no helpers
-            for pid in self._pids:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                    os.waitpid(pid, 0)
-                except (ProcessLookupError, ChildProcessError):
-                    continue  # it is gone already
-        for file in self._files:
-            os.close(file)
-        self._pids, self._files = [], []
+        while self._pids and os.getpid() == self._owner:
+            try:
+                os.kill(self._pids[-1], signal.SIGKILL)
+                os.waitpid(self._pids[-1], 0)
+            except (ProcessLookupError, ChildProcessError):
+                pass  # it is gone already
+            self._pids.pop()
+        self._close()
+
+    def forget(self) -> None:
+        """Have nothing to do with them, in a copy of the caller."""
+        self._pids.clear()
+        self._close()
+
+    def _close(self) -> None:
+        while self._files:
+            with suppress(OSError):  # somebody has closed all files there were
+                os.close(self._files.pop())
 
     # The helper's side.
 
@@ -187,8 +207,12 @@ class Forked:
                 if callable(signal.getsignal(kind)):
                     signal.signal(kind, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            life, bell = self._files[0], self._files[-1]
+            # Where standard files are closed, these may have their numbers.
+            life, bell = (above_standard(file) for file in (self._files[0], self._files[-1]))
             close_all_but(life, bell)
+            awaited = select.poll()  # any number of file will do, for select they may be too high
+            awaited.register(life, select.POLLIN)
+            awaited.register(bell, select.POLLIN)
             mine = [sequence(step[helper::size]) if len(step) > helper else None
                     for step in self._steps]  # fmt: skip
             # A lock of BLAS that another thread held in the moment of the fork stays locked for
@@ -196,7 +220,7 @@ class Forked:
             np.matmul(TRIAL, TRIAL)
             self._numbers[LINE * helper + READY] = 1
             with np.errstate(all="ignore"):
-                while self._called(life, bell):
+                while self._called(awaited, life, bell):
                     numbers, start = self._numbers, self._agenda_at
                     self._find_core(helper)
                     agenda = numbers[start + 1 : start + 1 + numbers[start]].tolist()
@@ -228,10 +252,10 @@ class Forked:
                 os.sched_setaffinity(0, allowed)
         self._numbers[LINE * helper + CORE] = where()
 
-    def _called(self, life: int, bell: int) -> bool:
+    def _called(self, awaited: select.poll, life: int, bell: int) -> bool:
         """Sleep until there is work; False when there will be none."""
         while True:
-            ready = select.select([life, bell], [], [], LOOK)[0]
+            ready = [file for file, _ in awaited.poll(LOOK * 1000)]
             if life in ready or os.getppid() != self._owner:
                 return False
             if ready:
@@ -251,6 +275,23 @@ def leave_all() -> None:
     """
     for helpers in list(_hired):
         helpers.leave()
+
+
+def above_standard(file: int) -> int:
+    """A file by another number, above those of standard input and output."""
+    import fcntl  # only where there are forks
+
+    return fcntl.fcntl(file, fcntl.F_DUPFD, 3)
+
+
+def forget_all() -> None:
+    """Close the caller's pipes and bells in a copy, while their numbers are still theirs."""
+    for helpers in list(_hired):
+        helpers.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget_all)
 
 
 def close_all_but(*files: int) -> None:

@@ -126,7 +126,9 @@ class _SingleBlas:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._libraries: list[Any] | None = None
-        self._entered, self._before = 0, [0]
+        self._entered = 0
+        #: The threads that BLAS had before.
+        self._before: list[int] | None = None
 
     def __enter__(self) -> None:
         with self._lock:
@@ -135,7 +137,7 @@ class _SingleBlas:
 
                 pools = ThreadpoolController().select(user_api="blas")
                 self._libraries = pools.lib_controllers
-            if not self._entered:
+            if self._before is None:
                 self._before = [library.get_num_threads() for library in self._libraries]
                 for library in self._libraries:
                     library.set_num_threads(1)
@@ -143,13 +145,20 @@ class _SingleBlas:
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
-            self._entered -= 1
-            if not self._entered:
+            self._entered = max(self._entered - 1, 0)
+            if not self._entered and self._before is not None:
                 for library, count in zip(self._libraries or (), self._before, strict=True):
                     library.set_num_threads(count)
+                self._before = None
+
+    def forget(self) -> None:
+        """Begin anew in a copy of the process: other threads that worked are not there."""
+        self._lock, self._entered = threading.Lock(), 0
 
 
 single_blas = _SingleBlas()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=single_blas.forget)
 
 
 class Threads:
@@ -226,8 +235,10 @@ class _Thread:
             if self._parts is None:
                 return
             try:
-                for part in self._parts:
-                    part()
+                # Each thread has its own way with errors of arithmetic.
+                with np.errstate(all="ignore"):
+                    for part in self._parts:
+                        part()
             except BaseException as error:  # handed to the caller by wait
                 self._error = error
             self._parts = ()
