@@ -14,8 +14,9 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -272,7 +273,7 @@ class Program:
         """Run the model once."""
         arrays = self._known(inputs) or check_inputs(self.model, inputs)
         self._types = {place: arrays[place].dtype for place in self._types}
-        with self._lock:
+        with self._alone():
             planned = None
             if not self.exact:
                 planned = self._planned(tuple(arrays[place].shape for place in self._types))
@@ -293,7 +294,8 @@ class Program:
             place = self._names.get(key)
             if place is None or type(value) is not np.ndarray:
                 return None
-            if value.dtype != self._types[place]:
+            # NumPy takes None for float64.
+            if self._types[place] is None or value.dtype != self._types[place]:
                 return None
             found[place] = value
         if len(found) != len(inputs) or len(found) != len(self._types):
@@ -301,10 +303,23 @@ class Program:
         shapes = tuple(found[place].shape for place in self._types)
         return found if shapes in self._plans else None
 
+    def _alone(self) -> threading.Lock:
+        """What keeps other threads out."""
+        if self._process != os.getpid():
+            # A copy of the process that planned: two may not work in one arena. Another thread
+            # may have held the lock in the moment of the fork, and will never let go of it here.
+            self._plans, self._process = OrderedDict(), os.getpid()
+            self._lock = threading.Lock()
+        return self._lock
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As a copy or in another process: planned anew there."""
+        return _again, (self.model, self.threads, self.exact, self.state)
+
     def times(self, inputs: Inputs | None, runs: int = 5) -> list[tuple[Node, float]] | None:
         """The least seconds of each step for these inputs; None where nothing is planned."""
         arrays = check_inputs(self.model, inputs)
-        with self._lock:
+        with self._alone():
             shapes = tuple(arrays[place].shape for place in self._types)
             planned = None if self.exact else self._planned(shapes)
             return None if planned is None else planned.times(arrays, runs)
@@ -321,17 +336,18 @@ class Program:
             self._walk = Walk(self.model, [(layer, 0) for layer in results])
             self._walk.fold()
         found = self._walk(arrays, self.state)
-        outputs = [output_array(self.model, found[layer.id][0]) for layer in results]
-        return [array if array.flags.writeable else array.copy() for array in outputs]
+        # Definitions may hand on what they were given: nobody's memory is to be another's.
+        for name, value in self.state.items():
+            self.state[name] = _own(value, arrays.values())
+        taken = [*arrays.values(), *self.state.values()]
+        for layer in results:
+            taken.append(_own(output_array(self.model, found[layer.id][0]), taken))
+        return taken[len(taken) - len(results) :]
 
     def _planned(
         self, shapes: tuple[tuple[int, ...], ...], inferred: Inferred | None = None
     ) -> Planned | None:
         """The plan for these input shapes, made where there is none yet."""
-        if self._process != os.getpid():
-            # This process is a copy of the one that planned: two may not work in one arena.
-            self._plans.clear()
-            self._process = os.getpid()
         if shapes in self._plans:
             self._plans.move_to_end(shapes)
             return self._plans[shapes]
@@ -349,6 +365,18 @@ class Program:
         while len(self._plans) > KEPT:
             self._plans.popitem(last=False)
         return planned
+
+
+def _again(model: Model, threads: int, exact: bool, state: State) -> Program:
+    program = Program(model, threads=threads, exact=exact)
+    program.state = dict(state)
+    return program
+
+
+def _own(array: Array, others: Iterable[Array]) -> Array:
+    """An array, or a copy where it cannot be written to or lies in others' memory."""
+    shares = any(np.may_share_memory(array, other) for other in others)
+    return array.copy() if shares or not array.flags.writeable else array
 
 
 def compile(

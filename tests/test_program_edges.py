@@ -1,0 +1,174 @@
+"""Programs at the edges: tensors of nothing, odd windows, copies of processes, interrupts."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_program import assert_close, forking, helpers_of, shared_work
+from vinoir import ir
+from vinoir.schemas import UsageError
+
+ONES = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), (1, 1))
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(7).standard_normal(shape).astype("f4")
+
+
+def test_the_first_call_is_checked_as_any_other() -> None:
+    net = ir.Builder()
+    net.result(net.add("ReLU", "opset1", [net.parameter("x", "f32", "2,3")]))
+    with pytest.raises(UsageError, match="is f32, the array is float64"):
+        ir.compile(net.model())([np.zeros((2, 3))])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 6])
+def test_neighbours_are_as_many_on_either_side(size: int) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "2,5,4,3")
+    x = net.add("Convolution", "opset1", [x, net.constant(numbers(9, 5, 3, 3))], **ONES)
+    y = net.add(
+        "LRN", "opset1", [x, net.constant([1])], alpha=0.5, beta=0.75, bias=1.0, size=size
+    )  # fmt: skip
+    net.result(y, name="y")
+    model, image = net.model(), numbers(2, 5, 4, 3)
+    assert_close(ir.compile(model)([image]), ir.run(model, [image]))
+
+
+EMPTY = [
+    ((2, 3, 0, 4), "Convolution", (5, 3, 3, 3), (2, 5, 0, 4)),
+    ((0, 3, 6, 4), "Convolution", (5, 3, 3, 3), (0, 5, 6, 4)),
+    ((2, 3, 6, 4), "Convolution", (0, 3, 3, 3), (2, 0, 6, 4)),
+    ((0, 3, 4, 4), "ConvolutionBackpropData", (3, 5, 3, 3), (0, 5, 4, 4)),
+    ((2, 3, 5, 4), "ConvolutionBackpropData", (3, 0, 3, 3), (2, 0, 5, 4)),
+    ((0, 3, 0, 5), "MatMul", (5, 2), (0, 3, 0, 2)),
+    ((3, 0), "MatMul", (0, 4), (3, 4)),
+]
+
+
+@pytest.mark.parametrize(("shape", "kind", "weights", "output"), EMPTY)
+def test_tensors_of_nothing(
+    shape: tuple[int, ...], kind: str, weights: tuple[int, ...], output: tuple[int, ...]
+) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", shape)
+    words = {} if kind == "MatMul" else {**ONES, "auto_pad": "same_upper"}
+    if kind == "ConvolutionBackpropData":
+        words = ONES
+    y = net.add(kind, "opset1", [x, net.constant(numbers(*weights))], **words)
+    net.result(net.add("ReLU", "opset1", [y]), name="y")
+    model, given = net.model(), numbers(*shape)
+    for found in (ir.run(model, [given])["y"], ir.compile(model)([given])["y"]):
+        assert np.array_equal(found, np.zeros(output, "f4"))
+
+
+def test_what_is_run_by_definitions_belongs_to_the_caller() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "2,3")
+    flat = net.add("Reshape", "opset1", [x, net.constant([6])], special_zero=False)
+    for y in (x, x, flat):
+        net.result(y)
+    given = numbers(2, 3)
+    outputs = ir.compile(net.model(), exact=True)([given]).values()
+    taken = [given]
+    for array in outputs:
+        assert not any(np.may_share_memory(array, other) for other in taken)
+        taken.append(array)
+
+
+def test_a_program_is_copied_and_pickled() -> None:
+    model, program, image = shared_work()
+    wanted = ir.run(model, [image])
+    for other in (copy.copy(program), copy.deepcopy(program), pickle.loads(pickle.dumps(program))):
+        assert other.threads == 2
+        assert_close(other([image]), wanted)
+
+
+def test_threads_do_not_warn(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, program, image = shared_work()
+    monkeypatch.setattr("vinoir.ir.program.can_fork", lambda: False)
+    threaded = ir.compile(program.model, threads=2)
+    for _ in range(3):
+        threaded([np.full_like(image, np.inf)])
+
+
+@forking
+def test_a_copy_made_while_another_thread_computes() -> None:
+    _, program, image = shared_work()
+    (wanted,) = program([image]).values()
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            program([image])
+
+    other = threading.Thread(target=work)
+    other.start()
+    try:
+        for _ in range(5):
+            time.sleep(0.01)
+            pid = os.fork()
+            if pid == 0:
+                code = 1
+                try:
+                    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                    signal.alarm(20)  # locks of others would be waited for without an end
+                    (found,) = program([image]).values()
+                    code = 0 if np.array_equal(found, wanted) else 2
+                finally:
+                    os._exit(code)
+            assert os.waitpid(pid, 0)[1] == 0
+    finally:
+        done.set()
+        other.join()
+
+
+CLOSED_INPUT = "os.close(0)"
+MANY_FILES = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (2048, 2048))
+files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]"""
+
+
+@forking
+@pytest.mark.parametrize("circumstances", [CLOSED_INPUT, MANY_FILES])
+def test_helpers_stay_whatever_files_are_open(circumstances: str) -> None:
+    code = f"""
+import os
+import test_program
+{circumstances}
+_, program, image = test_program.shared_work()
+helpers = test_program.helpers_of(program)
+for _ in range(3):
+    program([image])
+assert helpers and helpers == test_program.helpers_of(program)
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=env, timeout=60)
+
+
+@forking
+def test_files_of_a_copy_are_not_closed(tmp_path: Path) -> None:
+    _, program, image = shared_work()
+    assert helpers_of(program)
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.closerange(3, 256)
+            files = [os.open(tmp_path / "log", os.O_CREAT | os.O_RDWR) for _ in range(50)]
+            program([image])
+            code = 0 if all(os.write(file, b"x") for file in files) else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
