@@ -110,7 +110,8 @@ class Planned:
     def _run(self, arrays: Mapping[int, Array]) -> list[Array]:
         # Helpers that are yet to be forked must find the arena in its place.
         direct = self._direct if self.team.is_complete else {}
-        try:
+
+        def take_in() -> None:
             for layer_id, value in self.plan.inputs.items():
                 if value in direct:
                     direct[value].put(arrays[layer_id], self.team)
@@ -119,10 +120,13 @@ class Planned:
             for value in self.plan.outputs:
                 if value in direct:
                     direct[value].open()
+
+        try:
             if self._trials and self._warm:
+                take_in()
                 self._try(together=self._trials.popleft())
             else:
-                self.team.run()
+                self.team.run(before=take_in)
             outputs = [
                 direct[value].collect(self.team) if value in direct
                 else np.array(value.array, order="C")

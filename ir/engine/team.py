@@ -82,9 +82,17 @@ class Team:
         return self._helpers is not None or all(self.alone)
 
     def run(
-        self, first: int = 0, stop: int | None = None, *, seconds: list[float] | None = None
+        self,
+        first: int = 0,
+        stop: int | None = None,
+        *,
+        seconds: list[float] | None = None,
+        before: Callable[[], None] | None = None,
     ) -> None:
-        """Run some steps; how long each takes is put into ``seconds``."""
+        """Run some steps; how long each takes is put into ``seconds``.
+
+        Something may be done before, while helpers wake up.
+        """
         stop = len(self.steps) if stop is None else stop
         agenda = [number for number in range(first, stop) if not self.alone[number]]
         with single_blas if self.multiplies else nullcontext(), np.errstate(all="ignore"):
@@ -93,6 +101,8 @@ class Team:
                     if self._helpers is None:
                         self._helpers = self._hire(self.steps, self.size)
                     self._helpers.begin(agenda)
+                if before is not None:
+                    before()
                 self._run(range(first, stop), self._helpers, seconds)
             except BaseException:
                 # Helpers may be in the middle of a step that nobody will finish.
