@@ -336,7 +336,10 @@ def check_input(parameter: Layer, value: Any, graph: Graph) -> Array:
     if op is None:
         raise UnsupportedError(f"{parameter.type} {parameter.version} is not known")
     (wanted,) = op.infer()
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise UsageError(f'input "{parameter.name}" is no array: {error}') from None
     if not wanted.type.is_dynamic and array.dtype != wanted.type.dtype:
         plain = isinstance(value, (bool, int, float, str, list, tuple))
         text = array.dtype.kind in "SUO" and wanted.type == "string"
@@ -346,7 +349,12 @@ def check_input(parameter: Layer, value: Any, graph: Graph) -> Array:
                 f'input "{parameter.name}" is {wanted.type}, the array is {array.dtype}',
                 hint=f"convert it: array.astype({wanted.type.dtype.name!r})",
             )
-        array = array.astype(wanted.type.dtype)
+        try:
+            array = array.astype(wanted.type.dtype)
+        except (ValueError, TypeError) as error:
+            raise UsageError(
+                f'input "{parameter.name}" is {wanted.type}, what is given is not: {error}'
+            ) from None
     try:
         wanted.shape.merge(Shape(array.shape))
     except IRError:

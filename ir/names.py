@@ -10,6 +10,7 @@ from .elements import split_names
 from .graph import Graph, Layer
 
 T = TypeVar("T")
+SINGLE = "put a single array into a list: [array]"
 
 
 def input_names(parameter: Layer) -> list[str]:
@@ -46,6 +47,11 @@ def by_input(
     """
     if given is None:
         return {}
+    if not isinstance(given, Iterable):
+        raise UsageError(
+            f"inputs are of the type {type(given).__name__}, not arrays by name or in order",
+            hint=SINGLE,
+        )
     parameters = graph.parameters
     pairs: Iterable[tuple[str | int, T]] = (
         given.items() if isinstance(given, Mapping) else enumerate(given)
@@ -55,7 +61,10 @@ def by_input(
     for key, value in pairs:
         if isinstance(key, int):
             if not -len(parameters) <= key < len(parameters):
-                raise UsageError(f"input {key} is asked for, the model has {len(parameters)}")
+                raise UsageError(
+                    f"input {key} is asked for, the model has {len(parameters)}",
+                    hint=SINGLE if hasattr(given, "dtype") else None,
+                )
             layer = parameters[key]
         elif key in known:
             layer = known[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +131,22 @@ def test_outputs_larger_than_the_machine_are_refused(
     ir.infer(model)
     with pytest.raises(ir.IRError, match=r'"odd".*not enough memory: [0-9]+ bytes are needed'):
         ir.run(model)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (3, r"of the type int, not arrays .*put a single array into a list"),
+        (np.zeros((2, 3), "f4"), r"input 1 is asked for, the model has 1 \(put a single array"),
+        ([[["a", "b", "c"]] * 2], r'input "x" is f32, what is given is not: could not convert'),
+        ([[[1, 2], [3]]], r'input "x" is no array: '),
+        ([None], r'input "x" is f32, the array is object'),
+    ],
+)
+def test_inputs_that_are_none(given: Any, message: str) -> None:
+    net = ir.Builder()
+    net.result(net.add("ReLU", "opset1", [net.parameter("x", "f32", "2,3")]), name="y")
+    model = net.model()
+    for call in (partial(ir.run, model), ir.compile(model)):
+        with pytest.raises(ir.UsageError, match=message):
+            call(given)

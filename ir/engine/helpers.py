@@ -22,10 +22,10 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import pairwise, starmap
+from itertools import pairwise
 from typing import NoReturn
 from weakref import WeakSet
 
@@ -76,14 +76,23 @@ def _system() -> ctypes.CDLL:
     return ctypes.CDLL(None)
 
 
-def fork(pids: list[int]) -> None:
-    """Note one more copy of this process; 0 in the copy."""
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let no signal come in between, nor into Python's own work around a fork."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def fork() -> int:
+    """A copy of this process; 0 in the copy."""
     with warnings.catch_warnings():
         # Since 3.12 Python warns of forks beside other threads, whose locks nobody opens in the
         # copy: a helper needs none but BLAS's, and says when it has had it.
         warnings.simplefilter("ignore", DeprecationWarning)
-        # Within one call, so that no KeyboardInterrupt comes before the copy is noted.
-        pids.extend(starmap(os.fork, [()]))
+        return os.fork()
 
 
 class Forked:
@@ -104,19 +113,18 @@ class Forked:
         self._steps = steps
         # Helpers sleep until their bell rings. These are events: who is woken by a byte in a
         # pipe is put on the core of who wrote it. The pipe is there to be closed with the caller.
-        try:
-            self._files.extend(os.pipe())
-            for helper in range(1, size):
-                self._files.append(os.eventfd(0))
-                fork(self._pids)
-                if not self._pids[-1]:
-                    self._help(helper, size)
-        except OSError as refused:  # too many files or processes: go on without
-            self.leave()
-            raise HelpersLostError from refused
-        finally:
-            if os.getpid() != self._owner:  # a copy that was interrupted before it began
-                os._exit(0)
+        with undisturbed():
+            try:
+                self._files.extend(os.pipe())
+                for helper in range(1, size):
+                    self._files.append(os.eventfd(0))
+                    pid = fork()
+                    if pid == 0:
+                        self._help(helper, size)
+                    self._pids.append(pid)
+            except OSError as refused:  # too many files or processes: go on without
+                self.leave()
+                raise HelpersLostError from refused
         self._born = time.monotonic()
         _hired.add(self)
 
@@ -207,6 +215,7 @@ class Forked:
                 if callable(signal.getsignal(kind)):
                     signal.signal(kind, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
             # Where standard files are closed, these may have their numbers.
             life, bell = (above_standard(file) for file in (self._files[0], self._files[-1]))
             close_all_but(life, bell)
