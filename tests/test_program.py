@@ -217,6 +217,28 @@ def test_a_bias_between_two_convolutions(groups: int, pad: int) -> None:
     assert_close(ir.compile(model)(inputs), ir.run(model, inputs))
 
 
+@pytest.mark.parametrize(("stride", "pad"), [(1, 1), (2, 1), (1, 0), (2, 0)])
+def test_shuffled_channels_go_into_a_depthwise_convolution(stride: int, pad: int) -> None:
+    rng = np.random.default_rng(stride + pad)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 24, 11, 9))
+    ones = dict.fromkeys(("strides", "dilations"), (1, 1))
+    zeros = dict.fromkeys(("pads_begin", "pads_end"), (0, 0))
+    weights = net.constant(rng.standard_normal((3, 8, 8, 1, 1)).astype("f4"))
+    value = net.add("GroupConvolution", "opset1", [x, weights], **ones, **zeros)
+    value = net.add("ReLU", "opset1", [value])
+    value = net.add("ShuffleChannels", "opset1", [value], axis=1, group=3)
+    weights = net.constant(rng.standard_normal((24, 1, 1, 3, 3)).astype("f4"))
+    pads = dict.fromkeys(zeros, (pad, pad))
+    strides = {**ones, "strides": (stride, stride)}
+    net.result(
+        net.add("GroupConvolution", "opset1", [value, weights], **strides, **pads), name="y"
+    )
+    model = net.model()
+    inputs = feed(model)
+    assert_close(ir.compile(model)(inputs), ir.run(model, inputs))
+
+
 def shared_work() -> tuple[ir.Model, Program, np.ndarray]:
     """A model, a program that runs with a helper, and an input."""
     net = ir.Builder()

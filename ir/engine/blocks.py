@@ -292,11 +292,17 @@ def call(function: Callable[..., Any], *words: Any, **named: Any) -> Part:
 
 
 def padded(
-    source: Array, rows: tuple[int, int], columns: tuple[int, int], room: Array, fill: float
+    source: Array,
+    rows: tuple[int, int],
+    columns: tuple[int, int],
+    room: Array,
+    fill: float,
+    put: Callable[[Array, Array], list[Part]] | None = None,
 ) -> list[Part]:
     """Parts that copy rows ``rows`` and columns ``columns`` of an image (H, W, C) into ``room``.
 
-    Rows and columns may reach beyond the image; there stands ``fill``.
+    Rows and columns may reach beyond the image; there stands ``fill``. What is more than a copy
+    is done by ``put``.
     """
     height, width = source.shape[:2]
     (top, bottom), (left, right) = rows, columns
@@ -307,7 +313,9 @@ def padded(
         return [lambda: target.fill(fill)]
     inner = target[begin - top : end - top, first - left : stop - left]
     given = source[begin:end, first:stop]
-    if given.strides[2] == given.itemsize:
+    if put is not None:
+        parts = put(given, inner)
+    elif given.strides[2] == given.itemsize:
         parts = [call(np.copyto, inner, given)]
     else:  # channel by channel, since each is a plane of its own
         channels = range(given.shape[2])

@@ -6,7 +6,7 @@ with nothing copied. Larger windows are gathered by blocks of output rows that s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf, prod
 from typing import Any
 
@@ -169,6 +169,14 @@ class Finish:
     def leads(self) -> bool:
         """Whether something is done to the input before it is multiplied."""
         return bool(self._leaders)
+
+    @property
+    def put(self) -> Callable[[Array, Array], list[Part]] | None:
+        """What brings any piece of the input to where it is wanted, if that is no copy."""
+        if not self._leaders:
+            return None
+        (first,) = self._leaders
+        return lambda given, room: first(given, (), room)
 
     def prepared(self, source: Array, image: int, rows: slice, room: Array) -> list[Part]:
         """What is done to rows of the input before they are multiplied, from there to a room."""
@@ -353,10 +361,11 @@ def _reached(
     scratch: Scratch,
     *,
     planes: bool = False,
+    put: Callable[[Array, Array], list[Part]] | None = None,
 ) -> tuple[Array, list[Part]]:
     """All that the windows of some output rows reach, padding included, and what fills it.
 
-    An image of planes may remain that.
+    An image of planes may remain that; what is more than a copy is done by ``put``.
     """
     begin, end = rows
     tall = (end - begin - 1) * sizes.strides[0] + sizes.reach[0]
@@ -365,13 +374,13 @@ def _reached(
     planes = planes and image.strides[2] != image.itemsize
     inside = top >= 0 and left >= 0 and top + tall <= image.shape[0]
     inside = inside and left + wide <= image.shape[1]
-    if inside and (planes or image.strides[2] == image.itemsize):
+    if put is None and inside and (planes or image.strides[2] == image.itemsize):
         return image[top : top + tall, left : left + wide], []
     if planes:
         room = scratch.take(part, image.shape[2], tall, wide).transpose(1, 2, 0)
     else:
         room = scratch.take(part, tall, wide, image.shape[2])
-    return room, padded(image, (top, top + tall), (left, left + wide), room, 0.0)
+    return room, padded(image, (top, top + tall), (left, left + wide), room, 0.0, put)
 
 
 def depthwise(
@@ -398,7 +407,9 @@ def depthwise(
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             scratch.reset()
             first, stop = top + begin, top + end
-            room, gather = _reached(sizes, source[image], (first, stop), part, scratch)
+            room, gather = _reached(
+                sizes, source[image], (first, stop), part, scratch, put=finish.put
+            )
             parts += gather
             if close and not room.flags.c_contiguous:
                 whole = scratch.take(part, *room.shape)

@@ -56,6 +56,7 @@ def fuse(plan: Plan) -> None:
     average_first(plan)
     clip_before(plan)
     take_prologues(plan)
+    shuffle_late(plan)
     choose_layouts(plan)
 
 
@@ -213,6 +214,23 @@ def take_prologues(plan: Plan) -> None:
         hand_over([source], before, node)
         taken.add(before)
     plan.nodes = [node for node in plan.nodes if node not in taken]
+
+
+def shuffle_late(plan: Plan) -> None:
+    """Let a depthwise convolution shuffle the channels that it pads: they are copied once then."""
+    for node in plan.nodes:
+        if not node.epilogue or node.epilogue[-1][0].xml_type != SHUFFLE:
+            continue
+        after = only_user(node.outputs[0])
+        if (
+            after is not None
+            and after.kind == "GroupConvolution"
+            and len(node.outputs[0].shape) == 4
+        ):
+            weights = after.inputs[1].constant
+            single = weights is not None and weights.shape[1:3] == (1, 1)
+            if single and node.outputs[0].type == np.float32:
+                after.prologue = [node.epilogue.pop()]
 
 
 def in_order(nodes: list[Node]) -> list[Node]:
