@@ -52,8 +52,9 @@ from .names import input_names, output_keys
 KEPT = 4
 #: How often each way to share work is tried.
 TRIALS = 3
-#: So many products take longer than it takes to fork a helper, and to end one.
-LARGE = 1_000_000_000
+#: So many products take longer than it takes to fork a helper, and to end one; and so many
+#: longer than it takes to wake it.
+LARGE, SMALL = 1_000_000_000, 10_000_000
 #: Bytes that laid out weights may take beyond their own, and a third of the arena.
 ALLOWANCE = 32 << 20
 
@@ -91,9 +92,10 @@ class Planned:
         # The first call wakes everything up, and counts for nothing. Who calls but once does not
         # want to wait for helpers to come and go, if that takes longer than what there is to do.
         self._warm = False
-        self._alone = self.team.alone
-        if forked and products(plan) < LARGE:
-            self.team.alone = [True] * len(steps)
+        amount, nobody = work(plan), [True] * len(steps)
+        self._alone = self.team.alone if amount > SMALL else nobody
+        if amount < (LARGE if forked else SMALL):
+            self.team.alone = nobody
         self._trials = deque([] if forked or all(self.team.alone) else [True, False] * TRIALS)
         self._seconds = {way: [float("inf")] * len(steps) for way in (True, False)}
 
@@ -167,14 +169,16 @@ class Planned:
         return [(node, sum(least[begin:end])) for node, begin, end in self.spans]
 
 
-def products(plan: Plan) -> int:
-    """About how many products of numbers a plan takes."""
+def work(plan: Plan) -> int:
+    """About how many products of numbers a plan takes; to touch a number takes as long as 20."""
     count = 0
     for node in plan.nodes:
+        touched = prod(node.outputs[0].shape)
+        count += 20 * touched
         if node.kind in CONVOLUTIONS:
-            count += prod(node.outputs[0].shape) * prod(node.inputs[1].shape[-3:])
+            count += touched * prod(node.inputs[1].shape[-3:])
         elif node.kind == "MatMul":
-            count += prod(node.outputs[0].shape) * node.inputs[0].shape[-1]
+            count += touched * node.inputs[0].shape[-1]
     return count
 
 

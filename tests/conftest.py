@@ -29,3 +29,10 @@ def shared(name: str) -> Path:
 def witness(name: str = "*") -> list[Path]:
     """The IR files that OpenVINO wrote, by operation version; empty where they are not there."""
     return sorted((SHARED / "witness").glob(f"{name}.xml"))
+
+
+@pytest.fixture(autouse=True)
+def shared_however_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of the tests of programs share their work, however little there is."""
+    if request.module.__name__.startswith("test_program"):
+        monkeypatch.setattr("vinoir.ir.program.SMALL", 0)

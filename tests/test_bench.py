@@ -79,3 +79,13 @@ def test_a_model_made_in_memory_is_measured_alone() -> None:
     assert [row.operation for row in report.layers] == ["ReLU"]
     with pytest.raises(UsageError, match="read from a file"):
         bench.measure(model, inputs, against=["openvino"])
+
+
+def test_a_small_plan_has_no_helpers() -> None:
+    program = ir.compile(ir.read(DIGITS), threads=2)
+    for _ in range(3):
+        program([np.zeros((1, 1, 16, 16), "f4")])
+    (planned,) = program._plans.values()
+    assert planned is not None
+    assert planned.team._helpers is None
+    assert all(planned.team.alone)
