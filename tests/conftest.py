@@ -34,5 +34,5 @@ def witness(name: str = "*") -> list[Path]:
 @pytest.fixture(autouse=True)
 def shared_however_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs of the tests of programs share their work, however little there is."""
-    if request.module.__name__.startswith("test_program"):
+    if request.path.name.startswith("test_program"):
         monkeypatch.setattr("vinoir.ir.program.SMALL", 0)
