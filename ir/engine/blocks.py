@@ -251,15 +251,6 @@ def turned(weights: Array, wide: int) -> Iterator[tuple[int, Array]]:
         yield start, rows.reshape(-1, *weights.shape[1:]).transpose(2, 3, 1, 0)
 
 
-def columns_last(weights: Array) -> Array:
-    """Weights (outer, inner, kh, kw) as (kh, kw, inner, outer), in new memory."""
-    outer, inner, *kernel = weights.shape
-    found = np.empty((*kernel, inner, outer), np.float32)
-    for start, some in turned(weights, 64):
-        found[..., start : start + 64] = some
-    return found
-
-
 def divisor(number_: int, limit: int) -> int:
     """The largest divisor that is not above a limit."""
     return next((d for d in range(min(number_, limit), 1, -1) if number_ % d == 0), 1)

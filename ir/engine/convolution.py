@@ -32,7 +32,7 @@ from .blocks import (
 from .fusion import colours
 from .graph import SHUFFLE, LaidOut, Node
 from .products import in_blocks, multiplied
-from .team import Part, spans
+from .team import Part, shares, spans
 from .winograd import Way, apart, choose, winograd
 
 
@@ -220,12 +220,10 @@ def gathered(
     each = sizes.outer // len(blocks)
     height, width = sizes.out
     images = target.shape[0]
-    runs = spans(height, max(1, threads // max(1, min(images, threads))))
-    work = [(image, run) for image in range(images) for run in runs]
     per_row = width * ((0 if sizes.plain else taken) + sizes.outer) * 4
     at_once = max(1, CACHE * 2 // max(per_row, 1))
     steps: list[Part] = []
-    for part, (image, (top, bottom)) in enumerate(work):
+    for part, (image, (top, bottom)) in enumerate(shares(images, height, threads)):
         parts: list[Part] = []
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             # The same memory serves every block of the part.
@@ -400,9 +398,7 @@ def depthwise(
     per_row = width * channels * 4 * (1 + across * sizes.strides[0])
     at_once = max(1, CACHE // per_row)
     steps: list[Part] = []
-    runs = spans(height, max(1, threads // max(1, min(images, threads))))
-    work = [(image, run) for image in range(images) for run in runs]
-    for part, (image, (top, bottom)) in enumerate(work):
+    for part, (image, (top, bottom)) in enumerate(shares(images, height, threads)):
         parts: list[Part] = []
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             scratch.reset()

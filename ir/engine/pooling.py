@@ -14,7 +14,7 @@ from ...schemas.shapes import number
 from .blocks import Scratch, call, epilogue, filling, followed, sequence
 from .graph import Node
 from .planar import Axis, planar
-from .team import Part, spans
+from .team import Part, shares, spans
 
 #: What of a block is read and made in between stays in a core's own cache. Some of it may be
 #: pushed out: fewer calls are worth more than that.
@@ -75,13 +75,8 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
         return [_whole_sum(value.store, output.store, factor, followers)]
     images, _, _, channels = output.store.shape
     per_row = value.shape[3] * channels * 4 * (strides[0] + 2)
-    work = [
-        (image, run)
-        for image in range(images)
-        for run in spans(height, max(1, threads // max(1, min(images, threads))))
-    ]
     steps: list[Part] = []
-    for part, (image, (top, bottom)) in enumerate(work):
+    for part, (image, (top, bottom)) in enumerate(shares(images, height, threads)):
         parts: list[Part] = []
         for first, stop in spans(bottom - top, -(-(bottom - top) * per_row // BLOCK)):
             scratch.reset()

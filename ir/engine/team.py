@@ -268,6 +268,12 @@ def sequence(parts: Sequence[Part]) -> Part:
     return run
 
 
+def shares(images: int, rows: int, workers: int) -> list[tuple[int, tuple[int, int]]]:
+    """Rows of images, each image cut into as many runs as give every worker one."""
+    pieces = max(1, workers // max(1, min(images, workers)))
+    return [(image, run) for image in range(images) for run in spans(rows, pieces)]
+
+
 def spans(count: int, pieces: int) -> list[tuple[int, int]]:
     """Cut ``count`` into at most ``pieces`` runs of nearly the same length."""
     pieces = max(1, min(pieces, count))

@@ -15,7 +15,7 @@ import numpy as np
 from ...schemas import Array
 from .blocks import CACHE, Scratch, call, epilogue, filling, followed, padded, sequence, taps
 from .graph import Node
-from .team import Part, spans
+from .team import Part, shares
 
 #: More groups than this are left to the definition, unless each is one channel.
 GROUPS = 8
@@ -85,8 +85,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     per_row = 4 * width * (channels + source.shape[3] * reached // across.stride)
     at_once = max(1, CACHE // per_row // down.stride) * down.stride
     lanes: list[Part] = []
-    runs = spans(height, max(1, threads // max(1, min(images, threads))))
-    for part, (image, (top, bottom)) in enumerate((i, run) for i in range(images) for run in runs):
+    for part, (image, (top, bottom)) in enumerate(shares(images, height, threads)):
         parts: list[Part] = []
         for low in range(top, bottom, at_once):
             scratch.reset()

@@ -24,7 +24,7 @@ from ...schemas import Array
 from .blocks import Scratch, call, lined, padded, sequence, turned
 from .products import MILLION
 from .products import width as block_width
-from .team import Part, spans
+from .team import Part, shares, spans
 
 if TYPE_CHECKING:
     from .convolution import Finish, Sizes
@@ -188,12 +188,10 @@ def winograd(
     down, across = way.tiles(sizes)
     each = sizes.outer // sizes.groups
     images = target.shape[0]
-    runs = spans(down, max(1, threads // max(1, min(images, threads))))
-    work = [(image, run) for image in range(images) for run in runs]
     most = max(min(MILLION // (depth(sizes) * matrices[0].shape[-1]), TILES), 1)
     at_once = max(1, min(most // across, down))
     steps: list[Part] = []
-    for part, (image, (top, bottom)) in enumerate(work):
+    for part, (image, (top, bottom)) in enumerate(shares(images, down, threads)):
         parts: list[Part] = []
         for first, stop in spans(bottom - top, -(-(bottom - top) // at_once)):
             for group, blocks in enumerate(matrices):

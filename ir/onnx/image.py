@@ -49,6 +49,15 @@ def scaled_axes(node: Node, scales: Output, rank: int) -> tuple[Output, list[int
     return node.constant(value[axes].astype(np.float32)), axes
 
 
+def scaled_from_zero(node: Node, scales: Output, rank: int) -> Made:
+    """Interpolate-11 by scales, as long as there was but one way to count places."""
+    scales, axes = scaled_axes(node, scales, rank)
+    return interpolate(
+        node, node[0], scales, "scales", axes,
+        coordinate_transformation_mode="asymmetric", nearest_mode="floor",
+    )  # fmt: skip
+
+
 @converts("Upsample")
 def upsample(node: Node) -> Made:
     """Interpolate-11 by scales."""
@@ -60,21 +69,13 @@ def upsample(node: Node) -> Made:
     else:
         pair = [1.0, 1.0, node.real("height_scale"), node.real("width_scale")]
         scales = node.constant(np.array(pair, np.float32))
-    scales, axes = scaled_axes(node, scales, rank)
-    return interpolate(
-        node, node[0], scales, "scales", axes,
-        coordinate_transformation_mode="asymmetric", nearest_mode="floor",
-    )  # fmt: skip
+    return scaled_from_zero(node, scales, rank)
 
 
 @converts("Resize", until=10)
 def resize_ten(node: Node) -> Made:
     """Interpolate-11 by scales."""
-    scales, axes = scaled_axes(node, node[1], node.rank())
-    return interpolate(
-        node, node[0], scales, "scales", axes,
-        coordinate_transformation_mode="asymmetric", nearest_mode="floor",
-    )  # fmt: skip
+    return scaled_from_zero(node, node[1], node.rank())
 
 
 @converts("Resize", since=11)
