@@ -18,6 +18,8 @@ import pytest
 from networks import Drawer
 from oracle import Call, single
 from vinoir import ir
+from vinoir.ir.engine import convolution
+from vinoir.ir.engine.graph import build
 from vinoir.ir.engine.helpers import Forked, can_fork, shared
 from vinoir.ir.engine.team import Part, Team
 from vinoir.ir.program import Program
@@ -72,8 +74,9 @@ def test_a_program_of_one_operation_gives_what_its_kernel_gives(call: Call) -> N
 
 
 #: Input channels, output channels, height and width, kernel, stride: one row for each way that
-#: convolutions are computed, by blocks of weights, by Winograd's tiles of both sizes, by windows.
+#: convolutions are computed, by blocks of weights, by Winograd's tiles of all sizes, by windows.
 WAYS = [
+    (256, 128, 14, 3, 1), (64, 192, 21, 3, 1), (96, 128, 17, 5, 2),
     (128, 64, 7, 3, 1), (128, 64, 9, 1, 1), (256, 96, 5, 1, 1), (192, 128, 14, 3, 2),
     (128, 128, 28, 3, 1), (96, 96, 13, 3, 1), (64, 33, 11, 3, 1), (3, 24, 31, 3, 2),
     (3, 16, 33, 7, 2), (40, 300, 6, 3, 1), (40, 300, 6, 1, 1), (48, 32, 10, 5, 1),
@@ -82,7 +85,12 @@ WAYS = [
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_every_way_to_convolve(way: tuple[int, ...], shuffled: bool) -> None:
+@pytest.mark.parametrize("memory", [True, False])
+def test_every_way_to_convolve(
+    way: tuple[int, ...], shuffled: bool, memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not memory:  # then weights are kept as they are, and transformed at each call
+        monkeypatch.setattr("vinoir.ir.program.ALLOWANCE", -(1 << 40))
     given, made, size, kernel, stride = way
     net, rng = ir.Builder(), np.random.default_rng(0)
     x = net.parameter("x", "f32", (2, given, size, size))
@@ -107,6 +115,25 @@ def test_every_way_to_convolve(way: tuple[int, ...], shuffled: bool) -> None:
     wanted = ir.run(model, inputs)
     for threads in (1, 2, 3):
         assert_close(ir.compile(model, threads=threads)(inputs), wanted)
+
+
+@pytest.mark.parametrize(("memory", "afresh"), [(1 << 30, False), (0, True)])
+def test_weights_are_kept_transformed_where_there_is_memory(memory: int, afresh: bool) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 256, 14, 14))
+    weights = net.constant(np.ones((256, 256, 3, 3), "f4"))
+    words = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), (1, 1))
+    net.result(net.add("Convolution", "opset1", [x, weights], **words))
+    model = net.model()
+    plan = build(model, ir.infer(model))
+    assert plan is not None
+    (node,) = (node for node in plan.nodes if node.kind == "Convolution")
+    (way,) = convolution.choose_ways([node], memory)
+    assert way is not None
+    assert way.afresh == afresh
+    (blocks,) = convolution.lay_out(node, way).matrices
+    taken = 9 if afresh else way.points**2
+    assert blocks.nbytes == taken * 256 * 256 * 4 == way.nbytes(convolution.Sizes(node))
 
 
 def test_exact_keeps_to_the_definitions() -> None:

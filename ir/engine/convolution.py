@@ -29,6 +29,7 @@ from .blocks import (
     sequence,
     taps,
 )  # fmt: skip
+from .deep import deep
 from .fusion import colours
 from .graph import SHUFFLE, LaidOut, Node
 from .products import in_blocks, multiplied
@@ -66,6 +67,8 @@ class Sizes:
         self.outer = weights.shape[0]
         self.out = _two(node.outputs[0].shape[2:], lead, 1)
         self.lead = lead
+        #: Whether the output is not in the order of the products.
+        self.shuffled = bool(node.epilogue) and node.epilogue[-1][0].xml_type == SHUFFLE
 
     def image(self, batch: Array) -> Array:
         """A batch kept as (N, H, W, C), whatever its number of spatial axes."""
@@ -101,7 +104,8 @@ def way_to_lay_out(node: Node) -> tuple[object, ...]:
     op: Any = node.op
     weights, shapes = node.inputs[1].constant, (node.inputs[0].shape, node.outputs[0].shape)
     pads = op.pads_begin, op.pads_end, op.auto_pad
-    return (id(weights), node.kind, *shapes, op.strides, op.dilations, *pads)
+    shuffled = Sizes(node).shuffled
+    return (id(weights), node.kind, *shapes, op.strides, op.dilations, *pads, shuffled)
 
 
 def choose_ways(nodes: Sequence[Node], allowance: float = inf) -> list[Way | None]:
@@ -133,14 +137,16 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     assert output.store is not None
     images = value.store if value.last else np.moveaxis(value.store, 1, -1)
     source, target = sizes.image(images), sizes.image(output.store)
-    finish = Finish(node, target, sizes.lead, scratch)
+    finish = Finish(node, target, sizes, scratch)
     if is_depthwise(sizes):
         return depthwise(sizes, source, target, finish, threads, scratch)
     way, matrices = node.laid_out or lay_out(node, choose([sizes])[0])
+    if way is not None and way.afresh:
+        return deep(way, sizes, matrices[0], source, target, finish, threads, scratch)
     if way is not None:
         return winograd(way, sizes, matrices, source, target, finish, threads, scratch)
     few = target.shape[0] * prod(sizes.out) < sizes.outer
-    if few and threads > 1 and sizes.groups == 1 and not finish.shuffled:
+    if few and threads > 1 and sizes.groups == 1 and not sizes.shuffled:
         return by_channels(sizes, matrices[0], source, target, finish, threads, scratch)
     return gathered(sizes, matrices, source, target, finish, threads, scratch)
 
@@ -148,13 +154,12 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
 class Finish:
     """What is done to a block of the output before it leaves the cache."""
 
-    def __init__(self, node: Node, target: Array, lead: int, scratch: Scratch) -> None:
+    def __init__(self, node: Node, target: Array, sizes: Sizes, scratch: Scratch) -> None:
         self.bias = node.inputs[2].constant if len(node.inputs) > 2 else None
-        self._target, self._lead, self._scratch = target, lead, scratch
+        self._target, self._lead, self._scratch = target, sizes.lead, scratch
+        self._shuffled = sizes.shuffled
         self._followers = epilogue(node, scratch)
         self._leaders = followers(node.prologue, node.inputs[0], scratch)
-        #: Whether the output is not in the order of the products.
-        self.shuffled = bool(node.epilogue) and node.epilogue[-1][0].xml_type == SHUFFLE
 
     def __bool__(self) -> bool:
         return self.bias is not None or bool(self._followers)
@@ -162,7 +167,7 @@ class Finish:
     def room(self, part: int, image: int, rows: slice) -> Array:
         """Where products go: to the output itself, or beside it where that has gaps."""
         block = self._target[image, rows]
-        beside = self.shuffled or not block.flags.c_contiguous
+        beside = self._shuffled or not block.flags.c_contiguous
         return self._scratch.take(part, *block.shape) if beside and self else block
 
     @property

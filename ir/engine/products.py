@@ -35,11 +35,11 @@ def width(outer: int, taken: int) -> int:
     return fitting[-1]
 
 
-def in_blocks(weights: Array) -> Array:
+def in_blocks(weights: Array, wide: int = 0) -> Array:
     """Weights (outer, inner, kh, kw) as blocks (outer / wide, kh * kw * inner, wide)."""
     outer, inner, *kernel = weights.shape
     taken = inner * int(np.prod(kernel))
-    wide = width(outer, taken)
+    wide = wide or width(outer, taken)
     found = np.empty((outer // wide, *kernel, inner, wide), np.float32)
     for start, some in turned(weights, wide):
         found[start // wide] = some

@@ -22,7 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...schemas import Array
 from .blocks import Scratch, call, lined, padded, sequence, turned
-from .products import MILLION
+from .products import MILLION, in_blocks
 from .products import width as block_width
 from .team import Part, shares, spans
 
@@ -40,21 +40,34 @@ class Way(NamedTuple):
     taps: Array
     inputs: Array
     outputs: Array
+    #: Whether weights are transformed at each call, since transformed ones take too much memory.
+    afresh: bool = False
 
     @property
     def points(self) -> int:
         """Inputs, and products, of a tile along one axis."""
         return len(self.inputs)
 
+    @property
+    def spread(self) -> Array:
+        """What transforms the taps of a window into the points of a tile."""
+        return np.einsum("ai,bj->abij", self.taps, self.taps).reshape(self.points**2, -1)
+
     def tiles(self, sizes: Sizes) -> tuple[int, int]:
         """How many tiles there are down and across."""
         return -(-sizes.out[0] // self.size), -(-sizes.out[1] // self.size)
 
     def matrices(self, weights: Array) -> Array:
-        """Weights (outer, inner, kh, kw), for each point of a tile in blocks (inner, wide)."""
+        """Weights (outer, inner, kh, kw), for each point of a tile in blocks (inner, wide).
+
+        Those that are transformed at each call: for each tap, block by block.
+        """
         outer, inner, *kernel = weights.shape
+        if self.afresh:
+            blocks = in_blocks(weights, block_width(outer, inner))
+            return blocks.reshape(len(blocks), prod(kernel), inner, -1)
         wide = block_width(outer, inner)
-        spread = np.einsum("ai,bj->abij", self.taps, self.taps).reshape(-1, prod(kernel))
+        spread = self.spread
         found = np.empty((self.points**2, outer // wide, inner, wide), np.float32)
         taps = np.empty((*kernel, inner, wide), np.float32)
         for start, some in turned(weights, wide):
@@ -65,14 +78,18 @@ class Way(NamedTuple):
 
     def nbytes(self, sizes: Sizes) -> int:
         """Bytes of the weights."""
-        return 4 * self.points**2 * depth(sizes) * sizes.outer
+        taken = self.taps.shape[1] if self.afresh else self.points
+        return 4 * taken**2 * depth(sizes) * sizes.outer
 
     def seconds(self, sizes: Sizes) -> float:
         """About how long a convolution of one image takes."""
         count, values = prod(self.tiles(sizes)), self.points**2
-        products = 2 * values * (count + FEW) * depth(sizes) * sizes.outer / PRODUCTS
+        weights = values * depth(sizes) * sizes.outer
+        products = 2 * weights * (count + FEW) / PRODUCTS
         sums = values * count * (depth(sizes) * sizes.groups + sizes.outer) / SUMS
-        return products + self.nbytes(sizes) / BYTES + sums
+        # Weights are made, and tiles go through the cache that the cores share.
+        more = weights / SPREAD + values * count * depth(sizes) / TILED if self.afresh else 0
+        return products + self.nbytes(sizes) / BYTES + sums + more
 
 
 def apart(weights: Array, stride: int) -> Array:
@@ -108,6 +125,8 @@ def way(size: int, taps: int) -> Way:
 #: What the choice between ways supposes of two cores: products, bytes of weights and transformed
 #: values a second, and for how many rows more a product of few rows takes.
 PRODUCTS, BYTES, SUMS, FEW = 2.1e11, 2e10, 4e9, 2
+#: Weights that are transformed in a second, and values of tiles that one core leaves to another.
+SPREAD, TILED = 6e9, 8e9
 #: Numbers that are gathered into windows in a second.
 GATHERED = 2e10
 #: Channels that are too few.
@@ -117,7 +136,9 @@ TILES = 64
 
 
 #: Of each number of taps, the sizes of tiles that are worth a try.
-TRIED = {3: (4, 2), 4: (3,), 5: (2,)}
+TRIED = {3: (4, 3, 2), 4: (3,), 5: (2,)}
+#: So many channels, and no more places, are worth transforming weights at each call.
+DEEP, PLACES_AFRESH = 64, 4096
 
 
 def depth(sizes: Sizes) -> int:
@@ -146,6 +167,9 @@ def choices(sizes: Sizes) -> list[Choice]:
     even = (kernel, stride) == (wide, along) and sizes.dilations == (1, 1)
     if even and each >= FEWEST and 1 in (stride, sizes.groups):
         ways = [way(size, taps) for size in TRIED.get(taps, ())]
+        few = prod(sizes.out) <= PLACES_AFRESH and not sizes.shuffled
+        if sizes.groups == 1 and each >= DEEP and few:
+            ways += [one._replace(afresh=True) for one in ways]
         found += [Choice(one.seconds(sizes), one.nbytes(sizes), one) for one in ways]
     kept: list[Choice] = []
     for choice in sorted(found, key=lambda choice: choice.seconds):
@@ -220,24 +244,41 @@ def _of_tiles(
     scratch: Scratch,
 ) -> tuple[Array, list[Part]]:
     """The output of some rows of tiles, bias and all, and what computes it."""
-    (height, width), across = sizes.out, way.tiles(sizes)[1]
-    size, values, (begin, count) = way.size, way.points**2, tiles
+    values = way.points**2
     _, columns, inner, wide = blocks.shape
-    outer, places = columns * wide, count * across
+    outer, places = columns * wide, tiles[1] * way.tiles(sizes)[1]
     given = scratch.take(part, values, places, inner)
     halfway = scratch.take(part, values, places, inner)
     products = scratch.take(part, values, places, outer)
-    parts = _gathered(way, sizes, image, tiles, given, halfway, part, scratch)
-    parts += _transformed(way.inputs, given, halfway, given)
+    parts = gathered_tiles(way, sizes, image, tiles, given, halfway, part, scratch)
+    parts += transformed(way.inputs, given, halfway, given)
     into = products.reshape(values, places, columns, wide).transpose(0, 2, 1, 3)
     parts.append(call(np.matmul, given[:, None], blocks, out=into))
+    found, more = turned_back(way, sizes.out, products, tiles, bias, part, scratch)
+    return found, parts + more
+
+
+def turned_back(
+    way: Way,
+    out: tuple[int, int],
+    products: Array,
+    tiles: tuple[int, int],
+    bias: Array | None,
+    part: int,
+    scratch: Scratch,
+) -> tuple[Array, list[Part]]:
+    """The output of some rows of tiles from the products at each point, and what makes it."""
+    (height, width), (begin, count) = out, tiles
+    size, (_, places, outer) = way.size, products.shape
+    across = places // count
+    parts: list[Part] = []
     if bias is not None:
         # What is added to the product of the points 1 and 1 reaches all outputs once.
         middle = products[way.points + 1]
         parts.append(lined(np.add, middle, np.broadcast_to(bias, middle.shape), middle, scratch))
     between = scratch.take(part, size * way.points, places, outer)
     squares = products[: size * size]
-    parts += _transformed(way.outputs, products, between, squares)
+    parts += transformed(way.outputs, products, between, squares)
     rows = between.reshape(-1)[: squares.size].reshape(count, size, across, size, outer)
     tiled = squares.reshape(size, size, count, across, outer)
     parts.append(call(np.copyto, rows.transpose(1, 3, 0, 2, 4), tiled))
@@ -245,7 +286,7 @@ def _of_tiles(
     return flat[: height - size * begin, :width], parts
 
 
-def _transformed(matrix: Array, values: Array, between: Array, out: Array) -> list[Part]:
+def transformed(matrix: Array, values: Array, between: Array, out: Array) -> list[Part]:
     """Parts that multiply tiles by a matrix along their rows, then along their columns."""
     made, given = matrix.shape
     rows = between.reshape(made, -1)
@@ -265,7 +306,7 @@ def _transformed(matrix: Array, values: Array, between: Array, out: Array) -> li
     ]
 
 
-def _gathered(
+def gathered_tiles(
     way: Way,
     sizes: Sizes,
     image: Array,
