@@ -56,7 +56,7 @@ TRIALS = 3
 #: longer than it takes to wake it.
 LARGE, SMALL = 1_000_000_000, 10_000_000
 #: Bytes that laid out weights may take beyond their own, and a third of the arena.
-ALLOWANCE = 24 << 20
+ALLOWANCE = 16 << 20
 
 
 class Planned:

@@ -17,7 +17,7 @@ from .team import Part
 from .team import sequence as sequence
 
 #: Scratch memory grows by so many bytes.
-SCRATCH = 2 << 20
+SCRATCH = 8 << 20
 #: What a block's working set should not pass, so that it stays in a core's own cache.
 CACHE = 1 << 19
 
