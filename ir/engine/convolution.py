@@ -158,6 +158,11 @@ class Finish:
         self.bias = node.inputs[2].constant if len(node.inputs) > 2 else None
         self._target, self._lead, self._scratch = target, sizes.lead, scratch
         self._shuffled = sizes.shuffled
+        #: Whether what follows does the same to all numbers, bias apart.
+        self.alike = not any(
+            op.xml_type == SHUFFLE or any(value is not None for value in others)
+            for op, others in node.epilogue
+        )
         self._followers = epilogue(node, scratch)
         self._leaders = followers(node.prologue, node.inputs[0], scratch)
 
@@ -169,6 +174,14 @@ class Finish:
         block = self._target[image, rows]
         beside = self._shuffled or not block.flags.c_contiguous
         return self._scratch.take(part, *block.shape) if beside and self else block
+
+    def target(self, image: int, rows: slice, channels: slice) -> Array:
+        """Rows and channels of one image of the output."""
+        return self._target[image, rows, :, channels]
+
+    def everywhere(self, block: Array) -> list[Part]:
+        """What follows, if it is the same for all numbers, wherever they are."""
+        return followed(self._followers, block, ())
 
     @property
     def leads(self) -> bool:
@@ -193,7 +206,7 @@ class Finish:
         self, room: Array, image: int, rows: slice, channels: slice, *, biased: bool = False
     ) -> list[Part]:
         """Bias, sums, activations on rows and channels of one image, from a room to the output."""
-        target = self._target[image, rows, :, channels]
+        target = self.target(image, rows, channels)
         index: Any = (image, rows, slice(None), channels)
         if self._lead:
             index, room, target = (image, slice(None), channels), room[0], target[0]

@@ -49,12 +49,10 @@ def deep(
                 scratch.reset()
                 wide = blocks.shape[3]
                 channels = slice(number * wide, (number + 1) * wide)
-                bias = None if finish.bias is None else finish.bias[channels]
                 products = scratch.take(part, way.points**2, down * across, wide)
                 parts += _multiplied(way, given, blocks[number], products, part, scratch)
-                found, more = turned_back(way, sizes.out, products, (0, down), bias, part, scratch)
-                rows = slice(0, sizes.out[0])
-                parts += more + finish.parts(found, image, rows, channels, biased=True)
+                place = (image, channels)
+                parts += turned_back(way, products, (0, down), finish, place, part, scratch)
             lanes.append(sequence(parts))
         steps.append(lanes)
     return steps

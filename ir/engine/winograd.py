@@ -11,7 +11,7 @@ even and odd rows and columns of the image; they are taken as four times as many
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from math import inf, prod
@@ -223,27 +223,25 @@ def winograd(
                 inner = slice(group * sizes.inner, (group + 1) * sizes.inner)
                 outer = slice(group * each, (group + 1) * each)
                 rows = (top + first, stop - first)
-                found, more = _of_tiles(
-                    way, sizes, source[image, :, :, inner], rows, blocks,
-                    None if finish.bias is None else finish.bias[outer], part, scratch,
-                )  # fmt: skip
-                taken = slice(way.size * rows[0], way.size * rows[0] + len(found))
-                parts += more + finish.parts(found, image, taken, outer, biased=True)
+                products, more = _products(
+                    way, sizes, source[image, :, :, inner], rows, blocks, part, scratch
+                )
+                parts += more
+                parts += turned_back(way, products, rows, finish, (image, outer), part, scratch)
         steps.append(sequence(parts))
     return [steps]
 
 
-def _of_tiles(
+def _products(
     way: Way,
     sizes: Sizes,
     image: Array,
     tiles: tuple[int, int],
     blocks: Array,
-    bias: Array | None,
     part: int,
     scratch: Scratch,
 ) -> tuple[Array, list[Part]]:
-    """The output of some rows of tiles, bias and all, and what computes it."""
+    """The products at each point of some rows of tiles, and what computes them."""
     values = way.points**2
     _, columns, inner, wide = blocks.shape
     outer, places = columns * wide, tiles[1] * way.tiles(sizes)[1]
@@ -254,36 +252,70 @@ def _of_tiles(
     parts += transformed(way.inputs, given, halfway, given)
     into = products.reshape(values, places, columns, wide).transpose(0, 2, 1, 3)
     parts.append(call(np.matmul, given[:, None], blocks, out=into))
-    found, more = turned_back(way, sizes.out, products, tiles, bias, part, scratch)
-    return found, parts + more
+    return products, parts
 
 
 def turned_back(
     way: Way,
-    out: tuple[int, int],
     products: Array,
     tiles: tuple[int, int],
-    bias: Array | None,
+    finish: Finish,
+    place: tuple[int, slice],
     part: int,
     scratch: Scratch,
-) -> tuple[Array, list[Part]]:
-    """The output of some rows of tiles from the products at each point, and what makes it."""
-    (height, width), (begin, count) = out, tiles
+) -> list[Part]:
+    """What makes the output of the products at each point of some rows of tiles.
+
+    The place tells the image and the channels.
+    """
+    (image, channels), (begin, count) = place, tiles
     size, (_, places, outer) = way.size, products.shape
     across = places // count
     parts: list[Part] = []
-    if bias is not None:
+    if finish.bias is not None:
         # What is added to the product of the points 1 and 1 reaches all outputs once.
         middle = products[way.points + 1]
-        parts.append(lined(np.add, middle, np.broadcast_to(bias, middle.shape), middle, scratch))
+        bias = np.broadcast_to(finish.bias[channels], middle.shape)
+        parts.append(lined(np.add, middle, bias, middle, scratch))
     between = scratch.take(part, size * way.points, places, outer)
     squares = products[: size * size]
     parts += transformed(way.outputs, products, between, squares)
-    rows = between.reshape(-1)[: squares.size].reshape(count, size, across, size, outer)
     tiled = squares.reshape(size, size, count, across, outer)
-    parts.append(call(np.copyto, rows.transpose(1, 3, 0, 2, 4), tiled))
-    flat = rows.reshape(size * count, size * across, outer)
-    return flat[: height - size * begin, :width], parts
+    rows = slice(size * begin, size * (begin + count))
+    target = finish.target(image, rows, channels)
+    if finish.alike:
+        # Tiles are one run of memory, on which this is done sooner than on rows of the output.
+        parts += finish.everywhere(squares.reshape(-1, outer))
+        return parts + untiled(tiled, target)
+    flat = between.reshape(-1)[: squares.size].reshape(size * count, size * across, outer)
+    room = flat[: target.shape[0], : target.shape[1]]
+    parts += untiled(tiled, room)
+    return parts + finish.parts(room, image, rows, channels, biased=True)
+
+
+def untiled(tiled: Array, out: Array) -> list[Part]:
+    """Parts that copy tiles (rows and columns of a tile, of tiles) to where they belong.
+
+    At the end, down or across, there may be less than a tile.
+    """
+    parts: list[Part] = []
+    for top, bottom, tall in _whole_and_rest(len(out), len(tiled)):
+        for left, right, wide in _whole_and_rest(out.shape[1], len(tiled)):
+            piece = out[top * len(tiled) :, left * len(tiled) :]
+            piece = piece[: (bottom - top) * tall, : (right - left) * wide]
+            into = piece.reshape(bottom - top, tall, right - left, wide, -1)
+            given = tiled[:tall, :wide, top:bottom, left:right]
+            parts.append(call(np.copyto, into, given.transpose(2, 0, 3, 1, 4)))
+    return parts
+
+
+def _whole_and_rest(length: int, size: int) -> Iterator[tuple[int, int, int]]:
+    """Runs of tiles, from which on to which, and how much of them is wanted."""
+    whole, rest = divmod(length, size)
+    if whole:
+        yield 0, whole, size
+    if rest:
+        yield whole, whole + 1, rest
 
 
 def transformed(matrix: Array, values: Array, between: Array, out: Array) -> list[Part]:
