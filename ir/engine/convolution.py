@@ -212,14 +212,21 @@ class Finish:
             index, room, target = (image, slice(None), channels), room[0], target[0]
         if room.__array_interface__ == target.__array_interface__:
             room = target
+        # Results are sooner copied to where they have gaps than made there, in short runs.
+        gaps = not target.flags.c_contiguous and target.shape[-1] < LONG
+        out = room if gaps and room.flags.c_contiguous and not self._shuffled else target
         found = []
         if self.bias is not None and not biased:
             bias = np.broadcast_to(self.bias[channels], room.shape)
-            out = room if self._followers else target
-            found.append(lined(np.add, room, bias, out, self._scratch))
-            if not self._followers:
-                return found
-        return found + followed(self._followers, room, index, target)
+            into = room if self._followers else out
+            found.append(lined(np.add, room, bias, into, self._scratch))
+            room = into
+        found += followed(self._followers, room, index, out)
+        return found if out is target else [*found, call(np.copyto, target, out)]
+
+
+#: So many numbers make a run long.
+LONG = 512
 
 
 def gathered(
