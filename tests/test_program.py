@@ -136,6 +136,37 @@ def test_weights_are_kept_transformed_where_there_is_memory(memory: int, afresh:
     assert blocks.nbytes == taken * 256 * 256 * 4 == way.nbytes(convolution.Sizes(node))
 
 
+@pytest.mark.parametrize("channels", [3, 16])
+@pytest.mark.parametrize("follower", ["ReLU", "Clamp", "Sigmoid", "two users", "no bias"])
+@pytest.mark.parametrize("pads", [(0, 1), (1, 2), (3, 3)])
+@pytest.mark.parametrize("rounding", ["floor", "ceil"])
+def test_the_largest_is_found_before_what_grows_with_it(
+    channels: int, follower: str, pads: tuple[int, int], rounding: str
+) -> None:
+    rng = np.random.default_rng(channels + pads[0])
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, channels, 17, 14))
+    weights = net.constant(rng.standard_normal((24, channels, 3, 3)).astype("f4") / 9)
+    words = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), (1, 1))
+    y = net.add("Convolution", "opset1", [x, weights], **words)
+    if follower != "no bias":
+        bias = net.constant(rng.standard_normal((1, 24, 1, 1)).astype("f4"))
+        y = net.add("Add", "opset1", [y, bias])
+    bounds = {"min": -0.2, "max": 0.1} if follower == "Clamp" else {}
+    kind = follower if follower in ("Clamp", "Sigmoid") else "ReLU"
+    y = net.add(kind, "opset1", [y], **bounds)
+    if follower == "two users":
+        net.result(y, name="z")
+    begin, end = pads
+    y = net.add(
+        "MaxPool", "opset1", [y], kernel=(3, 3), strides=(2, 3), pads_begin=(begin, 0),
+        pads_end=(end, 1), rounding_type=rounding,
+    )  # fmt: skip
+    net.result(y, name="y")
+    model = net.model()
+    assert_close(ir.compile(model)(feed(model)), ir.run(model, feed(model)))
+
+
 def test_exact_keeps_to_the_definitions() -> None:
     model = Drawer(3).model()
     inputs = feed(model)

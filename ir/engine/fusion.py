@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...layers.base import Op
+from ...schemas.shapes import number
 from .affine import (
     clip_before,
     constant,
@@ -33,6 +34,8 @@ from .graph import (
     only_user,
 )
 
+#: The larger their input, the larger (or the same) their output.
+GROWING = frozenset({"ReLU", "Clamp"})
 TRANSPOSED = frozenset({"ConvolutionBackpropData", "GroupConvolutionBackpropData"})
 #: Nodes that may have an epilogue.
 HEADS = CONVOLUTIONS | TRANSPOSED | POOLINGS | BINARY | UNARY | {"MatMul"}
@@ -54,6 +57,7 @@ def fuse(plan: Plan) -> None:
             fold_affine(node)
     pass_biases(plan)
     average_first(plan)
+    rectify_late(plan)
     clip_before(plan)
     take_prologues(plan)
     shuffle_late(plan)
@@ -194,6 +198,45 @@ def average_first(plan: Plan) -> None:
         swapped = True
     if swapped:
         plan.nodes = in_order(plan.nodes)
+
+
+def rectify_late(plan: Plan) -> None:
+    """Let the largest be found before what grows with its input is done: it leaves fewer places.
+
+    An image as it comes in is convolved by plain products, whose bias may come later, too.
+    """
+    for node in plan.nodes:
+        before = node.inputs[0].producer if node.kind == "MaxPool" else None
+        if before is None or before.kind not in CONVOLUTIONS or not _sees_the_image(node):
+            continue
+        if only_user(node.inputs[0]) is not node or any(
+            value.users or value.is_output for value in node.outputs[1:]
+        ):
+            continue
+        while before.epilogue and before.epilogue[-1][0].xml_type in GROWING:
+            node.epilogue.insert(0, before.epilogue.pop())
+        bias = before.inputs[2].constant if len(before.inputs) > 2 else None
+        if bias is not None and not before.epilogue and before.inputs[0].shape[1] <= FEW:
+            add = Op.registry["Add", 1].read({})
+            node.epilogue.insert(0, (add, [None, constant(bias.reshape(1, -1, 1, 1))]))
+            before.inputs = before.inputs[:2]
+
+
+def _sees_the_image(node: Node) -> bool:
+    """Whether each window of a pooling over two axes holds some of the image."""
+    op: Any = node.op
+    shape, stops = node.inputs[0].shape, node.outputs[0].shape[2:]
+    if len(shape) != 4 or node.inputs[0].type != np.float32 or any(g != 1 for g in op.gaps()):
+        return False
+    begins = [
+        number(op.pads(size, axis, op.kernel[axis])[0]) for axis, size in enumerate(shape[2:])
+    ]
+    return all(
+        begin < window and (stop - 1) * stride - begin < size
+        for begin, window, stop, stride, size in zip(
+            begins, op.kernel, stops, op.strides, shape[2:], strict=True
+        )
+    )
 
 
 def take_prologues(plan: Plan) -> None:
