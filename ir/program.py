@@ -56,7 +56,7 @@ TRIALS = 3
 #: longer than it takes to wake it.
 LARGE, SMALL = 1_000_000_000, 10_000_000
 #: Bytes that laid out weights may take beyond their own, and a third of the arena.
-ALLOWANCE = 16 << 20
+ALLOWANCE = 32 << 20
 
 
 class Planned:

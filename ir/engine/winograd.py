@@ -124,7 +124,7 @@ def way(size: int, taps: int) -> Way:
 
 #: What the choice between ways supposes of two cores: products, bytes of weights and transformed
 #: values a second, and for how many rows more a product of few rows takes.
-PRODUCTS, BYTES, SUMS, FEW = 2.1e11, 2e10, 4e9, 2
+PRODUCTS, BYTES, SUMS, FEW = 2.1e11, 3e10, 4e9, 1
 #: Weights that are transformed in a second, and values of tiles that one core leaves to another.
 SPREAD, TILED = 6e9, 8e9
 #: Numbers that are gathered into windows in a second.
