@@ -417,7 +417,8 @@ def depthwise(
     height, width = sizes.out
     channels, images = sizes.outer, target.shape[0]
     times = divisor(width, TAPS_TILE // (channels * prod(sizes.kernel)))
-    weights = np.tile(sizes.weights[:, 0].transpose(1, 2, 0), (1, 1, times))
+    taken = np.ascontiguousarray(sizes.weights[:, 0].transpose(1, 2, 0))
+    weights = np.tile(taken, (1, 1, times))
     close = sizes.strides[1] == 1
     across = 1 if close else sizes.kernel[1]
     per_row = width * channels * 4 * (1 + across * sizes.strides[0])
