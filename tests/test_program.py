@@ -136,6 +136,42 @@ def test_weights_are_kept_transformed_where_there_is_memory(memory: int, afresh:
     assert blocks.nbytes == taken * 256 * 256 * 4 == way.nbytes(convolution.Sizes(node))
 
 
+@pytest.mark.parametrize("channels", [24, 36, 20])
+@pytest.mark.parametrize("groups", [(4, 4), (2, 4), (4, 2), (4, 1)], ids=str)
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("between", ["nothing", "bias", "bias and ReLU"])
+def test_channels_are_shuffled_around_a_depthwise_convolution(
+    channels: int, groups: tuple[int, int], stride: int, between: str
+) -> None:
+    rng = np.random.default_rng(channels)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, channels, 9, 8))
+
+    def convolved(y: Any, groups: int, inner: int, size: int, stride: int = 1) -> Any:
+        outer = channels // groups
+        weights = rng.standard_normal((groups, outer, inner, size, size)).astype("f4")
+        words = dict.fromkeys(("pads_begin", "pads_end"), (size // 2,) * 2)
+        return net.add(
+            "GroupConvolution", "opset1", [y, net.constant(weights)],
+            strides=(stride, stride), dilations=(1, 1), **words,
+        )  # fmt: skip
+
+    y = net.add("ReLU", "opset1", [convolved(x, groups[0], channels // groups[0], 1)])
+    y = net.add("ShuffleChannels", "opset3", [y], axis=1, group=groups[0])
+    y = convolved(y, channels, 1, 3, stride)
+    if between != "nothing":
+        bias = rng.standard_normal((1, channels, 1, 1)).astype("f4")
+        y = net.add("Add", "opset1", [y, net.constant(bias)])
+    if between == "bias and ReLU":
+        y = net.add("ReLU", "opset1", [y])
+    y = convolved(y, groups[1], channels // groups[1], 1)
+    net.result(net.add("ReLU", "opset1", [y]), name="y")
+    model = net.model()
+    for threads in (1, 2):
+        found = ir.compile(model, threads=threads)(feed(model))
+        assert_close(found, ir.run(model, feed(model)))
+
+
 @pytest.mark.parametrize("channels", [3, 16])
 @pytest.mark.parametrize("follower", ["ReLU", "Clamp", "Sigmoid", "two users", "no bias"])
 @pytest.mark.parametrize("pads", [(0, 1), (1, 2), (3, 3)])

@@ -163,7 +163,8 @@ def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: 
                 lined(np.minimum, target, high, target, scratch),
             ]
         if kind == "ShuffleChannels":
-            return shuffled(block, target, op.group)  # type: ignore[attr-defined]  # it has one
+            unit = 1 if len(given) < 2 or given[1] is None else int(given[1])
+            return shuffled(block, target, op.group, unit)  # type: ignore[attr-defined]  # it has one
         if kind == "PReLU":
             slope = given[1][index] if given[1] is not None else ZERO
             return [call(sloped, block, slope, target)]
@@ -195,13 +196,19 @@ def followed(
     return parts + chain[-1](block, index, target)
 
 
-def shuffled(block: Array, target: Array, groups: int) -> list[Part]:
-    """The channels of a block dealt out in turn from each group."""
-    each = block.shape[-1] // groups
-    return [
-        call(np.copyto, target[..., group::groups], block[..., group * each : (group + 1) * each])
-        for group in range(groups)
-    ]
+def shuffled(block: Array, target: Array, groups: int, unit: int = 1) -> list[Part]:
+    """The channels of a block, or so many together, dealt out in turn from each group."""
+    if unit == 1:
+        each = block.shape[-1] // groups
+        return [
+            call(np.copyto, target[..., group::groups], block[..., group * each :][..., :each])
+            for group in range(groups)
+        ]
+    # What stays together is copied as one element.
+    given, made = (array.view(f"V{block.itemsize * unit}") for array in (block, target))
+    given = given.reshape(*given.shape[:-1], groups, -1)
+    made = made.reshape(*made.shape[:-1], -1, groups).swapaxes(-2, -1)
+    return [call(np.copyto, made, given)]
 
 
 def rectified(block: Array, target: Array, scratch: Scratch) -> Part:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...layers.base import Op
+from ...schemas import Array
 from ...schemas.shapes import number
 from .affine import (
     clip_before,
@@ -260,20 +261,58 @@ def take_prologues(plan: Plan) -> None:
 
 
 def shuffle_late(plan: Plan) -> None:
-    """Let a depthwise convolution shuffle the channels that it pads: they are copied once then."""
+    """Let channels be shuffled where that takes the least copies.
+
+    A depthwise convolution takes channels in any order. What it makes is shuffled instead where
+    it leaves fewer places, or where runs of channels may stay together, since a convolution of
+    groups follows and takes those of a group in any order; else it shuffles what it pads.
+    """
     for node in plan.nodes:
         if not node.epilogue or node.epilogue[-1][0].xml_type != SHUFFLE:
             continue
         after = only_user(node.outputs[0])
-        if (
-            after is not None
-            and after.kind == "GroupConvolution"
-            and len(node.outputs[0].shape) == 4
-        ):
-            weights = after.inputs[1].constant
-            single = weights is not None and weights.shape[1:3] == (1, 1)
-            if single and node.outputs[0].type == np.float32:
-                after.prologue = [node.epilogue.pop()]
+        if after is None or not _is_depthwise(after) or node.outputs[0].type != np.float32:
+            continue
+        shuffle, _ = node.epilogue[-1]
+        unit = 1 if after.epilogue else _stays_together(shuffle, after)
+        op: Any = after.op
+        if unit == 1 and (after.epilogue or max(op.strides) == 1):
+            after.prologue = [node.epilogue.pop()]
+            continue
+        node.epilogue.pop()
+        after.epilogue.append((shuffle, [None, constant(np.array(unit))]))
+        groups = shuffle.group  # type: ignore[attr-defined]  # ShuffleChannels has it
+        places = np.arange(node.outputs[0].shape[1]).reshape(-1, groups).T.ravel()
+        after.inputs[1:] = [constant(_known(value)[places]) for value in after.inputs[1:]]
+        if unit > 1:
+            then = only_user(after.outputs[0])
+            assert then is not None
+            places = np.arange(groups * unit).reshape(unit, groups).T.ravel()
+            then.inputs[1] = constant(_known(then.inputs[1])[:, :, places])
+
+
+def _is_depthwise(node: Node) -> bool:
+    """Whether each channel of images is convolved by itself, with weights that are known."""
+    weights = node.inputs[1].constant if node.kind == "GroupConvolution" else None
+    return weights is not None and weights.ndim == 5 and weights.shape[1:3] == (1, 1)
+
+
+def _stays_together(shuffle: Op, node: Node) -> int:
+    """How many channels stay side by side before the convolution of groups that follows."""
+    then = only_user(node.outputs[0])
+    if then is None or then.kind != "GroupConvolution" or then.inputs[0] is not node.outputs[0]:
+        return 1
+    weights = then.inputs[1].constant
+    groups = shuffle.group  # type: ignore[attr-defined]  # ShuffleChannels has it
+    if weights is None or weights.shape[2] % groups:
+        return 1
+    return int(weights.shape[2] // groups)
+
+
+def _known(value: Value) -> Array:
+    """The array of a constant."""
+    assert value.constant is not None
+    return value.constant
 
 
 def in_order(nodes: list[Node]) -> list[Node]:
