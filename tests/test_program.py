@@ -140,8 +140,9 @@ def test_weights_are_kept_transformed_where_there_is_memory(memory: int, afresh:
 @pytest.mark.parametrize("groups", [(4, 4), (2, 4), (4, 2), (4, 1)], ids=str)
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("between", ["nothing", "bias", "bias and ReLU"])
+@pytest.mark.parametrize("before", ["ReLU", "bias and ReLU", "bias and Clamp", "no shuffle"])
 def test_channels_are_shuffled_around_a_depthwise_convolution(
-    channels: int, groups: tuple[int, int], stride: int, between: str
+    channels: int, groups: tuple[int, int], stride: int, between: str, before: str
 ) -> None:
     rng = np.random.default_rng(channels)
     net = ir.Builder()
@@ -156,12 +157,21 @@ def test_channels_are_shuffled_around_a_depthwise_convolution(
             strides=(stride, stride), dilations=(1, 1), **words,
         )  # fmt: skip
 
-    y = net.add("ReLU", "opset1", [convolved(x, groups[0], channels // groups[0], 1)])
-    y = net.add("ShuffleChannels", "opset3", [y], axis=1, group=groups[0])
+    def biased(y: Any) -> Any:
+        bias = rng.standard_normal((1, channels, 1, 1)).astype("f4")
+        return net.add("Add", "opset1", [y, net.constant(bias)])
+
+    y = convolved(x, groups[0], channels // groups[0], 1)
+    y = y if before == "ReLU" else biased(y)
+    if before == "bias and Clamp":
+        y = net.add("Clamp", "opset1", [y], min=-0.5, max=1.0)
+    else:
+        y = net.add("ReLU", "opset1", [y])
+    if before != "no shuffle":
+        y = net.add("ShuffleChannels", "opset3", [y], axis=1, group=groups[0])
     y = convolved(y, channels, 1, 3, stride)
     if between != "nothing":
-        bias = rng.standard_normal((1, channels, 1, 1)).astype("f4")
-        y = net.add("Add", "opset1", [y, net.constant(bias)])
+        y = biased(y)
     if between == "bias and ReLU":
         y = net.add("ReLU", "opset1", [y])
     y = convolved(y, groups[1], channels // groups[1], 1)

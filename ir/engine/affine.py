@@ -15,7 +15,7 @@ import numpy as np
 from ...layers.base import Op
 from ...schemas import Array
 from ...schemas.shapes import number
-from .graph import BINARY, CONVOLUTIONS, UNARY, Node, Plan, Value, only_user
+from .graph import BINARY, CONVOLUTIONS, SHUFFLE, UNARY, Node, Plan, Value, only_user
 
 #: Elementwise operations in a row, each with its other inputs; None stands for what they act on.
 Steps: TypeAlias = list[tuple[Op, list[Value | None]]]
@@ -80,6 +80,68 @@ def per_channel(constant: Array, shape: tuple[int, ...]) -> Array | None:
     return constant.reshape(-1).astype(np.float64)
 
 
+def pass_offsets(plan: Plan) -> None:
+    """Let ``max(x + b, 0)`` after a convolution be ``max(x, -b)``: one pass instead of two.
+
+    That is less by b, which the convolution that follows makes good by its bias. What it pads
+    with, it has to pad with -b instead of zero: only those of single channels know how.
+    """
+    for node in plan.nodes:
+        kinds = [op.xml_type for op, _ in node.epilogue]
+        rectified = kinds[:1] in (["ReLU"], ["Clamp"]) and kinds[1:] in ([], [SHUFFLE])
+        if node.kind not in CONVOLUTIONS or not rectified:
+            continue
+        bias = node.inputs[2].constant if len(node.inputs) > 2 else None
+        after = only_user(node.outputs[0])
+        if bias is None or not np.isfinite(bias).all() or not _takes_single_values(node):
+            continue
+        if after is None or after.kind not in CONVOLUTIONS or len(node.outputs[0].shape) != 4:
+            continue
+        weights = after.inputs[1].constant
+        if weights is None or after.inputs[0] is not node.outputs[0]:
+            continue
+        if not (is_depthwise(after) or takes_single_places(after)):
+            continue
+        op: Any = node.epilogue[0][0]
+        low, high = (op.min, op.max) if kinds[0] == "Clamp" else (0.0, np.inf)
+        bounds = [("Maximum", low)] + [("Minimum", high)] * bool(high < np.inf)
+        shape = (1, -1, 1, 1)
+        node.epilogue[:1] = [
+            (Op.registry[kind, 1].read({}), [None, constant((bound - bias).reshape(shape))])
+            for kind, bound in bounds
+        ]
+        node.inputs = node.inputs[:2]
+        if len(kinds) > 1:  # the channels arrive in another order
+            groups = node.epilogue[-1][0].group  # type: ignore[attr-defined]  # ShuffleChannels
+            bias = bias.reshape(groups, -1).T.ravel()
+        if not takes_single_places(after):
+            after.padding = -bias
+        _add_through(after, bias)
+
+
+def is_depthwise(node: Node) -> bool:
+    """Whether each channel of images is convolved by itself, with weights that are known."""
+    weights = node.inputs[1].constant if node.kind == "GroupConvolution" else None
+    return weights is not None and weights.ndim == 5 and weights.shape[1:3] == (1, 1)
+
+
+def _takes_single_values(node: Node) -> bool:
+    """Whether the bias of a convolution costs a pass of its own: Winograd's comes for nothing."""
+    return takes_single_places(node) or is_depthwise(node)
+
+
+def _add_through(node: Node, amount: Array) -> None:
+    """Add to the bias of a convolution what it makes of an amount in each input channel."""
+    weights = node.inputs[1].constant
+    assert weights is not None
+    # (groups, outputs, inputs), all taps of a window together.
+    by_group = weights.reshape(-1, *weights.shape[-4:]).astype(np.float64).sum((-1, -2))
+    added = np.matmul(by_group, amount.reshape(len(by_group), -1, 1)).ravel()
+    if len(node.inputs) > 2:
+        added = added + node.inputs[2].constant
+    node.inputs = [*node.inputs[:2], constant(added.astype(np.float32))]
+
+
 def pass_biases(plan: Plan) -> None:
     """Let the 1x1 convolution that follows a convolution at once take over its bias."""
     for node in plan.nodes:
@@ -95,12 +157,8 @@ def pass_biases(plan: Plan) -> None:
         weights, bias = after.inputs[1].constant, node.inputs[2].constant
         if weights is None or bias is None or not takes_single_places(after):
             continue
-        by_group = weights.reshape(-1, weights.shape[-4], weights.shape[-3]).astype(np.float64)
-        added = np.matmul(by_group, bias.reshape(len(by_group), -1, 1)).ravel()
-        if len(after.inputs) > 2:
-            added = added + after.inputs[2].constant
         node.inputs = node.inputs[:2]
-        after.inputs = [*after.inputs[:2], constant(added.astype(np.float32))]
+        _add_through(after, bias)
 
 
 def takes_single_places(node: Node) -> bool:

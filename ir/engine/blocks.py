@@ -294,13 +294,13 @@ def padded(
     rows: tuple[int, int],
     columns: tuple[int, int],
     room: Array,
-    fill: float,
+    fill: float | Array,
     put: Callable[[Array, Array], list[Part]] | None = None,
 ) -> list[Part]:
     """Parts that copy rows ``rows`` and columns ``columns`` of an image (H, W, C) into ``room``.
 
-    Rows and columns may reach beyond the image; there stands ``fill``. What is more than a copy
-    is done by ``put``.
+    Rows and columns may reach beyond the image; there stands ``fill``, a number or one for each
+    channel. What is more than a copy is done by ``put``.
     """
     height, width = source.shape[:2]
     (top, bottom), (left, right) = rows, columns
@@ -308,7 +308,7 @@ def padded(
     first, stop = max(left, 0), min(right, width)
     target = room[: bottom - top, : right - left]
     if begin >= end or first >= stop:
-        return [lambda: target.fill(fill)]
+        return [filling(target, fill)]
     inner = target[begin - top : end - top, first - left : stop - left]
     given = source[begin:end, first:stop]
     if put is not None:
@@ -326,8 +326,10 @@ def padded(
     return parts
 
 
-def filling(border: Array, fill: float) -> Part:
-    """Let all of an array be one number."""
+def filling(border: Array, fill: float | Array) -> Part:
+    """Let all of an array be one number, or each channel its own."""
+    if isinstance(fill, np.ndarray):
+        return call(np.copyto, border, fill)
     return lambda: border.fill(fill)
 
 

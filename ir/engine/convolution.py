@@ -67,6 +67,8 @@ class Sizes:
         self.outer = weights.shape[0]
         self.out = _two(node.outputs[0].shape[2:], lead, 1)
         self.lead = lead
+        #: What it pads with.
+        self.fill: float | Array = 0.0 if node.padding is None else node.padding
         #: Whether the output is not in the order of the products.
         self.shuffled = bool(node.epilogue) and node.epilogue[-1][0].xml_type == SHUFFLE
 
@@ -403,7 +405,7 @@ def _reached(
         room = scratch.take(part, image.shape[2], tall, wide).transpose(1, 2, 0)
     else:
         room = scratch.take(part, tall, wide, image.shape[2])
-    return room, padded(image, (top, top + tall), (left, left + wide), room, 0.0, put)
+    return room, padded(image, (top, top + tall), (left, left + wide), room, sizes.fill, put)
 
 
 def depthwise(

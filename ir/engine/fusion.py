@@ -17,8 +17,10 @@ from .affine import (
     clip_before,
     constant,
     fold_affine,
+    is_depthwise,
     pads_nothing,
     pass_biases,
+    pass_offsets,
     pointwise,
     steps_of,
 )
@@ -56,6 +58,7 @@ def fuse(plan: Plan) -> None:
     for node in plan.nodes:
         if node.kind in CONVOLUTIONS:
             fold_affine(node)
+    pass_offsets(plan)
     pass_biases(plan)
     average_first(plan)
     rectify_late(plan)
@@ -271,7 +274,7 @@ def shuffle_late(plan: Plan) -> None:
         if not node.epilogue or node.epilogue[-1][0].xml_type != SHUFFLE:
             continue
         after = only_user(node.outputs[0])
-        if after is None or not _is_depthwise(after) or node.outputs[0].type != np.float32:
+        if after is None or not is_depthwise(after) or node.outputs[0].type != np.float32:
             continue
         shuffle, _ = node.epilogue[-1]
         unit = 1 if after.epilogue else _stays_together(shuffle, after)
@@ -284,17 +287,12 @@ def shuffle_late(plan: Plan) -> None:
         groups = shuffle.group  # type: ignore[attr-defined]  # ShuffleChannels has it
         places = np.arange(node.outputs[0].shape[1]).reshape(-1, groups).T.ravel()
         after.inputs[1:] = [constant(_known(value)[places]) for value in after.inputs[1:]]
+        after.padding = None if after.padding is None else after.padding[places]
         if unit > 1:
             then = only_user(after.outputs[0])
             assert then is not None
             places = np.arange(groups * unit).reshape(unit, groups).T.ravel()
             then.inputs[1] = constant(_known(then.inputs[1])[:, :, places])
-
-
-def _is_depthwise(node: Node) -> bool:
-    """Whether each channel of images is convolved by itself, with weights that are known."""
-    weights = node.inputs[1].constant if node.kind == "GroupConvolution" else None
-    return weights is not None and weights.ndim == 5 and weights.shape[1:3] == (1, 1)
 
 
 def _stays_together(shuffle: Op, node: Node) -> int:

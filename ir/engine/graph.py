@@ -105,7 +105,8 @@ class Node:
     """An operation on values, with what is done to its output before that leaves the cache."""
 
     __slots__ = (
-        "epilogue", "inputs", "laid_out", "layer", "looks_up", "op", "outputs", "prologue"
+        "epilogue", "inputs", "laid_out", "layer", "looks_up", "op", "outputs", "padding",
+        "prologue",
     )  # fmt: skip
 
     def __init__(
@@ -117,6 +118,8 @@ class Node:
         self.epilogue: list[tuple[Op, list[Value | None]]] = []
         #: The same for its first input: what is done to that before.
         self.prologue: list[tuple[Op, list[Value | None]]] = []
+        #: What a convolution pads each channel with, if not with zero.
+        self.padding: Array | None = None
         #: Its weights as its kernel wants them, where they were laid out beforehand.
         self.laid_out: LaidOut | None = None
         #: Whether its kernel looks up the memory of its first input and output at each call.
