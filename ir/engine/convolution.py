@@ -458,10 +458,12 @@ def depthwise(
                     4,
                 ),
             )
-            block = scratch.take(part, stop - first, width, channels)
+            rows = slice(first, stop)
+            block = target[image, rows]
+            if finish or not block.flags.c_contiguous:
+                block = scratch.take(part, *block.shape)
             out = block.reshape(stop - first, width // times, times * channels)
             parts.append(_summed(windows, weights, out))
-            rows = slice(first, stop)
             parts += finish.parts(block, image, rows, slice(None))
         steps.append(sequence(parts))
     return [steps]
