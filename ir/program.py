@@ -69,7 +69,11 @@ class Planned:
     @without_collection()
     def __init__(self, plan: Plan, threads: int, *, fork: bool) -> None:
         self.plan = plan
-        forked = fork and threads > 1 and can_fork()
+        # Poolings alone are few long calls on the caller's own arrays, which threads see.
+        pooling_alone = all(
+            node.kind in POOLINGS and len(node.inputs[0].shape) == 4 for node in plan.nodes
+        )
+        forked = fork and threads > 1 and can_fork() and not pooling_alone
         memory = shared if forked else private
         self.arena_bytes = lay_out(plan, memory)
         lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
@@ -88,15 +92,17 @@ class Planned:
         self.team = Team(steps, threads, Forked if forked else Threads)
         self.team.multiplies = not all(node.looks_up for node in plan.nodes)
         places = {node: range(begin, end) for node, begin, end in self.spans}
-        self._direct = direct_values(plan, places, self.team, threads if forked else 1)
+        stays = self.team.alone if forked else [True] * len(steps)
+        self._direct = direct_values(plan, places, stays)
         # The first call wakes everything up, and counts for nothing. Who calls but once does not
         # want to wait for helpers to come and go, if that takes longer than what there is to do.
         self._warm = False
         amount, nobody = work(plan), [True] * len(steps)
-        self._alone = self.team.alone if amount > SMALL else nobody
+        self._alone = self.team.alone if amount > SMALL or pooling_alone else nobody
         if amount < (LARGE if forked else SMALL):
             self.team.alone = nobody
-        self._trials = deque([] if forked or all(self.team.alone) else [True, False] * TRIALS)
+        tried = not forked and not pooling_alone and not all(self._alone)
+        self._trials = deque([True, False] * TRIALS if tried else [])
         self._seconds = {way: [float("inf")] * len(steps) for way in (True, False)}
 
     def __call__(self, arrays: Mapping[int, Array]) -> list[Array]:
@@ -116,7 +122,7 @@ class Planned:
         def take_in() -> None:
             for layer_id, value in self.plan.inputs.items():
                 if value in direct:
-                    direct[value].put(arrays[layer_id], self.team)
+                    direct[value].put(arrays[layer_id])
                 else:
                     np.copyto(value.array, arrays[layer_id])
             for value in self.plan.outputs:
@@ -130,7 +136,7 @@ class Planned:
             else:
                 self.team.run(before=take_in)
             outputs = [
-                direct[value].collect(self.team) if value in direct
+                direct[value].collect() if value in direct
                 else np.array(value.array, order="C")
                 for value in self.plan.outputs
             ]  # fmt: skip

@@ -28,7 +28,7 @@ def test_ratios_and_correctness_are_printed(capsys: pytest.CaptureFixture[str]) 
         capsys, DIGITS, "--against", "openvino", "--runs", "3", "--layers", "--threads", "1"
     )
     assert code == 0
-    for text in ("vinoir", "openvino", "ours / its", "GFLOP/s", "Convolution+", "peak memory"):
+    for text in ("vinoir", "openvino", "ours / its", "GFLOP/s", "MaxPool+ReLU", "peak memory"):
         assert text in out
 
 

@@ -12,7 +12,6 @@ nothing but the steps. What it raises ends it; the caller then computes alone wh
 from __future__ import annotations
 
 import atexit
-import ctypes
 import gc
 import mmap
 import os
@@ -24,7 +23,6 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from itertools import pairwise
 from typing import NoReturn
 from weakref import WeakSet
@@ -32,12 +30,13 @@ from weakref import WeakSet
 import numpy as np
 
 from ...schemas import Array
+from .cores import Apart
 from .team import HelpersLostError, Step, sequence
 
 #: One number of shared memory in eight is used: each has a cache line for itself.
 LINE = 8
-#: A line begins with how far one is; then come whether it is ready, and on which core it works.
-READY, CORE = 1, 2
+#: A line begins with how far one is; then comes whether it is ready.
+READY = 1
 #: Where the caller's line tells how far it was when the run began.
 BASE = 3
 #: Looking at a number so often takes some 20 microseconds; after that the core is offered to
@@ -66,16 +65,6 @@ def shared(nbytes: int) -> Array:
     return np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), np.uint8)
 
 
-def where() -> int:
-    """The core that runs this."""
-    return int(_system().sched_getcpu())
-
-
-@cache
-def _system() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
-
-
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Let no signal come in between, nor into Python's own work around a fork."""
@@ -102,6 +91,7 @@ class Forked:
         self._owner = os.getpid()
         self._pids: list[int] = []
         self._files: list[int] = []
+        self._apart = Apart()
         # How far the caller is, how far each helper is, and the agenda of the run.
         numbers = LINE * (size + 1) + 1 + len(steps)
         self._numbers = memoryview(mmap.mmap(-1, 8 * numbers)).cast("q")
@@ -147,7 +137,8 @@ class Forked:
             lanes = range(LINE, LINE * len(self._pids) + 1, LINE)
             self._busy = [list(lanes[: len(self._steps[number]) - 1]) for number in agenda]
         self._next = 0
-        self._numbers[CORE], self._numbers[BASE] = where(), self._ticket
+        self._numbers[BASE] = self._ticket
+        self._apart.keep(self._pids)
         # Who has no part would not be waited for, and might be late for the next run.
         needed = max((len(self._steps[number]) for number in agenda), default=0)
         try:
@@ -231,7 +222,6 @@ class Forked:
             with np.errstate(all="ignore"):
                 while self._called(awaited, life, bell):
                     numbers, start = self._numbers, self._agenda_at
-                    self._find_core(helper)
                     agenda = numbers[start + 1 : start + 1 + numbers[start]].tolist()
                     for ticket, number in enumerate(agenda, numbers[BASE] + 1):
                         part = mine[number]
@@ -246,20 +236,6 @@ class Forked:
                         numbers[LINE * helper] = ticket
         finally:
             os._exit(0)
-
-    def _find_core(self, helper: int) -> None:
-        """Go to another core where this one is the caller's or another helper's.
-
-        The system often wakes a helper beside its caller when the other cores seem busy, and
-        takes milliseconds to see that both want to work.
-        """
-        taken = {self._numbers[LINE * other + CORE] for other in range(helper)}
-        if where() in taken:
-            allowed = os.sched_getaffinity(0)
-            if allowed - taken:
-                os.sched_setaffinity(0, allowed - taken)
-                os.sched_setaffinity(0, allowed)
-        self._numbers[LINE * helper + CORE] = where()
 
     def _called(self, awaited: select.poll, life: int, bell: int) -> bool:
         """Sleep until there is work; False when there will be none."""

@@ -22,10 +22,11 @@ from .graph import Value
 from .team import Part, spans
 
 #: So many numbers are worked on at once: calls should be long, and what they share be in cache.
-AT_ONCE = 3 << 15
-#: Numbers times passes over them from which on several workers are sooner done than one: they
-#: have to wake up, and to copy what they read and make.
-SHARED = 1 << 24
+#: Threads get in each other's way between calls, so theirs are longer.
+AT_ONCE, AT_ONCE_SHARED = 3 << 15, 3 << 16
+#: Numbers times passes over them from which on several workers may be sooner done than one: they
+#: have to wake up.
+SHARED = 3 << 19
 NOTHING: Array = np.empty(0, np.float32)
 
 
@@ -68,7 +69,8 @@ def planar(
     grid = Grid(*axes)
     if planes * grid.plane * grid.passes < SHARED:
         threads = 1
-    at_once = max(1, min(planes, AT_ONCE // grid.plane))
+    numbers = AT_ONCE if threads == 1 else AT_ONCE_SHARED
+    at_once = max(1, min(-(-planes // threads), numbers // grid.plane))
     if factor is not None and factor.ndim:
         factor = np.tile(factor.ravel(), at_once)
     steps: list[Part] = []

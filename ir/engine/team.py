@@ -19,6 +19,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from .cores import Apart
+
 #: A piece of work with its arrays already bound.
 Part: TypeAlias = Callable[[], None]
 #: Parts that may run at the same time.
@@ -177,6 +179,7 @@ class Threads:
     def __init__(self, steps: Sequence[Step], size: int) -> None:
         self._steps, self._size = steps, size
         self._workers = [_Thread() for _ in range(size - 1)]
+        self._apart = Apart()
         self._agenda: Sequence[int] = ()
         self._next = 0
         self._busy: list[_Thread] = []
@@ -184,6 +187,7 @@ class Threads:
     def begin(self, agenda: Sequence[int]) -> None:
         """Tell which steps will be shared."""
         self._agenda, self._next = agenda, 0
+        self._apart.keep(worker.number for worker in self._workers)
 
     def start(self) -> None:
         """Let them begin with the next step of the agenda."""
@@ -218,7 +222,10 @@ class _Thread:
         self._parts: Sequence[Part] | None = ()
         self._error: BaseException | None = None
         self._busy = False
-        threading.Thread(target=self._loop, daemon=True, name="vinoir").start()
+        thread = threading.Thread(target=self._loop, daemon=True, name="vinoir")
+        thread.start()
+        #: What the system calls it.
+        self.number = thread.native_id or 0
 
     def start(self, parts: Sequence[Part]) -> None:
         """Hand over parts to run."""
