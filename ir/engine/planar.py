@@ -27,6 +27,8 @@ AT_ONCE, AT_ONCE_SHARED = 3 << 15, 3 << 16
 #: Numbers times passes over them from which on several workers may be sooner done than one: they
 #: have to wake up.
 SHARED = 3 << 19
+#: What the caller does of this until the others are awake.
+AWAKE = 1 << 18
 NOTHING: Array = np.empty(0, np.float32)
 
 
@@ -69,12 +71,13 @@ def planar(
     grid = Grid(*axes)
     if planes * grid.plane * grid.passes < SHARED:
         threads = 1
+    lead = AWAKE // (grid.plane * grid.passes) if threads > 1 else 0
     numbers = AT_ONCE if threads == 1 else AT_ONCE_SHARED
     at_once = max(1, min(-(-planes // threads), numbers // grid.plane))
     if factor is not None and factor.ndim:
         factor = np.tile(factor.ravel(), at_once)
     steps: list[Part] = []
-    for part, (first, stop) in enumerate(spans(planes, threads)):
+    for part, (first, stop) in enumerate(_led(planes, lead, threads)):
         given, made = Planes(source, grid.given), Planes(output, grid.made)
         rooms = grid.rooms(at_once, fill)
         parts: list[Part] = [given.open, made.open]
@@ -96,6 +99,13 @@ def planar(
                 parts += _followed(chain, output, chosen)
         steps.append(sequence([*parts, given.close, made.close]))
     return [steps]
+
+
+def _led(planes: int, lead: int, workers: int) -> list[tuple[int, int]]:
+    """Runs of planes, one for each worker; the first has so many more."""
+    lead = min(lead, planes - workers)
+    runs = spans(planes - lead, workers)
+    return [(0, runs[0][1] + lead), *((begin + lead, end + lead) for begin, end in runs[1:])]
 
 
 class Planes:
