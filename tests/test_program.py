@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import calls
@@ -449,13 +448,19 @@ def test_a_program_that_is_let_go_takes_its_helpers_along() -> None:
 
 
 @forking
-def test_helpers_end_with_the_process(tmp_path: Path) -> None:
-    code = """
-import os, signal, sys
+@pytest.mark.parametrize("moment", ["between calls", "in the middle of one"])
+def test_helpers_end_with_the_process(moment: str) -> None:
+    code = f"""
+import os, signal, sys, time
 import test_program
 _, program, image = test_program.shared_work()
 program([image])
 print(*test_program.helpers_of(program), flush=True)
+if {moment!r} != "between calls":
+    (planned,) = program._plans.values()
+    alone = planned.team.alone
+    planned.team._helpers.begin([step for step in range(len(alone)) if not alone[step]])
+    time.sleep(0.2)
 os.kill(os.getpid(), signal.SIGKILL)
 """
     path = os.pathsep.join(sys.path)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 
 import numpy as np
 import pytest
-from test_program import helpers_of
 from vinoir import ir
 from vinoir.ir.builder import Output
 from vinoir.ir.engine import planar
+from vinoir.ir.engine.team import Threads
 from vinoir.ir.program import Program
 from vinoir.schemas import Array
 
@@ -150,12 +149,12 @@ def test_results_belong_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(program([array])["y"], wanted)
 
 
-def test_a_pooling_goes_on_without_its_helper(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_poolings_alone_are_shared_with_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planar, "SHARED", 0)
     program, array, wanted = shared_pooling()
-    for _ in range(3):
+    for _ in range(5):
         np.testing.assert_array_equal(program([array])["y"], wanted)
-    for pid in helpers_of(program):
-        os.kill(pid, signal.SIGKILL)
-    for _ in range(3):
-        np.testing.assert_array_equal(program([array])["y"], wanted)
+    (planned,) = program._plans.values()
+    assert planned is not None
+    assert not any(planned.team.alone)
+    assert isinstance(planned.team._helpers, Threads)

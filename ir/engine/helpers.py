@@ -232,6 +232,8 @@ class Forked:
                             looks += 1
                             if looks > PATIENCE:
                                 rest(looks)
+                                if looks % PATIENCE == 0 and os.getppid() != self._owner:
+                                    return
                         part()
                         numbers[LINE * helper] = ticket
         finally:
