@@ -45,11 +45,13 @@ def pool(net: ir.Builder, rng: np.random.Generator, shape: tuple[int, ...], x: O
     return net.add("AvgPool", "opset1", [x], **words, data={"exclude-pad": without})
 
 
-def assert_program_agrees(model: ir.Model, inputs: list[Array], threads: int) -> None:
+def assert_program_agrees(
+    model: ir.Model, inputs: list[Array], threads: int, *, fork: bool = True
+) -> None:
     wanted = ir.run(model, inputs)
-    program = ir.compile(model, threads=threads)
+    program = ir.compile(model, threads=threads, fork=fork)
     kept = [array.copy() for array in inputs]
-    for _ in range(2):
+    for _ in range(3):
         for name, array in program(inputs).items():
             finite = wanted[name][np.isfinite(wanted[name])]
             scale = np.abs(finite).max(initial=1e-6)
@@ -81,6 +83,41 @@ def test_poolings_at_random(seed: int, layout: str) -> None:
             continue  # a window of padding alone
         net.result(y, name="y")
         assert_program_agrees(net.model(), [image(shape, seed)], threads=1 + seed % 2)
+
+
+@pytest.mark.parametrize("threads", range(1, 6))
+@pytest.mark.parametrize("fork", [True, False])
+@pytest.mark.parametrize("alone", [True, False])
+def test_poolings_shared_by_workers(
+    threads: int, fork: bool, alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(threads)
+    monkeypatch.setattr(planar, "SHARED", 0)
+    for _ in range(6):
+        # One plane at a time and many; a caller who does more than the others, and much more.
+        monkeypatch.setattr(planar, "AT_ONCE_SHARED", int(rng.choice([1, 1 << 12, 1 << 16])))
+        monkeypatch.setattr(planar, "AWAKE", int(rng.choice([0, 1 << 12, 1 << 20])))
+        shape = (
+            int(rng.integers(1, 4)),
+            int(rng.choice([1, 3, 40])),
+            *map(int, rng.integers(5, 34, 2)),
+        )
+        net = ir.Builder()
+        x = net.parameter("x", "f32", shape)
+        try:
+            # One at both ends, one that others follow, one between others, one at the end.
+            found = {"a": pool(net, rng, shape, x)}
+            found["b"] = net.add("ReLU", "opset1", [pool(net, rng, shape, x)])
+            if not alone:
+                begin = net.add("Abs", "opset1", [x])
+                found["c"] = net.add("Sigmoid", "opset1", [pool(net, rng, shape, begin)])
+                negative = net.add("Negative", "opset1", [begin])
+                found["d"] = pool(net, rng, shape, negative)
+        except ir.IRError:
+            continue  # a window of padding alone
+        for name, source in found.items():
+            net.result(source, name=name)
+        assert_program_agrees(net.model(), [image(shape, threads)], threads, fork=fork)
 
 
 @pytest.mark.parametrize("kind", ["MaxPool", "AvgPool"])

@@ -233,7 +233,7 @@ class Forked:
                             if looks > PATIENCE:
                                 rest(looks)
                                 if looks % PATIENCE == 0 and os.getppid() != self._owner:
-                                    return
+                                    os._exit(0)
                         part()
                         numbers[LINE * helper] = ticket
         finally:
