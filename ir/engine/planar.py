@@ -103,7 +103,7 @@ def planar(
 
 def _led(planes: int, lead: int, workers: int) -> list[tuple[int, int]]:
     """Runs of planes, one for each worker; the first has so many more."""
-    lead = min(lead, planes - workers)
+    lead = max(0, min(lead, planes - workers))
     runs = spans(planes - lead, workers)
     return [(0, runs[0][1] + lead), *((begin + lead, end + lead) for begin, end in runs[1:])]
 
