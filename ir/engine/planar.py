@@ -26,7 +26,7 @@ from .team import Part, spans
 AT_ONCE, AT_ONCE_SHARED = 3 << 15, 3 << 16
 #: Numbers times passes over them from which on several workers may be sooner done than one: they
 #: have to wake up.
-SHARED = 3 << 19
+SHARED = 5 << 19
 #: What the caller does of this until the others are awake.
 AWAKE = 1 << 18
 NOTHING: Array = np.empty(0, np.float32)
