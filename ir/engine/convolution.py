@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf, prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -140,17 +140,18 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     images = value.store if value.last else np.moveaxis(value.store, 1, -1)
     source, target = sizes.image(images), sizes.image(output.store)
     finish = Finish(node, target, sizes, scratch)
+    work = Work(sizes, source, target, finish, threads, scratch)
     if is_depthwise(sizes):
-        return depthwise(sizes, source, target, finish, threads, scratch)
+        return depthwise(work)
     way, matrices = node.laid_out or lay_out(node, choose([sizes])[0])
     if way is not None and way.afresh:
-        return deep(way, sizes, matrices[0], source, target, finish, threads, scratch)
+        return deep(way, work, matrices[0])
     if way is not None:
-        return winograd(way, sizes, matrices, source, target, finish, threads, scratch)
+        return winograd(way, work, matrices)
     few = target.shape[0] * prod(sizes.out) < sizes.outer
     if few and threads > 1 and sizes.groups == 1 and not sizes.shuffled:
-        return by_channels(sizes, matrices[0], source, target, finish, threads, scratch)
-    return gathered(sizes, matrices, source, target, finish, threads, scratch)
+        return by_channels(work, matrices[0])
+    return gathered(work, matrices)
 
 
 class Finish:
@@ -231,16 +232,20 @@ class Finish:
 LONG = 512
 
 
-def gathered(
-    sizes: Sizes,
-    blocks: list[Array],
-    source: Array,
-    target: Array,
-    finish: Finish,
-    threads: int,
-    scratch: Scratch,
-) -> list[list[Part]]:
+class Work(NamedTuple):
+    """A convolution to be done: from images to images (N, H, W, C)."""
+
+    sizes: Sizes
+    source: Array
+    target: Array
+    finish: Finish
+    threads: int
+    scratch: Scratch
+
+
+def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
     """Windows gathered into the rows of a matrix, times the weights of each group."""
+    sizes, source, target, finish, threads, scratch = work
     taken = prod(sizes.kernel) * sizes.inner
     # Groups of a plain convolution are multiplied together, else one by one.
     deep = source.shape[3] // len(blocks)
@@ -278,23 +283,16 @@ def gathered(
     return [steps]
 
 
-def by_channels(
-    sizes: Sizes,
-    blocks: Array,
-    source: Array,
-    target: Array,
-    finish: Finish,
-    threads: int,
-    scratch: Scratch,
-) -> list[list[Part]]:
+def by_channels(work: Work, blocks: Array) -> list[list[Part]]:
     """For small images with many channels: all windows first, then each worker some channels.
 
     Weights are then more than anything else, and each is fetched by one worker alone.
     """
+    sizes, _, target, finish, threads, scratch = work
     steps: list[list[Part]] = []
     (height, width), wide = sizes.out, blocks.shape[2]
     for image in range(target.shape[0]):
-        windows, gather = _all_windows(sizes, source, image, finish, threads, scratch)
+        windows, gather = _all_windows(work, image)
         if gather:
             steps.append(gather)
         lanes: list[Part] = []
@@ -309,10 +307,9 @@ def by_channels(
     return steps
 
 
-def _all_windows(
-    sizes: Sizes, source: Array, image: int, finish: Finish, threads: int, scratch: Scratch
-) -> tuple[Array, list[Part]]:
+def _all_windows(work: Work, image: int) -> tuple[Array, list[Part]]:
     """All windows of an image for all workers to see, and the step that fills them."""
+    sizes, source, _, finish, threads, scratch = work
     (height, width), taken = sizes.out, prod(sizes.kernel) * sizes.inner
     flat = source[image].reshape(-1, sizes.inner)
     if sizes.plain and not finish.leads and np.shares_memory(flat, source):
@@ -408,14 +405,13 @@ def _reached(
     return room, padded(image, (top, top + tall), (left, left + wide), room, sizes.fill, put)
 
 
-def depthwise(
-    sizes: Sizes, source: Array, target: Array, finish: Finish, threads: int, scratch: Scratch
-) -> list[list[Part]]:
+def depthwise(work: Work) -> list[list[Part]]:
     """Each channel with a window of its own: weighted sums of shifted rows.
 
     Weights are tiled along the row, so that whole runs of pixels are multiplied at once; where
     the window skips columns, what each of its columns meets is copied together before.
     """
+    sizes, source, target, finish, threads, scratch = work
     height, width = sizes.out
     channels, images = sizes.outer, target.shape[0]
     times = divisor(width, TAPS_TILE // (channels * prod(sizes.kernel)))

@@ -24,7 +24,8 @@ def where() -> int:
 @cache
 def _system() -> ctypes.PyDLL | None:
     # To let go of the interpreter's lock would take longer than the call.
-    return ctypes.PyDLL(None) if sys.platform == "linux" else None
+    system = ctypes.PyDLL(None) if sys.platform == "linux" else None
+    return system if hasattr(system, "sched_getcpu") else None
 
 
 class Apart:

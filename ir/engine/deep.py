@@ -19,23 +19,15 @@ from .team import Part, spans
 from .winograd import TILES, Way, gathered_tiles, transformed, turned_back
 
 if TYPE_CHECKING:
-    from .convolution import Finish, Sizes
+    from .convolution import Sizes, Work
 
 #: Numbers of transformed weights that stay in cache until they are multiplied.
 WEIGHTS = 3 << 17
 
 
-def deep(
-    way: Way,
-    sizes: Sizes,
-    blocks: Array,
-    source: Array,
-    target: Array,
-    finish: Finish,
-    threads: int,
-    scratch: Scratch,
-) -> list[list[Part]]:
+def deep(way: Way, work: Work, blocks: Array) -> list[list[Part]]:
     """Two steps an image: workers share its tiles, then the output channels."""
+    sizes, source, target, finish, threads, scratch = work
     (down, across), inner = way.tiles(sizes), blocks.shape[2]
     steps: list[list[Part]] = []
     for image in range(target.shape[0]):

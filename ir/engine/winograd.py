@@ -27,7 +27,7 @@ from .products import width as block_width
 from .team import Part, shares, spans
 
 if TYPE_CHECKING:
-    from .convolution import Finish, Sizes
+    from .convolution import Finish, Sizes, Work
 
 #: Where polynomials are evaluated; one point more lies at infinity.
 PLACES = (0, 1, -1, 2, -2)
@@ -198,17 +198,9 @@ def choose(convolutions: Sequence[Sizes], allowance: float = inf) -> list[Way | 
     return [ways[number].way for ways, number in zip(options, chosen, strict=True)]
 
 
-def winograd(
-    way: Way,
-    sizes: Sizes,
-    matrices: list[Array],
-    source: Array,
-    target: Array,
-    finish: Finish,
-    threads: int,
-    scratch: Scratch,
-) -> list[list[Part]]:
+def winograd(way: Way, work: Work, matrices: list[Array]) -> list[list[Part]]:
     """The steps: each worker takes some rows of tiles through all stages."""
+    sizes, source, target, finish, threads, scratch = work
     down, across = way.tiles(sizes)
     each = sizes.outer // sizes.groups
     images = target.shape[0]
