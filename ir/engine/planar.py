@@ -45,14 +45,24 @@ class Axis:
     stops: int
 
     @property
+    def reached(self) -> int:
+        """The place behind the last window, from the first element on."""
+        return (self.stops - 1) * self.stride + self.window - self.before
+
+    @property
+    def used(self) -> int:
+        """The elements that windows reach; some at the end may be left over."""
+        return max(0, min(self.size, self.reached))
+
+    @property
     def after(self) -> int:
         """How far the last window reaches beyond the last element."""
-        return max(0, (self.stops - 1) * self.stride + self.window - self.before - self.size)
+        return max(0, self.reached - self.size)
 
     @property
     def pitch(self) -> int:
         """The distance of what follows: the padding between the two serves both."""
-        return self.size + max(self.before, self.after)
+        return self.used + max(self.before, self.after)
 
 
 def planar(
@@ -121,7 +131,11 @@ class Planes:
         store = self.value.store
         assert store is not None
         self.flat = store.reshape(-1)
-        self.rows = store.view(self.kind).reshape(-1, store.shape[2], self.columns)
+        *_, tall, wide = store.shape
+        self.rows = np.ndarray(
+            (len(self.flat) // (tall * wide), tall, self.columns), self.kind, self.flat, 0,
+            (4 * tall * wide, 4 * wide, self.kind.itemsize),
+        )  # fmt: skip
 
     def close(self) -> None:
         """Let go of it."""
@@ -129,8 +143,8 @@ class Planes:
 
     @property
     def columns(self) -> int:
-        """The elements of a row, of the kind in which they are seen."""
-        return self.value.shape[3] * 4 // self.kind.itemsize
+        """The elements of a row, of the kind in which they are seen: single, or all as one."""
+        return 1 if self.kind.kind == "V" else self.value.shape[3]
 
 
 class Grid:
@@ -153,7 +167,7 @@ class Grid:
         #: About how often each number is looked at.
         self.passes = 3 + down.window.bit_length() + along.window.bit_length()
         # A row is copied as one element: that is several times faster.
-        self.given = f"V{4 * along.size}"
+        self.given = f"V{4 * max(along.used, 1)}"
         self.made = f"V{4 * along.stops}" if along.stride == 1 else "u4" if self.paired else "f4"
 
     def length(self, planes: int) -> int:
@@ -178,16 +192,16 @@ class Grid:
         down, parts = self.down, []
         for number, room in enumerate(rooms):
             first = (number - down.before) % down.stride
-            count = len(range(first, down.size, down.stride))
-            if not count:
+            count = len(range(first, down.used, down.stride))
+            if not count or not self.along.used:
                 continue
             top = (first + down.before) // down.stride
             start = 4 * (top * self.pitch + self.along.before)
             target = np.ndarray(
                 (chosen.stop - chosen.start, count, 1), self.given, room, start,
-                (4 * self.plane, 4 * self.pitch, 4 * self.along.size),
+                (4 * self.plane, 4 * self.pitch, 4 * self.along.used),
             )  # fmt: skip
-            rows = slice(first, None, down.stride)
+            rows = slice(first, down.used, down.stride)
             parts.append(_copying(given, (chosen, rows), target))
         return parts
 
