@@ -63,7 +63,8 @@ class Planned:
     """The steps for inputs of known shapes, with all memory bound.
 
     Whether several threads do a step sooner than one depends on how long they take to wake: the
-    first calls try both, later ones keep the better. Forked helpers wake in no time.
+    first calls try both, later ones keep the better. Forked helpers wake in no time, and poolings
+    know from their size.
     """
 
     @without_collection()

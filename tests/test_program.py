@@ -212,6 +212,25 @@ def test_the_largest_is_found_before_what_grows_with_it(
     assert_close(ir.compile(model)(feed(model)), ir.run(model, feed(model)))
 
 
+def test_what_is_largest_is_told_as_it_was_found() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 3, 8, 8))
+    weights = net.constant(np.random.default_rng(0).standard_normal((4, 3, 1, 1)).astype("f4"))
+    words = dict.fromkeys(("strides", "dilations"), (1, 1))
+    words |= dict.fromkeys(("pads_begin", "pads_end"), (0, 0))
+    # Where all of a window is below zero, the first place is the largest after a ReLU.
+    y = net.add("ReLU", "opset1", [net.add("Convolution", "opset1", [x, weights], **words)])
+    pool = net.add(
+        "MaxPool", "opset8", [y], kernel=(2, 2), axis=0, index_element_type="i64", **words
+    )
+    for name, output in zip(("largest", "place"), pool, strict=True):
+        net.result(output, name=name)
+    model = net.model()
+    wanted, found = ir.run(model, feed(model)), ir.compile(model)(feed(model))
+    np.testing.assert_allclose(found["largest"], wanted["largest"], rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(found["place"], wanted["place"])
+
+
 def test_exact_keeps_to_the_definitions() -> None:
     model = Drawer(3).model()
     inputs = feed(model)

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 from test_program import assert_close, forking, helpers_of, shared_work
 from vinoir import ir
+from vinoir.ir.engine import cores
+from vinoir.ir.engine.team import core_count
 from vinoir.schemas import UsageError
 
 ONES = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), (1, 1))
@@ -131,6 +133,25 @@ def test_a_copy_made_while_another_thread_computes() -> None:
     finally:
         done.set()
         other.join()
+
+
+@pytest.mark.skipif(core_count() < 2, reason="there is but one core")
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are not told here")
+def test_workers_are_kept_off_the_core_of_their_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = os.sched_getaffinity(0)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as worker:
+        apart = cores.Apart()
+        for core in sorted(allowed):
+            monkeypatch.setattr(cores, "where", lambda core=core: core)
+            apart.keep([worker.pid])
+            assert os.sched_getaffinity(worker.pid) == allowed - {core}
+        # Who has stayed where it was has nothing to tell.
+        os.sched_setaffinity(worker.pid, allowed)
+        apart.keep([worker.pid])
+        assert os.sched_getaffinity(worker.pid) == allowed
+        worker.communicate(b"go\n")
+    cores.Apart().keep([worker.pid])  # which is gone
+    assert os.sched_getaffinity(0) == allowed
 
 
 CLOSED_INPUT = "os.close(0)"

@@ -93,7 +93,7 @@ def pass_offsets(plan: Plan) -> None:
             continue
         bias = node.inputs[2].constant if len(node.inputs) > 2 else None
         after = only_user(node.outputs[0])
-        if bias is None or not np.isfinite(bias).all() or not _takes_single_values(node):
+        if bias is None or not np.isfinite(bias).all() or not _bias_takes_a_pass(node):
             continue
         if after is None or after.kind not in CONVOLUTIONS or len(node.outputs[0].shape) != 4:
             continue
@@ -125,8 +125,8 @@ def is_depthwise(node: Node) -> bool:
     return weights is not None and weights.ndim == 5 and weights.shape[1:3] == (1, 1)
 
 
-def _takes_single_values(node: Node) -> bool:
-    """Whether the bias of a convolution costs a pass of its own: Winograd's comes for nothing."""
+def _bias_takes_a_pass(node: Node) -> bool:
+    """Whether the bias of a convolution is a pass of its own: Winograd's comes for nothing."""
     return takes_single_places(node) or is_depthwise(node)
 
 

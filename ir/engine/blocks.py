@@ -163,7 +163,8 @@ def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: 
                 lined(np.minimum, target, high, target, scratch),
             ]
         if kind == "ShuffleChannels":
-            unit = 1 if len(given) < 2 or given[1] is None else int(given[1])
+            # A plan may say how many channels stay together, which the operation itself cannot.
+            unit = 1 if given[-1] is None else int(given[-1])
             return shuffled(block, target, op.group, unit)  # type: ignore[attr-defined]  # it has one
         if kind == "PReLU":
             slope = given[1][index] if given[1] is not None else ZERO

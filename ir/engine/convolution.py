@@ -70,7 +70,7 @@ class Sizes:
         #: What it pads with.
         self.fill: float | Array = 0.0 if node.padding is None else node.padding
         #: Whether the output is not in the order of the products.
-        self.shuffled = bool(node.epilogue) and node.epilogue[-1][0].xml_type == SHUFFLE
+        self.shuffled = shuffles(node)
 
     def image(self, batch: Array) -> Array:
         """A batch kept as (N, H, W, C), whatever its number of spatial axes."""
@@ -86,6 +86,11 @@ def _two(values: tuple[int, ...], lead: int, fill: int) -> tuple[int, int]:
     """Two numbers, from two or one."""
     first, second = (fill,) * lead + tuple(values)
     return first, second
+
+
+def shuffles(node: Node) -> bool:
+    """Whether the last that is done to a node's output is to shuffle its channels."""
+    return bool(node.epilogue) and node.epilogue[-1][0].xml_type == SHUFFLE
 
 
 def is_prepared(node: Node) -> bool:
@@ -106,8 +111,7 @@ def way_to_lay_out(node: Node) -> tuple[object, ...]:
     op: Any = node.op
     weights, shapes = node.inputs[1].constant, (node.inputs[0].shape, node.outputs[0].shape)
     pads = op.pads_begin, op.pads_end, op.auto_pad
-    shuffled = Sizes(node).shuffled
-    return (id(weights), node.kind, *shapes, op.strides, op.dilations, *pads, shuffled)
+    return (id(weights), node.kind, *shapes, op.strides, op.dilations, *pads, shuffles(node))
 
 
 def choose_ways(nodes: Sequence[Node], allowance: float = inf) -> list[Way | None]:
@@ -248,7 +252,7 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
     sizes, source, target, finish, threads, scratch = work
     taken = prod(sizes.kernel) * sizes.inner
     # Groups of a plain convolution are multiplied together, else one by one.
-    deep = source.shape[3] // len(blocks)
+    given = source.shape[3] // len(blocks)
     each = sizes.outer // len(blocks)
     height, width = sizes.out
     images = target.shape[0]
@@ -272,7 +276,7 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
                 parts += finish.prepared(source, image, rows, room_before)
                 block = room_before
             for group, matrix in enumerate(blocks):
-                inner = slice(group * deep, (group + 1) * deep)
+                inner = slice(group * given, (group + 1) * given)
                 windows, gather = _windows(
                     sizes, block[:, :, inner], (rows.start, rows.stop), part, scratch
                 )

@@ -28,7 +28,7 @@ WEIGHTS = 3 << 17
 def deep(way: Way, work: Work, blocks: Array) -> list[list[Part]]:
     """Two steps an image: workers share its tiles, then the output channels."""
     sizes, source, target, finish, threads, scratch = work
-    (down, across), inner = way.tiles(sizes), blocks.shape[2]
+    (down, across), inner, spread = way.tiles(sizes), blocks.shape[2], way.spread
     steps: list[list[Part]] = []
     for image in range(target.shape[0]):
         scratch.shared.reset()
@@ -42,7 +42,7 @@ def deep(way: Way, work: Work, blocks: Array) -> list[list[Part]]:
                 wide = blocks.shape[3]
                 channels = slice(number * wide, (number + 1) * wide)
                 products = scratch.take(part, way.points**2, down * across, wide)
-                parts += _multiplied(way, given, blocks[number], products, part, scratch)
+                parts += _multiplied(spread, given, blocks[number], products, part, scratch)
                 place = (image, channels)
                 parts += turned_back(way, products, (0, down), finish, place, part, scratch)
             lanes.append(sequence(parts))
@@ -72,7 +72,7 @@ def _tiles(
 
 
 def _multiplied(
-    way: Way, given: Array, taps: Array, products: Array, part: int, scratch: Scratch
+    spread: Array, given: Array, taps: Array, products: Array, part: int, scratch: Scratch
 ) -> list[Part]:
     """Parts that multiply the tiles at each point by weights, which are made a few at a time."""
     values, places, inner = given.shape
@@ -86,7 +86,7 @@ def _multiplied(
     parts: list[Part] = []
     for point in range(0, values, some):
         points = slice(point, point + some)
-        parts.append(call(np.matmul, way.spread[points], flat, out=into))
+        parts.append(call(np.matmul, spread[points], flat, out=into))
         for begin in range(0, places, each):
             rows = slice(begin, begin + each)
             left, out = given[points, rows], products[points, rows]

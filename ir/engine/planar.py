@@ -131,9 +131,9 @@ class Planes:
         store = self.value.store
         assert store is not None
         self.flat = store.reshape(-1)
-        *_, tall, wide = store.shape
+        images, channels, tall, wide = self.value.shape
         self.rows = np.ndarray(
-            (len(self.flat) // (tall * wide), tall, self.columns), self.kind, self.flat, 0,
+            (images * channels, tall, self.columns), self.kind, self.flat, 0,
             (4 * tall * wide, 4 * wide, self.kind.itemsize),
         )  # fmt: skip
 

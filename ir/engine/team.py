@@ -3,8 +3,8 @@
 NumPy lets go of the interpreter's lock while it computes, but takes it again after each call,
 and a thread that has to wait for the lock goes to sleep: with calls of some microseconds two
 threads are hardly quicker than one. So helpers are forked processes where that can be done
-(``helpers``), and threads elsewhere. BLAS is kept to one thread meanwhile: its threads and ours
-would fight for the same cores.
+(``helpers``), and threads elsewhere, or where calls are few and long. All are kept off the
+caller's core (``cores``), and BLAS to one thread: its threads and ours would fight.
 """
 
 from __future__ import annotations
