@@ -7,7 +7,8 @@ others, and some (``direct``) are the caller's own arrays. Kernels write where t
 ``volumes`` and ``transposed``; ``pooling`` (with ``planar``) and ``volume_pooling``;
 ``matrices``, ``rows``, ``copies``, ``activations`` and ``pointwise``, which also has what is
 left to the definitions.
-``team`` runs their parts together with ``helpers``, on ``cores`` of their own.
+``team`` runs their parts together with ``helpers``, or with threads that wait for ``signals``,
+on ``cores`` of their own.
 Images are kept with their channels last: a row of channels is then a row of a matrix, and every
 copy and sum runs along contiguous memory.
 """

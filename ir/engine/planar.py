@@ -23,12 +23,12 @@ from .team import Part, spans
 
 #: So many numbers are worked on at once: calls should be long, and what they share be in cache.
 #: Threads get in each other's way between calls, so theirs are longer.
-AT_ONCE, AT_ONCE_SHARED = 3 << 15, 3 << 16
+AT_ONCE, AT_ONCE_SHARED = 3 << 15, 3 << 17
 #: Numbers times passes over them from which on several workers may be sooner done than one: they
 #: have to wake up.
 SHARED = 5 << 19
 #: What the caller does of this until the others are awake.
-AWAKE = 1 << 18
+AWAKE = 1 << 16
 NOTHING: Array = np.empty(0, np.float32)
 
 

@@ -3,8 +3,9 @@
 NumPy lets go of the interpreter's lock while it computes, but takes it again after each call,
 and a thread that has to wait for the lock goes to sleep: with calls of some microseconds two
 threads are hardly quicker than one. So helpers are forked processes where that can be done
-(``helpers``), and threads elsewhere, or where calls are few and long. All are kept off the
-caller's core (``cores``), and BLAS to one thread: its threads and ours would fight.
+(``helpers``), and threads elsewhere, or where calls are few and long; those are still awake when
+the next call comes at once (``signals``). All are kept off the caller's core (``cores``), and
+BLAS to one thread: its threads and ours would fight.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from .cores import Apart
+from .signals import Signal
 
 #: A piece of work with its arrays already bound.
 Part: TypeAlias = Callable[[], None]
@@ -214,10 +216,7 @@ class _Thread:
     """A thread that waits for parts."""
 
     def __init__(self) -> None:
-        # Plain locks, held by whoever waits: semaphores are made of several, in Python.
-        self._go, self._done = threading.Lock(), threading.Lock()
-        self._go.acquire()
-        self._done.acquire()
+        self._go, self._done = Signal(), Signal()
         #: What is to be done next; None: nothing, ever again.
         self._parts: Sequence[Part] | None = ()
         self._error: BaseException | None = None
@@ -230,11 +229,11 @@ class _Thread:
     def start(self, parts: Sequence[Part]) -> None:
         """Hand over parts to run."""
         self._parts, self._busy = parts, True
-        self._go.release()
+        self._go.give()
 
     def wait(self) -> BaseException | None:
         """Wait until they are done; what went wrong, if anything."""
-        self._done.acquire()
+        self._done.wait()
         self._busy = False
         error, self._error = self._error, None
         return error
@@ -244,11 +243,11 @@ class _Thread:
         if self._busy:
             self.wait()
         self._parts = None
-        self._go.release()
+        self._go.give()
 
     def _loop(self) -> None:
         while True:
-            self._go.acquire()
+            self._go.wait()
             if self._parts is None:
                 return
             try:
@@ -259,7 +258,7 @@ class _Thread:
             except BaseException as error:  # handed to the caller by wait
                 self._error = error
             self._parts = ()
-            self._done.release()
+            self._done.give()
 
 
 def sequence(parts: Sequence[Part]) -> Part:
