@@ -286,12 +286,14 @@ class Program:
 
     def __call__(self, inputs: Inputs | None = None) -> Outputs:
         """Run the model once."""
-        arrays = self._known(inputs) or check_inputs(self.model, inputs)
-        self._types = {place: arrays[place].dtype for place in self._types}
+        arrays = self._known(inputs)
+        shapes = () if arrays is None else self._shapes(arrays)
+        if arrays is None or shapes not in self._plans:
+            arrays = check_inputs(self.model, inputs)
+            self._types = {place: arrays[place].dtype for place in self._types}
+            shapes = self._shapes(arrays)
         with self._alone():
-            planned = None
-            if not self.exact:
-                planned = self._planned(tuple(arrays[place].shape for place in self._types))
+            planned = None if self.exact else self._planned(shapes)
             if planned is None:
                 found = self._walked(arrays)
                 return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
@@ -299,13 +301,15 @@ class Program:
         return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
 
     def _known(self, inputs: Inputs | None) -> dict[int, Array] | None:
-        """The arrays by layer id, if they are as in an earlier call: checked once is enough."""
+        """The arrays by layer id, if they are of types seen before: checked once is enough."""
         if isinstance(inputs, (list, tuple)):
-            inputs = dict(enumerate(inputs))
-        if not isinstance(inputs, dict):
+            given: Iterable[tuple[str | int, Any]] = enumerate(inputs)
+        elif isinstance(inputs, dict):
+            given = inputs.items()
+        else:
             return None
         found: dict[int, Array] = {}
-        for key, value in inputs.items():
+        for key, value in given:
             place = self._names.get(key)
             if place is None or type(value) is not np.ndarray:
                 return None
@@ -313,10 +317,11 @@ class Program:
             if self._types[place] is None or value.dtype != self._types[place]:
                 return None
             found[place] = value
-        if len(found) != len(inputs) or len(found) != len(self._types):
-            return None
-        shapes = tuple(found[place].shape for place in self._types)
-        return found if shapes in self._plans else None
+        return found if len(found) == len(inputs) == len(self._types) else None
+
+    def _shapes(self, arrays: Mapping[int, Array]) -> tuple[tuple[int, ...], ...]:
+        """The shapes of inputs, by which plans are kept."""
+        return tuple([arrays[place].shape for place in self._types])
 
     def _alone(self) -> threading.Lock:
         """What keeps other threads out."""
@@ -335,8 +340,7 @@ class Program:
         """The least seconds of each step for these inputs; None where nothing is planned."""
         arrays = check_inputs(self.model, inputs)
         with self._alone():
-            shapes = tuple(arrays[place].shape for place in self._types)
-            planned = None if self.exact else self._planned(shapes)
+            planned = None if self.exact else self._planned(self._shapes(arrays))
             return None if planned is None else planned.times(arrays, runs)
 
     def reset(self) -> None:

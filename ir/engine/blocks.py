@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -278,15 +279,17 @@ UFUNCS: dict[str, Any] = {
 
 
 def call(function: Callable[..., Any], *words: Any, **named: Any) -> Part:
-    """A call with everything bound."""
-    if set(named) == {"out"}:
+    """A call with everything bound, so that it begins as soon as it can."""
+    if not named:
+        return partial(function, *words)
+    if set(named) == {"out"} and isinstance(function, np.ufunc):
         out = named["out"]
+        # Names are slow to look up. These two do not take an output without its name.
+        if function not in (np.maximum, np.minimum) and len(words) == function.nin:
+            return partial(function, *words, out)
         if len(words) == 2:
             left, right = words
             return lambda: function(left, right, out=out)
-        if len(words) == 1:
-            (only,) = words
-            return lambda: function(only, out=out)
     return lambda: function(*words, **named)
 
 

@@ -23,10 +23,11 @@ from .team import Part, spans
 
 #: So many numbers are worked on at once: calls should be long, and what they share be in cache.
 #: Threads get in each other's way between calls, so theirs are longer.
-AT_ONCE, AT_ONCE_SHARED = 3 << 15, 3 << 17
-#: Numbers times passes over them from which on several workers may be sooner done than one: they
-#: have to wake up.
-SHARED = 5 << 19
+AT_ONCE, AT_ONCE_SHARED = 3 << 15, 1 << 18
+#: To begin with a row takes as long as so many numbers.
+ROW = 25
+#: Numbers looked at from which on several workers are sooner done than one.
+SHARED = 2_000_000
 #: What the caller does of this until the others are awake.
 AWAKE = 1 << 16
 NOTHING: Array = np.empty(0, np.float32)
@@ -79,9 +80,9 @@ def planar(
     """The steps of a pooling along two axes, down the rows and along them."""
     planes = source.shape[0] * source.shape[1]
     grid = Grid(*axes)
-    if planes * grid.plane * grid.passes < SHARED:
+    if planes * grid.effort < SHARED:
         threads = 1
-    lead = AWAKE // (grid.plane * grid.passes) if threads > 1 else 0
+    lead = AWAKE // grid.effort if threads > 1 else 0
     numbers = AT_ONCE if threads == 1 else AT_ONCE_SHARED
     at_once = max(1, min(-(-planes // threads), numbers // grid.plane))
     if factor is not None and factor.ndim:
@@ -164,8 +165,9 @@ class Grid:
             and self.pitch == along.size
             and (down.window > 1 or along.window > 1)
         )
-        #: About how often each number is looked at.
-        self.passes = 3 + down.window.bit_length() + along.window.bit_length()
+        #: About how many numbers of a plane are looked at.
+        passes = 3 + down.window.bit_length() + along.window.bit_length()
+        self.effort = passes * self.plane + ROW * (down.used + down.stops)
         # A row is copied as one element: that is several times faster.
         self.given = f"V{4 * max(along.used, 1)}"
         self.made = f"V{4 * along.stops}" if along.stride == 1 else "u4" if self.paired else "f4"
