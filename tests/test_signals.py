@@ -20,7 +20,7 @@ def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.usefixtures("either_way")
 def test_two_threads_take_turns() -> None:
-    there, back = signals.Signal(), signals.Signal()
+    there, back = signals.Signal(4000), signals.Signal(10)
     heard: list[int] = []
     said: list[int] = []
 
@@ -45,7 +45,7 @@ def test_two_threads_take_turns() -> None:
 
 @pytest.mark.usefixtures("either_way")
 def test_a_signal_given_before_is_not_waited_for() -> None:
-    one = signals.Signal()
+    one = signals.Signal(100)
     for _ in range(3):
         one.give()
         one.wait()
@@ -57,7 +57,7 @@ def test_a_signal_given_before_is_not_waited_for() -> None:
 
 @pytest.mark.usefixtures("either_way")
 def test_who_waits_for_long_sleeps() -> None:
-    one, spent = signals.Signal(), [0.0]
+    one, spent = signals.Signal(100), [0.0]
 
     def wait() -> None:
         begin = time.thread_time()

@@ -16,19 +16,21 @@ from typing import Any
 
 #: How often a thread looks before it goes to sleep: for about a third of a millisecond.
 LOOKS = 1 << 17
-#: So many characters are compared before a thread that saw a signal asks for the interpreter's
-#: lock. Who gave it has the lock for some microseconds more, and who asks too early sleeps.
-PAUSE = 4000
 
 
 class Signal:
-    """What one thread gives and another waits for, each time once."""
+    """What one thread gives and another waits for, each time once.
 
-    def __init__(self) -> None:
+    Who gives it has the interpreter's lock for some microseconds more, and who asks for the lock
+    too early sleeps: so a signal that is seen is first compared to the end, in some nanoseconds
+    for each of ``length`` characters.
+    """
+
+    def __init__(self, length: int) -> None:
         # A plain lock, held by whoever waits: a semaphore is made of several, in Python.
         self._lock = threading.Lock()
         self._lock.acquire()
-        wanted = ctypes.create_string_buffer(b"." * PAUSE)
+        wanted = ctypes.create_string_buffer(b"." * length)
         self._seen = ctypes.create_string_buffer(wanted.raw)
         self._looks = ctypes.c_size_t()
         self._search, compare = _library()
@@ -54,5 +56,8 @@ class Signal:
 @cache
 def _library() -> tuple[Any, Any]:
     """A search that lets go of the interpreter's lock, and a comparison that takes its time."""
-    system = ctypes.CDLL(None) if sys.platform == "linux" else None
-    return getattr(system, "lfind", None), getattr(system, "strverscmp", None)
+    if sys.platform != "linux":
+        return None, None
+    system = ctypes.CDLL(None)
+    there = hasattr(system, "lfind") and hasattr(system, "strverscmp")
+    return (system.lfind, system.strverscmp) if there else (None, None)

@@ -216,7 +216,8 @@ class _Thread:
     """A thread that waits for parts."""
 
     def __init__(self) -> None:
-        self._go, self._done = Signal(), Signal()
+        # The caller has more to do after the one than the thread after the other.
+        self._go, self._done = Signal(4000), Signal(2000)
         #: What is to be done next; None: nothing, ever again.
         self._parts: Sequence[Part] | None = ()
         self._error: BaseException | None = None
