@@ -22,7 +22,7 @@ import numpy as np
 
 from ..layers.memory import without_collection
 from ..schemas import Array, Shape
-from .engine.blocks import Scratch, private
+from .engine.blocks import UFUNCS, Scratch, private
 from .engine.convolution import choose_ways, is_prepared, way_to_lay_out
 from .engine.convolution import lay_out as lay_out_convolution
 from .engine.convolution import prepare as convolution
@@ -55,6 +55,8 @@ TRIALS = 3
 #: So many products take longer than it takes to fork a helper, and to end one; and so many
 #: longer than it takes to wake it.
 LARGE, SMALL = 1_000_000_000, 10_000_000
+#: Operations that only pass over memory, and the bytes from which on that takes longer than calls.
+PLAIN, LONG = {*UFUNCS, *COPIES}, 1 << 18
 #: Bytes that laid out weights may take beyond their own, and a third of the arena.
 ALLOWANCE = 32 << 20
 
@@ -79,19 +81,20 @@ class Planned:
         self.arena_bytes = lay_out(plan, memory)
         lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
         scratch = Scratch(threads, memory)
+        plain = is_plain(plan)
         #: Of each node, the steps from which to which are its own.
         self.spans: list[tuple[Node, int, int]] = []
         steps: list[list[Part]] = []
         for node in plan.nodes:
             begin = len(steps)
-            steps += prepare(node, threads, scratch)
+            steps += otherwise(node, scratch) if plain else prepare(node, threads, scratch)
             self.spans.append((node, begin, len(steps)))
         for node in plan.nodes:
             if node.laid_out is not None:
                 # Nobody needs these weights as they lay; scaled ones are a copy of their own.
                 node.inputs[1] = Value(node.inputs[1].shape, node.inputs[1].type)
         self.team = Team(steps, threads, Forked if forked else Threads)
-        self.team.multiplies = not all(node.looks_up for node in plan.nodes)
+        self.team.multiplies = not (pooling_alone and all(node.looks_up for node in plan.nodes))
         places = {node: range(begin, end) for node, begin, end in self.spans}
         stays = self.team.alone if forked else [True] * len(steps)
         self._direct = direct_values(plan, places, stays)
@@ -174,6 +177,19 @@ class Planned:
             self.team.run(seconds=seconds)
             least = list(map(min, least, seconds))
         return [(node, sum(least[begin:end])) for node, begin, end in self.spans]
+
+
+def is_plain(plan: Plan) -> bool:
+    """Whether a plan is one pass over so much memory that to copy it once more takes longest."""
+    if len(plan.nodes) != 1:
+        return False
+    (node,) = plan.nodes
+    return (
+        node.kind in PLAIN
+        and not node.epilogue
+        and not node.prologue
+        and node.outputs[0].nbytes >= LONG
+    )
 
 
 def work(plan: Plan) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import signal
@@ -61,15 +62,22 @@ def test_a_program_of_one_operation_gives_what_its_kernel_gives(call: Call) -> N
     xml, weights = single(call.make(), inputs)
     model = ir.loads(xml.encode(), weights)
     given = [a for t, a in zip(inputs, call.arrays(), strict=True) if t.value is None]
-    for found, wanted in zip(
-        ir.compile(model)(given).values(), ir.run(model, given).values(), strict=True
-    ):
+    program, kept = ir.compile(model), copy.deepcopy(given)
+    taken = [*given, *program(given).values()]
+    for found, wanted in zip(program(given).values(), ir.run(model, given).values(), strict=True):
+        # What is handed out belongs to nobody else, and what was given is as it was.
+        assert not any(np.may_share_memory(found, other) for other in taken)
+        taken.append(found)
+        assert found.flags.c_contiguous
+        assert found.flags.writeable
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
         if wanted.dtype.kind in "iubT":
             np.testing.assert_array_equal(found, wanted)
         else:
             found, wanted = found.astype("f8"), wanted.astype("f8")
             np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-5)
+    for array, before in zip(given, kept, strict=True):
+        np.testing.assert_array_equal(array, before)
 
 
 #: Input channels, output channels, height and width, kernel, stride: one row for each way that

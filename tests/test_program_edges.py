@@ -18,6 +18,7 @@ from test_program import assert_close, forking, helpers_of, shared_work
 from vinoir import ir
 from vinoir.ir.engine import cores
 from vinoir.ir.engine.team import core_count
+from vinoir.layers.sequence_recurrent import LSTMCellV4
 from vinoir.schemas import UsageError
 
 ONES = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), (1, 1))
@@ -86,6 +87,81 @@ def test_what_is_run_by_definitions_belongs_to_the_caller() -> None:
     for array in outputs:
         assert not any(np.may_share_memory(array, other) for other in taken)
         taken.append(array)
+
+
+ONE_PASS = {
+    "sum": lambda net, x: [net.add("Add", "opset1", [x, x])],
+    "broadcast": lambda net, x: [
+        net.add("Multiply", "opset1", [x, net.constant(numbers(1, 8, 1, 1))])
+    ],
+    "cast to nothing": lambda net, x: [net.add("Convert", "opset1", [x], destination_type="f32")],
+    "twice": lambda net, x: [net.add("Concat", "opset1", [x, x], axis=1)],
+    "turned": lambda net, x: [net.add("Transpose", "opset1", [x, net.constant([0, 2, 3, 1])])],
+    "flat": lambda net, x: [
+        net.add("Reshape", "opset1", [x, net.constant([-1])], special_zero=False)
+    ],
+    "cut": lambda net, x: [
+        net.add("Slice", "opset8", [x, *(net.constant([n]) for n in (2, 6, 1, 1))])
+    ],
+    "split": lambda net, x: [*net.add("Split", "opset1", [x, net.constant(1)], num_splits=2)],
+    "flat and a sum": lambda net, x: [
+        net.add("Reshape", "opset1", [x, net.constant([-1])], special_zero=False),
+        net.add("Add", "opset1", [x, x]),
+    ],
+    "itself": lambda net, x: [x],
+    "and itself": lambda net, x: [x, net.add("Add", "opset1", [x, x])],
+}
+
+
+@pytest.mark.parametrize("name", ONE_PASS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_pass_over_much_memory(name: str, threads: int) -> None:
+    net = ir.Builder()
+    shape = (1, 8, 120, 90)
+    for number, y in enumerate(ONE_PASS[name](net, net.parameter("x", "f32", shape))):
+        net.result(y, name=str(number))
+    model = net.model()
+    program = ir.compile(model, threads=threads)
+    taken: list[np.ndarray] = []
+    for given in (
+        numbers(*shape),
+        numbers(1, 8, 90, 120).swapaxes(2, 3),
+        numbers(*shape)[:, ::-1],
+    ):
+        before = given.copy()
+        found, wanted = program([given]), ir.run(model, [given])
+        assert np.array_equal(given, before)
+        taken.append(given)
+        for key, array in found.items():
+            assert np.array_equal(array, wanted[key])
+            assert array.flags.c_contiguous
+            assert not any(np.may_share_memory(array, other) for other in taken)
+            taken.append(array)
+
+
+def test_what_an_operation_gives_twice_or_was_given_is_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    net = ir.Builder()
+    x, h, c = (net.parameter(name, "f32", (1, 3)) for name in "xhc")
+    weights = (net.constant(numbers(12, 3)), net.constant(numbers(12, 3)))
+    bias = net.constant(numbers(12))
+    for y in net.add("LSTMCell", "opset4", [x, h, c, *weights, bias], hidden_size=3):
+        net.result(y)
+    program = ir.compile(net.model(), threads=1)
+    monkeypatch.setattr(LSTMCellV4, "run", lambda self, x, *others: [x, x])
+    given = [numbers(1, 3), numbers(1, 3), numbers(1, 3)]
+    for _ in range(2):
+        first, second = program(given).values()
+        assert np.array_equal(first, given[0])
+        assert np.array_equal(second, given[0])
+        assert not np.may_share_memory(first, given[0])
+        assert not np.may_share_memory(first, second)
+    made = numbers(1, 3)
+    monkeypatch.setattr(LSTMCellV4, "run", lambda self, *inputs: [made, made])
+    first, second = program(given).values()
+    assert np.array_equal(second, made)
+    assert not np.may_share_memory(first, second)
 
 
 def test_a_program_is_copied_and_pickled() -> None:

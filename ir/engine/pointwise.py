@@ -22,7 +22,7 @@ from .blocks import (
     slopes,
     tileable,
 )  # fmt: skip
-from .graph import UNARY, Node
+from .graph import UNARY, Node, Value
 from .pooling import joined
 from .team import Part, spans
 
@@ -180,20 +180,34 @@ def _stores(node: Node) -> tuple[Array, Array]:
 
 
 def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
-    """Any operation by its definition, copied to where its outputs belong."""
-    inputs = [value.array for value in node.inputs]
-    outputs = [value.array for value in node.outputs]
+    """Any operation by its definition; at the ends of a plan on the caller's own arrays."""
+    followers = epilogue(node, scratch)
     op, at = node.op, node.layer.at
+    places = [value.store for value in node.outputs]
 
     def run() -> None:
+        inputs = [value.array for value in node.inputs]
+        taken = [*inputs]
         with at():
-            for target, result in zip(outputs, op.run(*inputs), strict=True):
-                np.copyto(target, result)
+            for value, place, result in zip(node.outputs, places, op.run(*inputs), strict=True):
+                if value.store is place:
+                    np.copyto(value.array, result)
+                else:
+                    value.store = _own(result, value, taken)
+                    taken.append(value.store)
 
+    node.looks_up = not followers and not any(v.last for v in (*node.inputs, *node.outputs))
     parts = [run]
-    followers = epilogue(node, scratch)
-    store = node.outputs[0].store
     if followers:
-        assert store is not None
-        parts += followed(followers, store, (...,))
+        assert places[0] is not None
+        parts += followed(followers, places[0], (...,))
     return [[sequence(parts)]]
+
+
+def _own(result: Array, value: Value, taken: list[Array]) -> Array:
+    """What a definition made, as an array that is nobody else's."""
+    shared = any(np.may_share_memory(result, other) for other in taken)
+    flags = result.flags
+    if shared or result.dtype != value.type or not (flags.c_contiguous and flags.writeable):
+        return np.array(result, value.type, order="C")
+    return result
