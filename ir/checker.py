@@ -218,6 +218,15 @@ def _of_model(model: Model) -> tuple[bytes, Weights | None]:
     return text, Weights(layout.bytes)
 
 
+def breaches(document: bytes, place: str | None) -> list[Finding]:
+    """What in a document breaks the rules of XML, in the order of the file."""
+    source = Source(document)
+    found = [note for note in source.notes if RULES[note.code].severity == "error"]
+    return sorted(
+        _finish(found, source, place), key=lambda finding: (finding.line or 0, finding.column or 0)
+    )
+
+
 def _finish(notes: list[Note], source: Source | None, place: str | None) -> Iterator[Finding]:
     """Give each note its place and weight, and leave out what was noted twice."""
     if source is not None:

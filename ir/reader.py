@@ -170,6 +170,37 @@ def _build(
     return model
 
 
+#: What helps against some breaches of XML.
+LENIENT = "lenient=True reads what OpenVINO reads and XML forbids"
+#: In longer documents nobody looks for what is broken: they are read as far as they go, slowly.
+SEARCHED = 1 << 22
+
+
+def _broken(
+    source: bytes, file: str | None, error: etree.XMLSyntaxError, lenient: bool
+) -> UnreadableError:
+    """What first breaks the rules of XML, and what helps; a parser only says where it gave up."""
+    line, column = error.position
+    place = Where(file, line or 1, column or 1)
+    message = (error.msg or "not XML").split(", line ")[0]
+    hint = "ir.check and `vinoir check` tell all that is wrong with it"
+    if len(source) <= SEARCHED:
+        from .checker import breaches
+        from .lenient import repair
+
+        first = next(iter(breaches(source, file)), None)
+        if first is not None:
+            message = first.message
+            place = Where(
+                file, first.line, first.column, first.layer, first.name, first.type, first.version
+            )
+        # A document that ends too early is beyond repair.
+        torn = first is not None and first.code == "IR102"
+        if not lenient and not torn and not breaches(repair(source)[0], file):
+            hint = LENIENT
+    return UnreadableError(f"not well-formed XML: {message}", place, hint)
+
+
 def parse(source: bytes, file: str | None, lenient: bool = False) -> etree._Element:
     """Parse a document that keeps to XML and declares no DOCTYPE."""
     refuse_doctype(source, file)
@@ -177,15 +208,10 @@ def parse(source: bytes, file: str | None, lenient: bool = False) -> etree._Elem
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True,
         collect_ids=False, strip_cdata=False,
     )  # fmt: skip
-    hint = None if lenient else "lenient=True reads what OpenVINO reads and XML forbids"
     try:
         root = etree.fromstring(source, parser)
     except etree.XMLSyntaxError as error:
-        line, column = error.position
-        message = (error.msg or "not XML").split(", line ")[0]
-        raise UnreadableError(
-            f"not well-formed XML: {message}", Where(file, line or 1, column or 1), hint
-        ) from None
+        raise _broken(source, file, error, lenient) from None
     except ValueError as error:
         raise UnreadableError(f"not XML: {error}", Where(file, 1, 1)) from None
     if root.getroottree().docinfo.internalDTD is not None:
@@ -197,7 +223,7 @@ def parse(source: bytes, file: str | None, lenient: bool = False) -> etree._Elem
             raise UnreadableError(
                 f'<net> is in the namespace "{local.namespace}", an IR has none',
                 _root_place(root, source, file),
-                hint,
+                None if lenient else LENIENT,
             )
         raise UnreadableError(
             f"the root element is <{tag}>, an IR has <net>", _root_place(root, source, file)

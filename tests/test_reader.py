@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -206,6 +207,28 @@ def test_refused_at_its_place(old: str, new: str, words: str) -> None:
         everything(ir.loads(NET.replace(old, new, 1), BIN))
     assert caught.value.where.line is not None
     assert caught.value.where.column is not None
+
+
+@pytest.mark.parametrize("cut", range(NET.index("<layer "), NET.index("</layers>"), 7))
+def test_a_truncated_document_is_told_by_its_layer(cut: int) -> None:
+    begun = NET[:cut]
+    with pytest.raises(UnreadableError, match="the file ends") as caught:
+        ir.loads(begun, BIN)
+    place = caught.value.where
+    assert (place.line or 0) <= begun.count("\n") + 1
+    names = re.findall(r'<layer id="\d+" name="(\w+)" type="\w+"', begun)
+    if names and begun.count("</layer>") < len(names):
+        assert place.name == names[-1] or f'"{names[-1]}"' in caught.value.message
+    assert "vinoir check" in (caught.value.hint or "")
+
+
+def test_what_would_be_repaired_is_said() -> None:
+    broken = NET.replace('name="y"', 'name="a & b"')
+    with pytest.raises(UnreadableError, match="a bare &") as caught:
+        ir.loads(broken, BIN)
+    assert "lenient=True" in (caught.value.hint or "")
+    mended = ir.loads(broken, BIN, lenient=True)
+    assert [layer.type for layer in mended.layers if layer.name == "a & b"] == ["Add"]
 
 
 @pytest.mark.parametrize(

@@ -324,7 +324,8 @@ class Scanner:
         found = _QUOTED.match(text, position)
         if found is None:
             if "<" not in text[position:] and ">" not in text[position:]:
-                self._tell("IR102", f"the file ends inside the tag <{tag}>{self._inside()}", start)
+                whose = f"<{tag}>{_of(attributes)}{self._inside()}"
+                self._tell("IR102", f"the file ends inside the tag {whose}", start)
                 return len(text)
             near = text[position : position + 20].split("\n")[0]
             if re.match(_NAME, near) and "=" not in near.partition(" ")[0]:
