@@ -94,7 +94,7 @@ class Planned:
                 # Nobody needs these weights as they lay; scaled ones are a copy of their own.
                 node.inputs[1] = Value(node.inputs[1].shape, node.inputs[1].type)
         self.team = Team(steps, threads, Forked if forked else Threads)
-        self.team.multiplies = not (pooling_alone and all(node.looks_up for node in plan.nodes))
+        self.team.on_runs = pooling_alone and all(node.looks_up for node in plan.nodes)
         places = {node: range(begin, end) for node, begin, end in self.spans}
         stays = self.team.alone if forked else [True] * len(steps)
         self._direct = direct_values(plan, places, stays)

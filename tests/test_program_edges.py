@@ -19,7 +19,7 @@ from vinoir import ir
 from vinoir.ir.engine import cores
 from vinoir.ir.engine.team import core_count
 from vinoir.layers.sequence_recurrent import LSTMCellV4
-from vinoir.schemas import UsageError
+from vinoir.schemas import IRError, UsageError
 
 ONES = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), (1, 1))
 
@@ -162,6 +162,21 @@ def test_what_an_operation_gives_twice_or_was_given_is_copied(
     first, second = program(given).values()
     assert np.array_equal(second, made)
     assert not np.may_share_memory(first, second)
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_the_settings_of_numpy_are_left_alone(fork: bool) -> None:
+    model, _, image = shared_work()
+    program = ir.compile(model, threads=2, fork=fork)
+    with np.errstate(over="raise"):
+        np.setbufsize(4096)
+        for _ in range(2):
+            program([image])
+        assert np.getbufsize() == 4096
+        assert np.geterr()["over"] == "raise"
+        with pytest.raises(IRError):
+            program([image[:, :1]])
+        assert np.getbufsize() == 4096
 
 
 def test_a_program_is_copied_and_pickled() -> None:

@@ -31,7 +31,7 @@ import numpy as np
 
 from ...schemas import Array
 from .cores import Apart
-from .team import HelpersLostError, Step, sequence
+from .team import BUFFER, HelpersLostError, Step, sequence
 
 #: One number of shared memory in eight is used: each has a cache line for itself.
 LINE = 8
@@ -220,6 +220,7 @@ class Forked:
             np.matmul(TRIAL, TRIAL)
             self._numbers[LINE * helper + READY] = 1
             with np.errstate(all="ignore"):
+                np.setbufsize(BUFFER)
                 while self._called(awaited, life, bell):
                     numbers, start = self._numbers, self._agenda_at
                     agenda = numbers[start + 1 : start + 1 + numbers[start]].tolist()
