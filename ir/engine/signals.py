@@ -23,17 +23,17 @@ class Signal:
 
     Who gives it has the interpreter's lock for some microseconds more, and who asks for the lock
     too early sleeps: so a signal that is seen is first compared to the end, in some nanoseconds
-    for each of ``length`` characters.
+    for each of ``length`` characters. Without a core for each thread none waits ``awake``.
     """
 
-    def __init__(self, length: int) -> None:
+    def __init__(self, length: int, *, awake: bool) -> None:
         # A plain lock, held by whoever waits: a semaphore is made of several, in Python.
         self._lock = threading.Lock()
         self._lock.acquire()
         wanted = ctypes.create_string_buffer(b"." * length)
         self._seen = ctypes.create_string_buffer(wanted.raw)
         self._looks = ctypes.c_size_t()
-        self._search, compare = _library()
+        self._search, compare = _library() if awake else (None, None)
         # The width of an element is 0: each is where the first is.
         self._words = wanted, self._seen, ctypes.byref(self._looks), ctypes.c_size_t(0), compare
         self._seen[0] = b"-"

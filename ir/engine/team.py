@@ -185,7 +185,8 @@ class Threads:
 
     def __init__(self, steps: Sequence[Step], size: int) -> None:
         self._steps, self._size = steps, size
-        self._workers = [_Thread() for _ in range(size - 1)]
+        awake = size <= core_count()
+        self._workers = [_Thread(awake=awake) for _ in range(size - 1)]
         self._apart = Apart()
         self._agenda: Sequence[int] = ()
         self._next = 0
@@ -220,9 +221,9 @@ class Threads:
 class _Thread:
     """A thread that waits for parts."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, awake: bool) -> None:
         # The caller has more to do after the one than the thread after the other.
-        self._go, self._done = Signal(4000), Signal(2000)
+        self._go, self._done = Signal(4000, awake=awake), Signal(2000, awake=awake)
         #: What is to be done next; None: nothing, ever again.
         self._parts: Sequence[Part] | None = ()
         self._error: BaseException | None = None
