@@ -33,7 +33,8 @@ class Signal:
         wanted = ctypes.create_string_buffer(b"." * length)
         self._seen = ctypes.create_string_buffer(wanted.raw)
         self._looks = ctypes.c_size_t()
-        self._search, compare = _library() if awake else (None, None)
+        search, compare = _library()
+        self._search = search if awake else None
         # The width of an element is 0: each is where the first is.
         self._words = wanted, self._seen, ctypes.byref(self._looks), ctypes.c_size_t(0), compare
         self._seen[0] = b"-"
