@@ -1,68 +1,103 @@
-"""Signals between threads: none is lost, and who waits for long sleeps."""
+"""Fourier transforms: bounds, definitions where OpenVINO's CPU errs, refusals."""
 
 from __future__ import annotations
 
-import threading
-import time
+from typing import Any
 
+import numpy as np
 import pytest
-from vinoir.ir.engine import signals
+from vinoir.layers import Op
+from vinoir.schemas import IRError, Shape, Tensor
 
 
-@pytest.fixture(params=[True, False])
-def awake(request: pytest.FixtureRequest) -> bool:
-    """Whether threads wait awake."""
-    if request.param and signals._library()[0] is None:
-        pytest.skip("there is no such library here")
-    return bool(request.param)
+def op(kind: str, **data: str) -> Any:
+    number = {"DFT": 7, "IDFT": 7, "RDFT": 9, "IRDFT": 9, "STFT": 15, "ISTFT": 16}[kind]
+    return Op.registry[kind, number].read(data)
 
 
-def test_two_threads_take_turns(awake: bool) -> None:
-    there, back = signals.Signal(4000, awake=awake), signals.Signal(10, awake=awake)
-    heard: list[int] = []
-    said: list[int] = []
-
-    def answer() -> None:
-        for _ in range(2000):
-            there.wait()
-            heard.append(said[-1])
-            back.give()
-
-    other = threading.Thread(target=answer)
-    other.start()
-    for turn in range(2000):
-        said.append(turn)
-        there.give()
-        if turn % 500 == 0:
-            time.sleep(0.01)  # long enough for the other to sleep
-        back.wait()
-        assert heard[-1] == turn
-    other.join()
-    assert heard == list(range(2000))
+def inferred(op: Any, *inputs: Any) -> str:
+    """Shape of the output; text is a float tensor's shape, anything else a known value."""
+    tensors = [
+        i if isinstance(i, Tensor)
+        else Tensor("f32", Shape.parse(i)) if isinstance(i, str)
+        else Tensor.of(np.array(i, "i8"))
+        for i in inputs
+    ]  # fmt: skip
+    (output,) = op.infer_outputs(tensors)
+    shape: str = output.shape.spelling
+    return shape
 
 
-def test_a_signal_given_before_is_not_waited_for(awake: bool) -> None:
-    one = signals.Signal(100, awake=awake)
-    for _ in range(3):
-        one.give()
-        one.wait()
-    begin = time.perf_counter()
-    threading.Timer(0.05, one.give).start()
-    one.wait()
-    assert time.perf_counter() - begin > 0.04  # it was taken away each time
+PAIR = Tensor("i64", (2,))
 
 
-def test_who_waits_for_long_sleeps(awake: bool) -> None:
-    one, spent = signals.Signal(100, awake=awake), [0.0]
+@pytest.mark.parametrize(
+    ("kind", "inputs", "output"),
+    [
+        ("DFT", ("3..,?,6,2", [0, -1]), "3..,?,6,2"),
+        ("DFT", ("3..,4,6,2", PAIR), "3..,4,6,2"),
+        ("DFT", ("3..,4,6,2", [0, -1], PAIR), "?,4,?,2"),
+        ("DFT", ("3..,4,6,2", PAIR, [5, -1]), "?,?,?,2"),
+        ("IDFT", ("3..,4,6,2", [0, -1], [5, -1]), "5,4,6,2"),
+        ("RDFT", ("3..,?,6,3..7", [0, -1]), "3..,?,6,2..4,2"),
+        ("RDFT", ("3..,..1,6", [1]), "3..,..1,6,2"),
+        ("RDFT", ("3,4,5", PAIR), "?,?,?,2"),
+        ("IRDFT", ("3..,?,6,2", [0, -1]), "3..,?,10"),
+        ("IRDFT", ("3,..1,2..4,2", [2]), "3,..1,2..6"),
+        ("IRDFT", ("3,4,6,2", [0, 1], [-1, 9]), "3,9,6"),
+    ],
+)
+def test_shape(kind: str, inputs: tuple[Any, ...], output: str) -> None:
+    assert inferred(op(kind), *inputs) == output
 
-    def wait() -> None:
-        begin = time.thread_time()
-        one.wait()
-        spent[0] = time.thread_time() - begin
 
-    waiting = threading.Thread(target=wait)
-    waiting.start()
-    time.sleep(0.5)
-    one.give()
-    waiting.join()
-    assert 0 < spent[0] < 0.1
+@pytest.mark.parametrize(
+    ("kind", "inputs", "message"),
+    [
+        ("DFT", ("3,4,3", [0]), "does not end with pairs"),
+        ("DFT", ("3,4,2", [0, 0]), "axis 0 stands twice"),
+        ("DFT", ("3,4,2", [2]), "axis 2 is beyond the 2 axes"),
+        ("DFT", ("3,4,2", [0, 1], [5]), "2 axes, 1 signal sizes"),
+        ("DFT", ("3,2", PAIR), "2 axes to transform, shape 3,2 has 1"),
+        ("RDFT", ("3,2", []), "no axis to transform"),
+        ("RDFT", ("3,2", [0], [-2]), "a size is -2"),
+    ],
+)
+def test_refusal(kind: str, inputs: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(IRError, match=message):
+        inferred(op(kind), *inputs)
+
+
+@pytest.mark.parametrize("size", [5, 6, 12])
+def test_real_transform_there_and_back(size: int) -> None:
+    """Longer than the data too, where OpenVINO's CPU reads beyond it."""
+    data = np.random.default_rng(0).random((3, 6), "f4")
+    axes, sizes = np.array([0, 1]), np.array([4, size])
+    (there,) = op("RDFT").run(data, axes, sizes)
+    padded = np.pad(data[:, :size], ((0, 1), (0, max(size - 6, 0))))
+    k = np.exp(-2j * np.pi * np.outer(np.arange(size // 2 + 1), np.arange(size)) / size)
+    wanted = np.fft.fft(padded @ k.T, axis=0)
+    np.testing.assert_allclose(there, np.stack([wanted.real, wanted.imag], -1), atol=1e-4)
+    (back,) = op("IRDFT").run(there, axes, sizes)
+    np.testing.assert_allclose(back, padded, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [7, 8])
+def test_frames_there_and_back(size: int) -> None:
+    signal = np.random.default_rng(0).random((2, 4 * 3 + size), "f4")
+    settings = [np.full(size, 0.5, "f4"), np.array(size), np.array(3)]
+    (frames,) = op("STFT", transpose_frames="true").run(signal, *settings)
+    (back,) = op("ISTFT", center="false", normalized="false").run(frames, *settings)
+    np.testing.assert_allclose(back, signal, rtol=1e-4)
+    middle = op("ISTFT", center="true", normalized="false")
+    (back,) = middle.run(frames, *settings, np.array([5]))
+    np.testing.assert_allclose(back, signal[:, size // 2 :][:, :5], rtol=1e-4)
+
+
+def test_frames_of_unknown_length() -> None:
+    stft = op("STFT", transpose_frames="false")
+    settings = [Tensor("f32", (8,)), Tensor.of(np.array(8)), Tensor.of(np.array(4))]
+    assert inferred(stft, "?,..20", *settings) == "?,1..4,5,2"
+    assert inferred(stft, "16", *settings[:2], Tensor("i64", ())) == "?,?,2"
+    with pytest.raises(IRError, match="a frame of 8 is longer than the signal of 7"):
+        inferred(stft, "7", *settings)
