@@ -28,7 +28,7 @@ from .engine.convolution import lay_out as lay_out_convolution
 from .engine.convolution import prepare as convolution
 from .engine.copies import COPIES
 from .engine.copies import prepare as copies
-from .engine.direct import direct_values
+from .engine.direct import direct_values, own
 from .engine.fusion import TRANSPOSED, fuse
 from .engine.graph import BINARY, CONVOLUTIONS, POOLINGS, UNARY, Node, Plan, Value, build
 from .engine.helpers import Forked, can_fork, shared
@@ -81,13 +81,12 @@ class Planned:
         self.arena_bytes = lay_out(plan, memory)
         lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
         scratch = Scratch(threads, memory)
-        plain = is_plain(plan)
         #: Of each node, the steps from which to which are its own.
         self.spans: list[tuple[Node, int, int]] = []
         steps: list[list[Part]] = []
         for node in plan.nodes:
             begin = len(steps)
-            steps += otherwise(node, scratch) if plain else prepare(node, threads, scratch)
+            steps += prepare(node, threads, scratch)
             self.spans.append((node, begin, len(steps)))
         for node in plan.nodes:
             if node.laid_out is not None:
@@ -179,16 +178,15 @@ class Planned:
         return [(node, sum(least[begin:end])) for node, begin, end in self.spans]
 
 
-def is_plain(plan: Plan) -> bool:
-    """Whether a plan is one pass over so much memory that to copy it once more takes longest."""
-    if len(plan.nodes) != 1:
-        return False
-    (node,) = plan.nodes
+def is_plain(node: Node) -> bool:
+    """Whether a node passes once over much memory of the caller: copies would take longest."""
     return (
         node.kind in PLAIN
         and not node.epilogue
         and not node.prologue
         and node.outputs[0].nbytes >= LONG
+        and all(v.constant is not None or v.producer is None for v in node.inputs)
+        and all(value.is_output and not value.users for value in node.outputs)
     )
 
 
@@ -243,6 +241,8 @@ def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:
     """The steps of a node: its own kernel where there is one for it, else its definition."""
     steps = None
+    if is_plain(node):
+        return otherwise(node, scratch)
     if node.kind in CONVOLUTIONS and len(node.inputs[0].shape) == 5:
         steps = volumes(node, threads, scratch)
     elif node.kind in CONVOLUTIONS:
@@ -373,10 +373,10 @@ class Program:
         found = self._walk(arrays, self.state)
         # Definitions may hand on what they were given: nobody's memory is to be another's.
         for name, value in self.state.items():
-            self.state[name] = _own(value, arrays.values())
+            self.state[name] = own(value, arrays.values())
         taken = [*arrays.values(), *self.state.values()]
         for layer in results:
-            taken.append(_own(output_array(self.model, found[layer.id][0]), taken))
+            taken.append(own(output_array(self.model, found[layer.id][0]), taken))
         return taken[len(taken) - len(results) :]
 
     def _planned(
@@ -406,12 +406,6 @@ def _again(model: Model, threads: int, exact: bool, state: State) -> Program:
     program = Program(model, threads=threads, exact=exact)
     program.state = dict(state)
     return program
-
-
-def _own(array: Array, others: Iterable[Array]) -> Array:
-    """An array, or a copy where it cannot be written to or lies in others' memory."""
-    shares = any(np.may_share_memory(array, other) for other in others)
-    return array.copy() if shares or not array.flags.writeable else array
 
 
 def compile(

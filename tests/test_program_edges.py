@@ -108,6 +108,7 @@ ONE_PASS = {
         net.add("Reshape", "opset1", [x, net.constant([-1])], special_zero=False),
         net.add("Add", "opset1", [x, x]),
     ],
+    "sums": lambda net, x: [net.add(kind, "opset1", [x, x]) for kind in ("Add", "Multiply")],
     "itself": lambda net, x: [x],
     "and itself": lambda net, x: [x, net.add("Add", "opset1", [x, x])],
 }
@@ -137,6 +138,17 @@ def test_one_pass_over_much_memory(name: str, threads: int) -> None:
             assert array.flags.c_contiguous
             assert not any(np.may_share_memory(array, other) for other in taken)
             taken.append(array)
+
+
+@pytest.mark.parametrize(("name", "ends"), [("sum", 2), ("twice", 2), ("sums", 3), ("itself", 0)])
+def test_much_memory_is_not_copied_to_pass_over_it(name: str, ends: int) -> None:
+    for shape, own in (((1, 8, 120, 90), ends), ((1, 8, 12, 9), 0)):
+        net = ir.Builder()
+        for y in ONE_PASS[name](net, net.parameter("x", "f32", shape)):
+            net.result(y)
+        (planned,) = ir.compile(net.model())._plans.values()
+        assert planned is not None
+        assert len(planned._direct) == own
 
 
 def test_what_an_operation_gives_twice_or_was_given_is_copied(

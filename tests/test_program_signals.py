@@ -7,6 +7,7 @@ import time
 
 import pytest
 from vinoir.ir.engine import signals
+from vinoir.ir.engine.team import Threads, core_count
 
 
 @pytest.fixture(params=[True, False])
@@ -66,3 +67,33 @@ def test_who_waits_for_long_sleeps(awake: bool) -> None:
     one.give()
     waiting.join()
     assert 0 < spent[0] < 0.1
+
+
+def test_who_waits_awake_works_without_the_lock_of_others(
+    awake: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signals, "LOOKS", 1 << 30)  # seconds
+    one, spent = signals.Signal(100, awake=awake), [0.0]
+
+    def wait() -> None:
+        begin = time.thread_time()
+        one.wait()
+        spent[0] = time.thread_time() - begin
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    time.sleep(0.1)
+    one.give()
+    waiting.join()
+    assert spent[0] < 1.5  # who had the lock would let nobody give
+    assert (spent[0] > 0.02) == awake
+
+
+@pytest.mark.parametrize(("size", "awake"), [(core_count(), True), (core_count() + 1, False)])
+def test_threads_wait_awake_where_each_has_a_core(size: int, awake: bool) -> None:
+    threads = Threads([], size)
+    search = signals._library()[0]
+    for worker in threads._workers:
+        for one in (worker._go, worker._done):
+            assert one._search == (search if awake else None)
+    threads.leave()

@@ -222,6 +222,16 @@ def test_a_truncated_document_is_told_by_its_layer(cut: int) -> None:
     assert "vinoir check" in (caught.value.hint or "")
 
 
+def test_of_a_long_broken_document_the_parser_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vinoir.ir.reader.SEARCHED", 100)
+    begun = NET[: NET.index("</layer>") + 4]
+    with pytest.raises(UnreadableError, match="not well-formed XML") as caught:
+        ir.loads(begun, BIN)
+    assert caught.value.where.line == begun.count("\n") + 1
+    assert "the file ends" not in caught.value.message
+    assert "vinoir check" in (caught.value.hint or "")
+
+
 def test_what_would_be_repaired_is_said() -> None:
     broken = NET.replace('name="y"', 'name="a & b"')
     with pytest.raises(UnreadableError, match="a bare &") as caught:

@@ -22,7 +22,8 @@ from .blocks import (
     slopes,
     tileable,
 )  # fmt: skip
-from .graph import UNARY, Node, Value
+from .direct import own
+from .graph import UNARY, Node
 from .pooling import joined
 from .team import Part, spans
 
@@ -193,7 +194,7 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
                 if value.store is place:
                     np.copyto(value.array, result)
                 else:
-                    value.store = _own(result, value, taken)
+                    value.store = own(result, taken, value.type)
                     taken.append(value.store)
 
     node.looks_up = not followers and not any(v.last for v in (*node.inputs, *node.outputs))
@@ -202,12 +203,3 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
         assert places[0] is not None
         parts += followed(followers, places[0], (...,))
     return [[sequence(parts)]]
-
-
-def _own(result: Array, value: Value, taken: list[Array]) -> Array:
-    """What a definition made, as an array that is nobody else's."""
-    shared = any(np.may_share_memory(result, other) for other in taken)
-    flags = result.flags
-    if shared or result.dtype != value.type or not (flags.c_contiguous and flags.writeable):
-        return np.array(result, value.type, order="C")
-    return result
