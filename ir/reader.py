@@ -198,6 +198,8 @@ def _broken(
         torn = first is not None and first.code == "IR102"
         if not lenient and not torn and not breaches(repair(source)[0], file):
             hint = LENIENT
+        if first is not None and first.hint:
+            hint = f"{first.hint}; {hint}"
     return UnreadableError(f"not well-formed XML: {message}", place, hint)
 
 
