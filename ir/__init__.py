@@ -14,53 +14,53 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..schemas import IRError, MismatchError, UnreadableError, UnsupportedError, UsageError
-from .elements import BackEdge, Edge, Info, Port, PortMap
-from .graph import Graph, Layer, Model
-from .reader import loads, read
-from .weights import Weights
+from .document.parts import BackEdge, Edge, Info, Port, PortMap
+from .document.graph import Graph, Layer, Model
+from .files.reader import loads, read
+from .storage.weights import Weights
 
 if TYPE_CHECKING:
-    from .builder import Builder as Builder
-    from .builder import Output as Output
-    from .checker import check as check
-    from .checker import explain as explain
-    from .execution import Outputs as Outputs
-    from .execution import run as run
-    from .findings import Finding as Finding
-    from .findings import Report as Report
-    from .fixing import Fix as Fix
-    from .fixing import fix as fix
-    from .inference import Inferred as Inferred
-    from .inference import infer as infer
-    from .lenient import Repair as Repair
+    from .document.builder import Builder as Builder
+    from .document.builder import Output as Output
+    from .checking.checker import check as check
+    from .checking.checker import explain as explain
+    from .execution.interpreter import Outputs as Outputs
+    from .execution.interpreter import run as run
+    from .checking.findings import Finding as Finding
+    from .checking.findings import Report as Report
+    from .surgery.fixing import Fix as Fix
+    from .surgery.fixing import fix as fix
+    from .inference.shapes import Inferred as Inferred
+    from .inference.shapes import infer as infer
+    from .text.repair import Repair as Repair
     from .onnx import from_onnx as from_onnx
-    from .program import Program as Program
-    from .program import compile as compile
-    from .reshaping import reshape as reshape
-    from .writer import dumps as dumps
-    from .writer import write as write
+    from .engine.program import Program as Program
+    from .engine.program import compile as compile
+    from .surgery.reshaping import reshape as reshape
+    from .files.writer import dumps as dumps
+    from .files.writer import write as write
 
 #: What reading a file does not need is imported when it is first used.
 _LATER = {
-    "Builder": "builder",
-    "Finding": "findings",
-    "Fix": "fixing",
-    "Inferred": "inference",
-    "Output": "builder",
-    "Outputs": "execution",
-    "Program": "program",
-    "Repair": "lenient",
-    "Report": "findings",
-    "check": "checker",
-    "compile": "program",
-    "dumps": "writer",
-    "explain": "checker",
+    "Builder": "document.builder",
+    "Finding": "checking.findings",
+    "Fix": "surgery.fixing",
+    "Inferred": "inference.shapes",
+    "Output": "document.builder",
+    "Outputs": "execution.interpreter",
+    "Program": "engine.program",
+    "Repair": "text.repair",
+    "Report": "checking.findings",
+    "check": "checking.checker",
+    "compile": "engine.program",
+    "dumps": "files.writer",
+    "explain": "checking.checker",
     "from_onnx": "onnx",
-    "fix": "fixing",
-    "infer": "inference",
-    "reshape": "reshaping",
-    "run": "execution",
-    "write": "writer",
+    "fix": "surgery.fixing",
+    "infer": "inference.shapes",
+    "reshape": "surgery.reshaping",
+    "run": "execution.interpreter",
+    "write": "files.writer",
 }
 
 __all__ = [

@@ -20,7 +20,7 @@ from ..schemas.shapes import merge
 from ..schemas.tensor import Bounds
 from .axes import axis_of
 from .base import Op, element_type
-from .bounds import corners, largest, without
+from .value_bounds import corners, largest, without
 from .elementwise import (
     Arithmetic,
     as_real,

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..schemas import Array
 from ..schemas.tensor import Bounds
-from .bounds import without
+from .value_bounds import without
 from .elementwise import (
     ANYTHING,
     REAL,

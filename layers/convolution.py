@@ -21,7 +21,7 @@ from ..schemas.attributes import Bool, Float, Int, Ints, read_list
 from ..schemas.shapes import at_least, compatible, interval, limits, merge, number
 from .axes import as_size
 from .base import element_type
-from .precision import narrowed, quiet, widened
+from .casting import narrowed, quiet, widened
 from .windows import Pads, Windowed, reach, stops, stops_same, windows
 
 

@@ -19,7 +19,7 @@ from ..schemas.tensor import Bounds
 from ..schemas.types import numbers
 from .axes import broadcast
 from .base import Op, element_type
-from .bounds import corners
+from .value_bounds import corners
 
 #: One can calculate with them.
 NUMERIC = tuple(kind for kind in ElementType if kind.is_numeric)

@@ -18,7 +18,7 @@ from ..schemas.attributes import Bool, Text
 from ..schemas.shapes import merge
 from .axes import broadcast_size
 from .base import Op, element_type
-from .precision import narrowed, quiet, widened
+from .casting import narrowed, quiet, widened
 
 
 class MatMulV1(Op):

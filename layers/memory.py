@@ -16,7 +16,7 @@ import numpy as np
 
 from ..schemas import Array, ElementType, Tensor
 from .base import Op
-from .bounds import CARRIED
+from .value_bounds import CARRIED
 from .elementwise import Broadcasting, Unary
 
 #: Outputs of so many elements fit everywhere.

@@ -19,7 +19,7 @@ from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import compatible, interval, limits, merge
 from .axes import axis_of
 from .base import Op, element_type
-from .bounds import largest
+from .value_bounds import largest
 from .pooling import lowest
 from .shape import integral
 

@@ -18,7 +18,7 @@ from ..schemas.attributes import Bool, Float, Int, Ints
 from ..schemas.shapes import compatible, merge
 from .axes import axis_of
 from .base import Op
-from .precision import narrowed, widened
+from .casting import narrowed, widened
 
 Axes = tuple[int, ...]
 

@@ -13,7 +13,7 @@ from ..schemas import Array, ElementType, IRError, Tensor
 from ..schemas.attributes import Alias, Int, Type
 from .axes import Rule, broadcast
 from .base import Op, element_type
-from .precision import narrowed
+from .casting import narrowed
 
 
 class FakeQuantizeV1(Op):

@@ -21,7 +21,7 @@ from ..schemas.attributes import Bool
 from ..schemas.tensor import Bounds
 from .axes import axis_of, reduced
 from .base import Op, element_type
-from .bounds import largest, without
+from .value_bounds import largest, without
 from .pooling import lowest
 
 Axes: TypeAlias = tuple[int, ...]

@@ -16,7 +16,7 @@ from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import merge
 from .axes import as_size, axis_of, broadcast, broadcast_size
 from .base import Op
-from .precision import narrowed, widened
+from .casting import narrowed, widened
 
 
 class OneHotV1(Op):

@@ -17,7 +17,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Floats, Int, Words
 from ..schemas.shapes import compatible, merge
 from .base import Op
-from .precision import narrowed, widened
+from .casting import narrowed, widened
 
 #: The states that a step leaves, the output first.
 States: TypeAlias = tuple[Array, ...]

@@ -18,7 +18,7 @@ from ..schemas.attributes import Bool
 from ..schemas.shapes import at_least, compatible, interval, limits, number
 from .axes import as_size, axes_of
 from .base import Op, element_type
-from .precision import narrowed, quiet, widened
+from .casting import narrowed, quiet, widened
 
 REAL = (ElementType.F32, ElementType.F16, ElementType.BF16)
 INDEX = (ElementType.I32, ElementType.I64)

@@ -16,7 +16,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.shapes import compatible
 from .axes import as_size
 from .base import Op, element_type
-from .precision import narrowed, quiet, widened
+from .casting import narrowed, quiet, widened
 
 INDEX = (ElementType.I32, ElementType.I64)
 

@@ -20,7 +20,7 @@ from ..schemas.attributes import Bool, Type
 from ..schemas.packing import NF4
 from ..schemas.tensor import Bounds
 from .base import Kernel, Op
-from .bounds import largest, without
+from .value_bounds import largest, without
 
 #: Middles between neighbours of nf4: what lies above counts up.
 _NF4_STEPS = (NF4[1:] + NF4[:-1]) / 2

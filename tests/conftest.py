@@ -35,4 +35,4 @@ def witness(name: str = "*") -> list[Path]:
 def shared_however_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs of the tests of programs share their work, however little there is."""
     if request.path.name.startswith("test_program"):
-        monkeypatch.setattr("vinoir.ir.program.SMALL", 0)
+        monkeypatch.setattr("vinoir.ir.engine.program.SMALL", 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from vinoir import ir
-from vinoir.ir import bench
+from vinoir.ir.measuring import bench
 from vinoir.ir.cli import main
 from vinoir.schemas import UsageError
 

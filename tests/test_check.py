@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from conftest import witness
 from vinoir import ir
-from vinoir.ir.checker import GROUPS
-from vinoir.ir.rules.catalogue import RULES
+from vinoir.ir.checking.checker import GROUPS
+from vinoir.ir.checking.rules.catalogue import RULES
 from vinoir.schemas import UsageError
 
 #: x + w = y, with two values of w in the .bin.

@@ -11,7 +11,7 @@ import pytest
 from conftest import shared, witness
 from mutations import Case, File, cases
 from vinoir import ir
-from vinoir.ir.rules.catalogue import RULES
+from vinoir.ir.checking.rules.catalogue import RULES
 
 #: Of the files that OpenVINO wrote, every so many is damaged here; all of them by hand.
 EVERY = 12

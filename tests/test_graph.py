@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import witness
 from vinoir import ir
-from vinoir.ir.graph import Layer
+from vinoir.ir.document.graph import Layer
 from vinoir.schemas import IRError, Tensor, UsageError
 
 ANY = Tensor("f32", (1,))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from vinoir import ir
-from vinoir.ir.inference import infer_graph
+from vinoir.ir.inference.shapes import infer_graph
 from vinoir.layers import Op
 from vinoir.layers.movement_slice import sliced
 from vinoir.schemas import Dim, IRError, Shape, Size, Tensor

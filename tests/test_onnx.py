@@ -329,7 +329,7 @@ HOSTILE: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_broken_models_are_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vinoir.ir.onnx.importer._MOST_NODES", 2000)
+    monkeypatch.setattr("vinoir.ir.onnx.importing.importer._MOST_NODES", 2000)
     make, message = HOSTILE[name]
     with pytest.raises(ir.IRError, match=message):
         ir.from_onnx(make())

@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 from vinoir.layers import Op
-from vinoir.layers.plain import read_plainly
+from vinoir.layers.fast_read import read_plainly
 from vinoir.schemas.attributes import Int
 
 TEXTS = (

@@ -18,11 +18,11 @@ import pytest
 from networks import Drawer
 from oracle import Call, single
 from vinoir import ir
-from vinoir.ir.engine import convolution
-from vinoir.ir.engine.graph import build
-from vinoir.ir.engine.helpers import Forked, can_fork, shared
-from vinoir.ir.engine.team import Part, Team
-from vinoir.ir.program import Program
+from vinoir.ir.engine.kernels import convolution
+from vinoir.ir.engine.plan.nodes import build
+from vinoir.ir.engine.workers.processes import Forked, can_fork, shared
+from vinoir.ir.engine.workers.team import Part, Team
+from vinoir.ir.engine.program import Program
 from vinoir.schemas import Array, UsageError
 
 NETWORKS = int(os.environ.get("VINOIR_NETWORKS", "60"))
@@ -97,7 +97,7 @@ def test_every_way_to_convolve(
     way: tuple[int, ...], shuffled: bool, memory: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not memory:  # then weights are kept as they are, and transformed at each call
-        monkeypatch.setattr("vinoir.ir.program.ALLOWANCE", -(1 << 40))
+        monkeypatch.setattr("vinoir.ir.engine.program.ALLOWANCE", -(1 << 40))
     given, made, size, kernel, stride = way
     net, rng = ir.Builder(), np.random.default_rng(0)
     x = net.parameter("x", "f32", (2, given, size, size))
@@ -523,7 +523,7 @@ def test_a_copy_of_the_process_works_in_memory_of_its_own() -> None:
 
 
 def test_threads_end_with_their_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vinoir.ir.program.can_fork", lambda: False)
+    monkeypatch.setattr("vinoir.ir.engine.program.can_fork", lambda: False)
     before = threading.active_count()
     for _ in range(5):
         shared_work()[1]([np.zeros((1, 64, 40, 40), "f4")])

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from test_program import assert_close, forking, helpers_of, shared_work
 from vinoir import ir
-from vinoir.ir.engine import cores
-from vinoir.ir.engine.team import core_count
+from vinoir.ir.engine.workers import cores
+from vinoir.ir.engine.workers.team import core_count
 from vinoir.layers.sequence_recurrent import LSTMCellV4
 from vinoir.schemas import IRError, UsageError
 
@@ -201,7 +201,7 @@ def test_a_program_is_copied_and_pickled() -> None:
 
 def test_threads_do_not_warn(monkeypatch: pytest.MonkeyPatch) -> None:
     _, program, image = shared_work()
-    monkeypatch.setattr("vinoir.ir.program.can_fork", lambda: False)
+    monkeypatch.setattr("vinoir.ir.engine.program.can_fork", lambda: False)
     threaded = ir.compile(program.model, threads=2)
     for _ in range(3):
         threaded([np.full_like(image, np.inf)])

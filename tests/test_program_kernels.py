@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from vinoir import ir
-from vinoir.ir.engine import pointwise
-from vinoir.ir.engine.memory import allocate
+from vinoir.ir.engine.kernels import pointwise
+from vinoir.ir.engine.memory.arena import allocate
 from vinoir.schemas import Array
 
 Net: TypeAlias = "Draw"

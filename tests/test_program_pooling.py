@@ -7,10 +7,10 @@ import os
 import numpy as np
 import pytest
 from vinoir import ir
-from vinoir.ir.builder import Output
-from vinoir.ir.engine import planar
-from vinoir.ir.engine.team import Threads
-from vinoir.ir.program import Program
+from vinoir.ir.document.builder import Output
+from vinoir.ir.engine.kernels import channels_first as planar
+from vinoir.ir.engine.workers.team import Threads
+from vinoir.ir.engine.program import Program
 from vinoir.schemas import Array
 
 SEEDS = int(os.environ.get("VINOIR_POOLINGS", "48"))

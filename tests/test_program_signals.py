@@ -6,8 +6,8 @@ import threading
 import time
 
 import pytest
-from vinoir.ir.engine import signals
-from vinoir.ir.engine.team import Threads, core_count
+from vinoir.ir.engine.workers import signals
+from vinoir.ir.engine.workers.team import Threads, core_count
 
 
 @pytest.fixture(params=[True, False])

@@ -11,7 +11,7 @@ from conftest import shared, witness
 from lxml import etree
 from pydantic import ValidationError
 from vinoir import ir
-from vinoir.ir.definitions import document_schema, operations_schema
+from vinoir.ir.document.definitions import document_schema, operations_schema
 from vinoir.layers.base import Op
 from vinoir.schemas.document import Net, read
 
@@ -26,7 +26,7 @@ def test_the_shipped_files_are_current() -> None:
     folder = files(vinoir.schemas)
     shipped = {name: (folder / name).read_text("utf-8") for name in made}
     stale = [name for name in made if made[name] != shipped[name]]
-    assert not stale, f"{stale}: make them anew with `python -m vinoir.ir.definitions schemas`"
+    assert not stale, f"{stale}: make them anew with `python -m vinoir.ir.document.definitions schemas`"
 
 
 def test_every_readable_file_keeps_to_the_schema(schema: etree.XMLSchema) -> None:

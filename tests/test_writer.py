@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from lxml import etree
 from strategies import documents
 from vinoir import ir
-from vinoir.ir.layer import Layer
-from vinoir.ir.patch import Patch
-from vinoir.ir.spelling import Printer
-from vinoir.ir.unchanged import is_unchanged
+from vinoir.ir.document.layer import Layer
+from vinoir.ir.files.patch import Patch
+from vinoir.ir.files.printer import Printer
+from vinoir.ir.files.unchanged import is_unchanged
 from vinoir.schemas import ElementType, IRError, Tensor
 
 

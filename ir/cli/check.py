@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from ...schemas import UsageError
-from ..checker import check
-from ..findings import Report
-from ..rules.catalogue import RULES, explain
+from ..checking.checker import check
+from ..checking.findings import Report
+from ..checking.rules.catalogue import RULES, explain
 from .infer import target_of
 from .output import fancy, format_option, note, print_json, print_table, weights_option
 
@@ -109,11 +109,11 @@ def show(reports: list[Report], format_: str) -> None:
             findings = [finding for row in rows for finding in row["findings"]]
             print_json({"counts": counts, "findings": findings, "reports": rows})
     elif format_ == "sarif":
-        from ..reports import to_sarif
+        from ..checking.reports import to_sarif
 
         click.echo(json.dumps(to_sarif(reports), indent=2))
     elif format_ == "github":
-        from ..reports import to_github
+        from ..checking.reports import to_github
 
         text = to_github(reports)
         if text:
@@ -145,9 +145,9 @@ def _mend(
     paths: list[str], weights: str | None, output: str | None, in_place: bool, force: bool
 ) -> None:
     """Repair one model and write it."""
-    from ..fixing import fix
-    from ..reader import read
-    from ..writer import write
+    from ..surgery.fixing import fix
+    from ..files.reader import read
+    from ..files.writer import write
 
     if len(paths) != 1:
         raise UsageError(f"--fix mends one model, these are {len(paths)}")

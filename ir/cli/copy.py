@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ...schemas import MismatchError
-from ..reader import read
-from ..writer import write
+from ..files.reader import read
+from ..files.writer import write
 from .infer import target_of
 from .output import note
 

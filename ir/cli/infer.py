@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from ...schemas import UsageError
-from ..graph import Model
-from ..inference import Inferred, infer
-from ..reader import read
-from ..reshaping import reshape, same_declaration
-from ..summary import declared, operation_name, shape_text
+from ..document.graph import Model
+from ..inference.shapes import Inferred, infer
+from ..files.reader import read
+from ..surgery.reshaping import reshape, same_declaration
+from ..display.summary import declared, operation_name, shape_text
 from .output import (
     format_option,
     model_argument,
@@ -74,7 +74,7 @@ def infer_command(
             ],
         )  # fmt: skip
     if output is not None or in_place:
-        from ..writer import write
+        from ..files.writer import write
 
         reshape(found, shapes)
         target = target_of(model, output, force, in_place)

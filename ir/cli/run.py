@@ -12,11 +12,11 @@ import click
 import numpy as np
 
 from ...schemas import Array, IRError, MismatchError, Shape, UsageError
-from ..execution import Traced, run
-from ..graph import Layer, Model
-from ..names import by_input
-from ..reader import read
-from ..summary import operation_name
+from ..execution.interpreter import Traced, run
+from ..document.graph import Layer, Model
+from ..document.names import by_input
+from ..files.reader import read
+from ..display.summary import operation_name
 from .infer import split
 from .output import (
     bytes_text,

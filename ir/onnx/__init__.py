@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 from ...schemas import UnsupportedError, UsageError, Where
 
 if TYPE_CHECKING:
-    from ..graph import Model
-    from .importer import Importer
+    from ..document.graph import Model
+    from .importing.importer import Importer
 
 Semantics: TypeAlias = Literal["onnxruntime", "openvino", "onnx"]
 
@@ -67,9 +67,9 @@ def examine(
     if semantics not in get_args(Semantics):
         raise UsageError(f'semantics "{semantics}" is not one of {", ".join(get_args(Semantics))}')
     with needed():
-        from . import control  # noqa: F401  # declares its converters; it needs the importer
-        from .importer import Importer
-        from .proto import load
+        from .importing import control  # noqa: F401  # declares its converters; it needs the importer
+        from .importing.importer import Importer
+        from .importing.proto import load
     proto, path = load(source)
     importer = Importer(proto, path, semantics, tolerant)
     importer.run()
@@ -101,10 +101,10 @@ class Operator(NamedTuple):
 def operators() -> list[Operator]:
     """All ONNX operators with a converter, or which the standard defines by others that have."""
     with needed():
-        from . import control  # noqa: F401  # declares its converters
-        from .functions import by_function
-        from .node import TABLE
-        from .versions import versions
+        from .importing import control  # noqa: F401  # declares its converters
+        from .importing.functions import by_function
+        from .importing.node import TABLE
+        from .importing.versions import versions
     rows = []
     for (domain, operator), converters in TABLE.items():
         known = versions(operator, domain)

@@ -21,7 +21,7 @@ import openvino as ov
 from numpy.lib.stride_tricks import sliding_window_view
 from onnx import TensorProto, helper
 from vinoir import ir
-from vinoir.ir import bench
+from vinoir.ir.measuring import bench
 
 from . import light
 from .reading import chain
@@ -155,7 +155,7 @@ MEMORY = """
 import json, sys
 import numpy as np
 from vinoir import ir
-from vinoir.ir.bench import resident
+from vinoir.ir.measuring.bench import resident
 program = ir.compile(ir.read(sys.argv[1]))
 for _ in range(5):
     program([np.zeros((1, 3, 224, 224), "f4")])

@@ -1,0 +1,246 @@
+"""Everything that is wrong with a file, found in one pass.
+
+Example::
+
+    report = ir.check("model.xml")
+    for finding in report:
+        print(finding)          # model.xml:12:4: error IR305: layer 3 "add" (Add opset1): ...
+
+The document is read by its own tolerant reader, so that one wrong thing does not hide the
+next. Whatever is wrong is a finding; nothing is raised for a bad file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...layers.memory import without_collection
+from ...schemas import UnreadableError, UsageError
+from ...schemas.packing import Buffer
+from .findings import Finding, Report
+from ..document.graph import Model
+from ..files.reader import find_pair
+from .rules import attributes, document, graph, metadata, portability, shapes, state, subgraphs, types, weights, xml
+from .rules.catalogue import RULES, Rule, explain
+from .rules.note import Note
+from .rules.sheet import Sheet
+from ..text.source import Source
+from ..storage.weights import Weights, open_regular
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+#: What can be checked: a model, a path, or the bytes of a document.
+Checkable: TypeAlias = "Model | str | PathLike[str] | bytes"
+
+#: No IR comes near this; a larger file is something else.
+LARGEST = 1 << 30
+
+#: So many findings of one code are told; more of them say nothing new.
+MOST = 1000
+
+#: The groups, in an order in which later ones build on what earlier ones found out.
+GROUPS: tuple[Callable[[Sheet], Iterator[Note]], ...] = (
+    document.rules,
+    metadata.rules,
+    xml.names,
+    types.rules,
+    attributes.rules,
+    graph.rules,
+    weights.rules,
+    shapes.rules,
+    subgraphs.rules,
+    state.rules,
+)
+
+
+def check(
+    model: Checkable,
+    target: str | None = None,
+    *,
+    weights: Buffer | str | PathLike[str] | None = None,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+) -> Report:
+    """Find everything that is wrong with a model.
+
+    Args:
+        model: A model, the path of an .xml (or of its .bin or folder), or a document's bytes.
+        target: An OpenVINO release such as ``"2025.1"``, whose reader must read the model.
+        weights: The .bin, where it is not beside the .xml: a path, or the bytes.
+        select: Report only these codes; ``IR5`` stands for all that begin so.
+        ignore: Leave these codes out.
+
+    Raises:
+        UsageError: A code or a release is not known.
+    """
+    wanted, unwanted = _codes(select), _codes(ignore)
+    release = None if target is None else portability.release(target)
+    with without_collection():
+        return _check(model, weights, release, wanted, unwanted)
+
+
+def _check(
+    model: Checkable,
+    weights: Buffer | str | PathLike[str] | None,
+    release: portability.Release | None,
+    wanted: tuple[str, ...],
+    unwanted: tuple[str, ...],
+) -> Report:
+    place, notes, source, held = _open(model, weights)
+    sheet = None
+    if source is not None:
+        notes += source.notes
+        bin_place = None if place is None else str(Path(place).with_suffix(".bin"))
+        notes += xml.rules(source)
+        if source.root is not None and xml.is_net(source.root) and not xml.is_old(source.root):
+            sheet = Sheet(source.root, held, bin_place, source.text)
+            for group in GROUPS:
+                notes += group(sheet)
+            notes += portability.rules(sheet, release)
+        if source.odd:
+            notes = [
+                note for note in notes if note.code[2] == "1" or note.element not in source.odd
+            ]
+        if source.torn is not None:
+            torn = source.torn
+            notes = [note for note in notes if _stands(note, torn)]
+    if any(note.code == "IR514" for note in notes):
+        notes = [note for note in notes if note.code != "IR508"]
+    chosen: list[Note] = []
+    count = Counter[str]()
+    for note in notes:
+        if (wanted and not note.code.startswith(wanted)) or note.code.startswith(unwanted):
+            continue
+        count[note.code] += 1
+        if count[note.code] <= MOST:
+            chosen.append(note)
+    left = {code: number - MOST for code, number in count.items() if number > MOST}
+    return Report(
+        _finish(chosen, source, place), place, readable=source is not None, left_out=left
+    )
+
+
+#: Groups of which each finding is about one layer alone.
+_ALONE = (
+    "IR211", "IR212", "IR213", "IR214", "IR219", "IR22", "IR23", "IR31", "IR4", "IR501", "IR502",
+    "IR503", "IR504", "IR505", "IR506",
+)  # fmt: skip
+#: About the document, whatever stands in it.
+_WHOLE = ("IR1", "IR201", "IR202", "IR203", "IR204", "IR205")
+
+
+def _stands(note: Note, torn: set[etree._Element]) -> bool:
+    """Whether a finding is more than a consequence of tags that are cut off or do not match."""
+    if note.code == "IR116" or not note.code.startswith((*_ALONE, *_WHOLE)):
+        return False
+    inner = note.element if note.node is None else note.node.element
+    return note.code.startswith(_WHOLE) or inner not in torn
+
+
+def _codes(codes: Iterable[str]) -> tuple[str, ...]:
+    found = tuple(code.strip().upper() for code in codes if code.strip())
+    for code in found:
+        if not any(known.startswith(code) for known in RULES):
+            raise UsageError(f"no finding has the code {code}", hint="codes are IR100 to IR999")
+    return found
+
+
+def _open(
+    model: Checkable, weights: Buffer | str | PathLike[str] | None
+) -> tuple[str | None, list[Note], Source | None, Weights | None]:
+    """The document and its weights; what cannot be opened is the first finding."""
+    notes: list[Note] = []
+    if isinstance(model, Model):
+        text, held = _of_model(model)
+        return model.place, notes, Source(text), held
+    place, data, beside = None, b"", None
+    if isinstance(model, (str, PathLike)):
+        place = os.fspath(model)
+        try:
+            path, beside = find_pair(model)
+            place = str(path)
+            data = _read(path)
+        except UnreadableError as error:
+            return place, [Note("IR100", error.message, hint=error.hint)], None, None
+    else:
+        data = bytes(model)
+    held = None
+    try:
+        if weights is None:
+            if beside is not None and (beside.exists() or beside.is_symlink()):
+                held = Weights.map(beside)
+        elif isinstance(weights, (str, PathLike)):
+            held = Weights.map(weights)
+        else:
+            held = Weights(weights)
+    except UnreadableError as error:
+        notes.append(
+            Note("IR514", f"the .bin {error.where.file or ''} {error.message}", hint=error.hint)
+        )
+    except OSError as error:
+        notes.append(Note("IR514", f"the .bin cannot be opened: {error.strerror}"))
+    return place, notes, Source(data), held
+
+
+def _read(path: Path) -> bytes:
+    with os.fdopen(open_regular(path), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > LARGEST:
+            raise UnreadableError(f"{size} bytes are too many for a document")
+        return file.read()
+
+
+def _of_model(model: Model) -> tuple[bytes, Weights | None]:
+    """What writing the model would give; of an unchanged one the bytes that were read."""
+    from ..files.writer import compose
+
+    text, layout = compose(model)
+    if text is model.source:
+        return text, model.weights
+    return text, Weights(layout.bytes)
+
+
+def breaches(document: bytes, place: str | None) -> list[Finding]:
+    """What in a document breaks the rules of XML, in the order of the file."""
+    source = Source(document)
+    found = [note for note in source.notes if RULES[note.code].severity == "error"]
+    return sorted(
+        _finish(found, source, place), key=lambda finding: (finding.line or 0, finding.column or 0)
+    )
+
+
+def _finish(notes: list[Note], source: Source | None, place: str | None) -> Iterator[Finding]:
+    """Give each note its place and weight, and leave out what was noted twice."""
+    if source is not None:
+        source.find(note.element for note in notes if note.element is not None)
+    seen = set()
+    for note in notes:
+        line, column = (
+            (None, None)
+            if source is None
+            else source.place(note.element, note.attribute, note.offset)
+        )
+        node = note.node
+        layer, name, kind, version = None, None, None, None
+        if node is not None:
+            layer, name, kind, version = node.id, node.name, node.type, node.version
+        elif note.offset is not None and note.element is not None:
+            layer, name, kind, version = xml.around(note.element)
+        key = (note.code, line, column, note.attribute, note.message)
+        if key in seen:
+            continue
+        seen.add(key)
+        severity = note.severity or RULES[note.code].severity
+        yield Finding(
+            note.code, severity, note.message, place, line, column, layer, name, kind, version,
+            note.attribute, note.hint,
+        )  # fmt: skip
+
+
+__all__ = ["Checkable", "Rule", "check", "explain"]

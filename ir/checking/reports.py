@@ -1,0 +1,95 @@
+"""Reports for other tools: SARIF 2.1.0 and the annotations of GitHub's workflows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from ...schemas.version import VERSION
+from .findings import Finding, Report
+from .rules.catalogue import RULES
+
+_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+
+
+def to_sarif(reports: Sequence[Report]) -> dict[str, Any]:
+    """The reports as one run of a SARIF log."""
+    findings = [finding for report in reports for finding in report]
+    codes = sorted({finding.code for finding in findings})
+    ranks = {code: rank for rank, code in enumerate(codes)}
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "vinoir",
+                        "semanticVersion": VERSION,
+                        "rules": [_rule(code) for code in codes],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(finding, ranks[finding.code]) for finding in findings],
+            }
+        ],
+    }
+
+
+def _rule(code: str) -> dict[str, Any]:
+    rule = RULES[code]
+    return {
+        "id": code,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.why},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "help": {"text": str(rule)},
+        "properties": {"category": rule.group},
+    }
+
+
+def _result(finding: Finding, rank: int) -> dict[str, Any]:
+    hint = f" ({finding.hint})" if finding.hint else ""
+    place: dict[str, Any] = {
+        "physicalLocation": {"artifactLocation": {"uri": quote(finding.file or "memory")}}
+    }
+    if finding.line is not None:
+        region = {"startLine": finding.line}
+        if finding.column is not None:
+            region["startColumn"] = finding.column
+        place["physicalLocation"]["region"] = region
+    if finding.name or finding.layer is not None:
+        place["logicalLocations"] = [
+            {"name": finding.name or str(finding.layer), "kind": "member"}
+        ]
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": rank,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": finding.message + hint},
+        "locations": [place],
+    }
+
+
+def to_github(reports: Iterable[Report]) -> str:
+    """Workflow commands that mark the lines of a pull request."""
+    return "\n".join(_annotation(finding) for report in reports for finding in report)
+
+
+def _annotation(finding: Finding) -> str:
+    command = "notice" if finding.severity == "info" else finding.severity
+    rows = {"file": finding.file, "line": finding.line, "col": finding.column}
+    properties = [f"{k}={_escaped(str(v), True)}" for k, v in rows.items() if v is not None]
+    properties.append(f"title={finding.code}")
+    hint = f" ({finding.hint})" if finding.hint else ""
+    layer = f'layer {finding.layer} "{finding.name}": ' if finding.layer is not None else ""
+    return f"::{command} {','.join(properties)}::{_escaped(layer + finding.message + hint)}"
+
+
+def _escaped(text: str, inside: bool = False) -> str:
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace(":", "%3A").replace(",", "%2C") if inside else text
+
+
+__all__ = ["to_github", "to_sarif"]

@@ -1,0 +1,319 @@
+"""IR4xx: the attributes of operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from ....layers.base import Attribute, Op
+from ....schemas.errors import describe
+from . import known
+from .note import Note, shown
+from .sheet import Node, Sheet
+
+#: Read on any layer as further information; and what broadcasting of kind pdpd adds.
+_FREE = frozenset({"PrimitivesPriority", "alt_width", "auto_broadcast.auto_broadcast_axis"})
+
+#: Optional in the specification; OpenVINO crashes without.
+CRASHES = {
+    ("Col2Im", 15): ("strides", "dilations", "pads_begin", "pads_end"),
+    ("DetectionOutput", 1): ("keep_top_k",),
+    ("DetectionOutput", 8): ("keep_top_k",),
+    ("AvgPool", 16): ("dilations",),
+    ("Assign", 6): ("variable_id",),
+    ("ReadValue", 6): ("variable_id",),
+}
+#: Optional in the specification; OpenVINO refuses the model without.
+REFUSED = {
+    ("Bucketize", 3): ("output_type",),
+    ("ShapeOf", 3): ("output_type",),
+    ("DeformableConvolution", 1): ("group", "deformable_group"),
+    ("DeformableConvolution", 8): ("group", "deformable_group"),
+    ("DepthToSpace", 1): ("block_size",),
+    ("SpaceToDepth", 1): ("block_size",),
+    ("PSROIPooling", 1): ("group_size", "mode"),
+}
+#: Optional in the specification with one default; OpenVINO takes another.
+OTHERWISE = {
+    ("Broadcast", 1): {"mode": ("numpy", "none")},
+    ("CTCLoss", 4): {"ctc_merge_repeated": ("true", "false")},
+    ("ExperimentalDetectronPriorGridGenerator", 6): {"flatten": ("true", "false")},
+    ("RegionYolo", 1): {"do_softmax": ("true", "false")},
+    ("SoftMax", 1): {"axis": ("1", "0")},
+    ("PSROIPooling", 1): {"spatial_bins_x": ("1", "0"), "spatial_bins_y": ("1", "0")},
+    ("LSTMSequence", 5): {"activations": ("sigmoid, tanh, tanh", "no functions")},
+    ("GRUSequence", 5): {"activations": ("sigmoid, tanh", "no functions")},
+    ("RNNSequence", 5): {"activations": ("tanh", "no functions")},
+}
+
+#: Required by the specification, although OpenVINO, and so the classes here, have a default.
+_PADDED = (
+    ("AvgPool", 1), ("AvgPool", 14), ("AvgPool", 16), ("MaxPool", 1), ("MaxPool", 8),
+    ("MaxPool", 14), ("Convolution", 1), ("BinaryConvolution", 1), ("GroupConvolution", 1),
+    ("ConvolutionBackpropData", 1), ("GroupConvolutionBackpropData", 1),
+    ("DeformableConvolution", 1), ("DeformableConvolution", 8),
+)  # fmt: skip
+NEEDED_ALL_THE_SAME = {
+    ("Const", 1): ("offset", "size"),
+    **dict.fromkeys(_PADDED, ("pads_begin", "pads_end")),
+    ("RandomUniform", 8): ("global_seed", "op_seed"),
+    ("ReadValue", 6): ("variable_type", "variable_shape"),
+}
+
+#: The least value of an attribute, by its name; of a list, of each item.
+_LEAST = {
+    "strides": 1, "dilations": 1, "kernel": 1, "block_size": 1, "group": 1, "groups": 1,
+    "num_splits": 1, "hidden_size": 1, "levels": 2, "pooled_h": 1, "pooled_w": 1,
+    "num_groups": 1, "deformable_group": 1, "output_dim": 1, "group_size": 1, "num_classes": 1,
+    "output_padding": 0, "sampling_ratio": 0, "feat_stride": 1, "base_size": 1,
+    "pre_nms_topn": 1, "post_nms_topn": 1, "eps": 0, "epsilon": 0, "spatial_scale": 0, "clip": 0,
+}  # fmt: skip
+#: Pads of these are counts: a negative one is read as a huge number.
+_UNSIGNED_PADS = frozenset({"MaxPool", "AvgPool"})
+
+_INT64 = range(-(2**63), 2**63)
+
+
+def rules(sheet: Sheet) -> Iterator[Note]:
+    """Everything of this group; layers are given their operation on the way."""
+    for node in sheet.nodes:
+        if node.kind is not None:
+            yield from operation(node, node.kind)
+
+
+@cache
+def _described(kind: type[Op]) -> dict[str, Attribute]:
+    return {row.name: row for row in kind.describe()}
+
+
+#: Layers with the same attributes share one operation.
+_SHARED: dict[tuple[type[Op], tuple[tuple[str, str], ...]], Op] = {}
+
+
+def operation(node: Node, kind: type[Op]) -> Iterator[Note]:
+    """Every attribute of one layer."""
+    data = node.data
+    key = (kind, tuple(data.items()))
+    shared = _SHARED.get(key)
+    if shared is not None:
+        node.op = shared
+        return
+    before = len(data)
+    notes = [*_names(node, kind), *_values(node, kind), *_practice(node, kind)]
+    if node.op is not None:
+        notes += _ranges(node, node.op)
+        if not notes and before and kind.xml_type != "Const":
+            if len(_SHARED) > 10_000:
+                _SHARED.clear()
+            _SHARED[key] = node.op
+    yield from notes
+
+
+def _names(node: Node, kind: type[Op]) -> Iterator[Note]:
+    """Attributes that the operation does not have."""
+    described = _described(kind)
+    unknown = [name for name in node.data if name not in described and name not in _FREE]
+    unknown = unknown[:100]
+    if kind.xml_type == "Const" and "value" in unknown:
+        unknown.remove("value")
+    spare = [name for name in described if name not in node.data]
+    for name in unknown:
+        near = known.near(name, spare) if spare else None
+        if near is not None:
+            yield Note(
+                "IR402", f"{kind.spec()} has no attribute {name}; {near} is probably meant",
+                node.data_element, node, name, f"write {near}={shown(node.data[name])}",
+            )  # fmt: skip
+        else:
+            names = ", ".join(described) or "none"
+            yield Note(
+                "IR403", f"{kind.spec()} has no attribute {name}, it is ignored",
+                node.data_element, node, name, f"its attributes are: {names}"[:300],
+            )  # fmt: skip
+
+
+def _values(node: Node, kind: type[Op]) -> Iterator[Note]:
+    """Values that cannot be read, and required attributes that are not there."""
+    described = _described(kind)
+    values: dict[str, Any] = {name: text for name, text in node.data.items() if name in described}
+    bad: set[str] = set()
+    if (
+        kind.xml_type == "Const"
+        and "shape" not in values
+        and values.get("element_type") == "string"
+    ):
+        values["shape"] = ""
+    if kind.xml_type == "Const" and "value" in node.data:
+        values.setdefault("offset", "0")
+        values.setdefault("size", "0")
+    for name, _, _ in kind._choices():
+        text = values.get(name)
+        if text is not None:
+            found = list(_choice(node, kind, name, text))
+            if found:
+                yield from found
+                bad.add(name)
+                del values[name]
+    for name, text in list(values.items()):
+        problem = _number(described[name].kind, text)
+        if problem is not None:
+            bad.add(name)
+            del values[name]
+            yield _value(node, kind, name, f"{name}={shown(text)} of {kind.spec()}: {problem}")
+    try:
+        node.op = kind.read(values)
+    except ValidationError as error:
+        for row in error.errors(include_url=False):
+            name = ".".join(str(part) for part in row["loc"] if isinstance(part, str))
+            if row["type"] == "missing":
+                if name not in bad and name:
+                    yield _missing(node, kind, name)
+                continue
+            message = row["msg"].removeprefix("Value error, ")
+            if name:
+                message = f"{name}={shown(node.data.get(name, ''))} of {kind.spec()}: {message}"
+            yield _value(node, kind, name or None, message)
+    except (ValueError, ArithmeticError, TypeError, LookupError) as error:
+        yield _value(node, kind, None, f"{kind.spec()}: {error}")
+    if bad:
+        node.op = None
+
+
+def _value(node: Node, kind: type[Op], name: str | None, message: str) -> Note:
+    row = _described(kind).get(name or "")
+    hints = {
+        "int": "write a whole number", "float": "write a number such as 0.5",
+        "bool": 'write "true" or "false"', "int[]": "write whole numbers with commas between",
+        "float[]": "write numbers with commas between", "element_type": "write one such as f32",
+        "partial_shape": "write sizes with commas between, ? or a..b where one is not known",
+    }  # fmt: skip
+    hint = hints.get(row.kind) if row is not None else None
+    return Note("IR404", message, node.place, node, name, hint)
+
+
+def _choice(node: Node, kind: type[Op], name: str, text: str) -> Iterator[Note]:
+    """A value that is one of a few words."""
+    row = _described(kind)[name]
+    table = {field: (words, later) for field, words, later in kind._choices()}
+    words, later = table[name]
+    choice = words.get(text.lower())
+    if choice is None:
+        near = known.near(text, row.choices)
+        hint = f"did you mean {near}?" if near else None
+        allowed = ", ".join(row.choices)
+        yield Note(
+            "IR405", f"{name}={shown(text)} of {kind.spec()} is not one of {allowed}",
+            node.data_element, node, name, hint,
+        )  # fmt: skip
+        return
+    for rule in later:
+        if rule.choice == choice and kind.number < rule.version:
+            yield Note(
+                "IR406", f'{name}="{choice}" came with {kind.xml_type}-{rule.version}, this is '
+                f"{kind.spec()}", node.data_element, node, name,
+                f'write version="opset{rule.version}", or another {name}',
+            )  # fmt: skip
+
+
+def _missing(node: Node, kind: type[Op], name: str) -> Note:
+    crash = name in CRASHES.get((kind.xml_type, kind.number), ())
+    what = ", OpenVINO crashes without" if crash else ""
+    example = _described(kind)[name]
+    words = f" (one of {', '.join(example.choices)})" if example.choices else ""
+    return Note(
+        "IR407" if crash else "IR401",
+        f"{kind.spec()} has no attribute {name}, which it needs{what}", node.place, node, name,
+        f"add {name}{words}",
+    )  # fmt: skip
+
+
+def _practice(node: Node, kind: type[Op]) -> Iterator[Note]:
+    """Optional attributes without which OpenVINO does something else than specified."""
+    key = kind.xml_type, kind.number
+    described = _described(kind)
+
+    def lacks(name: str) -> bool:
+        row = described.get(name)
+        return row is not None and not row.required and name not in node.data
+
+    for name in NEEDED_ALL_THE_SAME.get(key, ()):
+        if lacks(name) and not (kind.xml_type == "Const" and "value" in node.data):
+            yield _missing(node, kind, name)
+    for name in CRASHES.get(key, ()):
+        if lacks(name):
+            yield Note(
+                "IR407", f"{kind.spec()} has no {name}, which the specification does not ask for; "
+                "OpenVINO 2026.4.1 crashes without", node.place, node, name,
+                f'add {name}, such as {name}="{_default(name)}"',
+            )  # fmt: skip
+        elif not node.data.get(name, "-").strip() and not described[name].required:
+            # OpenVINO writes it so itself, and crashes when it runs what it wrote.
+            yield Note(
+                "IR411", f"{name} of {kind.spec()} is empty, as OpenVINO writes it; 2026.4.1 "
+                "crashes at inference", node.data_element, node, name,
+                f'write {name}="{_default(name)}"',
+            )  # fmt: skip
+    for name in REFUSED.get(key, ()):
+        if lacks(name):
+            yield Note(
+                "IR408", f"{kind.spec()} has no {name}, which the specification does not ask for; "
+                "OpenVINO refuses the model without", node.place, node, name,
+                f"add {name}={shown(described[name].default or '')}",
+            )  # fmt: skip
+    for name, (specified, taken) in OTHERWISE.get(key, {}).items():
+        if lacks(name):
+            yield Note(
+                "IR409", f"{kind.spec()} has no {name}: the specification says {specified}, "
+                f"OpenVINO takes {taken}", node.place, node, name,
+                f'add {name}="{specified}"',
+            )  # fmt: skip
+
+
+def _default(name: str) -> str:
+    return "0, 0" if name.startswith("pads") else "1, 1"
+
+
+def _number(kind: str, text: str) -> str | None:
+    """What is wrong with numbers that do not fit, told before they are read."""
+    if len(text) < 18 and not (kind.startswith("float") and "e" in text.lower()):
+        return None
+    if kind in ("int", "int[]"):
+        for field in text.split(","):
+            digits = field.strip().lstrip("-")
+            if digits.isdigit() and (len(digits) > 30 or int(field) not in _INT64):
+                return f"{shown(field.strip(), 30)} does not fit 64 bits"
+    if kind in ("float", "float[]"):
+        for field in text.split(","):
+            word = field.strip().lower()
+            try:
+                if math.isinf(float(word)) and not word.lstrip("+-").startswith("inf"):
+                    return f"{shown(word, 30)} is too large"
+            except ValueError:
+                continue
+    return None
+
+
+def _ranges(node: Node, op: Op) -> Iterator[Note]:
+    """Values that no operation can work with."""
+    data: Mapping[str, str] = node.data
+    for name in data:
+        least = _LEAST.get(name)
+        if name in ("pads_begin", "pads_end") and op.xml_type in _UNSIGNED_PADS:
+            least = 0
+        if least is None or name not in _described(type(op)):
+            continue
+        value = getattr(op, name, None)
+        items = value if isinstance(value, tuple) else (value,)
+        low = [item for item in items if isinstance(item, (int, float)) and item < least]
+        if low:
+            yield Note(
+                "IR410", f"{name}={shown(data[name])} of {op.spec()}: {low[0]} is less than "
+                f"{least}", node.data_element, node, name, f"the least is {least}",
+            )  # fmt: skip
+
+
+__all__ = ["CRASHES", "OTHERWISE", "REFUSED", "describe", "rules"]

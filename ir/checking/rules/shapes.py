@@ -1,0 +1,218 @@
+"""IR6xx: what the operations make of their inputs, against what the file declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ....layers.value_bounds import CARRIED
+from ....schemas import ElementType, IRError, Shape, Tensor
+from ....schemas.packing import unpack
+from ....schemas.shapes import compatible
+from ...inference.shapes import infer_graph
+from ...inference.bodies import infer_bodies
+from . import known, weights
+from .note import Note
+from .sheet import Node, Pin, Scope, Sheet, whole
+
+#: What a rule that was not written for such a file may raise instead of an error of ours.
+_SLIPS = (ValueError, ArithmeticError, LookupError)
+_BLIND = (TypeError, AttributeError, RuntimeError, AssertionError, MemoryError)
+#: They hold bodies: what they give is worked out with those.
+_BODIED = frozenset({"TensorIterator", "Loop", "If"})
+
+
+def rules(sheet: Sheet) -> Iterator[Note]:
+    """Everything of this group."""
+    with np.errstate(all="ignore"):
+        for scope in sheet:
+            yield from graph(scope)
+
+
+def graph(scope: Scope) -> Iterator[Note]:
+    """One graph, each layer after what feeds it; after an error the declared ports count."""
+    tensors = scope.tensors
+    for node in scope.order:
+        yield from arity(node)
+        given = [(pin, scope.fed(node, pin)) for pin in node.inputs]
+        yield from fed(node, given)
+        yield from pads(node, given)
+        found: tuple[Tensor, ...] | None = None
+        try:
+            found = outputs(node, given)
+        except IRError as error:
+            yield _refused(node, error.message)
+        except _SLIPS as error:
+            yield _refused(node, f"{type(error).__name__}: {error}")
+        except _BLIND:
+            found = None
+        if found is None:
+            tensors[node] = tuple(pin.tensor for pin in node.outputs)
+            continue
+        if node.type != "Result":
+            yield from declared_ports(node, found)
+        tensors[node] = found
+
+
+def _refused(node: Node, message: str) -> Note:
+    name = node.kind.spec() if node.kind is not None else node.type
+    return Note(
+        "IR601", f"{name} does not take its inputs: {message}", node.element, node,
+        hint="mend the attribute or the input that does not fit",
+    )  # fmt: skip
+
+
+def arity(node: Node) -> Iterator[Note]:
+    """The number of inputs, and of outputs that the file declares."""
+    row = known.find(node.type, node.version)
+    if row is None:
+        return
+    count = len(node.inputs)
+    least, most = row.inputs
+    if node.kind is not None:
+        _, least, most = node.kind.arity()
+        least, most = min(least, row.inputs[0]), None if most is None else most
+    if node.type in _BODIED:
+        least, most = row.inputs
+    if count < least or (most is not None and count > most):
+        many = str(least) if least == most else f"{least} to {'any' if most is None else most}"
+        yield Note(
+            "IR602", f"{row.spec} has {count} inputs, it takes {many}", node.element, node,
+            hint="add or remove <port> lines and their edges",
+        )  # fmt: skip
+    if row.type in ("Result", "Assign"):
+        return  # their outputs are not used
+    most = row.outputs[1]
+    if most is not None and len(node.outputs) > most:
+        v10 = node.scope.sheet.version == 10
+        yield Note(
+            "IR603", f"{row.spec} declares {len(node.outputs)} output ports, it has {most}",
+            node.outputs[most].element, node, hint="remove the port",
+            severity="warning" if v10 else None,
+        )  # fmt: skip
+    elif not node.outputs and row.outputs[0]:
+        yield Note(
+            "IR603", f"{row.spec} declares no output port, it has {row.outputs[0]}", node.element,
+            node, hint="add an <output> with its ports", severity="warning",
+        )  # fmt: skip
+
+
+def fed(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
+    """The sizes and types an input port declares against those that come in."""
+    for pin, tensor in given:
+        sizes = pin.sizes
+        if sizes is not None:
+            problem = differs(sizes, tensor.shape)
+            if problem:
+                yield Note(
+                    "IR604", f"input port {pin.id} declares {_sizes(sizes)}, {tensor.shape} comes "
+                    f"in{problem}", pin.element, node, hint="vinoir check --fix writes what is "
+                    "inferred",
+                )  # fmt: skip
+        kind = pin.type
+        if not kind.is_dynamic and not tensor.type.is_dynamic and kind is not tensor.type:
+            yield Note(
+                "IR605", f"input port {pin.id} declares {kind.port}, {tensor.type.port} comes in",
+                pin.element, node, "precision", f'write precision="{tensor.type.port}"',
+            )  # fmt: skip
+
+
+def pads(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
+    """Interpolate's pads, of which OpenVINO ignores those beyond the axes."""
+    if node.type != "Interpolate" or not given:
+        return
+    rank = given[0][1].shape.rank
+    for name in ("pads_begin", "pads_end"):
+        values = getattr(node.op, name, None)
+        if rank is not None and isinstance(values, tuple) and len(values) > rank:
+            yield Note(
+                "IR410", f"{name} has {len(values)} values, the input {rank} axes", node.place,
+                node, name, "write one for each axis",
+            )  # fmt: skip
+
+
+def outputs(node: Node, given: list[tuple[Pin, Tensor]]) -> tuple[Tensor, ...] | None:
+    """The outputs of one layer, None where the file is to be trusted."""
+    if node.type in _BODIED:
+        return bodied(node, [tensor for _, tensor in given])
+    if node.op is None or node.kind is None:
+        return None
+    if node.kind.xml_type == "Const":
+        return constant(node)
+    if node.kind.xml_type == "Parameter":
+        return node.op.infer()
+    tensors = [tensor for _, tensor in given]
+    _names, least, most = node.kind.arity()
+    if len(tensors) < least or (most is not None and len(tensors) > most):
+        return None  # told
+    return node.op.infer_outputs(tensors)
+
+
+def bodied(node: Node, tensors: list[Tensor]) -> tuple[Tensor, ...] | None:
+    """The outputs of a layer with bodies, where the strict reader reads them."""
+    model = node.scope.sheet.model
+    if model is None or node.scope.owner is not None or node.id is None or node.type == "":
+        return None
+    layer = model.layer(node.id)
+    return infer_bodies(layer, tensors, infer_graph) if layer.bodies else None
+
+
+def constant(node: Node) -> tuple[Tensor, ...] | None:
+    """A constant with its value where it is small and its bytes are there."""
+    kind, shape = weights.element_type(node), weights.sizes(node)
+    if kind is None or shape is None or kind.is_dynamic or any(size < 0 for size in shape):
+        return None
+    count = 1
+    for size in shape:
+        count *= size
+    if count > 2**63 - 1:
+        return None
+    held = node.scope.sheet.weights
+    begin, size_ = (whole(node.data.get(name)) for name in ("offset", "size"))
+    if count > CARRIED or held is None or begin is None or size_ is None:
+        return (Tensor(kind, shape),)
+    needed = weights.least_bytes(kind, shape)
+    if begin + size_ > held.size or kind is ElementType.STRING or needed is None or size_ < needed:
+        return (Tensor(kind, shape),)
+    return (Tensor(kind, shape, unpack(held.view(begin, size_), kind, shape)),)
+
+
+def declared_ports(node: Node, found: tuple[Tensor, ...]) -> Iterator[Note]:
+    """The sizes and types that output ports declare against those that are inferred."""
+    for pin, tensor in zip(node.outputs, found, strict=False):
+        sizes = pin.sizes
+        if sizes is not None:
+            problem = differs(sizes, tensor.shape)
+            if problem:
+                yield Note(
+                    "IR606", f"output port {pin.id} declares {_sizes(sizes)}, inferred is "
+                    f"{tensor.shape}{problem}", pin.element, node,
+                    hint="vinoir check --fix writes what is inferred",
+                )  # fmt: skip
+        kind = pin.type
+        if not kind.is_dynamic and not tensor.type.is_dynamic and kind is not tensor.type:
+            yield Note(
+                "IR607", f"output port {pin.id} declares {kind.port}, inferred is "
+                f"{tensor.type.port}", pin.element, node, "precision",
+                f'write precision="{tensor.type.port}"',
+            )  # fmt: skip
+
+
+def differs(sizes: tuple[int, ...], shape: Shape) -> str | None:
+    """What is contradictory between declared sizes and a shape."""
+    if shape.rank is None or shape == sizes:
+        return None
+    if not sizes:
+        # Without sizes the rank may be unknown; only where nothing is, the file means a scalar.
+        return ": the sizes are missing" if shape.rank else None
+    if len(sizes) != shape.rank:
+        return f": {len(sizes)} axes against {shape.rank}"
+    for axis, (size, other) in enumerate(zip(sizes, shape, strict=True)):
+        if size >= 0 and not compatible(size, other):
+            return f": axis {axis} differs"
+    return None
+
+
+def _sizes(sizes: tuple[int, ...]) -> str:
+    return ",".join("?" if size < 0 else str(size) for size in sizes) or "no sizes"

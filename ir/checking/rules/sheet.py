@@ -1,0 +1,353 @@
+"""A document as records that take whatever the file says.
+
+Where the reader of models stops at the first wrong thing, here a wrong value is None, and a
+rule that looks at the text says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ....schemas import ANY, ElementType, IRError, Shape, Tensor
+from ...document.parts import LARGEST_ID, split_names
+from ...document.layer import BODIES
+from ...files.reader import loads
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+    from ....layers.base import Op
+    from ...document.graph import Model
+    from ...storage.weights import Weights
+
+#: What each element may hold, and what its attributes may be.
+CHILDREN = {
+    "net": frozenset(
+        {"layers", "edges", "rt_info", "meta_data", "quantization_parameters", "pre-process"}
+    ),
+    "layers": frozenset({"layer"}),
+    "edges": frozenset({"edge"}),
+    "layer": frozenset(
+        {"data", "rt_info", "input", "output", "back_edges", *BODIES, *BODIES.values()}
+    ),
+    "input": frozenset({"port"}),
+    "output": frozenset({"port"}),
+    "port": frozenset({"dim", "rt_info"}),
+    "body": frozenset({"layers", "edges", "rt_info"}),
+    "port_map": frozenset({"input", "output"}),
+    "back_edges": frozenset({"edge"}),
+    "data": frozenset[str](),
+}  # fmt: skip
+EDGE = ("from-layer", "from-port", "to-layer", "to-port")
+NEEDED = {
+    "layer": ("id", "name", "type", "version"),
+    "edge": EDGE,
+    "port": ("id",),
+    "net": ("version",),
+}
+ATTRIBUTES = {
+    "net": frozenset({"name", "version"}),
+    "layer": frozenset({"id", "name", "type", "version", "output_names"}),
+    "port": frozenset({"id", "precision", "names"}),
+    "edge": frozenset(EDGE),
+    "layers": frozenset[str](),
+    "edges": frozenset[str](),
+    "input": frozenset[str](),
+    "output": frozenset[str](),
+    "dim": frozenset[str](),
+    "back_edges": frozenset[str](),
+}
+
+#: Layers that are wanted for themselves.
+SINKS = ("Result", "Assign")
+
+
+def whole(text: str | None, least: int = 0) -> int | None:
+    """A whole number of the structure; None where it is none, or out of range."""
+    if text is None:
+        return None
+    if text.isdigit() and text.isascii() and len(text) < 19:
+        return int(text)  # below 10^18, and least is never above 0
+    digits = text.lstrip(" \t\r\n")
+    digits = digits[1:] if digits[:1] in "+-" else digits
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 40):
+        return None
+    number = int(text)
+    return number if least <= number <= LARGEST_ID else None
+
+
+class Pin:
+    """One port."""
+
+    __slots__ = ("dims", "element", "id", "index", "precision", "sizes")
+
+    def __init__(self, element: etree._Element, index: int) -> None:
+        self.element, self.index = element, index
+        self.id = whole(element.get("id"))
+        self.precision = element.get("precision")
+        #: The sizes' texts, as they stand; the sizes, None where one is no number.
+        self.dims = [part.text for part in element if part.tag == "dim"]
+        self.sizes = _sizes(self.dims)
+
+    @property
+    def type(self) -> ElementType:
+        """The element type; dynamic where it is not known."""
+        known = _PRECISIONS.get(self.precision or "")
+        if known is None:
+            try:
+                known = ElementType.parse_port(self.precision or "dynamic")
+            except ValueError:
+                known = ElementType.DYNAMIC
+            if len(_PRECISIONS) < 1000:
+                _PRECISIONS[self.precision or ""] = known
+        return known
+
+    @property
+    def tensor(self) -> Tensor:
+        """What the file says of it; without sizes the rank is not known."""
+        sizes = self.sizes
+        shape = Shape(ANY if size < 0 else size for size in sizes) if sizes else Shape.UNKNOWN
+        return Tensor(self.type, shape)
+
+
+_PRECISIONS: dict[str, ElementType] = {}
+
+
+def _sizes(texts: list[str | None]) -> tuple[int, ...] | None:
+    try:
+        joined = "".join(texts)  # type: ignore[arg-type]  # None: TypeError
+        if len(joined) > 400 or "_" in joined or not joined.isascii():
+            return tuple(_size(text) for text in texts)
+        found = tuple(map(int, texts))  # type: ignore[arg-type]
+    except (ValueError, TypeError):
+        return None
+    return found if not found or (min(found) >= -1 and max(found) <= LARGEST_ID) else None
+
+
+def _size(text: str | None) -> int:
+    number = whole(text, least=-1)
+    if number is None:
+        raise ValueError(text)
+    return number
+
+
+class Node:
+    """One layer."""
+
+    def __init__(self, element: etree._Element, scope: Scope) -> None:
+        get = element.get
+        self.element, self.scope = element, scope
+        self.id = whole(get("id"))
+        self.name = get("name") or ""
+        self.type = get("type") or ""
+        self.version = get("version") or ""
+        self.data_element: etree._Element | None = None
+        self.inputs: list[Pin] = []
+        self.outputs: list[Pin] = []
+        #: Children that stand there once, by tag; and those that stand there again or are odd.
+        self.parts: dict[str, etree._Element] = {}
+        self.extra: list[etree._Element] = []
+        for child in element:
+            tag = child.tag
+            if tag in self.parts or tag not in CHILDREN["layer"]:
+                self.extra.append(child)
+                continue
+            self.parts[tag] = child
+            if tag == "input":
+                self.inputs = [Pin(port, n) for n, port in enumerate(child.iterchildren("port"))]
+            elif tag == "output":
+                self.outputs = [Pin(port, n) for n, port in enumerate(child.iterchildren("port"))]
+            elif tag == "data":
+                self.data_element = child
+        self.data: dict[str, str] = {}
+        if self.data_element is not None:
+            self.data = {str(name): text for name, text in self.data_element.items()}
+        self.bodies: dict[str, Scope] = {}
+        #: The operation's class; the operation itself where its attributes are right.
+        self.kind: type[Op] | None = None
+        self.op: Op | None = None
+        #: What feeds each input, by index.
+        self.sources: dict[int, Wire] = {}
+        #: What leaves it.
+        self.users: list[Wire] = []
+
+    @property
+    def label(self) -> str:
+        """How messages call it."""
+        return f'{self.id if self.id is not None else "?"} "{self.name[:60]}"'
+
+    @property
+    def place(self) -> etree._Element:
+        """The element its attributes stand in, or should."""
+        return self.element if self.data_element is None else self.data_element
+
+    @cached_property
+    def names(self) -> list[tuple[Pin, str]]:
+        """The tensor names of its outputs."""
+        return [
+            (pin, name) for pin in self.outputs for name in split_names(pin.element.get("names"))
+        ]
+
+
+class Wire:
+    """One edge: its four numbers, and the ports they mean where there are such."""
+
+    __slots__ = ("element", "numbers", "source", "source_pin", "target", "target_pin")
+
+    def __init__(self, element: etree._Element) -> None:
+        self.element = element
+        self.numbers = tuple([whole(element.get(name)) for name in EDGE])
+        self.source: Node | None = None
+        self.source_pin: Pin | None = None
+        self.target: Node | None = None
+        self.target_pin: Pin | None = None
+
+
+class Scope:
+    """One graph: the model's, or a body's."""
+
+    def __init__(self, element: etree._Element, sheet: Sheet, owner: Node | None) -> None:
+        self.element, self.sheet, self.owner = element, sheet, owner
+        self.extra: list[etree._Element] = []
+        self.parts: dict[str, etree._Element] = {}
+        for child in element:
+            if child.tag in self.parts:
+                self.extra.append(child)
+            else:
+                self.parts[str(child.tag)] = child
+        layers, edges = self.parts.get("layers"), self.parts.get("edges")
+        found = () if layers is None else layers.iterchildren("layer")
+        self.nodes = [Node(child, self) for child in found]
+        self.by_id: dict[int, Node] = {}
+        for node in self.nodes:
+            if node.id is not None:
+                self.by_id.setdefault(node.id, node)
+        found = () if edges is None else edges.iterchildren("edge")
+        self.wires = [Wire(child) for child in found]
+        #: What each layer gives, once it is inferred; what it declares where it cannot be.
+        self.tensors: dict[Node, tuple[Tensor, ...]] = {}
+        self._connect()
+
+    def _connect(self) -> None:
+        for wire in self.wires:
+            from_layer, from_port, to_layer, to_port = wire.numbers
+            source = None if from_layer is None else self.by_id.get(from_layer)
+            target = None if to_layer is None else self.by_id.get(to_layer)
+            wire.source, wire.target = source, target
+            if source is not None:
+                for pin in source.outputs:
+                    if pin.id == from_port:
+                        wire.source_pin = pin
+                        break
+            if target is not None:
+                for pin in target.inputs:
+                    if pin.id == to_port:
+                        wire.target_pin = pin
+                        break
+                if wire.target_pin is not None and wire.source is not None:
+                    target.sources.setdefault(wire.target_pin.index, wire)
+            if source is not None and target is not None:
+                source.users.append(wire)
+
+    def fed(self, node: Node, pin: Pin) -> Tensor:
+        """What comes into an input: as inferred, else as declared where it comes from."""
+        wire = node.sources.get(pin.index)
+        if wire is None or wire.source is None or wire.source_pin is None:
+            return pin.tensor
+        given = self.tensors.get(wire.source, ())
+        index = wire.source_pin.index
+        return given[index] if index < len(given) else wire.source_pin.tensor
+
+    @cached_property
+    def ids(self) -> list[int]:
+        """The layers' ids, sorted."""
+        return sorted(self.by_id)
+
+    @cached_property
+    def order(self) -> list[Node]:
+        """The layers, each after what feeds it; those of a cycle are left out."""
+        waiting: dict[Node, int] = {}
+        for node in self.nodes:
+            waiting[node] = len(node.sources)
+        ready = [node for node in reversed(self.nodes) if not waiting[node]]
+        order: list[Node] = []
+        while ready:
+            node = ready.pop()
+            order.append(node)
+            for wire in node.users:
+                target = wire.target
+                pin = wire.target_pin
+                if target is None or pin is None or target.sources.get(pin.index) is not wire:
+                    continue
+                waiting[target] -= 1
+                if not waiting[target]:
+                    ready.append(target)
+        return order
+
+    @cached_property
+    def reached(self) -> set[Node]:
+        """The layers that OpenVINO reads: inputs, and what feeds an output or a variable."""
+        seen = {node for node in self.nodes if node.type == "Parameter"}
+        stack = [node for node in self.nodes if node.type in SINKS]
+        seen.update(stack)
+        while stack:
+            for wire in stack.pop().sources.values():
+                if wire.source is not None and wire.source not in seen:
+                    seen.add(wire.source)
+                    stack.append(wire.source)
+        return seen
+
+
+class Sheet:
+    """A whole document."""
+
+    def __init__(
+        self,
+        root: etree._Element,
+        weights: Weights | None = None,
+        place: str | None = None,
+        text: bytes = b"",
+    ) -> None:
+        self.root, self.weights, self.place, self.text = root, weights, place, text
+        self.version = whole(root.get("version"))
+        self.scopes: list[Scope] = [Scope(root, self, None)]
+        for scope in self.scopes:  # grows as bodies are found
+            for node in scope.nodes:
+                for tag in BODIES:
+                    element = node.parts.get(tag)
+                    if element is not None:
+                        node.bodies[tag] = Scope(element, self, node)
+                        self.scopes.append(node.bodies[tag])
+
+    @property
+    def main(self) -> Scope:
+        """The model's own graph."""
+        return self.scopes[0]
+
+    @cached_property
+    def model(self) -> Model | None:
+        """The model as the strict reader reads it; None where it refuses."""
+        held = None if self.weights is None else self.weights.data
+        try:
+            return loads(self.text, held, need_weights=False)
+        except IRError:
+            return None
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """Every layer, those of bodies after those of the model."""
+        return [node for scope in self.scopes for node in scope.nodes]
+
+    def reads(self, node: Node) -> bool:
+        """Whether OpenVINO reads a layer: it and the layers its bodies are in."""
+        inner: Node | None = node
+        while inner is not None:
+            if inner not in inner.scope.reached:
+                return False
+            inner = inner.scope.owner
+        return True
+
+    def __iter__(self) -> Iterator[Scope]:
+        return iter(self.scopes)

@@ -1,0 +1,90 @@
+"""IR8xx: variables, which ReadValue reads and Assign writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....schemas import ElementType, Shape, Tensor
+from ....schemas.shapes import compatible
+from . import known
+from .note import Note, shown
+from .sheet import Node, Sheet
+
+
+def rules(sheet: Sheet) -> Iterator[Note]:
+    """Everything of this group; variables are shared by the model and its bodies."""
+    reads: dict[str, Node] = {}
+    writes: dict[str, Node] = {}
+    for node in sheet.nodes:
+        kind = known.by_lower_case().get(node.type.lower())
+        if kind not in ("ReadValue", "Assign"):
+            continue
+        name = node.data.get("variable_id")
+        if name is None:
+            continue  # told as a missing attribute
+        if not name:
+            yield Note(
+                "IR801", "variable_id is empty", node.data_element, node, "variable_id",
+                "give the variable a name",
+            )  # fmt: skip
+            continue
+        table = reads if kind == "ReadValue" else writes
+        if table.setdefault(name, node) is not node:
+            yield Note(
+                "IR802" if kind == "ReadValue" else "IR803",
+                f"variable {shown(name)} is also that of {kind} {table[name].label}",
+                node.data_element, node, "variable_id", "each variable has one ReadValue and one "
+                "Assign",
+            )  # fmt: skip
+    for name, node in writes.items():
+        if name not in reads:
+            near = known.near(name, reads)
+            yield Note(
+                "IR804", f"Assign writes variable {shown(name)}, which no ReadValue has",
+                node.data_element, node, "variable_id",
+                f"did you mean {near}?" if near else "OpenVINO refuses the model",
+            )  # fmt: skip
+    for name, node in reads.items():
+        if name not in writes:
+            near = known.near(name, [other for other in writes if other not in reads])
+            yield Note(
+                "IR805", f"variable {shown(name)} is read and never written", node.data_element,
+                node, "variable_id", f"did you mean {near}?" if near else None,
+                None if writes else "info",  # the program may set what no Assign of it writes
+            )  # fmt: skip
+        declared = variable(node)
+        if declared is not None:
+            for user, what in ((node, "its initial value"), (writes.get(name), "Assign")):
+                if user is not None and user.inputs:
+                    yield from fits(user, declared, what)
+
+
+def variable(node: Node) -> Tensor | None:
+    """What a ReadValue says of its variable."""
+    try:
+        return Tensor(
+            ElementType.parse(node.data.get("variable_type", "dynamic")),
+            Shape.parse(node.data.get("variable_shape", "...")),
+        )
+    except ValueError:
+        return None  # told as a value
+
+
+def fits(user: Node, declared: Tensor, what: str) -> Iterator[Note]:
+    """A value that is put into a variable has its type and shape."""
+    pin = user.inputs[0]
+    value = user.scope.fed(user, pin)
+    element = user.place
+    if not (value.type.is_dynamic or declared.type.is_dynamic) and value.type != declared.type:
+        yield Note(
+            "IR806", f"the variable is {declared.type}, {what} gives {value.type}", element, user,
+            "variable_type" if what != "Assign" else None,
+        )  # fmt: skip
+    one, two = declared.shape, value.shape
+    if one.rank is None or two.rank is None:
+        return
+    if one.rank != two.rank or not all(compatible(a, b) for a, b in zip(one, two, strict=True)):
+        yield Note(
+            "IR807", f"the variable is {one}, {what} gives {two}", element, user,
+            "variable_shape" if what != "Assign" else None,
+        )  # fmt: skip

@@ -1,0 +1,91 @@
+"""IR1xx and the root: whether it is XML, and an IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lxml import etree
+
+from .note import Note, shown
+from .sheet import Sheet, whole
+from ...text.source import Source
+
+
+def is_net(root: etree._Element) -> bool:
+    """Whether a root element, in whatever namespace or letter case, is that of an IR."""
+    return etree.QName(root).localname.lower() == "net" and root.prefix is None
+
+
+def is_old(root: etree._Element) -> bool:
+    """Whether it is of a version that had another structure."""
+    return whole(root.get("version")) in range(2, 10)
+
+
+def rules(source: Source) -> Iterator[Note]:
+    """What the root element tells before anything else is looked at."""
+    root = source.root
+    if root is None:
+        return
+    if not is_net(root):
+        yield Note(
+            "IR201", f"the root element is <{shown(root.tag)[1:-1]}>, an IR has <net>", root,
+            hint="this is another kind of XML file",
+        )  # fmt: skip
+        return
+    yield from version(root)
+    name = etree.QName(root)
+    if name.namespace is not None:
+        yield Note(
+            "IR113", f"<net> is in the namespace {shown(name.namespace)}, an IR has none", root,
+            None, "xmlns", "remove xmlns",
+        )  # fmt: skip
+        for element in root.iter("*"):
+            element.tag = etree.QName(element).localname
+
+
+def version(root: etree._Element) -> Iterator[Note]:
+    """The version of the format."""
+    text = root.get("version")
+    if text is None:
+        return  # told as a missing attribute
+    number = whole(text)
+    if number in (10, 11):
+        return
+    if number is not None and 2 <= number <= 9:
+        yield Note(
+            "IR204", f"IR version {number} was written by OpenVINO 2020.4 or before, and dropped "
+            "in 2021.1", root, None, "version", "convert the original model again",
+        )  # fmt: skip
+    elif number is not None and number > 11:
+        yield Note(
+            "IR205", f"IR version {number} is newer than 11, the newest that is known", root,
+            None, "version", "write the model as IR_V11",
+        )  # fmt: skip
+    else:
+        yield Note(
+            "IR203", f"version={shown(text)} of <net>, an IR has 10 or 11", root, None, "version"
+        )
+
+
+def names(sheet: Sheet) -> Iterator[Note]:
+    """Prefixed elements, which OpenVINO takes for others."""
+    if sheet.root.nsmap and any(prefix is not None for prefix in sheet.root.nsmap):
+        for element in sheet.root.iter("*"):
+            if element.prefix is not None:
+                yield Note(
+                    "IR118", f"<{element.prefix}:{etree.QName(element).localname}> has a prefix, "
+                    "OpenVINO ignores it", element, hint="remove the prefix",
+                )  # fmt: skip
+                return
+
+
+def around(
+    element: etree._Element,
+) -> tuple[int | None, str | None, str | None, str | None]:
+    """The layer an element is in."""
+    inner: etree._Element | None = element
+    while inner is not None and inner.tag != "layer":
+        inner = inner.getparent()
+    if inner is None:
+        return None, None, None, None
+    return whole(inner.get("id")), inner.get("name"), inner.get("type"), inner.get("version")

@@ -1,0 +1,229 @@
+"""Models made in memory.
+
+Example::
+
+    net = Builder("m")
+    x = net.parameter("x", "f32", "1,3,8,8")
+    w = net.constant(np.ones(3, np.float32), name="w")
+    y = net.add("Add", "opset1", [x, w], name="sum")
+    net.result(y, name="out")
+    model = net.model()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from ...schemas import ElementType, Shape, Size, Tensor, UsageError, Where, placed
+from .parts import Port
+from .graph import Graph, Layer, Model
+
+if TYPE_CHECKING:
+    from ...layers.base import Op
+
+#: A shape as a caller may give it.
+ShapeLike: TypeAlias = "Shape | str | Iterable[Size]"
+
+
+class Output:
+    """An output of a layer being built; ``y[1]`` is the second output of the same layer."""
+
+    __slots__ = ("_tensors", "index", "layer")
+
+    def __init__(self, layer: Layer, index: int, tensors: Sequence[Tensor]) -> None:
+        self.layer, self.index, self._tensors = layer, index, tensors
+
+    @property
+    def tensor(self) -> Tensor:
+        """What is known of it."""
+        return self._tensors[self.index]
+
+    def __getitem__(self, index: int) -> Output:
+        if not 0 <= index < len(self._tensors):
+            raise IndexError(f"{self.layer!r} has {len(self._tensors)} outputs, not {index}")
+        return Output(self.layer, index, self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    def __iter__(self) -> Iterator[Output]:
+        return (self[index] for index in range(len(self)))
+
+    def named(self, *names: str) -> Output:
+        """Give the tensor further names."""
+        port = self.layer.outputs[self.index]
+        port.names = (*port.names, *(name for name in names if name not in port.names))
+        return self
+
+    def __repr__(self) -> str:
+        return f"Output({self.layer!r}, {self.index}, {self.tensor})"
+
+
+class Builder:
+    """Makes a model, or the body of one, layer by layer; sizes follow as it grows."""
+
+    def __init__(self, name: str = "model", *, into: Graph | None = None) -> None:
+        self.graph: Graph = Model(name) if into is None else into
+        self._names = {layer.name for layer in self.graph.layers}
+        #: The last number that each name was given.
+        self._numbers: dict[str, int] = {}
+
+    def parameter(
+        self, name: str, type: ElementType | str, shape: ShapeLike, *, names: Iterable[str] = ()
+    ) -> Output:
+        """An input of the model, whose tensor has the same name."""
+        sizes = shape if isinstance(shape, Shape) else (
+            Shape.parse(shape) if isinstance(shape, str) else Shape(shape)
+        )  # fmt: skip
+        tensor = Tensor(type, sizes)
+        data = {"shape": sizes.spelling, "element_type": str(tensor.type)}
+        return self._place("Parameter", "opset1", name, data, (), [tensor], names or (name,))
+
+    def constant(
+        self, value: Any, type: ElementType | str | None = None, *, name: str | None = None
+    ) -> Output:
+        """A constant; ``type`` where the array's own says it not (nf4, u1)."""
+        layer = Layer("Const", "opset1", self._free(name or "Constant"))
+        layer.set_value(np.asarray(value), type)
+        self.graph.add(layer)
+        array = layer.value
+        return Output(layer, 0, [Tensor(layer.element_type, array.shape, array)])
+
+    def add(
+        self,
+        type: str | Op,
+        version: str | None = None,
+        inputs: Iterable[Output] = (),
+        *,
+        name: str | None = None,
+        outputs: Iterable[Tensor] | None = None,
+        data: Mapping[str, Any] | None = None,
+        **attributes: Any,
+    ) -> Output:
+        """A layer applied to outputs; its own outputs follow from its shape rule.
+
+        Args:
+            type: The type in the XML, or an operation with its attributes.
+            version: The opset in the XML; None with an operation.
+            inputs: What feeds it, in order.
+            name: Its name; made from the type where there is none.
+            outputs: What its outputs are, needed where the operation is not known.
+            data: Attributes whose names are no identifiers, such as ``exclude-pad``.
+            attributes: The other attributes, as values or as text.
+        """
+        inputs = list(inputs)
+        values = {**(data or {}), **attributes}
+        if isinstance(type, str):
+            if version is None:
+                raise UsageError(f"{type} needs a version, such as opset1")
+            kind, opset = type, version
+            op = _operation(kind, opset, values, name)
+        else:
+            op, kind, opset = type, type.xml_type, version or type.version()
+        texts = op.attributes() if op is not None else _texts(values)
+        if op is not None:  # what the operation does not know is kept
+            texts |= _texts({key: v for key, v in values.items() if key not in texts})
+        tensors = list(outputs) if outputs is not None else None
+        if tensors is None:
+            if op is None:
+                raise UsageError(f"{kind} {opset} is not known: say what its outputs are")
+            with placed(Where(name=name, type=kind, version=opset)):
+                tensors = list(op.infer_outputs([one.tensor for one in inputs]))
+        return self._place(kind, opset, name or kind, texts, inputs, tensors)
+
+    def result(
+        self, source: Output, *, name: str | None = None, names: Iterable[str] | None = None
+    ) -> Layer:
+        """An output of the model; its tensor takes the name."""
+        name = self._free(name or "Result")
+        port = source.layer.outputs[source.index]
+        if names is None and name not in port.names:
+            names = (name,)
+        for text in names or ():
+            source.named(text)
+        layer = Layer("Result", "opset1", name, inputs=[Port(0, port.precision, port.dims)])
+        layer.output_names = ",".join(
+            text.replace(",", "\\,") for text in source.layer.outputs[source.index].names
+        )
+        self.graph.add(layer)
+        self.graph.connect((source.layer, source.index), layer, 0)
+        return layer
+
+    def rename(self, layer: Layer, name: str) -> None:
+        """Give a layer another name, or that name with the first number that nobody has."""
+        if layer.name != name:
+            self._names.discard(layer.name)
+            layer.name = self._free(name)
+
+    def model(self) -> Model:
+        """What was built."""
+        if not isinstance(self.graph, Model):
+            raise UsageError("this builds the body of a layer, not a model")
+        return self.graph
+
+    def _place(
+        self,
+        kind: str,
+        version: str,
+        name: str,
+        data: Mapping[str, str],
+        inputs: Sequence[Output],
+        tensors: Sequence[Tensor],
+        names: Iterable[str] = (),
+    ) -> Output:
+        """Put a layer with its ports and edges into the graph."""
+        layer = Layer(
+            kind,
+            version,
+            self._free(name),
+            data=data,
+            inputs=[Port.of(i, one.tensor) for i, one in enumerate(inputs)],
+            outputs=[Port.of(len(inputs) + i, t) for i, t in enumerate(tensors)],
+        )
+        if layer.outputs and names:
+            layer.outputs[0].names = tuple(names)
+        self.graph.add(layer)
+        for index, one in enumerate(inputs):
+            self.graph.connect((one.layer, one.index), layer, index)
+        return Output(layer, 0, list(tensors))
+
+    def _free(self, name: str) -> str:
+        """The name, or the name with the first number that nobody has."""
+        chosen, number = name, self._numbers.get(name, 0)
+        while chosen in self._names:
+            number += 1
+            chosen = f"{name}_{number}"
+            self._numbers[name] = number
+        self._names.add(chosen)
+        return chosen
+
+
+def _operation(kind: str, version: str, values: Mapping[str, Any], name: str | None) -> Op | None:
+    """The operation with its attributes checked; None where the type is not known."""
+    from ... import layers  # noqa: F401  # declares the operations
+    from ...layers.base import Op
+
+    found = Op.find(kind, version)
+    if found is None:
+        return None
+    with placed(Where(name=name, type=kind, version=version)):
+        op: Op = found.model_validate(dict(values))
+        return op
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    """Attribute values as text, for operations that do not say how they are spelt."""
+    return {key: _text(value) for key, value in values.items()}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.17g}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_text(item) for item in value)
+    return str(value)

@@ -1,0 +1,81 @@
+"""The names under which a model's inputs and outputs are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from ...schemas import UsageError
+from .parts import split_names
+from .graph import Graph, Layer
+
+T = TypeVar("T")
+SINGLE = "put a single array into a list: [array]"
+
+
+def input_names(parameter: Layer) -> list[str]:
+    """Every name of an input: its layer's, then its tensor's."""
+    names = parameter.outputs[0].names if parameter.outputs else ()
+    return list(dict.fromkeys([parameter.name, *names]))
+
+
+def output_names(graph: Graph, result: Layer) -> list[str]:
+    """Every name of an output, the one it is called by first."""
+    producer = graph.producer(result, 0) if result.inputs else None
+    ported: Iterable[str] = ()
+    if producer is not None:
+        layer, index = producer
+        ported = layer.outputs[index].names
+    return list(dict.fromkeys([*split_names(result.output_names), *ported, result.name]))
+
+
+def output_keys(graph: Graph) -> list[str]:
+    """One name for each output, no two the same."""
+    keys: list[str] = []
+    for index, result in enumerate(graph.results):
+        names = [*output_names(graph, result), f"{result.name}#{index}"]
+        keys.append(next(name for name in names if name and name not in keys))
+    return keys
+
+
+def by_input(
+    graph: Graph, given: Mapping[str, T] | Mapping[int, T] | Iterable[T] | None
+) -> dict[int, T]:
+    """What the caller gives for inputs, by the ids of their layers.
+
+    Keys may be layer names, tensor names or indices; without keys the order is the model's.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Iterable):
+        raise UsageError(
+            f"inputs are of the type {type(given).__name__}, not arrays by name or in order",
+            hint=SINGLE,
+        )
+    parameters = graph.parameters
+    pairs: Iterable[tuple[str | int, T]] = (
+        given.items() if isinstance(given, Mapping) else enumerate(given)
+    )
+    known = {name: layer for layer in reversed(parameters) for name in input_names(layer)}
+    found: dict[int, T] = {}
+    for key, value in pairs:
+        if isinstance(key, int):
+            if not -len(parameters) <= key < len(parameters):
+                raise UsageError(
+                    f"input {key} is asked for, the model has {len(parameters)}",
+                    hint=SINGLE if hasattr(given, "dtype") else None,
+                )
+            layer = parameters[key]
+        elif key in known:
+            layer = known[key]
+        else:
+            import difflib
+
+            near = difflib.get_close_matches(key, known, 1)
+            listed = ", ".join(f'"{layer.name}"' for layer in parameters) or "none"
+            hint = f'did you mean "{near[0]}"?' if near else None
+            raise UsageError(f'no input is named "{key}"; the inputs are {listed}', hint=hint)
+        if layer.id in found:
+            raise UsageError(f'input "{layer.name}" is given twice')
+        found[layer.id] = value
+    return found

@@ -1,0 +1,52 @@
+"""Names of a Parameter's unknown sizes: kept in its rt_info, as IR has no other place."""
+
+from __future__ import annotations
+
+import re
+
+from ...schemas import Dim, IRError, Shape, Tensor
+from .parts import Info
+from .layer import Layer
+
+KEY = "symbols"
+
+
+def keep_symbols(parameter: Layer, shape: Shape) -> None:
+    """Write the names down, where there are any; what is no word is made one."""
+    if shape.rank is None or not any(isinstance(s, Dim) and s.symbol for s in shape):
+        return
+    words = [
+        _word(str(s.symbol)) if isinstance(s, Dim) and s.symbol else str(Shape([s]).spelling)
+        for s in shape
+    ]
+    info = parameter.rt_info or Info("rt_info")
+    if info.find(KEY) is None:
+        info.children.append(Info("attribute", {"name": KEY, "version": "0"}))
+    info.set(KEY, ",".join(words))
+    parameter.rt_info = info
+
+
+def with_symbols(parameter: Layer, tensor: Tensor) -> Tensor:
+    """What is known of a Parameter, its unknown sizes by their names."""
+    info = parameter.rt_info
+    held = None if info is None else info.find(KEY)
+    if held is None or held.value is None or tensor.rank is None:
+        return tensor
+    try:
+        named = Shape.parse(held.value, symbols=True)
+    except (ValueError, IRError):
+        return tensor
+    if named.rank != tensor.rank:
+        return tensor
+    sizes = [
+        Dim(size.low, size.high, name.symbol)
+        if isinstance(size, Dim) and isinstance(name, Dim) and name.symbol is not None
+        else size
+        for size, name in zip(tensor.shape, named, strict=True)
+    ]
+    return Tensor(tensor.type, sizes)
+
+
+def _word(name: str) -> str:
+    word = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return word if not word[:1].isdigit() else f"_{word}"

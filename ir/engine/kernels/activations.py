@@ -1,0 +1,158 @@
+"""Activations, prepared: few passes, each over what is still in the nearest cache."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ....layers.base import Op
+from ....schemas import Array
+from ..workers.team import Part, sequence, spans
+
+#: Puts what it makes of the first array into the second; they may be the same.
+Function: TypeAlias = Callable[[Array, Array], Any]
+
+#: So many numbers and their temporaries stay in the nearest cache.
+NEAR = 16384
+
+
+def activation(
+    op: Op, block: Array, target: Array, parameters: Sequence[Array | None] = ()
+) -> Part | None:
+    """An activation from a block to a target; None where its definition does as well."""
+    function = _function(op, parameters)
+    if function is None or not block.ndim:
+        return None
+    axis = next((axis for axis, size in enumerate(block.shape) if size > 1), None)
+    if op.xml_type in UFUNCS or axis is None:
+        return _bound(function, block, target)
+    rows = block.shape[axis]
+    lead = (slice(None),) * axis
+    runs = spans(rows, -(-block.size // NEAR))
+    return sequence(
+        [_bound(function, block[(*lead, slice(*run))], target[(*lead, slice(*run))])
+         for run in runs]
+    )  # fmt: skip
+
+
+def _bound(function: Function, block: Array, target: Array) -> Part:
+    def run() -> None:
+        function(block, target)
+
+    return run
+
+
+def _function(op: Any, parameters: Sequence[Array | None]) -> Function | None:
+    """What computes an activation."""
+    kind = op.xml_type
+    if kind in UFUNCS:
+        return UFUNCS[kind]
+    if kind == "Gelu":
+        by_tanh = getattr(op, "approximation_mode", "ERF") == "TANH"
+        curve = TANH_CURVE if by_tanh else ERF_CURVE
+        return lambda x, out: weighted(x, curve, out)
+    if kind == "Swish":
+        beta = next((float(array.reshape(())) for array in parameters if array is not None), 1.0)
+        return lambda x, out: weighted(x, (-beta,), out)
+    if kind == "Elu":
+        return lambda x, out: bent(x, np.float32(op.alpha), out)
+    return FUNCTIONS.get(kind)
+
+
+def sigmoid(x: Array, out: Array) -> None:
+    """``1 / (1 + exp(-x))``."""
+    np.negative(x, out=out)
+    np.exp(out, out=out)
+    np.add(out, 1, out=out)
+    np.reciprocal(out, out=out)
+
+
+def weighted(x: Array, curve: tuple[float, ...], out: Array) -> None:
+    """``x * sigmoid(x * p(x ** 2))``, of the polynomial with these negative coefficients."""
+    if len(curve) == 1:
+        value = x * np.float32(curve[0])
+    else:
+        square = x * x
+        value = square * np.float32(curve[-1])
+        for coefficient in curve[-2:0:-1]:
+            np.add(value, np.float32(coefficient), out=value)
+            np.multiply(value, square, out=value)
+        np.add(value, np.float32(curve[0]), out=value)
+        np.multiply(value, x, out=value)
+    np.exp(value, out=value)
+    np.add(value, 1, out=value)
+    np.divide(x, value, out=out)
+
+
+def bent(x: Array, alpha: np.float32, out: Array) -> None:
+    """``x``, below zero ``alpha * (exp(x) - 1)``."""
+    below = np.minimum(x, 0)
+    np.expm1(below, out=below)
+    np.multiply(below, alpha, out=below)
+    np.maximum(x, 0, out=out)
+    np.add(out, below, out=out)
+
+
+def sloped(x: Array, slope: Array, out: Array) -> None:
+    """``x``, below zero times a slope."""
+    below = np.minimum(x, 0) * slope
+    np.maximum(x, 0, out=out)
+    np.add(out, below, out=out)
+
+
+def three_lines(x: Array, out: Array) -> None:
+    """``min(max(x + 3, 0), 6) / 6``."""
+    np.add(x, 3, out=out)
+    np.clip(out, 0, 6, out=out)
+    np.multiply(out, SIXTH, out=out)
+
+
+def weighted_lines(x: Array, out: Array) -> None:
+    """``x`` times that."""
+    value = x + np.float32(3)
+    np.clip(value, 0, 6, out=value)
+    np.multiply(value, SIXTH, out=value)
+    np.multiply(x, value, out=out)
+
+
+def mish(x: Array, out: Array) -> None:
+    """``x * tanh(log(1 + exp(x)))``, which is a quotient of sums of ``exp(x)``."""
+    value = np.minimum(x, STEEP)
+    np.exp(value, out=value)
+    more = value + np.float32(2)
+    np.multiply(value, more, out=value)
+    np.add(value, 2, out=more)
+    np.divide(value, more, out=value)
+    np.multiply(x, value, out=out)
+
+
+SIXTH = np.float32(1 / 6)
+#: From here on Mish is x.
+STEEP = np.float32(20)
+
+#: The distribution of a normal variable is the sigmoid of an odd function; this is that as a
+#: polynomial, fitted to give ``x * sigmoid`` within 6e-7 where it is neither 0 nor x in float32.
+ERF_CURVE = (
+    -1.5957685370661585, -0.07266829749007239, 6.60528472458665e-05, 0.0001105469389239222,
+    -7.948164062294472e-06, 2.6756778759270974e-07, -3.6278856314499377e-09,
+)  # fmt: skip
+TANH_CURVE = (-2 * math.sqrt(2 / math.pi), -2 * math.sqrt(2 / math.pi) * 0.044715)
+
+UFUNCS: dict[str, Any] = {
+    "Tanh": np.tanh,
+    "Exp": np.exp,
+    "Sqrt": np.sqrt,
+    "Abs": np.abs,
+    "Negative": np.negative,
+    "Floor": np.floor,
+    "Log": np.log,
+}
+FUNCTIONS: dict[str, Function] = {
+    "Sigmoid": sigmoid,
+    "HSigmoid": three_lines,
+    "HSwish": weighted_lines,
+    "Mish": mish,
+}

@@ -1,0 +1,354 @@
+"""What kernels share: scratch memory, blocks of rows, padded sources, epilogues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ....layers.base import Op
+from ....schemas import Array
+from .activations import activation, sloped
+from ..plan.nodes import Node, Value
+from ..workers.team import Part
+from ..workers.team import sequence as sequence
+
+#: Scratch memory grows by so many bytes.
+SCRATCH = 8 << 20
+#: What a block's working set should not pass, so that it stays in a core's own cache.
+CACHE = 1 << 19
+
+
+#: Makes memory of so many bytes.
+Allocate = Callable[[int], Array]
+
+
+def private(nbytes: int) -> Array:
+    """Memory of this process alone, from the start of a cache line on."""
+    room = np.empty(nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + nbytes]
+
+
+class Room:
+    """Memory of one worker, handed out piece by piece and taken back as a whole."""
+
+    def __init__(self, allocate: Allocate) -> None:
+        self._allocate = allocate
+        self._chunks: list[Array] = []
+        self._chunk, self._used = 0, 0
+
+    def reset(self) -> None:
+        """All of it is free again."""
+        self._chunk, self._used = 0, 0
+
+    def take(self, part: int, *shape: int) -> Array:
+        """The next piece; there is more memory where what there is does not do."""
+        count = prod(shape)
+        while self._chunk < len(self._chunks):
+            chunk, start = self._chunks[self._chunk], self._used
+            if start + count <= chunk.size:
+                self._used = start + -(-count // 16) * 16
+                return chunk[start : start + count].reshape(shape)
+            self._chunk, self._used = self._chunk + 1, 0
+        self._chunks.append(self._allocate(max(4 * count, SCRATCH)).view(np.float32))
+        return self.take(part, *shape)
+
+
+class Scratch:
+    """Memory that belongs to a worker for the length of one part."""
+
+    def __init__(self, threads: int, shared: Allocate) -> None:
+        self._rooms = [Room(private) for _ in range(threads)]
+        self._tiles: dict[tuple[float, ...], tuple[Array, Array]] = {}
+        #: Memory for what one step leaves to the next.
+        self.shared = Room(shared)
+        #: Memory for the images that a volume is made of; kernels for images use the other.
+        self.volumes = Room(shared)
+
+    def reset(self) -> None:
+        """Begin the next block: all memory is free again."""
+        for room in self._rooms:
+            room.reset()
+
+    def take(self, part: int, *shape: int) -> Array:
+        """Memory for a part, of the thread that will run it."""
+        return self._rooms[part % len(self._rooms)].take(part, *shape)
+
+    def tile(self, row: Array, times: int) -> Array:
+        """A row repeated, made once for all who ask for it."""
+        if row.size and not row.strides[0]:
+            # One number: whoever made an array of it, it is the same.
+            key: tuple[float, ...] = (float(row[0]), row.size * times)
+        else:
+            key = (row.ctypes.data if row.size else 0, row.size, row.strides[0], times)
+        if key not in self._tiles:
+            # The row is kept with it, so that its place names nothing else.
+            self._tiles[key] = (row, np.tile(row, times))
+        return self._tiles[key][1]
+
+
+def kept(value: Value, shape: tuple[int, ...], last: bool) -> Array:
+    """A value as it lies in memory, brought to a shape (in the model's order of axes)."""
+    array = np.broadcast_to(value.array, shape)
+    return np.moveaxis(array, 1, -1) if last else array
+
+
+#: Makes the parts of an elementwise step: from a block of the output, at an index, to a target.
+Follower = Callable[[Array, Any, Array], list[Part]]
+
+
+def epilogue(node: Node, scratch: Scratch) -> list[Follower]:
+    """For each follower of a node: what makes its parts for a block and the block's index."""
+    return followers(node.epilogue, node.outputs[0], scratch)
+
+
+def followers(
+    steps: Sequence[tuple[Op, list[Value | None]]], output: Value, scratch: Scratch
+) -> list[Follower]:
+    """The same for any steps on a value."""
+    found = []
+    for op, others in steps:
+        if op.xml_type in UFUNCS or op.xml_type == "SquaredDifference":
+            given = [None if v is None else kept(v, output.shape, output.last) for v in others]
+        elif op.xml_type == "PReLU":
+            given = [None, slopes(others[1], output)]
+        else:
+            # Parameters of activations: numbers.
+            given = [None if v is None else v.constant for v in others]
+        found.append(follower(op, given, scratch, fixed=tileable(others, output)))
+    return found
+
+
+def slopes(value: Value | None, output: Value) -> Array:
+    """The slopes of a PReLU as they lie beside its output: one number stands for a channel."""
+    assert value is not None
+    slope = value.constant
+    assert slope is not None
+    if slope.size == 1:
+        slope = slope.reshape(())
+    elif slope.ndim == 1 and len(output.shape) > 1:
+        slope = slope.reshape(1, -1, *[1] * (len(output.shape) - 2))
+    return kept(Value(slope.shape, slope.dtype, slope), output.shape, output.last)
+
+
+def tileable(values: Sequence[Value | None], output: Value) -> bool:
+    """Whether what is broadcast is constant, so that it may be tiled beforehand."""
+    return all(v is None or v.constant is not None or v.shape == output.shape for v in values)
+
+
+def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: bool) -> Follower:
+    """Make the parts of one elementwise operation, from a block to a target of its shape."""
+    kind = op.xml_type
+
+    def make(block: Array, index: Any, target: Array) -> list[Part]:
+        if kind in UFUNCS:
+            others = [None if array is None else array[index] for array in given]
+            left, right = (block if other is None else other for other in others)
+            if not fixed:
+                return [call(UFUNCS[kind], left, right, out=target)]
+            return [lined(UFUNCS[kind], left, right, target, scratch)]
+        if kind == "ReLU":
+            return [rectified(block, target, scratch)]
+        if kind == "Clamp":
+            low, high = (
+                np.broadcast_to(np.float32(bound), block.shape)
+                for bound in (op.min, op.max)  # type: ignore[attr-defined]  # Clamp has them
+            )
+            return [
+                lined(np.maximum, block, low, target, scratch),
+                lined(np.minimum, target, high, target, scratch),
+            ]
+        if kind == "ShuffleChannels":
+            # A plan may say how many channels stay together, which the operation itself cannot.
+            unit = 1 if given[-1] is None else int(given[-1])
+            return shuffled(block, target, op.group, unit)  # type: ignore[attr-defined]  # it has one
+        if kind == "PReLU":
+            slope = given[1][index] if given[1] is not None else ZERO
+            return [call(sloped, block, slope, target)]
+        if kind == "SquaredDifference":
+            other = next(array[index] for array in given if array is not None)
+            return [
+                call(np.subtract, block, other, out=target),
+                call(np.multiply, target, target, out=target),
+            ]
+        rest = given[1:]
+        prepared = activation(op, block, target, rest)
+        if prepared is not None:
+            return [prepared]
+        return [lambda: np.copyto(target, op.run(block, *rest)[0])]
+
+    return make
+
+
+def followed(
+    chain: Sequence[Follower], block: Array, index: Any, target: Array | None = None
+) -> list[Part]:
+    """All followers on a block; the last leaves its result in the target."""
+    target = block if target is None else target
+    if not chain:
+        return [] if target is block else [call(np.copyto, target, block)]
+    parts: list[Part] = []
+    for each in chain[:-1]:
+        parts += each(block, index, block)
+    return parts + chain[-1](block, index, target)
+
+
+def shuffled(block: Array, target: Array, groups: int, unit: int = 1) -> list[Part]:
+    """The channels of a block, or so many together, dealt out in turn from each group."""
+    if unit == 1:
+        each = block.shape[-1] // groups
+        return [
+            call(np.copyto, target[..., group::groups], block[..., group * each :][..., :each])
+            for group in range(groups)
+        ]
+    # What stays together is copied as one element.
+    given, made = (array.view(f"V{block.itemsize * unit}") for array in (block, target))
+    given = given.reshape(*given.shape[:-1], groups, -1)
+    made = made.reshape(*made.shape[:-1], -1, groups).swapaxes(-2, -1)
+    return [call(np.copyto, made, given)]
+
+
+def rectified(block: Array, target: Array, scratch: Scratch) -> Part:
+    """The larger of a block and zero."""
+    zeros = np.broadcast_to(ZERO, block.shape)
+    return lined(np.maximum, block, zeros, target, scratch)
+
+
+def lined(
+    function: Callable[..., Any], left: Array, right: Array, target: Array, scratch: Scratch
+) -> Part:
+    """A call on two arrays with inner loops as long as can be.
+
+    What repeats along all rows (a bias, a scale, a bound) is tiled: NumPy is several times
+    faster on two long runs of memory than on many short ones, or on a run and a number.
+    """
+    channels = target.shape[-1] if target.ndim else 1
+    whole = target.flags.c_contiguous
+    arrays = []
+    for array in (left, right):
+        repeats = not any(array.strides[:-1]) and target.size > channels
+        whole &= repeats or (array.flags.c_contiguous and array.shape == target.shape)
+        arrays.append((array, repeats))
+    rows = target.size // max(channels, 1)
+    times = divisor(rows, TILE // max(channels, 1)) if whole else 1
+    shape = (rows // times, times * channels) if whole else target.shape
+    bound = [
+        scratch.tile(array[(0,) * (array.ndim - 1)], times) if repeats
+        else array.reshape(shape) if whole else array
+        for array, repeats in arrays
+    ]  # fmt: skip
+    return call(function, *bound, out=target.reshape(shape) if whole else target)
+
+
+def turned(weights: Array, wide: int) -> Iterator[tuple[int, Array]]:
+    """Some outer channels at a time: where they begin, and they as (kh, kw, inner, outer).
+
+    They are copied side by side first: rows that lie a power of two apart push each other out
+    of the cache, and turning them then takes more than twice as long.
+    """
+    outer, taken = len(weights), prod(weights.shape[1:])
+    room = np.empty((min(wide, outer), taken + 16), np.float32)[:, :taken]
+    for start in range(0, outer, wide):
+        some = weights[start : start + wide].reshape(-1, taken)
+        rows = room[: len(some)]
+        rows[...] = some
+        yield start, rows.reshape(-1, *weights.shape[1:]).transpose(2, 3, 1, 0)
+
+
+def divisor(number_: int, limit: int) -> int:
+    """The largest divisor that is not above a limit."""
+    return next((d for d in range(min(number_, limit), 1, -1) if number_ % d == 0), 1)
+
+
+ZERO = np.float32(0)
+#: Rows that repeat are tiled up to so many numbers.
+TILE = 2048
+UFUNCS: dict[str, Any] = {
+    "Add": np.add,
+    "Subtract": np.subtract,
+    "Multiply": np.multiply,
+    "Divide": np.divide,
+    "Maximum": np.maximum,
+    "Minimum": np.minimum,
+}
+
+
+def call(function: Callable[..., Any], *words: Any, **named: Any) -> Part:
+    """A call with everything bound, so that it begins as soon as it can."""
+    if not named:
+        return partial(function, *words)
+    if set(named) == {"out"} and isinstance(function, np.ufunc):
+        out = named["out"]
+        # Names are slow to look up. These two do not take an output without its name.
+        if function not in (np.maximum, np.minimum) and len(words) == function.nin:
+            return partial(function, *words, out)
+        if len(words) == 2:
+            left, right = words
+            return lambda: function(left, right, out=out)
+    return lambda: function(*words, **named)
+
+
+def padded(
+    source: Array,
+    rows: tuple[int, int],
+    columns: tuple[int, int],
+    room: Array,
+    fill: float | Array,
+    put: Callable[[Array, Array], list[Part]] | None = None,
+) -> list[Part]:
+    """Parts that copy rows ``rows`` and columns ``columns`` of an image (H, W, C) into ``room``.
+
+    Rows and columns may reach beyond the image; there stands ``fill``, a number or one for each
+    channel. What is more than a copy is done by ``put``.
+    """
+    height, width = source.shape[:2]
+    (top, bottom), (left, right) = rows, columns
+    begin, end = max(top, 0), min(bottom, height)
+    first, stop = max(left, 0), min(right, width)
+    target = room[: bottom - top, : right - left]
+    if begin >= end or first >= stop:
+        return [filling(target, fill)]
+    inner = target[begin - top : end - top, first - left : stop - left]
+    given = source[begin:end, first:stop]
+    if put is not None:
+        parts = put(given, inner)
+    elif given.strides[2] == given.itemsize:
+        parts = [call(np.copyto, inner, given)]
+    else:  # channel by channel, since each is a plane of its own
+        channels = range(given.shape[2])
+        parts = [call(np.copyto, inner[:, :, c], given[:, :, c]) for c in channels]
+    borders = [
+        target[: begin - top], target[end - top :],
+        target[:, : first - left], target[:, stop - left :],
+    ]  # fmt: skip
+    parts += [filling(border, fill) for border in borders if border.size]
+    return parts
+
+
+def filling(border: Array, fill: float | Array) -> Part:
+    """Let all of an array be one number, or each channel its own."""
+    if isinstance(fill, np.ndarray):
+        return call(np.copyto, border, fill)
+    return lambda: border.fill(fill)
+
+
+def taps(
+    image: Array,
+    kernel: tuple[int, int],
+    strides: tuple[int, int],
+    dilations: tuple[int, int],
+    counts: tuple[int, int],
+) -> Array:
+    """All windows of an image (H, W, C): a view (stops down, stops across, kh, kw, C)."""
+    down, across, deep = image.strides
+    return as_strided(
+        image,
+        (*counts, *kernel, image.shape[2]),
+        (down * strides[0], across * strides[1], down * dilations[0], across * dilations[1], deep),
+        writeable=False,
+    )  # fmt: skip

@@ -1,0 +1,189 @@
+"""Operations that only copy, prepared: from memory to memory, nothing in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....schemas import Array
+from .blocks import Scratch, call, filling, sequence
+from ..plan.nodes import Node
+from ..workers.team import Part, spans
+from ..memory.views import CUTTING
+
+#: Less than so many bytes are not worth sharing.
+SMALL = 1 << 18
+#: Operations with a kernel here.
+COPIES = CUTTING | {"Concat", "Broadcast", "Pad", "Gather", "Interpolate"}
+
+
+def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+    """The steps of an operation that copies; None where there is no kernel for it."""
+    if node.kind == "Concat":
+        return [_concat(node, threads)]
+    if node.kind == "Gather":
+        return _gather(node)
+    if any(value.constant is None for value in node.inputs[1:]):
+        return None
+    if node.kind == "Pad":
+        return _pad(node, threads)
+    if node.kind == "Interpolate":
+        return _nearest(node, threads)
+    source = node.inputs[0].array
+    targets = [value.array for value in node.outputs]
+    found = node.op.run(source, *(value.constant for value in node.inputs[1:]))
+    if all(np.may_share_memory(view, source) or not view.size for view in found):
+        return [
+            [part for view, target in zip(found, targets, strict=True)
+             for part in copied(view, target, threads)]
+        ]  # fmt: skip
+    return None if len(targets) > 1 else _reshaped(source, targets[0], threads, scratch)
+
+
+def copied(source: Array, target: Array, threads: int) -> list[Part]:
+    """Parts that copy an array to another of its shape."""
+    axis = _longest(target)
+    if axis is None or target.nbytes < SMALL:
+        return [call(np.copyto, target, source)]
+    lanes = []
+    for begin, end in spans(target.shape[axis], threads):
+        index = (slice(None),) * axis + (slice(begin, end),)
+        lanes.append(call(np.copyto, target[index], source[index]))
+    return lanes
+
+
+def _longest(array: Array) -> int | None:
+    """The first axis worth cutting."""
+    return next((axis for axis, size in enumerate(array.shape) if size > 1), None)
+
+
+def _reshaped(
+    source: Array, target: Array, threads: int, scratch: Scratch
+) -> list[list[Part]] | None:
+    """A reshape that is no view: of the target it may be one, else it takes two copies."""
+    if source.size != target.size:
+        return None
+    view = target.reshape(source.shape)
+    if np.may_share_memory(view, target):
+        return [copied(source, view, threads)]
+    if source.dtype != np.float32:
+        return None
+    scratch.shared.reset()
+    room = scratch.shared.take(0, source.size)
+    return [
+        copied(source, room.reshape(source.shape), threads),
+        copied(room.reshape(target.shape), target, threads),
+    ]
+
+
+def _concat(node: Node, threads: int) -> list[Part]:
+    """Each input to its place."""
+    target = node.outputs[0].array
+    axis = node.op.axis % target.ndim  # type: ignore[attr-defined]  # Concat has it
+    lanes: list[list[Part]] = [[] for _ in range(threads)]
+    start = 0
+    for value in node.inputs:
+        stop = start + value.shape[axis]
+        piece = target[(slice(None),) * axis + (slice(start, stop),)]
+        for number, part in enumerate(copied(value.array, piece, threads)):
+            lanes[number].append(part)
+        start = stop
+    return [sequence(lane) for lane in lanes if lane] or [lambda: None]
+
+
+def _pad(node: Node, threads: int) -> list[list[Part]] | None:
+    """A margin of one number around the input."""
+    op: Any = node.op
+    source, target = node.inputs[0].array, node.outputs[0].array
+    begins, ends = (node.inputs[i].constant for i in (1, 2))
+    if op.pad_mode != "constant" or begins is None or ends is None:
+        return None
+    if min(*begins.ravel().tolist(), *ends.ravel().tolist(), 0) < 0:
+        return None
+    fill = node.inputs[3].constant if len(node.inputs) > 3 else np.zeros((), source.dtype)
+    if fill is None:
+        return None
+    number = fill.reshape(()).item()
+    parts: list[Part] = []
+    inner = target
+    for axis, (begin, size) in enumerate(zip(begins.ravel().tolist(), source.shape, strict=True)):
+        lead = (slice(None),) * axis
+        margins = inner[(*lead, slice(0, begin))], inner[(*lead, slice(begin + size, None))]
+        parts += [filling(margin, number) for margin in margins if margin.size]
+        inner = inner[(*lead, slice(begin, begin + size))]
+    first, *others = copied(source, inner, threads)
+    return [[sequence([*parts, first]), *others]]
+
+
+def _gather(node: Node) -> list[list[Part]] | None:
+    """Slices along an axis; where an index is not there, the definition says what to do."""
+    data, indices, axes = (value.array for value in node.inputs)
+    op: Any = node.op
+    target, at = node.outputs[0].array, node.layer.at
+    axis = node.inputs[2].constant
+    if axis is None or getattr(op, "batch_dims", False) or not target.flags.c_contiguous:
+        return None
+    place = int(axis.reshape(())) % data.ndim
+    size = data.shape[place]
+
+    def run() -> None:
+        if indices.size and indices.min() >= 0 and indices.max() < size:
+            np.take(data, indices, place, out=target, mode="clip")
+            return
+        with at():
+            np.copyto(target, op.run(data, indices, axes)[0])
+
+    return [[run]]
+
+
+def _nearest(node: Node, threads: int) -> list[list[Part]] | None:
+    """Images enlarged by whole numbers: each pixel some times, across and down."""
+    source, target = node.inputs[0].store, node.outputs[0].store
+    assert source is not None
+    assert target is not None
+    last = node.inputs[0].last
+    if last != node.outputs[0].last or node.op.mode != "nearest" or not target.size:  # type: ignore[attr-defined]  # Interpolate has it
+        return None
+    times = [new // old for new, old in zip(target.shape, source.shape, strict=True)]
+    if any(old * n != new for old, n, new in zip(source.shape, times, target.shape, strict=True)):
+        return None
+    shape = node.inputs[0].shape
+    for axis, size in enumerate(shape):
+        # Which pixel comes where is asked of the definition, for a line of numbers.
+        line = np.arange(size, dtype=np.float32)
+        sizes = [size if other == axis else 1 for other in range(len(shape))]
+        parameters = (value.constant for value in node.inputs[1:])
+        found = np.moveaxis(node.op.run(line.reshape(sizes), *parameters)[0], axis, -1)
+        count = node.outputs[0].shape[axis]
+        if found.shape[-1] != count or (found != np.repeat(line, count // size)).any():
+            return None
+    split = [size for pair in zip(source.shape, times, strict=True) for size in pair]
+    wide = target.reshape(split)
+    assert np.may_share_memory(wide, target)
+    cut = _longest(source)
+    if times[-1] == 1 or cut is None:
+        # Whole pixels are copied, which are runs of memory.
+        alone = tuple(range(1, 2 * source.ndim, 2))
+        return [copied(np.broadcast_to(np.expand_dims(source, alone), split), wide, threads)]
+    lanes: list[Part] = []
+    for begin, end in spans(source.shape[cut], threads if target.nbytes >= SMALL else 1):
+        run = slice(begin, end)
+        some = wide[(slice(None),) * (2 * cut) + (run,)]
+        lanes.append(sequence(_spread(source[(slice(None),) * cut + (run,)], some)))
+    return [lanes]
+
+
+def _spread(source: Array, wide: Array) -> list[Part]:
+    """Parts that repeat along the last axis, and then what that made along the others."""
+    parts: list[Part] = []
+    for axis in reversed(range(source.ndim)):
+        before = (slice(None), 0) * axis + (slice(None),)
+        first = wide[(*before, 0)]
+        inner = axis == source.ndim - 1
+        if inner:
+            parts.append(call(np.copyto, first, source))
+        made = source if inner else first
+        times = range(1, wide.shape[2 * axis + 1])
+        parts += [call(np.copyto, wide[(*before, again)], made) for again in times]
+    return parts

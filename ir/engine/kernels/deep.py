@@ -1,0 +1,94 @@
+"""Winograd's convolution of small images with many channels, without transformed weights.
+
+For windows of 3x3, the weights at the 36 points of a tile take four times the memory of the
+weights themselves. Here they are made at each call, some output channels at a time, and used
+for all tiles of the image before the next are made: what that costs is less than it takes to
+fetch them from memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....schemas import Array
+from .blocks import Scratch, call, divisor, sequence
+from .products import MILLION, rows_at_once
+from ..workers.team import Part, spans
+from .winograd import TILES, Way, gathered_tiles, transformed, turned_back
+
+if TYPE_CHECKING:
+    from .convolution import Sizes, Work
+
+#: Numbers of transformed weights that stay in cache until they are multiplied.
+WEIGHTS = 3 << 17
+
+
+def deep(way: Way, work: Work, blocks: Array) -> list[list[Part]]:
+    """Two steps an image: workers share its tiles, then the output channels."""
+    sizes, source, target, finish, threads, scratch = work
+    (down, across), inner, spread = way.tiles(sizes), blocks.shape[2], way.spread
+    steps: list[list[Part]] = []
+    for image in range(target.shape[0]):
+        scratch.shared.reset()
+        given = scratch.shared.take(0, way.points**2, down * across, inner)
+        steps.append(_tiles(way, sizes, source[image], given, threads, scratch))
+        lanes: list[Part] = []
+        for part, (first, stop) in enumerate(spans(len(blocks), threads)):
+            parts: list[Part] = []
+            for number in range(first, stop):
+                scratch.reset()
+                wide = blocks.shape[3]
+                channels = slice(number * wide, (number + 1) * wide)
+                products = scratch.take(part, way.points**2, down * across, wide)
+                parts += _multiplied(spread, given, blocks[number], products, part, scratch)
+                place = (image, channels)
+                parts += turned_back(way, products, (0, down), finish, place, part, scratch)
+            lanes.append(sequence(parts))
+        steps.append(lanes)
+    return steps
+
+
+def _tiles(
+    way: Way, sizes: Sizes, image: Array, given: Array, threads: int, scratch: Scratch
+) -> list[Part]:
+    """The step that transforms all tiles of an image, for all workers to see."""
+    (down, across), (values, _, inner) = way.tiles(sizes), given.shape
+    at_once = max(1, min(TILES // across, down))
+    lanes: list[Part] = []
+    for part, (top, bottom) in enumerate(spans(down, threads)):
+        parts: list[Part] = []
+        for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
+            scratch.reset()
+            rows = (top + begin, end - begin)
+            places = slice(rows[0] * across, (rows[0] + rows[1]) * across)
+            tiles = scratch.take(part, values, rows[1] * across, inner)
+            halfway = scratch.take(part, *tiles.shape)
+            parts += gathered_tiles(way, sizes, image, rows, tiles, halfway, part, scratch)
+            parts += transformed(way.inputs, tiles, halfway, given[:, places])
+        lanes.append(sequence(parts))
+    return lanes
+
+
+def _multiplied(
+    spread: Array, given: Array, taps: Array, products: Array, part: int, scratch: Scratch
+) -> list[Part]:
+    """Parts that multiply the tiles at each point by weights, which are made a few at a time."""
+    values, places, inner = given.shape
+    few, columns = len(taps), inner * taps.shape[2]
+    some = divisor(values, max(WEIGHTS // columns, 1))
+    weights = scratch.take(part, some, inner, taps.shape[2])
+    piece = divisor(columns, max(MILLION // (some * few), 1))
+    flat = taps.reshape(few, -1, piece).transpose(1, 0, 2)
+    into = weights.reshape(some, -1, piece).transpose(1, 0, 2)
+    each = rows_at_once(places, inner, taps.shape[2])
+    parts: list[Part] = []
+    for point in range(0, values, some):
+        points = slice(point, point + some)
+        parts.append(call(np.matmul, spread[points], flat, out=into))
+        for begin in range(0, places, each):
+            rows = slice(begin, begin + each)
+            left, out = given[points, rows], products[points, rows]
+            parts.append(call(np.matmul, left, weights, out=out))
+    return parts

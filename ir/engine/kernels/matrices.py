@@ -1,0 +1,154 @@
+"""Products of matrices, prepared: weights in blocks, stacks of products without copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ....schemas import Array
+from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
+from .copies import copied
+from ..plan.nodes import Node, Value
+from .products import MILLION, multiplied, width
+from ..workers.team import Part, spans
+
+#: Fewer rows than this are not worth a product of their own.
+FEW = 16
+
+
+def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+    """The steps of a MatMul of float32 matrices; None where there is no kernel for it."""
+    left, right = node.inputs
+    output = node.outputs[0]
+    if output.type != np.float32 or output.last or not prod(output.shape):
+        return None
+    if min(len(left.shape), len(right.shape)) < 2 or not left.shape[-1] or output.store is None:
+        return None
+    op: Any = node.op
+    before: list[list[Part]] = []
+    scratch.shared.reset()
+    a = _lying(left, before, threads, scratch)
+    b = _lying(right, before, threads, scratch)
+    a = a.swapaxes(-1, -2) if op.transpose_a else a
+    b = b.swapaxes(-1, -2) if op.transpose_b else b
+    single = right.constant is not None and prod(b.shape[:-2]) == 1
+    if single and prod(output.shape[:-1]) == 1:
+        return [*before, one_row(node, a, b.reshape(b.shape[-2:]), threads, scratch)]
+    a = np.broadcast_to(a, (*output.shape[:-2], *a.shape[-2:]))
+    if single:
+        return [*before, by_weights(node, a, b.reshape(b.shape[-2:]), threads, scratch)]
+    b = np.broadcast_to(b, (*output.shape[:-2], *b.shape[-2:]))
+    return [*before, stacks(node, a, b, threads, scratch)]
+
+
+def _lying(value: Value, before: list[list[Part]], threads: int, scratch: Scratch) -> Array:
+    """An operand as BLAS can take it; where it lies otherwise it is copied before."""
+    array = value.array
+    for way in (array, array.swapaxes(-1, -2)):
+        down, along = way.strides[-2:]
+        if along == array.itemsize and down >= way.shape[-1] * array.itemsize:
+            return array
+    if value.constant is not None:
+        return np.ascontiguousarray(array)
+    room = scratch.shared.take(0, *array.shape)
+    before.append(copied(array, room, threads))
+    return room
+
+
+def one_row(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -> list[Part]:
+    """A vector by a matrix, which lies so that each thread reads a run of it."""
+    output = node.outputs[0]
+    assert output.store is not None
+    matrix, row = np.ascontiguousarray(b.T), a.reshape(-1)
+    followers = epilogue(node, scratch)
+    target = output.store.reshape(-1)
+    parts: list[Part] = []
+    for begin, end in spans(len(matrix), threads if matrix.size > 1 << 14 else 1):
+        index = (..., slice(begin, end))
+        product = call(np.matmul, matrix[begin:end], row, out=target[begin:end])
+        parts.append(sequence([product, *followed(followers, output.store[index], index)]))
+    return parts
+
+
+def by_weights(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -> list[Part]:
+    """Many rows by one constant matrix."""
+    output = node.outputs[0]
+    assert output.store is not None
+    rows, (deep, columns) = prod(output.shape[:-1]), b.shape
+    wide = width(columns, deep)
+    weights = np.ascontiguousarray(b.reshape(deep, columns // wide, wide).transpose(1, 0, 2))
+    at_once = max(FEW, CACHE // (4 * columns))
+    followers = epilogue(node, scratch)
+    by_columns = rows < FEW * threads and len(weights) >= threads
+    lanes = threads if rows * weights.size > 1 << 18 else 1
+    if by_columns:
+        cut = spans(len(weights), lanes)
+        work = [[(index, lane) for index in pieces(output.shape[:-1], at_once)] for lane in cut]
+    else:
+        at_once = max(1, min(at_once, -(-rows // lanes)))
+        found = list(pieces(output.shape[:-1], at_once))
+        whole = (0, len(weights))
+        work = [
+            [(index, whole) for index in found[begin:end]]
+            for begin, end in spans(len(found), lanes)
+        ]
+    parts: list[Part] = []
+    for part, some in enumerate(work):
+        steps: list[Part] = []
+        for index, (first, stop) in some:
+            scratch.reset()
+            block = output.store[index]
+            flat, gather = _rows(a[index], part, scratch)
+            out = block.reshape(-1, columns)[:, first * wide : stop * wide]
+            products = multiplied(flat, weights[first:stop], out)
+            place = (*index, ..., slice(first * wide, stop * wide)) if by_columns else index
+            steps += [*gather, *products, *followed(followers, output.store[place], place)]
+        parts.append(sequence(steps))
+    return parts
+
+
+def _rows(array: Array, part: int, scratch: Scratch) -> tuple[Array, list[Part]]:
+    """An array as rows, and what copies it where it cannot be seen so."""
+    flat = array.reshape(-1, array.shape[-1])
+    if np.may_share_memory(flat, array):
+        return flat, []
+    room = scratch.take(part, *flat.shape)
+    return room, [call(np.copyto, room.reshape(array.shape), array)]
+
+
+def stacks(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -> list[Part]:
+    """Each of many matrices by another one."""
+    output = node.outputs[0]
+    assert output.store is not None
+    rows, columns = output.shape[-2:]
+    steps = MILLION // (columns * a.shape[-1])
+    whole = rows <= steps or steps < FEW
+    at_once = max(rows if rows <= steps else FEW, CACHE // (4 * columns)) if whole else steps
+    lanes = threads if prod(output.shape) * a.shape[-1] > 1 << 18 else 1
+    total = prod(output.shape[:-1])
+    found = list(pieces(output.shape[:-1], max(1, min(at_once, -(-total // lanes)))))
+    followers = epilogue(node, scratch)
+    parts: list[Part] = []
+    for begin, end in spans(len(found), lanes):
+        lane: list[Part] = []
+        for index in found[begin:end]:
+            block = output.store[index]
+            product = call(np.matmul, a[index], b[index[: b.ndim - 2]], out=block)
+            lane += [product, *followed(followers, block, index)]
+        parts.append(sequence(lane))
+    return parts
+
+
+def pieces(shape: tuple[int, ...], at_once: int) -> Iterator[tuple[Any, ...]]:
+    """Indices that cut an array into runs of at most so many rows, the axes of which these are."""
+    axis = next(
+        (axis for axis in range(len(shape)) if prod(shape[axis + 1 :]) <= at_once), len(shape) - 1
+    )
+    each = max(1, at_once // max(1, prod(shape[axis + 1 :])))
+    runs = spans(shape[axis], -(-shape[axis] // each))
+    for lead in np.ndindex(shape[:axis]):
+        for begin, end in runs:
+            yield (*(slice(place, place + 1) for place in lead), slice(begin, end))

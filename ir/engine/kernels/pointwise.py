@@ -1,0 +1,205 @@
+"""Elementwise operations, local response normalisation, products with matrices, and the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....schemas import Array
+from .blocks import (
+    CACHE,
+    UFUNCS,
+    Scratch,
+    call,
+    epilogue,
+    followed,
+    follower,
+    kept,
+    lined,
+    sequence,
+    shuffled,
+    slopes,
+    tileable,
+)  # fmt: skip
+from ..memory.direct import own
+from ..plan.nodes import UNARY, Node
+from .pooling import joined
+from ..workers.team import Part, spans
+
+
+def elementwise(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+    """The steps of an elementwise operation and its followers, block by block."""
+    output = node.outputs[0]
+    if output.type != np.float32 or any(v.type != np.float32 for v in node.inputs):
+        return None
+    if node.kind not in UNARY and getattr(node.op, "auto_broadcast", "") != "numpy":
+        return None
+    assert output.store is not None
+    if not output.shape:
+        return None
+    given = [kept(node.inputs[0], output.shape, output.last)]
+    if node.kind not in UNARY:
+        given += [kept(value, output.shape, output.last) for value in node.inputs[1:]]
+    elif any(value.constant is None for value in node.inputs[1:]):
+        return None
+    elif node.kind == "PReLU":
+        given.append(slopes(node.inputs[1], output))
+    else:
+        # Parameters of activations: numbers.
+        given += [value.constant for value in node.inputs[1:] if value.constant is not None]
+    target = output.store
+    fixed = tileable(node.inputs, output)
+    head = follower(node.op, [None, *given[1:]], scratch, fixed=fixed)
+    function = UFUNCS.get(node.kind)
+    if function is None and node.kind not in UNARY:
+        return None
+    followers = epilogue(node, scratch)
+    # Cut along the longest run of leading axes that is worth it.
+    axis = next((i for i, size in enumerate(target.shape) if size > 1), 0)
+    rows = target.shape[axis]
+    per_row = max(1, output.nbytes // max(rows, 1)) * 2
+    at_once = max(1, CACHE // per_row)
+    lanes = threads if output.nbytes > 1 << 16 else 1
+    steps: list[Part] = []
+    for begin, end in spans(rows, lanes):
+        parts: list[Part] = []
+        for first in range(begin, end, at_once):
+            index = (slice(None),) * axis + (slice(first, min(first + at_once, end)),)
+            block = target[index]
+            if function is None:
+                parts += head(given[0][index], index, block)
+            elif fixed:
+                left, right = (array[index] for array in given)
+                parts.append(lined(function, left, right, block, scratch))
+            else:
+                left, right = (array[index] for array in given)
+                parts.append(call(function, left, right, out=block))
+            parts += followed(followers, block, index)
+        steps.append(sequence(parts))
+    return [steps] if steps else [[lambda: None]]
+
+
+def local_response(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+    """LRN over channels that are kept last: sums of shifted squares."""
+    value, output = node.inputs[0], node.outputs[0]
+    axes = node.inputs[1].constant
+    op: Any = node.op
+    if axes is None or axes.ravel().tolist() not in ([1], [1 - len(value.shape)]):
+        return None
+    half = (op.size - 1) // 2
+    channels = value.shape[1]
+    if not value.last or value.type != np.float32 or channels < 2 * half:
+        return None
+    if op.bias <= 0 or op.alpha < 0:
+        return None  # powers of what may be negative
+    assert value.store is not None
+    assert output.store is not None
+    source = value.store.reshape(-1, channels)
+    target = output.store.reshape(-1, channels)
+    if not np.shares_memory(target, output.store) or not np.shares_memory(source, value.store):
+        return None
+    steps: list[Part] = []
+    for part, (begin, end) in enumerate(spans(len(source), threads)):
+        parts: list[Part] = []
+        for first, stop in spans(end - begin, -(-(end - begin) * channels // SQUARES)):
+            scratch.reset()
+            block, out = (array[begin + first : begin + stop] for array in (source, target))
+            squares = scratch.take(part, *block.shape)
+            total = scratch.take(part, *block.shape)
+            parts.append(call(np.multiply, block, block, out=squares))
+            parts += _around(squares, half, total, part, scratch)
+            parts += [
+                call(np.multiply, total, np.float32(op.alpha / op.size), out=total),
+                call(np.add, total, np.float32(op.bias), out=total),
+            ]
+            if op.beta == 0.75 and not QUICK_POWERS:
+                # x ** 0.75 is sqrt(x) * sqrt(sqrt(x)), and square roots are quick everywhere.
+                parts += [
+                    call(np.sqrt, total, out=total),
+                    call(np.sqrt, total, out=squares),
+                    call(np.multiply, total, squares, out=total),
+                    call(np.divide, block, total, out=out),
+                ]
+            else:
+                parts += [
+                    call(np.log2, total, out=total),
+                    call(np.multiply, total, np.float32(-op.beta), out=total),
+                    call(np.exp2, total, out=total),
+                    call(np.multiply, block, total, out=out),
+                ]
+        steps.append(sequence(parts))
+    return [steps]
+
+
+def _around(squares: Array, half: int, total: Array, part: int, scratch: Scratch) -> list[Part]:
+    """Parts that sum up to ``half`` neighbours either way along rows.
+
+    All rows are summed as one; then the ends of rows, where there is less than that, anew.
+    """
+    size = 2 * half + 1
+    middle = total.reshape(-1)[half : total.size - half]
+    parts = joined(np.add, squares.reshape(-1), size, 1, middle, part, scratch)
+    for given, sums in ((squares, total), (squares[:, ::-1], total[:, ::-1])):
+        columns, found = given.T, sums.T
+        if half:
+            parts.append(call(np.add, columns[0], columns[1], out=found[0]))
+        for place in range(2, half + 1):
+            parts.append(call(np.add, found[0], columns[place], out=found[0]))
+        for place in range(1, half):
+            parts.append(call(np.add, found[place - 1], columns[place + half], out=found[place]))
+    return parts
+
+
+def _powers_are_quick() -> bool:
+    """Whether NumPy takes many logarithms and powers of two at a time on this machine."""
+    if not hasattr(np.lib, "introspect"):
+        return False
+    found = np.lib.introspect.opt_func_info(func_name="^exp2$").get("exp2", {})
+    return not found.get("ff", {}).get("current", "baseline").startswith("baseline")
+
+
+QUICK_POWERS = _powers_are_quick()
+#: So many squares are summed at once: fewer take more calls, more do not stay in cache.
+SQUARES = 3 << 15
+
+
+def shuffle(node: Node) -> list[list[Part]] | None:
+    """ShuffleChannels where channels are kept last."""
+    value, output = node.inputs[0], node.outputs[0]
+    op: Any = node.op
+    if not (value.last and output.last) or op.axis not in (1, 1 - len(value.shape)):
+        return None
+    return [[sequence(shuffled(*_stores(node), op.group))]]
+
+
+def _stores(node: Node) -> tuple[Array, Array]:
+    source, target = node.inputs[0].store, node.outputs[0].store
+    assert source is not None
+    assert target is not None
+    return source, target
+
+
+def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
+    """Any operation by its definition; at the ends of a plan on the caller's own arrays."""
+    followers = epilogue(node, scratch)
+    op, at = node.op, node.layer.at
+    places = [value.store for value in node.outputs]
+
+    def run() -> None:
+        inputs = [value.array for value in node.inputs]
+        taken = [*inputs]
+        with at():
+            for value, place, result in zip(node.outputs, places, op.run(*inputs), strict=True):
+                if value.store is place:
+                    np.copyto(value.array, result)
+                else:
+                    value.store = own(result, taken, value.type)
+                    taken.append(value.store)
+
+    node.looks_up = not followers and not any(v.last for v in (*node.inputs, *node.outputs))
+    parts = [run]
+    if followers:
+        assert places[0] is not None
+        parts += followed(followers, places[0], (...,))
+    return [[sequence(parts)]]

@@ -1,0 +1,83 @@
+"""Products of a matrix by weights, in pieces that BLAS multiplies as they lie.
+
+OpenBLAS copies large matrices into an order of its own before it multiplies them; products of
+at most a million steps it takes from where they are, and at a tenth more operations a second.
+So weights are kept in blocks of columns, and rows are taken so many at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....schemas import Array
+from .blocks import call, turned
+from ..workers.team import Part
+
+#: Steps of a product that is taken as it lies.
+MILLION = 1_000_000
+#: Columns of weights that are multiplied together, at most.
+WIDE = 64
+#: BLAS takes twelve rows at a time, or six.
+DOZEN, HALF = 12, 6
+
+
+def width(outer: int, taken: int) -> int:
+    """How many columns of weights (taken, outer) make a block."""
+    if outer <= WIDE:
+        return outer
+    fitting = [wide for wide in range(WIDE, 15, -16) if outer % wide == 0]
+    if not fitting:
+        return next((wide for wide in range(WIDE, 15, -1) if outer % wide == 0), outer)
+    for rows in (DOZEN, HALF):
+        for wide in fitting:
+            if rows * wide * taken <= MILLION:
+                return wide
+    return fitting[-1]
+
+
+def in_blocks(weights: Array, wide: int = 0) -> Array:
+    """Weights (outer, inner, kh, kw) as blocks (outer / wide, kh * kw * inner, wide)."""
+    outer, inner, *kernel = weights.shape
+    taken = inner * int(np.prod(kernel))
+    wide = wide or width(outer, taken)
+    found = np.empty((outer // wide, *kernel, inner, wide), np.float32)
+    for start, some in turned(weights, wide):
+        found[start // wide] = some
+    return found.reshape(-1, taken, wide)
+
+
+def rows_at_once(rows: int, taken: int, wide: int) -> int:
+    """How many rows are multiplied together, so that all pieces are of about one size."""
+    most = max(1, MILLION // max(taken * wide, 1))
+    pieces = -(-rows // most)
+    even = -(-rows // pieces)
+    dozens = -(-even // DOZEN) * DOZEN
+    if dozens <= most:
+        return dozens
+    return even // HALF * HALF or even
+
+
+def multiplied(windows: Array, blocks: Array, out: Array) -> list[Part]:
+    """Parts that multiply rows (rows, taken) by blocks of columns into (rows, columns).
+
+    Blocks may be stacked for groups, which stand side by side in rows and columns.
+    """
+    groups, count, taken, wide = blocks.shape if blocks.ndim == 4 else (1, *blocks.shape)
+    blocks = blocks.reshape(groups, count, taken, wide)
+    rows = len(windows)
+    each = rows_at_once(rows, taken, wide)
+    whole = rows - rows % each
+    parts = []
+    for begin, end in ((0, whole), (whole, rows)):
+        if begin == end:
+            continue
+        height = min(each, end - begin)
+        left = windows[begin:end].reshape(-1, height, groups, taken).transpose(0, 2, 1, 3)
+        into = out[begin:end].reshape(-1, height, groups, count, wide).transpose(0, 2, 3, 1, 4)
+        if blocks.nbytes > left.nbytes:
+            # Block by block, so that each is fetched once.
+            left, into = left.swapaxes(0, 1)[:, None], into.transpose(1, 2, 0, 3, 4)
+            parts.append(call(np.matmul, left, blocks[:, :, None], out=into))
+        else:
+            parts.append(call(np.matmul, left[:, :, None], blocks, out=into))
+    return parts

@@ -1,0 +1,209 @@
+"""What joins all numbers along some axes, prepared: soft maximum, mean and variance, sums.
+
+Arrays are seen as (before, joined, after) in the order in which memory keeps them, so that it
+does not matter which axes these are, as long as they are neighbours there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....schemas import Array
+from .blocks import CACHE, Scratch, call, sequence
+from ..plan.nodes import Node, Value
+from ..workers.team import Part, spans
+
+REDUCTIONS: dict[str, Any] = {
+    "ReduceMean": np.add,
+    "ReduceSum": np.add,
+    "ReduceMax": np.maximum,
+    "ReduceMin": np.minimum,
+    "ReduceProd": np.multiply,
+}
+#: Operations with a kernel here.
+BY_ROWS = REDUCTIONS.keys() | {"SoftMax", "MVN"}
+#: Rows of so few numbers are joined all at once.
+SHORT = 16
+#: Less than so many numbers are not worth sharing.
+SMALL = 1 << 16
+
+
+class Rows(NamedTuple):
+    """How many numbers stand before, along and after the joined axes."""
+
+    before: int
+    joined: int
+    after: int
+
+
+def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+    """The steps of an operation along some axes; None where there is no kernel for it."""
+    value, output = node.inputs[0], node.outputs[0]
+    axes = _axes(node)
+    if axes is None or value.type != np.float32 or not prod(value.shape) or value.store is None:
+        return None
+    assert output.store is not None
+    rows = seen(value, axes)
+    if rows is None:
+        return None
+    source = value.store.reshape(rows)
+    if not np.may_share_memory(source, value.store):
+        return None
+    if node.kind in REDUCTIONS:
+        return _reduced(node, axes, source, threads)
+    if value.last != output.last:
+        return None
+    target = output.store.reshape(rows)
+    if not np.may_share_memory(target, output.store):
+        return None
+    make = _soft_max if node.kind == "SoftMax" else _standardized(node.op)
+    return [_cut(make, source, target, threads, scratch)]
+
+
+def _axes(node: Node) -> tuple[int, ...] | None:
+    """The axes that are joined, in the model's order."""
+    op: Any = node.op
+    rank = len(node.inputs[0].shape)
+    if node.kind == "SoftMax":
+        return (op.axis % rank,) if rank else None
+    if len(node.inputs) == 1:
+        first = 1 if op.across_channels else 2
+        return tuple(sorted(axis % rank for axis in op.reduction_axes or range(first, rank)))
+    axes = node.inputs[1].constant
+    if axes is None or not rank:
+        return None
+    return tuple(sorted({int(axis) % rank for axis in axes.ravel()}))
+
+
+def order(value: Value) -> list[int]:
+    """The axes of a value in the order of memory."""
+    axes = list(range(len(value.shape)))
+    return [0, *axes[2:], 1] if value.last else axes
+
+
+def seen(value: Value, axes: tuple[int, ...]) -> Rows | None:
+    """The numbers before, along and after axes; None where these are no neighbours."""
+    kept = order(value)
+    places = [kept.index(axis) for axis in axes]
+    if not places or max(places) - min(places) + 1 != len(places):
+        return None
+    sizes = value.kept_shape
+    begin, end = min(places), max(places) + 1
+    return Rows(prod(sizes[:begin]), prod(sizes[begin:end]), prod(sizes[end:]))
+
+
+def _cut(
+    make: Callable[[Array, Array, Array, Array], None],
+    source: Array,
+    target: Array,
+    threads: int,
+    scratch: Scratch,
+) -> list[Part]:
+    """Blocks that stay in cache, along what is before; or along what is after, if that is one."""
+    rows = Rows(*source.shape)
+    axis = 0 if rows.before > 1 or rows.after == 1 else 2
+    each = 4 * source.size // source.shape[axis]
+    lanes = threads if source.size >= SMALL else 1
+    parts: list[Part] = []
+    for part, (begin, end) in enumerate(spans(source.shape[axis], lanes)):
+        steps: list[Part] = []
+        for first, stop in spans(end - begin, -(-(end - begin) * each // (CACHE // 2))):
+            scratch.reset()
+            index = (slice(None),) * axis + (slice(begin + first, begin + stop),)
+            blocks = source[index], target[index]
+            shape = (blocks[0].shape[0], 1, blocks[0].shape[2])
+            rooms = scratch.take(part, *shape), scratch.take(part, *shape)
+            steps.append(call(make, *blocks, *rooms))
+        parts.append(sequence(steps))
+    return parts
+
+
+def _soft_max(source: Array, target: Array, room: Array, _: Array) -> None:
+    _join(np.maximum, source, room)
+    np.subtract(source, room, out=target)
+    np.exp(target, out=target)
+    _sums(target, room)
+    np.reciprocal(room, out=room)
+    np.multiply(target, room, out=target)
+
+
+def _standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:
+    """Makes the mean 0 and, if wanted, the variance 1."""
+    eps, inside = np.float32(op.eps), op.inside()
+
+    def make(source: Array, target: Array, mean: Array, spread: Array) -> None:
+        part = np.float32(1 / source.shape[1])
+        _sums(source, mean)
+        np.multiply(mean, part, out=mean)
+        np.subtract(source, mean, out=target)
+        if not op.normalize_variance:
+            return
+        np.einsum("bjx,bjx->bx", target, target, out=spread[:, 0])
+        np.multiply(spread, part, out=spread)
+        if inside:
+            np.add(spread, eps, out=spread)
+        np.sqrt(spread, out=spread)
+        if not inside:
+            np.add(spread, eps, out=spread)
+        np.reciprocal(spread, out=spread)
+        np.multiply(target, spread, out=target)
+
+    return make
+
+
+def _join(join: Any, source: Array, out: Array) -> None:
+    """Joins along the middle; short rows column by column: NumPy takes long to begin a row."""
+    if source.shape[2] > 1 or source.shape[1] > SHORT or len(source) < SHORT:
+        join.reduce(source, axis=1, keepdims=True, out=out)
+        return
+    total = out[:, 0, 0]
+    np.copyto(total, source[:, 0, 0])
+    for place in range(1, source.shape[1]):
+        join(total, source[:, place, 0], out=total)
+
+
+def _sums(source: Array, out: Array) -> None:
+    """Sums along the middle, as products with ones: those are quicker than many short sums."""
+    ones = np.ones((1, source.shape[1]), np.float32)
+    if source.shape[2] == 1:
+        np.matmul(source[:, :, 0], ones[0], out=out[:, 0, 0])
+    else:
+        np.matmul(ones, source, out=out)
+
+
+def _reduced(
+    node: Node, axes: tuple[int, ...], source: Array, threads: int
+) -> list[list[Part]] | None:
+    """The steps of a reduction."""
+    value, output = node.inputs[0], node.outputs[0]
+    kept = [axis for axis in range(len(value.shape)) if axis not in axes]
+    if node.op.keep_dims:  # type: ignore[attr-defined]  # reductions have it
+        left = [axis for axis in order(output) if axis in kept]
+    else:
+        left = [kept[axis] for axis in order(output)]
+    if left != [axis for axis in order(value) if axis in kept] or output.store is None:
+        return None
+    target = output.store.reshape(source.shape[0], 1, source.shape[2])
+    if not np.may_share_memory(target, output.store):
+        return None
+    join = REDUCTIONS[node.kind]
+    scale = np.float32(1 / source.shape[1]) if node.kind == "ReduceMean" else None
+    axis = 0 if source.shape[0] > 1 or source.shape[2] == 1 else 2
+    parts: list[Part] = []
+    for run in spans(source.shape[axis], threads if source.size >= SMALL else 1):
+        index = (slice(None),) * axis + (slice(*run),)
+        steps = [_joined(join, source[index], target[index])]
+        if scale is not None:
+            steps.append(call(np.multiply, target[index], scale, out=target[index]))
+        parts.append(sequence(steps))
+    return [parts]
+
+
+def _joined(join: Any, source: Array, target: Array) -> Part:
+    if join is np.add:
+        return call(_sums, source, target)
+    return call(_join, join, source, target)

@@ -1,0 +1,192 @@
+"""Convolution the other way round, prepared: a small convolution for each phase of the output.
+
+With strides (2, 2), say, the outputs at even rows and columns are made of other taps than those
+at odd ones; each of these four images is a convolution of the input by its own taps, whose
+results are written where they belong. Nothing is added up in memory, and nothing is zeroed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....schemas import Array
+from .blocks import CACHE, Scratch, call, epilogue, filling, followed, padded, sequence, taps
+from ..plan.nodes import Node
+from ..workers.team import Part, shares
+
+#: More groups than this are left to the definition, unless each is one channel.
+GROUPS = 8
+
+
+class Phase(NamedTuple):
+    """Some stops of the output on an axis, and the taps that they are made of."""
+
+    #: The first stop, and how many there are, a stride apart.
+    start: int
+    stops: int
+    #: The taps from the one on that meets the earliest element.
+    taps: list[int]
+    #: Which elements meet: the earliest one of the first stop, and how far the next is.
+    first: int
+    step: int
+
+    @property
+    def stop(self) -> int:
+        """Behind the last element."""
+        return self.first + (len(self.taps) - 1) * self.step + self.stops
+
+
+class Along(NamedTuple):
+    """The numbers of one axis."""
+
+    kernel: int
+    stride: int
+    dilation: int
+    begin: int
+
+    def phases(self, low: int, high: int) -> Iterator[Phase]:
+        """The phases of the stops from ``low`` to ``high``."""
+        for rest in range(self.stride):
+            start = low + (rest - low - self.begin) % self.stride
+            if start >= high:
+                continue
+            chosen = [k for k in range(self.kernel) if k * self.dilation % self.stride == rest]
+            count = -(-(high - start) // self.stride)
+            # Element i is laid from i * stride - begin on, tap by tap.
+            met = [(start + self.begin - k * self.dilation) // self.stride for k in chosen]
+            step = met[0] - met[1] if len(met) > 1 else 1
+            yield Phase(start, count, chosen[::-1], met[-1] if met else 0, step)
+
+
+def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+    """The steps of a transposed convolution; None where there is no kernel for it."""
+    value, output = node.inputs[0], node.outputs[0]
+    weights = node.inputs[1].constant
+    if weights is None or value.type != np.float32 or not (value.last and output.last):
+        return None
+    if len(value.shape) not in (3, 4) or not output.nbytes or not value.nbytes:
+        return None
+    assert value.store is not None
+    assert output.store is not None
+    lead = 4 - len(value.shape)
+    grouped = weights if node.kind.startswith("Group") else weights[None]
+    grouped = grouped.reshape(*grouped.shape[:3], *[1] * lead, *grouped.shape[3:])
+    if len(grouped) > GROUPS and grouped.shape[1:3] != (1, 1):
+        return None
+    down, across = [Along(1, 1, 1, 0)] * lead + _axes(node)
+    source, target = (store[:, None] if lead else store for store in (value.store, output.store))
+    followers = epilogue(node, scratch)
+    products = Products(grouped, down, across, scratch)
+    images, height, width, channels = target.shape
+    reached = -(-grouped.shape[3] // down.stride) * -(-grouped.shape[4] // across.stride)
+    per_row = 4 * width * (channels + source.shape[3] * reached // across.stride)
+    at_once = max(1, CACHE // per_row // down.stride) * down.stride
+    lanes: list[Part] = []
+    for part, (image, (top, bottom)) in enumerate(shares(images, height, threads)):
+        parts: list[Part] = []
+        for low in range(top, bottom, at_once):
+            scratch.reset()
+            rows = slice(low, min(low + at_once, bottom))
+            parts += products.parts(source[image], target[image], rows, part)
+            if lead:
+                parts += followed(followers, target[image, 0], (image,))
+            else:
+                parts += followed(followers, target[image, rows], (image, rows))
+        lanes.append(sequence(parts))
+    return [lanes]
+
+
+def _axes(node: Node) -> list[Along]:
+    """The numbers of each axis."""
+    op: Any = node.op
+    sizes, results = node.inputs[0].shape[2:], node.outputs[0].shape[2:]
+    kernel = node.inputs[1].shape[-len(sizes) :]
+    wanted: list[int | None] = list(results) if len(node.inputs) > 2 else [None] * len(sizes)
+    return [
+        Along(
+            kernel[axis], op.strides[axis], op.dilations[axis],
+            int(op.spread_pads(axis, size, kernel[axis], wanted[axis])[0]),
+        )
+        for axis, size in enumerate(sizes)
+    ]  # fmt: skip
+
+
+class Products:
+    """Makes parts for some rows of the output."""
+
+    def __init__(self, weights: Array, down: Along, across: Along, scratch: Scratch) -> None:
+        #: (groups, inner, outer, kh, kw)
+        self.weights, self.down, self.across, self.scratch = weights, down, across, scratch
+        self._matrices: dict[tuple[tuple[int, ...], tuple[int, ...]], Array] = {}
+
+    def parts(self, source: Array, target: Array, rows: slice, part: int) -> list[Part]:
+        """Parts that make these rows of an image (H, W, C), phase by phase."""
+        down = list(self.down.phases(rows.start, rows.stop))
+        across = list(self.across.phases(0, target.shape[1]))
+        top, bottom = min(p.first for p in down), max(p.stop for p in down)
+        left, right = min(p.first for p in across), max(p.stop for p in across)
+        room, parts = source, []
+        if min(top, left) < 0 or bottom > source.shape[0] or right > source.shape[1]:
+            room = self.scratch.take(part, bottom - top, right - left, source.shape[2])
+            parts = padded(source, (top, bottom), (left, right), room, 0.0)
+        else:
+            top = left = 0
+        for row in down:
+            for column in across:
+                out = target[
+                    row.start : rows.stop : self.down.stride, column.start :: self.across.stride
+                ]
+                if not row.taps or not column.taps:
+                    parts.append(filling(out, 0))
+                    continue
+                windows = taps(
+                    room[row.first - top :, column.first - left :],
+                    (len(row.taps), len(column.taps)), (1, 1), (row.step, column.step),
+                    (row.stops, column.stops),
+                )  # fmt: skip
+                parts += self._phase(windows, row, column, out, part)
+        return parts
+
+    def _phase(
+        self, windows: Array, row: Phase, column: Phase, out: Array, part: int
+    ) -> list[Part]:
+        """Parts that multiply the windows of one phase (H, W, kh, kw, C)."""
+        groups, inner, outer = self.weights.shape[:3]
+        matrices = self._taken(row.taps, column.taps)
+        if groups > 1 and inner == outer == 1:
+            return [_summed(windows, matrices, out)]
+        found: list[Part] = []
+        height, width, tall, wide, _ = windows.shape
+        for group in range(groups):
+            some = windows[..., group * inner : (group + 1) * inner]
+            if tall * wide == 1:
+                taken = some[:, :, 0, 0]
+            else:
+                taken = self.scratch.take(part, height, width, tall * wide * inner)
+                found.append(call(np.copyto, taken.reshape(some.shape), some))
+            place = out[..., group * outer : (group + 1) * outer]
+            found.append(call(np.matmul, taken, matrices[group], out=place))
+        return found
+
+    def _taken(self, rows: list[int], columns: list[int]) -> Array:
+        """The weights of some taps: matrices (kh * kw * inner, outer), or taps of channels."""
+        key = tuple(rows), tuple(columns)
+        if key not in self._matrices:
+            groups, inner, outer = self.weights.shape[:3]
+            chosen = self.weights[..., rows, :][..., columns]
+            if groups > 1 and inner == outer == 1:
+                turned = chosen[:, 0, 0].transpose(1, 2, 0)
+            else:
+                turned = chosen.transpose(0, 3, 4, 1, 2).reshape(groups, -1, outer)
+            self._matrices[key] = np.ascontiguousarray(turned)
+        return self._matrices[key]
+
+
+def _summed(windows: Array, weights: Array, out: Array) -> Part:
+    def run() -> None:
+        np.einsum("hwijx,ijx->hwx", windows, weights, out=out)
+
+    return run

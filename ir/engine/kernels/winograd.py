@@ -1,0 +1,370 @@
+"""Winograd's convolution of small windows: fewer products, more sums, all of them by matrices.
+
+For windows of 3x3, F(4x4) takes 36 products for 16 outputs of 9 taps, F(2x2) 16 for 4; for 5x5,
+36 products make 4 outputs of 25 taps. Tiles of inputs are transformed along rows, then along
+columns, multiplied channel by channel as 36 (or 16) matrices, and transformed back: five
+products of matrices. Relative error about 1e-5.
+
+A window that moves by two places is four windows of half the size that move by one, on the
+even and odd rows and columns of the image; they are taken as four times as many channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from math import inf, prod
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ....schemas import Array
+from .blocks import Scratch, call, lined, padded, sequence, turned
+from .products import MILLION, in_blocks
+from .products import width as block_width
+from ..workers.team import Part, shares, spans
+
+if TYPE_CHECKING:
+    from .convolution import Finish, Sizes, Work
+
+#: Where polynomials are evaluated; one point more lies at infinity.
+PLACES = (0, 1, -1, 2, -2)
+
+
+class Way(NamedTuple):
+    """How many outputs a tile has along an axis, and the matrices that transform along it."""
+
+    size: int
+    taps: Array
+    inputs: Array
+    outputs: Array
+    #: Whether weights are transformed at each call, since transformed ones take too much memory.
+    afresh: bool = False
+
+    @property
+    def points(self) -> int:
+        """Inputs, and products, of a tile along one axis."""
+        return len(self.inputs)
+
+    @property
+    def spread(self) -> Array:
+        """What transforms the taps of a window into the points of a tile."""
+        return np.einsum("ai,bj->abij", self.taps, self.taps).reshape(self.points**2, -1)
+
+    def tiles(self, sizes: Sizes) -> tuple[int, int]:
+        """How many tiles there are down and across."""
+        return -(-sizes.out[0] // self.size), -(-sizes.out[1] // self.size)
+
+    def matrices(self, weights: Array) -> Array:
+        """Weights (outer, inner, kh, kw), for each point of a tile in blocks (inner, wide).
+
+        Those that are transformed at each call: for each tap, block by block.
+        """
+        outer, inner, *kernel = weights.shape
+        if self.afresh:
+            blocks = in_blocks(weights, block_width(outer, inner))
+            return blocks.reshape(len(blocks), prod(kernel), inner, -1)
+        wide = block_width(outer, inner)
+        spread = self.spread
+        found = np.empty((self.points**2, outer // wide, inner, wide), np.float32)
+        taps = np.empty((*kernel, inner, wide), np.float32)
+        for start, some in turned(weights, wide):
+            taps[...] = some
+            block = found[:, start // wide].reshape(-1, inner * wide)
+            np.matmul(spread, taps.reshape(prod(kernel), -1), out=block)
+        return found
+
+    def nbytes(self, sizes: Sizes) -> int:
+        """Bytes of the weights."""
+        taken = self.taps.shape[1] if self.afresh else self.points
+        return 4 * taken**2 * depth(sizes) * sizes.outer
+
+    def seconds(self, sizes: Sizes) -> float:
+        """About how long a convolution of one image takes."""
+        count, values = prod(self.tiles(sizes)), self.points**2
+        weights = values * depth(sizes) * sizes.outer
+        products = 2 * weights * (count + FEW) / PRODUCTS
+        sums = values * count * (depth(sizes) * sizes.groups + sizes.outer) / SUMS
+        # Weights are made, and tiles go through the cache that the cores share.
+        more = weights / SPREAD + values * count * depth(sizes) / TILED if self.afresh else 0
+        return products + self.nbytes(sizes) / BYTES + sums + more
+
+
+def apart(weights: Array, stride: int) -> Array:
+    """Weights with the taps that meet different rows and columns as channels of their own."""
+    outer, inner, tall, wide = weights.shape
+    if stride == 1:
+        return weights
+    taps = -(-tall // stride), -(-wide // stride)
+    whole = np.zeros((outer, inner, taps[0] * stride, taps[1] * stride), np.float32)
+    whole[:, :, :tall, :wide] = weights
+    split = whole.reshape(outer, inner, taps[0], stride, taps[1], stride)
+    return split.transpose(0, 3, 5, 1, 2, 4).reshape(outer, -1, *taps)
+
+
+@cache
+def way(size: int, taps: int) -> Way:
+    """The way of Cook and Toom: products of polynomials by their values at some places.
+
+    What the first matrix is divided by is chosen such that the others are of whole numbers.
+    """
+    places = PLACES[: size + taps - 2]
+    others = [[b for b in places if b != a] for a in places]
+    scales = [prod(a - b for b in rest) for a, rest in zip(places, others, strict=True)]
+    ends = [[0] * (count - 1) + [1] for count in (taps, size)]
+    first = [[a**k / scale for k in range(taps)] for a, scale in zip(places, scales, strict=True)]
+    last = [[a**k for k in range(size)] for a in places]
+    middle = [[*np.poly(rest)[::-1], 0] for rest in others]
+    rows = [*first, ends[0]], [*middle, np.poly(places)[::-1]], [*last, ends[1]]
+    spread, inputs, outputs = (np.array(matrix, np.float32) for matrix in rows)
+    return Way(size, spread, inputs, np.ascontiguousarray(outputs.T))
+
+
+#: What the choice between ways supposes of two cores: products, bytes of weights and transformed
+#: values a second, and for how many rows more a product of few rows takes.
+PRODUCTS, BYTES, SUMS, FEW = 2.1e11, 3e10, 4e9, 1
+#: Weights that are transformed in a second, and values of tiles that one core leaves to another.
+SPREAD, TILED = 6e9, 8e9
+#: Numbers that are gathered into windows in a second.
+GATHERED = 2e10
+#: Channels that are too few.
+FEWEST = 12
+#: More tiles at a time make the products no better, and leave the cache.
+TILES = 64
+
+
+#: Of each number of taps, the sizes of tiles that are worth a try.
+TRIED = {3: (4, 3, 2), 4: (3,), 5: (2,)}
+#: So many channels, and no more places, are worth transforming weights at each call.
+DEEP, PLACES_AFRESH = 64, 4096
+
+
+def depth(sizes: Sizes) -> int:
+    """The channels of each group, those of all places that a window steps over together."""
+    return sizes.inner * prod(sizes.strides)
+
+
+class Choice(NamedTuple):
+    """A way to convolve, or None for plain products: what it takes."""
+
+    seconds: float
+    nbytes: int
+    way: Way | None
+
+
+def choices(sizes: Sizes) -> list[Choice]:
+    """The ways of a convolution, the quickest first; each that follows takes less memory."""
+    places, taken = prod(sizes.out), prod(sizes.kernel) * sizes.inner
+    nbytes = 4 * taken * sizes.outer
+    products = 2 * places * taken * sizes.outer / PRODUCTS
+    seconds = products + nbytes / BYTES + places * taken * sizes.groups / GATHERED
+    found = [Choice(seconds, nbytes, None)]
+    (kernel, wide), (stride, along) = sizes.kernel, sizes.strides
+    taps = -(-kernel // stride)
+    each = min(depth(sizes), sizes.outer // sizes.groups)
+    even = (kernel, stride) == (wide, along) and sizes.dilations == (1, 1)
+    if even and each >= FEWEST and 1 in (stride, sizes.groups):
+        ways = [way(size, taps) for size in TRIED.get(taps, ())]
+        few = prod(sizes.out) <= PLACES_AFRESH and not sizes.shuffled
+        if sizes.groups == 1 and each >= DEEP and few:
+            ways += [one._replace(afresh=True) for one in ways]
+        found += [Choice(one.seconds(sizes), one.nbytes(sizes), one) for one in ways]
+    kept: list[Choice] = []
+    for choice in sorted(found, key=lambda choice: choice.seconds):
+        if not kept or choice.nbytes < kept[-1].nbytes:
+            kept.append(choice)
+    return kept
+
+
+def choose(convolutions: Sequence[Sizes], allowance: float = inf) -> list[Way | None]:
+    """The quickest ways that take at most so many bytes more than the plain ones.
+
+    Where they would, those are given up that gain the least for each byte.
+    """
+    options = [choices(sizes) for sizes in convolutions]
+    chosen = [0] * len(options)
+    more = sum(ways[0].nbytes - ways[-1].nbytes for ways in options)
+    retreats = sorted(
+        ((other.seconds - one.seconds) / (one.nbytes - other.nbytes), place, number)
+        for place, ways in enumerate(options)
+        for number, (one, other) in enumerate(pairwise(ways))
+    )
+    for _, place, number in retreats:
+        if more > allowance and chosen[place] == number:
+            one, other = options[place][number : number + 2]
+            chosen[place], more = number + 1, more - one.nbytes + other.nbytes
+    return [ways[number].way for ways, number in zip(options, chosen, strict=True)]
+
+
+def winograd(way: Way, work: Work, matrices: list[Array]) -> list[list[Part]]:
+    """The steps: each worker takes some rows of tiles through all stages."""
+    sizes, source, target, finish, threads, scratch = work
+    down, across = way.tiles(sizes)
+    each = sizes.outer // sizes.groups
+    images = target.shape[0]
+    most = max(min(MILLION // (depth(sizes) * matrices[0].shape[-1]), TILES), 1)
+    at_once = max(1, min(most // across, down))
+    steps: list[Part] = []
+    for part, (image, (top, bottom)) in enumerate(shares(images, down, threads)):
+        parts: list[Part] = []
+        for first, stop in spans(bottom - top, -(-(bottom - top) // at_once)):
+            for group, blocks in enumerate(matrices):
+                scratch.reset()
+                inner = slice(group * sizes.inner, (group + 1) * sizes.inner)
+                outer = slice(group * each, (group + 1) * each)
+                rows = (top + first, stop - first)
+                products, more = _products(
+                    way, sizes, source[image, :, :, inner], rows, blocks, part, scratch
+                )
+                parts += more
+                parts += turned_back(way, products, rows, finish, (image, outer), part, scratch)
+        steps.append(sequence(parts))
+    return [steps]
+
+
+def _products(
+    way: Way,
+    sizes: Sizes,
+    image: Array,
+    tiles: tuple[int, int],
+    blocks: Array,
+    part: int,
+    scratch: Scratch,
+) -> tuple[Array, list[Part]]:
+    """The products at each point of some rows of tiles, and what computes them."""
+    values = way.points**2
+    _, columns, inner, wide = blocks.shape
+    outer, places = columns * wide, tiles[1] * way.tiles(sizes)[1]
+    given = scratch.take(part, values, places, inner)
+    halfway = scratch.take(part, values, places, inner)
+    products = scratch.take(part, values, places, outer)
+    parts = gathered_tiles(way, sizes, image, tiles, given, halfway, part, scratch)
+    parts += transformed(way.inputs, given, halfway, given)
+    into = products.reshape(values, places, columns, wide).transpose(0, 2, 1, 3)
+    parts.append(call(np.matmul, given[:, None], blocks, out=into))
+    return products, parts
+
+
+def turned_back(
+    way: Way,
+    products: Array,
+    tiles: tuple[int, int],
+    finish: Finish,
+    place: tuple[int, slice],
+    part: int,
+    scratch: Scratch,
+) -> list[Part]:
+    """What makes the output of the products at each point of some rows of tiles.
+
+    The place tells the image and the channels.
+    """
+    (image, channels), (begin, count) = place, tiles
+    size, (_, places, outer) = way.size, products.shape
+    across = places // count
+    parts: list[Part] = []
+    if finish.bias is not None:
+        # What is added to the product of the points 1 and 1 reaches all outputs once.
+        middle = products[way.points + 1]
+        bias = np.broadcast_to(finish.bias[channels], middle.shape)
+        parts.append(lined(np.add, middle, bias, middle, scratch))
+    between = scratch.take(part, size * way.points, places, outer)
+    squares = products[: size * size]
+    parts += transformed(way.outputs, products, between, squares)
+    tiled = squares.reshape(size, size, count, across, outer)
+    rows = slice(size * begin, size * (begin + count))
+    target = finish.target(image, rows, channels)
+    if finish.alike:
+        # Tiles are one run of memory, on which this is done sooner than on rows of the output.
+        parts += finish.everywhere(squares.reshape(-1, outer))
+        return parts + untiled(tiled, target)
+    flat = between.reshape(-1)[: squares.size].reshape(size * count, size * across, outer)
+    room = flat[: target.shape[0], : target.shape[1]]
+    parts += untiled(tiled, room)
+    return parts + finish.parts(room, image, rows, channels, biased=True)
+
+
+def untiled(tiled: Array, out: Array) -> list[Part]:
+    """Parts that copy tiles (rows and columns of a tile, of tiles) to where they belong.
+
+    At the end, down or across, there may be less than a tile.
+    """
+    parts: list[Part] = []
+    for top, bottom, tall in _whole_and_rest(len(out), len(tiled)):
+        for left, right, wide in _whole_and_rest(out.shape[1], len(tiled)):
+            piece = out[top * len(tiled) :, left * len(tiled) :]
+            piece = piece[: (bottom - top) * tall, : (right - left) * wide]
+            into = piece.reshape(bottom - top, tall, right - left, wide, -1)
+            given = tiled[:tall, :wide, top:bottom, left:right]
+            parts.append(call(np.copyto, into, given.transpose(2, 0, 3, 1, 4)))
+    return parts
+
+
+def _whole_and_rest(length: int, size: int) -> Iterator[tuple[int, int, int]]:
+    """Runs of tiles, from which on to which, and how much of them is wanted."""
+    whole, rest = divmod(length, size)
+    if whole:
+        yield 0, whole, size
+    if rest:
+        yield whole, whole + 1, rest
+
+
+def transformed(matrix: Array, values: Array, between: Array, out: Array) -> list[Part]:
+    """Parts that multiply tiles by a matrix along their rows, then along their columns."""
+    made, given = matrix.shape
+    rows = between.reshape(made, -1)
+    # In pieces that are taken as they lie, however many columns there are.
+    wide = rows.shape[1]
+    pieces = -(-made * given * wide // MILLION)
+    pieces = next(count for count in range(pieces, wide + 1) if wide % count == 0)
+    cut = (-1, pieces, wide // pieces)
+    return [
+        call(
+            np.matmul,
+            matrix,
+            values.reshape(given, -1).reshape(cut).transpose(1, 0, 2),
+            out=rows.reshape(cut).transpose(1, 0, 2),
+        ),
+        call(np.matmul, matrix, rows.reshape(made, given, -1), out=out.reshape(made, made, -1)),
+    ]
+
+
+def gathered_tiles(
+    way: Way,
+    sizes: Sizes,
+    image: Array,
+    tiles: tuple[int, int],
+    out: Array,
+    spare: Array,
+    part: int,
+    scratch: Scratch,
+) -> list[Part]:
+    """Parts that put the tiles of some rows side by side: (points, points, rows, across, C)."""
+    size, points, (begin, count) = way.size, way.points, tiles
+    across, stride, channels = way.tiles(sizes)[1], sizes.strides[0], image.shape[2]
+    tall, wide = (stride * (size * number + points - size) for number in (count, across))
+    up, left = stride * size * begin - sizes.pads[0][0], -sizes.pads[1][0]
+    room = spare.reshape(-1)[: tall * wide * channels].reshape(tall, wide, channels)
+    planes = image.strides[2] != image.itemsize
+    if planes:
+        room = room.reshape(channels, tall, wide).transpose(1, 2, 0)
+    parts = padded(image, (up, up + tall), (left, left + wide), room, 0.0)
+    shape = (tall // stride, stride, wide // stride, stride, channels)
+    # Rows and columns by the places that windows step over: (rows, columns, stride, stride, C).
+    apart = room.reshape(shape).transpose(0, 2, 1, 3, 4)
+    if planes:
+        together = scratch.take(part, *apart.shape)
+        parts += [
+            call(np.copyto, together[:, :, *place], apart[:, :, *place])
+            for place in np.ndindex(apart.shape[2:])
+        ]
+        apart = together
+    row, column, *deep = apart.strides
+    view = as_strided(
+        apart,
+        (points, points, count, across, stride, stride, channels),
+        (row, column, size * row, size * column, *deep),
+        writeable=False,
+    )
+    return [*parts, call(np.copyto, out.reshape(view.shape), view)]

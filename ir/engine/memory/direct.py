@@ -1,0 +1,69 @@
+"""Inputs and outputs whose memory is the caller's own, so that nothing is copied at the ends.
+
+Some kernels look up the memory of their input and output at each call (``Node.looks_up``).
+Forked helpers know the arena only: where they take part in a step, its values stay there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ....schemas import Array
+from ..plan.nodes import Node, Plan, Value
+
+
+class Direct:
+    """A value in the caller's memory for the length of a call."""
+
+    def __init__(self, value: Value) -> None:
+        assert value.store is not None
+        self.value, self.room = value, value.store
+
+    def put(self, array: Array) -> None:
+        """Let the value be an array for now."""
+        self.value.store = np.asarray(array, order="C")
+
+    def open(self) -> None:
+        """Let the value be a new array."""
+        self.value.store = np.empty(self.value.shape, self.value.type)
+
+    def collect(self) -> Array:
+        """The array."""
+        assert self.value.store is not None
+        return self.value.store
+
+    def close(self) -> None:
+        """Let the value be in the arena again."""
+        self.value.store = self.room
+
+
+def direct_values(
+    plan: Plan, spans_of: Mapping[Node, range], stays: Sequence[bool]
+) -> dict[Value, Direct]:
+    """Those inputs and outputs that only such kernels touch, in steps that ``stays`` allows."""
+    inputs = [
+        value for value in plan.inputs.values()
+        if not value.is_output and value.users and all(node.looks_up for node in value.users)
+    ]  # fmt: skip
+    outputs = [
+        value for value in plan.outputs
+        if value.producer is not None and value.producer.looks_up
+        and not value.users and sum(value is other for other in plan.outputs) == 1
+    ]  # fmt: skip
+    found = {}
+    for value in (*inputs, *outputs):
+        nodes = [*value.users] if value in inputs else [value.producer]
+        if all(stays[step] for node in nodes if node is not None for step in spans_of[node]):
+            found[value] = Direct(value)
+    return found
+
+
+def own(array: Array, others: Iterable[Array], kind: np.dtype | None = None) -> Array:
+    """An array, or a copy of it where it is of another type, not one's own or not in order."""
+    shared = any(np.may_share_memory(array, other) for other in others)
+    flags = array.flags
+    if shared or kind not in (None, array.dtype) or not (flags.c_contiguous and flags.writeable):
+        return np.array(array, kind, order="C")
+    return array

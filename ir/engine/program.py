@@ -1,0 +1,430 @@
+"""A model prepared once and called often.
+
+Example::
+
+    program = ir.compile(model)
+    outputs = program({"x": image})
+
+A program plans for the shapes it sees, and keeps the last plans. A model whose shapes depend
+on values is run layer by layer, its constants computed once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...layers.memory import without_collection
+from ...schemas import Array, Shape
+from .kernels.blocks import UFUNCS, Scratch, private
+from .kernels.convolution import choose_ways, is_prepared, way_to_lay_out
+from .kernels.convolution import lay_out as lay_out_convolution
+from .kernels.convolution import prepare as convolution
+from .kernels.copies import COPIES
+from .kernels.copies import prepare as copies
+from .memory.direct import direct_values, own
+from .passes.fusion import TRANSPOSED, fuse
+from .plan.nodes import BINARY, CONVOLUTIONS, POOLINGS, UNARY, Node, Plan, Value, build
+from .workers.processes import Forked, can_fork, shared
+from .kernels.matrices import prepare as matrix_product
+from .memory.arena import lay_out
+from .kernels.pointwise import elementwise, local_response, otherwise, shuffle
+from .kernels.pooling import prepare as pooling
+from .kernels.rows import BY_ROWS
+from .kernels.rows import prepare as by_rows
+from .workers.team import MANY, HelpersLostError, Part, Team, Threads, core_count, single_blas
+from .kernels.transposed import prepare as transposed
+from .kernels.volume_pooling import prepare as volume_pooling
+from .kernels.volumes import convolution as volumes
+from ..execution.interpreter import Inputs, Outputs, State, Walk, aliases, check_inputs, refuse_unknown
+from ..document.graph import Model
+from ..inference.shapes import Inferred, Shapes, infer
+from ..inference.interface import output_array
+from ..document.names import input_names, output_keys
+
+#: Plans for so many different input shapes are kept.
+KEPT = 4
+#: How often each way to share work is tried.
+TRIALS = 3
+#: So many products take longer than it takes to fork a helper, and to end one; and so many
+#: longer than it takes to wake it.
+LARGE, SMALL = 1_000_000_000, 10_000_000
+#: Operations that only pass over memory, and the bytes from which on that takes longer than calls.
+PLAIN, LONG = {*UFUNCS, *COPIES}, 1 << 18
+#: Bytes that laid out weights may take beyond their own, and a third of the arena.
+ALLOWANCE = 32 << 20
+
+
+class Planned:
+    """The steps for inputs of known shapes, with all memory bound.
+
+    Whether several threads do a step sooner than one depends on how long they take to wake: the
+    first calls try both, later ones keep the better. Forked helpers wake in no time, and poolings
+    know from their size.
+    """
+
+    @without_collection()
+    def __init__(self, plan: Plan, threads: int, *, fork: bool) -> None:
+        self.plan = plan
+        # Poolings alone are few long calls on the caller's own arrays, which threads see.
+        pooling_alone = all(
+            node.kind in POOLINGS and len(node.inputs[0].shape) == 4 for node in plan.nodes
+        )
+        forked = fork and threads > 1 and can_fork() and not pooling_alone
+        memory = shared if forked else private
+        self.arena_bytes = lay_out(plan, memory)
+        lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
+        scratch = Scratch(threads, memory)
+        #: Of each node, the steps from which to which are its own.
+        self.spans: list[tuple[Node, int, int]] = []
+        steps: list[list[Part]] = []
+        for node in plan.nodes:
+            begin = len(steps)
+            steps += prepare(node, threads, scratch)
+            self.spans.append((node, begin, len(steps)))
+        for node in plan.nodes:
+            if node.laid_out is not None:
+                # Nobody needs these weights as they lay; scaled ones are a copy of their own.
+                node.inputs[1] = Value(node.inputs[1].shape, node.inputs[1].type)
+        self.team = Team(steps, threads, Forked if forked else Threads)
+        self.team.on_runs = pooling_alone and all(node.looks_up for node in plan.nodes)
+        places = {node: range(begin, end) for node, begin, end in self.spans}
+        stays = self.team.alone if forked else [True] * len(steps)
+        self._direct = direct_values(plan, places, stays)
+        # The first call wakes everything up, and counts for nothing. Who calls but once does not
+        # want to wait for helpers to come and go, if that takes longer than what there is to do.
+        self._warm = False
+        amount, nobody = work(plan), [True] * len(steps)
+        self._alone = self.team.alone if amount > SMALL or pooling_alone else nobody
+        if amount < (LARGE if forked else SMALL):
+            self.team.alone = nobody
+        tried = not forked and not pooling_alone and not all(self._alone)
+        self._trials = deque([True, False] * TRIALS if tried else [])
+        self._seconds = {way: [float("inf")] * len(steps) for way in (True, False)}
+
+    def __call__(self, arrays: Mapping[int, Array]) -> list[Array]:
+        """The outputs, as new arrays."""
+        try:
+            return self._run(arrays)
+        except HelpersLostError:
+            # Killed, or never born: without them it takes longer, that is all.
+            self.team.alone = [True] * len(self.team.alone)
+            self._trials.clear()
+            return self._run(arrays)
+
+    def _run(self, arrays: Mapping[int, Array]) -> list[Array]:
+        # Helpers that are yet to be forked must find the arena in its place.
+        direct = self._direct if self.team.is_complete else {}
+
+        def take_in() -> None:
+            for layer_id, value in self.plan.inputs.items():
+                if value in direct:
+                    direct[value].put(arrays[layer_id])
+                else:
+                    np.copyto(value.array, arrays[layer_id])
+            for value in self.plan.outputs:
+                if value in direct:
+                    direct[value].open()
+
+        try:
+            if self._trials and self._warm:
+                take_in()
+                self._try(together=self._trials.popleft())
+            else:
+                self.team.run(before=take_in)
+            outputs = [
+                direct[value].collect() if value in direct
+                else np.array(value.array, order="C")
+                for value in self.plan.outputs
+            ]  # fmt: skip
+            if not self._warm:
+                self.team.alone, self._warm = self._alone, True
+            return outputs
+        finally:
+            for one in direct.values():
+                one.close()
+
+    def _try(self, *, together: bool) -> None:
+        """Run all steps with helpers or without, and note how long each takes."""
+        seconds: list[float] = []
+        shared_steps = self.team.alone
+        if not together:
+            self.team.alone = [True] * len(shared_steps)
+        self.team.run(seconds=seconds)
+        self.team.alone = shared_steps
+        self._seconds[together] = list(map(min, self._seconds[together], seconds))
+        if not self._trials:
+            pairs = zip(self._seconds[True], self._seconds[False], strict=True)
+            self.team.alone = [
+                alone or single < together
+                for alone, (together, single) in zip(self.team.alone, pairs, strict=True)
+            ]
+
+    def times(self, arrays: Mapping[int, Array], runs: int) -> list[tuple[Node, float]]:
+        """The least seconds of the steps of each node, in whole runs."""
+        least = [float("inf")] * len(self.team.steps)
+        for _ in range(runs):
+            for layer_id, value in self.plan.inputs.items():
+                np.copyto(value.array, arrays[layer_id])
+            seconds: list[float] = []
+            self.team.run(seconds=seconds)
+            least = list(map(min, least, seconds))
+        return [(node, sum(least[begin:end])) for node, begin, end in self.spans]
+
+
+def is_plain(node: Node) -> bool:
+    """Whether a node passes once over much memory of the caller: copies would take longest."""
+    return (
+        node.kind in PLAIN
+        and not node.epilogue
+        and not node.prologue
+        and node.outputs[0].nbytes >= LONG
+        and all(v.constant is not None or v.producer is None for v in node.inputs)
+        and all(value.is_output and not value.users for value in node.outputs)
+    )
+
+
+def work(plan: Plan) -> int:
+    """About how many products of numbers a plan takes; to touch a number takes as long as 20."""
+    count = 0
+    for node in plan.nodes:
+        touched = prod(node.outputs[0].shape)
+        count += 20 * touched
+        if node.kind in CONVOLUTIONS:
+            count += touched * prod(node.inputs[1].shape[-3:])
+        elif node.kind == "MatMul":
+            count += touched * node.inputs[0].shape[-1]
+    return count
+
+
+def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
+    """Bring weights into the order their kernels want, on several threads, the largest first.
+
+    What they take beyond what they take as they lie is kept within an allowance of bytes.
+    """
+    alike: dict[tuple[object, ...], list[Node]] = {}
+    for node in plan.nodes:
+        if node.kind in CONVOLUTIONS and is_prepared(node):
+            alike.setdefault(way_to_lay_out(node), []).append(node)
+    groups = sorted(alike.values(), key=lambda nodes: -nodes[0].inputs[1].nbytes)
+    ways = choose_ways([first for first, *_ in groups], allowance)
+    waiting = zip(groups, ways, strict=True)
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for (first, *more), way in waiting:
+                first.laid_out = lay_out_convolution(first, way)
+                for node in more:
+                    node.laid_out = first.laid_out
+        except BaseException as error:  # raised again below, when all rest
+            errors.append(error)
+
+    others = [threading.Thread(target=work) for _ in range(min(threads, len(groups)) - 1)]
+    # Threads of BLAS would wait for these, and take twice the time.
+    with single_blas:
+        for other in others:
+            other.start()
+        work()
+        for other in others:
+            other.join()
+    if errors:
+        raise errors[0]
+
+
+def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:
+    """The steps of a node: its own kernel where there is one for it, else its definition."""
+    steps = None
+    if is_plain(node):
+        return otherwise(node, scratch)
+    if node.kind in CONVOLUTIONS and len(node.inputs[0].shape) == 5:
+        steps = volumes(node, threads, scratch)
+    elif node.kind in CONVOLUTIONS:
+        steps = convolution(node, threads, scratch)
+    elif node.kind in TRANSPOSED:
+        steps = transposed(node, threads, scratch)
+    elif node.kind in POOLINGS and len(node.inputs[0].shape) != 4:
+        steps = volume_pooling(node, threads, scratch)
+    elif node.kind in POOLINGS:
+        steps = pooling(node, threads, scratch)
+    elif node.kind in BINARY | UNARY:
+        steps = elementwise(node, threads, scratch)
+    elif node.kind == "LRN":
+        steps = local_response(node, threads, scratch)
+    elif node.kind == "ShuffleChannels":
+        steps = shuffle(node)
+    elif node.kind == "MatMul":
+        steps = matrix_product(node, threads, scratch)
+    elif node.kind in BY_ROWS:
+        steps = by_rows(node, threads, scratch)
+    elif node.kind in COPIES:
+        steps = copies(node, threads, scratch)
+    return steps if steps is not None else otherwise(node, scratch)
+
+
+class Program:
+    """A model that is ready to be called."""
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        threads: int | None = None,
+        shapes: Shapes | None = None,
+        exact: bool = False,
+        fork: bool = True,
+    ) -> None:
+        self.model, self.exact, self.fork = model, exact, fork
+        self.threads = min(core_count(), MANY) if threads is None else max(1, threads)
+        self._process = os.getpid()
+        self._plans: OrderedDict[tuple[tuple[int, ...], ...], Planned | None] = OrderedDict()
+        self._lock = threading.Lock()
+        self._walk: Walk | None = None
+        #: The values of the model's variables, kept from call to call.
+        self.state: State = {}
+        self._keys, self._aliases = output_keys(model), aliases(model)
+        #: The inputs by layer id, with the types that were last seen; their ids by name and place.
+        self._types: dict[int, np.dtype | None] = {layer.id: None for layer in model.parameters}
+        self._names: dict[str | int, int] = {}
+        for place, parameter in reversed(list(enumerate(model.parameters))):
+            self._names |= dict.fromkeys([place, *input_names(parameter)], parameter.id)
+        if not exact:
+            inferred = infer(model, shapes)
+            shown = [inferred.of(parameter)[0].shape for parameter in model.parameters]
+            if all(shape.is_static for shape in shown):
+                self._planned(tuple(shape.static for shape in shown), inferred)
+
+    def __call__(self, inputs: Inputs | None = None) -> Outputs:
+        """Run the model once."""
+        arrays = self._known(inputs)
+        shapes = () if arrays is None else self._shapes(arrays)
+        if arrays is None or shapes not in self._plans:
+            arrays = check_inputs(self.model, inputs)
+            self._types = {place: arrays[place].dtype for place in self._types}
+            shapes = self._shapes(arrays)
+        with self._alone():
+            planned = None if self.exact else self._planned(shapes)
+            if planned is None:
+                found = self._walked(arrays)
+                return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
+            found = [output_array(self.model, array) for array in planned(arrays)]
+        return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
+
+    def _known(self, inputs: Inputs | None) -> dict[int, Array] | None:
+        """The arrays by layer id, if they are of types seen before: checked once is enough."""
+        if isinstance(inputs, (list, tuple)):
+            given: Iterable[tuple[str | int, Any]] = enumerate(inputs)
+        elif isinstance(inputs, dict):
+            given = inputs.items()
+        else:
+            return None
+        found: dict[int, Array] = {}
+        for key, value in given:
+            place = self._names.get(key)
+            if place is None or type(value) is not np.ndarray:
+                return None
+            # NumPy takes None for float64.
+            if self._types[place] is None or value.dtype != self._types[place]:
+                return None
+            found[place] = value
+        return found if len(found) == len(inputs) == len(self._types) else None
+
+    def _shapes(self, arrays: Mapping[int, Array]) -> tuple[tuple[int, ...], ...]:
+        """The shapes of inputs, by which plans are kept."""
+        return tuple([arrays[place].shape for place in self._types])
+
+    def _alone(self) -> threading.Lock:
+        """What keeps other threads out."""
+        if self._process != os.getpid():
+            # A copy of the process that planned: two may not work in one arena. Another thread
+            # may have held the lock in the moment of the fork, and will never let go of it here.
+            self._plans, self._process = OrderedDict(), os.getpid()
+            self._lock = threading.Lock()
+        return self._lock
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As a copy or in another process: planned anew there."""
+        return _again, (self.model, self.threads, self.exact, self.state)
+
+    def times(self, inputs: Inputs | None, runs: int = 5) -> list[tuple[Node, float]] | None:
+        """The least seconds of each step for these inputs; None where nothing is planned."""
+        arrays = check_inputs(self.model, inputs)
+        with self._alone():
+            planned = None if self.exact else self._planned(self._shapes(arrays))
+            return None if planned is None else planned.times(arrays, runs)
+
+    def reset(self) -> None:
+        """Let the model's variables begin anew."""
+        self.state.clear()
+
+    def _walked(self, arrays: Mapping[int, Array]) -> list[Array]:
+        """The outputs, layer by layer by the definitions."""
+        results = self.model.results
+        if self._walk is None:
+            refuse_unknown(self.model.order())
+            self._walk = Walk(self.model, [(layer, 0) for layer in results])
+            self._walk.fold()
+        found = self._walk(arrays, self.state)
+        # Definitions may hand on what they were given: nobody's memory is to be another's.
+        for name, value in self.state.items():
+            self.state[name] = own(value, arrays.values())
+        taken = [*arrays.values(), *self.state.values()]
+        for layer in results:
+            taken.append(own(output_array(self.model, found[layer.id][0]), taken))
+        return taken[len(taken) - len(results) :]
+
+    def _planned(
+        self, shapes: tuple[tuple[int, ...], ...], inferred: Inferred | None = None
+    ) -> Planned | None:
+        """The plan for these input shapes, made where there is none yet."""
+        if shapes in self._plans:
+            self._plans.move_to_end(shapes)
+            return self._plans[shapes]
+        if inferred is None:
+            inferred = infer(self.model, [Shape(shape) for shape in shapes])
+        plan = build(self.model, inferred)
+        planned = None
+        if plan is not None:
+            fuse(plan)
+            planned = Planned(plan, self.threads, fork=self.fork)
+            if self.model.weights is not None:
+                # Kernels have laid out their own; a second copy need not stay in memory.
+                self.model.weights.release()
+        self._plans[shapes] = planned
+        while len(self._plans) > KEPT:
+            self._plans.popitem(last=False)
+        return planned
+
+
+def _again(model: Model, threads: int, exact: bool, state: State) -> Program:
+    program = Program(model, threads=threads, exact=exact)
+    program.state = dict(state)
+    return program
+
+
+def compile(
+    model: Model,
+    *,
+    threads: int | None = None,
+    shapes: Shapes | None = None,
+    exact: bool = False,
+    fork: bool = True,
+) -> Program:
+    """Prepare a model to be called often.
+
+    Args:
+        model: The model; it must not be changed while the program is used.
+        threads: How many workers share each call, the caller among them; None for all cores.
+        shapes: Input shapes to plan for at once, where the model leaves them open.
+        exact: Keep to the arithmetic of the definitions: nothing folded, nothing reordered.
+        fork: Whether the other workers may be forked processes (on Linux, x86-64), which is
+            quicker: threads of Python wait for each other. They share the program's memory,
+            close all files, sleep between calls, and end with the program.
+    """
+    return Program(model, threads=threads, shapes=shapes, exact=exact, fork=fork)

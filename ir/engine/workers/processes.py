@@ -1,0 +1,300 @@
+"""Helpers that are forked processes: they share memory with the caller, and no lock.
+
+A helper is a copy of the process, made when a plan is ready: it knows the plan's steps, reads
+the same weights, and works in the same arena, which lies in shared memory. Caller and helpers
+tell each other how far they are by numbers in shared memory, and wait by looking at them, which
+takes a microsecond. Between calls helpers sleep; when the caller is gone, they end.
+
+A helper never returns to the program it was copied from, closes all its files, and runs
+nothing but the steps. What it raises ends it; the caller then computes alone what is missing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import mmap
+import os
+import platform
+import select
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from typing import NoReturn
+from weakref import WeakSet
+
+import numpy as np
+
+from ....schemas import Array
+from .cores import Apart
+from .team import BUFFER, HelpersLostError, Step, sequence
+
+#: One number of shared memory in eight is used: each has a cache line for itself.
+LINE = 8
+#: A line begins with how far one is; then comes whether it is ready.
+READY = 1
+#: Where the caller's line tells how far it was when the run began.
+BASE = 3
+#: Looking at a number so often takes some 20 microseconds; after that the core is offered to
+#: others, and in the end the one who waits sleeps in between.
+PATIENCE, SLEEPY = 400, 20_000
+#: Seconds that a helper may take to begin.
+BIRTH = 5.0
+#: Matrices for which BLAS takes memory.
+TRIAL = np.ones((64, 64), np.float32)
+#: Seconds after which a sleeping helper looks whether the caller is still there, should a copy
+#: of the caller keep the pipe open.
+LOOK = 60.0
+
+
+def can_fork() -> bool:
+    """Whether helpers can be processes here.
+
+    The numbers that are passed are seen in order only where the processor keeps the order of
+    stores, and the systems' own libraries bear a fork without exec on Linux only.
+    """
+    return sys.platform == "linux" and platform.machine() == "x86_64"
+
+
+def shared(nbytes: int) -> Array:
+    """Bytes that processes forked later see, too."""
+    return np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), np.uint8)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let no signal come in between, nor into Python's own work around a fork."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def fork() -> int:
+    """A copy of this process; 0 in the copy."""
+    with warnings.catch_warnings():
+        # Since 3.12 Python warns of forks beside other threads, whose locks nobody opens in the
+        # copy: a helper needs none but BLAS's, and says when it has had it.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+class Forked:
+    """Helpers for the steps of one plan."""
+
+    def __init__(self, steps: Sequence[Step], size: int) -> None:
+        self._owner = os.getpid()
+        self._pids: list[int] = []
+        self._files: list[int] = []
+        self._apart = Apart()
+        # How far the caller is, how far each helper is, and the agenda of the run.
+        numbers = LINE * (size + 1) + 1 + len(steps)
+        self._numbers = memoryview(mmap.mmap(-1, 8 * numbers)).cast("q")
+        self._agenda_at = LINE * (size + 1)
+        self._ticket = 0
+        self._busy: list[list[int]] = []
+        self._next = 0
+        self._agenda: Sequence[int] | None = None
+        self._steps = steps
+        # Helpers sleep until their bell rings. These are events: who is woken by a byte in a
+        # pipe is put on the core of who wrote it. The pipe is there to be closed with the caller.
+        with undisturbed():
+            try:
+                self._files.extend(os.pipe())
+                for helper in range(1, size):
+                    self._files.append(os.eventfd(0))
+                    pid = fork()
+                    if pid == 0:
+                        self._help(helper, size)
+                    self._pids.append(pid)
+            except OSError as refused:  # too many files or processes: go on without
+                self.leave()
+                raise HelpersLostError from refused
+        self._born = time.monotonic()
+        _hired.add(self)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_files"):  # else it was interrupted when it had hardly begun
+            self.leave()
+
+    # The caller's side.
+
+    def begin(self, agenda: Sequence[int]) -> None:
+        """Tell which steps will be shared, and wake the helpers."""
+        if not self._pids:  # the process is about to end
+            raise HelpersLostError
+        if agenda != self._agenda:
+            self._agenda = agenda
+            start = self._agenda_at
+            self._numbers[start] = len(agenda)
+            for place, number in enumerate(agenda, start + 1):
+                self._numbers[place] = number
+            lanes = range(LINE, LINE * len(self._pids) + 1, LINE)
+            self._busy = [list(lanes[: len(self._steps[number]) - 1]) for number in agenda]
+        self._next = 0
+        self._numbers[BASE] = self._ticket
+        self._apart.keep(self._pids)
+        # Who has no part would not be waited for, and might be late for the next run.
+        needed = max((len(self._steps[number]) for number in agenda), default=0)
+        try:
+            for bell in self._files[2 : needed + 1]:
+                os.eventfd_write(bell, 1)
+        except OSError as closed:
+            raise HelpersLostError from closed
+
+    def start(self) -> None:
+        """Let them begin with the next step of the agenda."""
+        self._ticket += 1
+        self._numbers[0] = self._ticket
+
+    def wait(self) -> None:
+        """Wait until they are done with it."""
+        numbers, ticket = self._numbers, self._ticket
+        for lane in self._busy[self._next]:
+            looks = 0
+            while numbers[lane] < ticket:
+                looks += 1
+                if looks > PATIENCE:
+                    rest(looks)
+                    if looks % PATIENCE == 0 and self._is_gone(lane):
+                        raise HelpersLostError
+        self._next += 1
+
+    def _is_gone(self, lane: int) -> bool:
+        """Whether a helper has ended, or never came so far as to begin."""
+        if not self._numbers[lane + READY] and time.monotonic() - self._born > BIRTH:
+            return True
+        try:
+            return os.waitpid(self._pids[lane // LINE - 1], os.WNOHANG) != (0, 0)
+        except ChildProcessError:  # somebody else has waited for it
+            return True
+
+    def leave(self) -> None:
+        """Let them go for good; whatever they do is stopped."""
+        while self._pids and os.getpid() == self._owner:
+            try:
+                os.kill(self._pids[-1], signal.SIGKILL)
+                os.waitpid(self._pids[-1], 0)
+            except (ProcessLookupError, ChildProcessError):
+                pass  # it is gone already
+            self._pids.pop()
+        self._close()
+
+    def forget(self) -> None:
+        """Have nothing to do with them, in a copy of the caller."""
+        self._pids.clear()
+        self._close()
+
+    def _close(self) -> None:
+        while self._files:
+            with suppress(OSError):  # somebody has closed all files there were
+                os.close(self._files.pop())
+
+    # The helper's side.
+
+    def _help(self, helper: int, size: int) -> NoReturn:
+        """What a helper does from its first moment to its last."""
+        try:
+            # No finaliser of the program that was copied may run a second time.
+            gc.disable()
+            for kind in signal.valid_signals():
+                if callable(signal.getsignal(kind)):
+                    signal.signal(kind, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            # Where standard files are closed, these may have their numbers.
+            life, bell = (above_standard(file) for file in (self._files[0], self._files[-1]))
+            close_all_but(life, bell)
+            awaited = select.poll()  # any number of file will do, for select they may be too high
+            awaited.register(life, select.POLLIN)
+            awaited.register(bell, select.POLLIN)
+            mine = [sequence(step[helper::size]) if len(step) > helper else None
+                    for step in self._steps]  # fmt: skip
+            # A lock of BLAS that another thread held in the moment of the fork stays locked for
+            # ever: whoever waits for it never comes to say that it is there.
+            np.matmul(TRIAL, TRIAL)
+            self._numbers[LINE * helper + READY] = 1
+            with np.errstate(all="ignore"):
+                np.setbufsize(BUFFER)
+                while self._called(awaited, life, bell):
+                    numbers, start = self._numbers, self._agenda_at
+                    agenda = numbers[start + 1 : start + 1 + numbers[start]].tolist()
+                    for ticket, number in enumerate(agenda, numbers[BASE] + 1):
+                        part = mine[number]
+                        if part is None:
+                            continue
+                        looks = 0
+                        while numbers[0] < ticket:
+                            looks += 1
+                            if looks > PATIENCE:
+                                rest(looks)
+                                if looks % PATIENCE == 0 and os.getppid() != self._owner:
+                                    os._exit(0)
+                        part()
+                        numbers[LINE * helper] = ticket
+        finally:
+            os._exit(0)
+
+    def _called(self, awaited: select.poll, life: int, bell: int) -> bool:
+        """Sleep until there is work; False when there will be none."""
+        while True:
+            ready = [file for file, _ in awaited.poll(LOOK * 1000)]
+            if life in ready or os.getppid() != self._owner:
+                return False
+            if ready:
+                os.eventfd_read(bell)
+                return True
+
+
+#: Those that have helpers.
+_hired: WeakSet[Forked] = WeakSet()
+
+
+@atexit.register
+def leave_all() -> None:
+    """Let all helpers go before Python looks through its objects for the last time.
+
+    While there is a copy of the process, each page of memory that is touched has to be copied.
+    """
+    for helpers in list(_hired):
+        helpers.leave()
+
+
+def above_standard(file: int) -> int:
+    """A file by another number, above those of standard input and output."""
+    import fcntl  # only where there are forks
+
+    return fcntl.fcntl(file, fcntl.F_DUPFD, 3)
+
+
+def forget_all() -> None:
+    """Close the caller's pipes and bells in a copy, while their numbers are still theirs."""
+    for helpers in list(_hired):
+        helpers.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget_all)
+
+
+def close_all_but(*files: int) -> None:
+    """Close pipes and sockets of the program: they must not stay open for a helper."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in range(3):
+        os.dup2(nothing, standard)
+    edges = [2, *sorted(files), os.sysconf("SC_OPEN_MAX")]
+    for below, above in pairwise(edges):
+        os.closerange(below + 1, above)
+
+
+def rest(looks: int) -> None:
+    """Offer the core to others, for longer the longer one waits."""
+    if looks > SLEEPY:
+        time.sleep(50e-6)
+    else:
+        os.sched_yield()

@@ -1,0 +1,381 @@
+"""Running a model: the layers in order, in NumPy.
+
+Example::
+
+    outputs = ir.run(model, {"x": image})
+    outputs["prob"]
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ... import layers as _operations  # declares the operations
+from ...layers.memory import run_within_memory
+from ...schemas import Array, IRError, Shape, Tensor, UnsupportedError, UsageError
+from ..document.graph import Graph, Layer, Model
+from ..inference.shapes import infer_graph, inputs_of
+from ..inference.interface import input_types, output_array
+from ..document.names import by_input, output_keys, output_names
+from ..inference.bodies import run_bodies
+
+#: Arrays for the inputs: by name or index, or in order.
+Inputs: TypeAlias = "Mapping[str, Any] | Mapping[int, Any] | Iterable[Any]"
+#: Which tensors are handed out: the model's outputs, every tensor, or those of these names.
+Wanted: TypeAlias = "Literal['all'] | Iterable[str] | None"
+
+
+#: The values of variables, by their ids.
+State: TypeAlias = dict[str, Array]
+
+
+class Traced(NamedTuple):
+    """What one layer took, and what it gave."""
+
+    layer: Layer
+    seconds: float
+    outputs: tuple[Array, ...]
+
+
+class Outputs(dict[str, Array]):
+    """Arrays by name, in the order of the model's Results; other names and indices work too."""
+
+    def __init__(self, arrays: Mapping[str, Array], aliases: Mapping[str, str]) -> None:
+        super().__init__(arrays)
+        self._aliases = aliases
+
+    def __missing__(self, key: str | int) -> Array:
+        if isinstance(key, int):
+            return list(self.values())[key]
+        if key in self._aliases:
+            return self[self._aliases[key]]
+        raise UsageError(f'no output is named "{key}"; there are {", ".join(map(repr, self))}')
+
+
+def run(
+    model: Model,
+    inputs: Inputs | None = None,
+    *,
+    outputs: Wanted = None,
+    state: State | None = None,
+    trace: Callable[[Traced], None] | None = None,
+) -> Outputs:
+    """Run a model once, by the definition of each operation.
+
+    Args:
+        model: The model.
+        inputs: An array for each input, by name (layer or tensor) or index, or in order.
+        outputs: None for the model's outputs; ``"all"`` or names for any tensors.
+        state: The values of the model's variables, read and written; None to begin anew.
+        trace: Called after each layer.
+
+    Raises:
+        UnsupportedError: Layers are of unknown types; all are listed, nothing was run.
+        UsageError: An input is missing, unknown, or of the wrong type or shape.
+    """
+    order = model.order()
+    refuse_unknown(order)
+    wanted = wanted_names(model, outputs)
+    walk = Walk(model, wanted.values(), order)
+    found = walk(check_inputs(model, inputs), {} if state is None else state, trace)
+    handed = {}
+    for name, (layer, index) in wanted.items():
+        array = found[layer.id][index]
+        handed[name] = output_array(model, array) if layer.type == "Result" else array
+    return Outputs(handed, aliases(model))
+
+
+class Step(NamedTuple):
+    """One layer of a walk: its kernel, what feeds it, and what is let go after it."""
+
+    layer: Layer
+    kernel: Callable[..., tuple[Array, ...]] | None
+    sources: tuple[tuple[int, int], ...]
+    freed: tuple[int, ...]
+
+
+class Walk:
+    """The layers of a graph in order, ready to be run many times."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        wanted: Iterable[tuple[Layer, int]] | None = None,
+        order: Sequence[Layer] | None = None,
+    ) -> None:
+        order = graph.order() if order is None else order
+        kept = {layer.id for layer, _ in wanted} if wanted is not None else set()
+        if wanted is None:
+            kept = {layer.id for layer in graph.results}
+        self._walks: dict[int, Walk] = {}
+        self._state: State = {}
+        self._tensors = _needed_tensors(graph, order)
+        sources = [_sources(graph, layer) for layer in order]
+        uses = _last_uses(order, sources, kept)
+        self.steps = [
+            Step(layer, self._kernel(layer), sources[number], tuple(uses.get(number, ())))
+            for number, layer in enumerate(order)
+        ]
+
+    def fold(self) -> None:
+        """Compute what depends on constants alone, once for all walks; nobody may write to it."""
+        known: dict[int, tuple[Array, ...]] = {}
+        with np.errstate(all="ignore"):
+            for number, step in enumerate(self.steps):
+                layer, kernel, sources, _ = step
+                if kernel is None or not all(source in known for source, _ in sources):
+                    continue
+                if not layer.is_constant and not _is_fixed(layer):
+                    continue
+                with layer.at():
+                    computed = kernel(*(known[source][index] for source, index in sources))
+                found = tuple(map(_locked, computed))
+                known[layer.id] = found
+                self.steps[number] = step._replace(kernel=_giving(found), sources=())
+
+    def __call__(
+        self,
+        arrays: Mapping[int, Array],
+        state: State,
+        trace: Callable[[Traced], None] | None = None,
+    ) -> dict[int, tuple[Array, ...]]:
+        """What the wanted layers give, by layer id."""
+        with np.errstate(all="ignore"):  # infinity and NaN are values like others
+            return self._walk(arrays, state, trace)
+
+    def _walk(
+        self,
+        arrays: Mapping[int, Array],
+        state: State,
+        trace: Callable[[Traced], None] | None,
+    ) -> dict[int, tuple[Array, ...]]:
+        self._state = state
+        values: dict[int, tuple[Array, ...]] = {}
+        for layer, kernel, sources, freed in self.steps:
+            began = time.perf_counter()
+            if kernel is None:
+                values[layer.id] = (arrays[layer.id],)
+            else:
+                with layer.at():
+                    values[layer.id] = kernel(*(values[i][index] for i, index in sources))
+            if trace is not None:
+                trace(Traced(layer, time.perf_counter() - began, values[layer.id]))
+            for done in freed:
+                del values[done]
+        return values
+
+    def _kernel(self, layer: Layer) -> Callable[..., tuple[Array, ...]] | None:
+        """What computes a layer; None for a Parameter, whose array is given."""
+        if layer.is_constant:
+            value = layer.value
+            return lambda: (value,)
+        if layer.type == "Parameter":
+            return None
+        op = layer.op
+        if op is None:
+            raise UnsupportedError(
+                f"operation {layer.type} {layer.version} is not known", layer.where
+            )
+        if layer.bodies:
+            return lambda *inputs: run_bodies(layer, inputs, self._run_body)
+        if layer.type == "ReadValue":
+            return lambda *inputs: (self._read(op, inputs),)
+        if layer.type == "Assign":
+            return lambda value: (self._assign(op, value),)
+        if layer.id in self._tensors:
+            with layer.at():
+                return op.prepare(self._tensors[layer.id])
+        return partial(run_within_memory, op)
+
+    def _run_body(self, body: Graph, arrays: Mapping[int, Array]) -> dict[int, Array]:
+        """What the Results of a body hand out; the walk through it is kept."""
+        walk = self._walks.get(id(body))
+        if walk is None:
+            walk = self._walks[id(body)] = Walk(body)
+            walk.fold()
+        return {layer_id: outputs[0] for layer_id, outputs in walk(arrays, self._state).items()}
+
+    def _read(self, op: Any, inputs: Sequence[Array]) -> Array:
+        """The value of a variable; at first its initial value, or zeros."""
+        if op.variable_id in self._state:
+            return self._state[op.variable_id]
+        if inputs:
+            return inputs[0]
+        sizes = [size if isinstance(size, int) else 0 for size in op.variable_shape or ()]
+        return np.zeros(sizes, op.variable_type.dtype)
+
+    def _assign(self, op: Any, value: Array) -> Array:
+        """Keep a value; it is the caller's own from then on."""
+        self._state[op.variable_id] = value
+        return value
+
+
+def _is_fixed(layer: Layer) -> bool:
+    """Whether a layer gives the same whenever it takes the same."""
+    kept = layer.type in ("Assign", "ReadValue", "Result")
+    return not (kept or layer.bodies or layer.op is None or layer.op.is_random)
+
+
+def _locked(array: Array) -> Array:
+    """An array as one that cannot be written to; it may itself be the caller's."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _giving(found: tuple[Array, ...]) -> Callable[..., tuple[Array, ...]]:
+    return lambda: found
+
+
+def _needed_tensors(graph: Graph, order: Sequence[Layer]) -> dict[int, list[Tensor]]:
+    """The inputs, as far as they are inferred, of layers that want to know them beforehand."""
+    prepared = [layer for layer in order if _prepares(layer)]
+    if not prepared:
+        return {}
+    known = infer_graph(graph, {})
+    return {layer.id: inputs_of(graph, layer, known) for layer in prepared}
+
+
+def _prepares(layer: Layer) -> bool:
+    """Whether a layer's operation has a kernel that depends on what its inputs are."""
+    if layer.is_constant or layer.bodies:
+        return False
+    return type(layer.op).prepare is not _operations.Op.prepare if layer.op else False
+
+
+def _sources(graph: Graph, layer: Layer) -> tuple[tuple[int, int], ...]:
+    """What feeds a layer, by layer id and output index, its number checked."""
+    sources = graph.sources(layer)
+    with layer.at():
+        for index, source in enumerate(sources):
+            if source is None:
+                raise IRError(f"input {index} is fed by nothing")
+        if not layer.is_constant and layer.op is not None:
+            layer.op.check_arity(len(sources))
+    return tuple((source[0].id, source[1]) for source in sources if source is not None)
+
+
+def refuse_unknown(order: Sequence[Layer]) -> None:
+    """Stop before anything runs where a layer's type is unknown; all such layers are listed."""
+    inner = [x for layer in order for body in layer.bodies.values() for x in body.everywhere()]
+    unknown = [layer for layer in [*order, *inner] if not can_run(layer)]
+    if unknown:
+        listed = ", ".join(f'{x.id} "{x.name}" ({x.type} {x.version})' for x in unknown[:20])
+        more = f" and {len(unknown) - 20} more" if len(unknown) > 20 else ""
+        raise UnsupportedError(
+            f"{len(unknown)} layers cannot be run: {listed}{more}",
+            hint="an operation of your own is a class; see samples/own_operation.py",
+        )
+
+
+def can_run(layer: Layer) -> bool:
+    """Whether a layer's operation is known, and has a kernel, not only a shape rule."""
+    if layer.is_constant:
+        return True
+    op = layer.op
+    if op is None:
+        return False
+    held = layer.bodies or layer.type in ("Parameter", "ReadValue")
+    return bool(held) or type(op).run is not _operations.Op.run
+
+
+def wanted_names(graph: Graph, wanted: Wanted) -> dict[str, tuple[Layer, int]]:
+    """The tensors to hand out, by name: each as its layer and output index."""
+    results = dict(zip(output_keys(graph), graph.results, strict=True))
+    if wanted is None:
+        return {name: (layer, 0) for name, layer in results.items()}
+    found: dict[str, tuple[Layer, int]] = {}
+    if wanted == "all":
+        for layer in graph.order():
+            if layer.type == "Result":
+                continue
+            for index, port in enumerate(layer.outputs):
+                name = next((n for n in port.names if n not in found), None)
+                plain = layer.name if len(layer.outputs) == 1 else f"{layer.name}:{index}"
+                found[name or (plain if plain not in found else f"{plain}#{layer.id}")] = (
+                    layer,
+                    index,
+                )
+        return found
+    if isinstance(wanted, str):
+        raise UsageError(f'outputs="{wanted}": give a list of names, or "all"')
+    for name in wanted:
+        if name in results:
+            found[name] = (results[name], 0)
+            continue
+        layer = graph.layer(name)
+        index = next((i for i, port in enumerate(layer.outputs) if name in port.names), 0)
+        found[name] = (layer, index)
+    return found
+
+
+def aliases(graph: Graph) -> dict[str, str]:
+    """Every further name of the outputs, to the name they are handed out under."""
+    pairs = zip(output_keys(graph), graph.results, strict=True)
+    return {name: key for key, result in pairs for name in output_names(graph, result)}
+
+
+def check_inputs(model: Model, inputs: Inputs | None) -> dict[int, Array]:
+    """The arrays by layer id, each of the type and shape its Parameter asks for."""
+    given = by_input(model, inputs)
+    missing = [layer for layer in model.parameters if layer.id not in given]
+    if missing:
+        listed = ", ".join(f'"{layer.name}"' for layer in missing)
+        raise UsageError(f"no value is given for {len(missing)} of the inputs: {listed}")
+    return {x.id: check_input(x, given[x.id], model) for x in model.parameters}
+
+
+def check_input(parameter: Layer, value: Any, graph: Graph) -> Array:
+    """One input's array, of the type and shape its Parameter asks for."""
+    op = parameter.op
+    if op is None:
+        raise UnsupportedError(f"{parameter.type} {parameter.version} is not known")
+    (wanted,) = op.infer()
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise UsageError(f'input "{parameter.name}" is no array: {error}') from None
+    if not wanted.type.is_dynamic and array.dtype != wanted.type.dtype:
+        plain = isinstance(value, (bool, int, float, str, list, tuple))
+        text = array.dtype.kind in "SUO" and wanted.type == "string"
+        older = array.dtype in [kind.dtype for kind in input_types(graph, wanted.type)]
+        if not (plain or text or older):
+            raise UsageError(
+                f'input "{parameter.name}" is {wanted.type}, the array is {array.dtype}',
+                hint=f"convert it: array.astype({wanted.type.dtype.name!r})",
+            )
+        try:
+            array = array.astype(wanted.type.dtype)
+        except (ValueError, TypeError) as error:
+            raise UsageError(
+                f'input "{parameter.name}" is {wanted.type}, what is given is not: {error}'
+            ) from None
+    try:
+        wanted.shape.merge(Shape(array.shape))
+    except IRError:
+        raise UsageError(
+            f'input "{parameter.name}" has the shape {wanted.shape}, the array {array.shape}',
+            hint="ir.infer(model, shapes) tells whether the model takes another",
+        ) from None
+    return array
+
+
+def _last_uses(
+    order: Sequence[Layer], sources: Sequence[Sequence[tuple[int, int]]], keep: set[int]
+) -> dict[int, list[int]]:
+    """By step: the layers whose outputs nobody needs after it."""
+    last: dict[int, int] = {}
+    for step, layer in enumerate(order):
+        last.setdefault(layer.id, step)
+        for producer, _ in sources[step]:
+            last[producer] = step
+    freed: dict[int, list[int]] = {}
+    for layer_id, step in last.items():
+        if layer_id not in keep:
+            freed.setdefault(step, []).append(layer_id)
+    return freed

@@ -1,0 +1,268 @@
+"""Records as text, in the form in which OpenVINO writes them: tabs, `` />``, its order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from ...schemas import IRError
+from ..document.parts import Edge, Info, Port, PortMap, join_names
+from ..document.graph import Graph, Model
+from ..document.layer import BODIES, Layer
+
+#: Offset and size of each constant whose bytes are not where its ``data`` says.
+Placing: TypeAlias = "Mapping[Layer, tuple[int, int]]"
+
+_ESCAPES = {code: f"&#{code:02d};" for code in range(32)} | {
+    ord("&"): "&amp;", ord("<"): "&lt;", ord('"'): "&quot;"
+}  # fmt: skip
+_TEXT_ESCAPES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord("\r"): "&#13;"}
+
+#: The elements of a layer in the order of a file.
+LAYER_ORDER = (
+    "data", "rt_info", "else_port_map", "then_port_map", "port_map", "back_edges",
+    "input", "output", "body", "then_body", "else_body",
+)  # fmt: skip
+
+
+#: What no XML document can say, not even by number.
+_FORBIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def escape(value: str) -> str:
+    """An attribute's value between its quotes."""
+    found = _FORBIDDEN.search(value)
+    if found is not None:
+        raise IRError(f"{value[:60]!r} has the character U+{ord(found[0]):04X}, XML has no such")
+    return value.translate(_ESCAPES)
+
+
+def escape_text(text: str) -> str:
+    """Text between tags."""
+    return text.translate(_TEXT_ESCAPES)
+
+
+def opening(tag: str, attributes: Mapping[str, str]) -> str:
+    """A start tag without its end."""
+    return "<" + tag + "".join(f' {key}="{escape(text)}"' for key, text in attributes.items())
+
+
+class Printer:
+    """Gathers the lines of a document.
+
+    With ``numbers`` (new ids by layer) ports are numbered anew too, as OpenVINO numbers them.
+    """
+
+    def __init__(self, places: Placing, numbers: Mapping[Layer, int] | None = None) -> None:
+        self.lines: list[str] = []
+        self.places = places
+        self.numbers = numbers
+
+    @property
+    def text(self) -> str:
+        """All lines so far."""
+        return "".join(self.lines)
+
+    def open(self, depth: int, tag: str, attributes: Mapping[str, str] | None = None) -> None:
+        """A line with a start tag."""
+        self.lines.append("\t" * depth + opening(tag, attributes or {}) + ">\n")
+
+    def empty(self, depth: int, tag: str, attributes: Mapping[str, str] | None = None) -> None:
+        """A line with an element that holds nothing."""
+        self.lines.append("\t" * depth + opening(tag, attributes or {}) + " />\n")
+
+    def close(self, depth: int, tag: str) -> None:
+        """A line with an end tag."""
+        self.lines.append("\t" * depth + f"</{tag}>\n")
+
+    def info(self, info: Info, depth: int) -> None:
+        """A tree of further information."""
+        stack: list[tuple[Info | str, int]] = [(info, depth)]
+        while stack:
+            node, level = stack.pop()
+            if isinstance(node, str):
+                self.close(level, node)
+            elif node.children:
+                self.open(level, node.tag, node.attributes)
+                stack.append((node.tag, level))
+                stack.extend((child, level + 1) for child in reversed(node.children))
+            elif node.text:
+                start = "\t" * level + opening(node.tag, node.attributes)
+                self.lines.append(f"{start}>{escape_text(node.text)}</{node.tag}>\n")
+            else:
+                self.empty(level, node.tag, node.attributes)
+
+    def port(self, port: Port, number: int, depth: int) -> None:
+        """One port."""
+        attributes = {"id": str(number)}
+        if port.precision is not None:
+            attributes["precision"] = port.precision
+        if port.names:
+            attributes["names"] = join_names(sorted(port.names))
+        attributes |= port.extra
+        if not port.dims and port.rt_info is None:
+            self.empty(depth, "port", attributes)
+            return
+        self.open(depth, "port", attributes)
+        for size in port.dims:
+            self.lines.append("\t" * (depth + 1) + f"<dim>{size}</dim>\n")
+        if port.rt_info is not None:
+            self.info(port.rt_info, depth + 1)
+        self.close(depth, "port")
+
+    def ports(self, tag: str, ports: list[Port], first: int, depth: int) -> None:
+        """The ports of one side."""
+        if not ports:
+            return
+        self.open(depth, tag)
+        for index, port in enumerate(ports):
+            self.port(port, port.id if self.numbers is None else first + index, depth + 1)
+        self.close(depth, tag)
+
+    def port_map(self, tag: str, entries: PortMap, body: Graph | None, depth: int) -> None:
+        """How a body is wired."""
+        if not entries.entries:
+            self.empty(depth, tag)
+            return
+        self.open(depth, tag)
+        for entry in entries.entries:
+            attributes = dict(entry.attributes)
+            if self.numbers is not None and body is not None:
+                inner = body.layer(entry.internal_layer_id)
+                attributes["internal_layer_id"] = str(self.numbers[inner])
+            self.empty(depth + 1, entry.kind, attributes)
+        self.close(depth, tag)
+
+    def back_edges(self, layer: Layer, depth: int) -> None:
+        """What the body carries from turn to turn."""
+        if not layer.back_edges:
+            return
+        body = layer.bodies.get("body")
+        self.open(depth, "back_edges")
+        for ends in layer.back_edges:
+            numbers: Iterable[int] = ends
+            if self.numbers is not None and body is not None:
+                numbers = [self.numbers[body.layer(end)] for end in ends]
+            pairs = zip(("from-layer", "to-layer"), map(str, numbers), strict=True)
+            self.empty(depth + 1, "edge", dict(pairs))
+        self.close(depth, "back_edges")
+
+    def layer(self, layer: Layer, depth: int) -> None:
+        """One layer with all that is in it."""
+        number = layer.id if self.numbers is None else self.numbers[layer]
+        attributes = layer_attributes(layer) | {"id": str(number)}
+        inner = Printer(self.places, self.numbers)
+        data = constant_data(layer, self.places)
+        if data:
+            inner.empty(depth + 1, "data", data)
+        if layer.rt_info is not None:
+            inner.info(layer.rt_info, depth + 1)
+        tags = {tag: body for body, tag in BODIES.items() if body in layer.port_maps}
+        for tag in ("else_port_map", "then_port_map", "port_map"):
+            if tag in tags:
+                graph = layer.bodies.get(tags[tag])
+                inner.port_map(tag, layer.port_maps[tags[tag]], graph, depth + 1)
+        inner.back_edges(layer, depth + 1)
+        inner.ports("input", layer.inputs, 0, depth + 1)
+        inner.ports("output", layer.outputs, len(layer.inputs), depth + 1)
+        for body in ("body", "then_body", "else_body"):
+            if body in layer.bodies:
+                inner.open(depth + 1, body)
+                inner.graph(layer.bodies[body], depth + 2)
+                inner.close(depth + 1, body)
+        if not inner.lines:
+            self.empty(depth, "layer", attributes)
+            return
+        self.open(depth, "layer", attributes)
+        self.lines += inner.lines
+        self.close(depth, "layer")
+
+    def graph(self, graph: Graph, depth: int) -> None:
+        """Layers, edges and further information of a model or body."""
+        layers = list(graph.layers) if self.numbers is None else written_order(graph)
+        if layers:
+            self.open(depth, "layers")
+            for layer in layers:
+                self.layer(layer, depth + 1)
+            self.close(depth, "layers")
+        else:
+            self.empty(depth, "layers")
+        edges = self.edges(graph)
+        if edges:
+            self.open(depth, "edges")
+            for edge in edges:
+                self.empty(depth + 1, "edge", edge_attributes(edge))
+            self.close(depth, "edges")
+        else:
+            self.empty(depth, "edges")
+        self.info(graph.rt_info or Info("rt_info"), depth)
+
+    def edges(self, graph: Graph) -> list[Edge]:
+        """The edges of a graph in the order of a file."""
+        if self.numbers is None:
+            return list(graph.edges)
+        found = []
+        for layer in graph.layers:
+            for index, source in enumerate(graph.sources(layer)):
+                if source is not None:
+                    feeder, output = source
+                    start = self.numbers[feeder], len(feeder.inputs) + output
+                    found.append(Edge(*start, self.numbers[layer], index))
+        return sorted(found)
+
+    def model(self, model: Model) -> None:
+        """A whole document."""
+        self.lines.append('<?xml version="1.0"?>\n')
+        self.open(0, "net", {"name": model.name, "version": str(model.version)})
+        self.graph(model, 1)
+        for info in (model.meta_data, model.quantization_parameters, model.pre_process):
+            if info is not None:
+                self.info(info, 1)
+        self.close(0, "net")
+
+
+def layer_attributes(layer: Layer) -> dict[str, str]:
+    """The attributes of a ``<layer>``."""
+    attributes = {
+        "id": str(layer.id), "name": layer.name, "type": layer.type, "version": layer.version
+    }  # fmt: skip
+    if layer.output_names is not None:
+        attributes["output_names"] = layer.output_names
+    return attributes
+
+
+def constant_data(layer: Layer, places: Placing) -> dict[str, str]:
+    """The attributes of a ``<data>``, a constant's bytes where they will be."""
+    place = places.get(layer)
+    if place is None:
+        return layer.data
+    data = {
+        key: text for key, text in layer.data.items() if key not in ("offset", "size", "value")
+    }
+    return data | {"offset": str(place[0]), "size": str(place[1])}
+
+
+def edge_attributes(edge: Edge) -> dict[str, str]:
+    """The attributes of an ``<edge>``."""
+    names = ("from-layer", "from-port", "to-layer", "to-port")
+    return dict(zip(names, map(str, edge), strict=True))
+
+
+def written_order(graph: Graph) -> list[Layer]:
+    """The layers as OpenVINO writes them: Parameters, the rest in order, sinks, Results."""
+    ordered = graph.order(reachable_only=False)
+    ends = ("Parameter", "Assign", "Result")
+    first, sinks, last = ([x for x in graph.layers if x.type == kind] for kind in ends)
+    return [*first, *(x for x in ordered if x.type not in ends), *sinks, *last]
+
+
+def numbered(graph: Graph) -> dict[Layer, int]:
+    """New ids for all layers, from zero in each graph."""
+    numbers: dict[Layer, int] = {}
+    graphs = [graph]
+    while graphs:
+        for index, layer in enumerate(written_order(graphs.pop())):
+            numbers[layer] = index
+            graphs.extend(layer.bodies.values())
+    return numbers

@@ -1,0 +1,341 @@
+"""A file pair, or bytes, to a model.
+
+The document is refused before it is parsed where it declares a DOCTYPE, so that no entity is
+ever expanded; lxml is told to load nothing. Depth and sizes are limited by libxml2.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import IO, TypeAlias
+
+from lxml import etree
+
+from ...schemas import IRError, UnreadableError, UnsupportedError, Where
+from ...schemas.packing import Buffer
+from ..document.parts import read_info
+from ..document.graph import BODIES, Layer, Model, check_constant, with_bodies
+from ..text.positions import at, position
+from ..storage.weights import Weights, open_regular
+
+#: What ``read`` takes for the .xml and for the .bin.
+Source: TypeAlias = "str | PathLike[str] | IO[bytes] | IO[str]"
+
+#: No IR comes near this; a larger file is something else.
+LARGEST_XML = 1 << 30
+
+_LEGACY = range(2, 10)
+
+
+def read(
+    path: Source,
+    weights: Source | None = None,
+    *,
+    lenient: bool = False,
+    need_weights: bool | None = None,
+) -> Model:
+    """Read an IR: the .xml and, mapped, the .bin beside it.
+
+    Args:
+        path: The .xml; or its .bin, or a folder that holds one IR; or an open file.
+        weights: The .bin, where it is not beside the .xml under the same name.
+        lenient: Repair what OpenVINO reads and XML forbids; ``Model.repairs`` says what.
+        need_weights: Refuse the model where bytes of a constant are missing; False: the error
+            comes when the constant is asked for its value. None: so where there is no .bin at
+            all, but a .bin that is too short is refused.
+
+    Raises:
+        UnreadableError: It is not an IR of version 10 or 11.
+        IRError: Something in it is wrong; the error says where.
+    """
+    if not isinstance(path, (str, PathLike)):
+        held = None if weights is None else _weights(weights)
+        return _build(_content(path), held, _name(path), lenient, need_weights)
+    xml, beside = find_pair(path)
+    source = _read_file(xml)
+    if weights is not None:
+        held = _weights(weights)
+    else:
+        held = Weights.map(beside) if beside.exists() else None
+    return _build(source, held, xml, lenient, need_weights)
+
+
+def loads(
+    xml: bytes | str,
+    weights: Buffer | None = None,
+    *,
+    lenient: bool = False,
+    need_weights: bool | None = None,
+) -> Model:
+    """Read an IR from memory: the document and the bytes of its constants."""
+    source = _encoded(xml) if isinstance(xml, str) else bytes(xml)
+    held = None if weights is None else Weights(weights)
+    return _build(source, held, None, lenient, need_weights)
+
+
+def find_pair(path: str | PathLike[str]) -> tuple[Path, Path]:
+    """The .xml and the .bin that a path means: either of the two, or a folder with one IR."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            found = sorted(path.glob("*.xml"))
+            if len(found) != 1:
+                names = ", ".join(file.name for file in found[:5]) or "none"
+                raise UnreadableError(
+                    f"a folder with {len(found)} .xml files ({names}), one is needed",
+                    Where(str(path)),
+                )
+            path = found[0]
+        elif path.suffix.lower() == ".bin":
+            xml = path.with_suffix(".xml")
+            if not xml.is_file():
+                raise UnreadableError(f"no {xml.name} stands beside it", Where(str(path)))
+            return xml, path
+    except (OSError, ValueError) as error:
+        raise UnreadableError(f"cannot be opened: {error}", Where(str(path))) from None
+    return path, path.with_suffix(".bin")
+
+
+def _read_file(path: Path) -> bytes:
+    descriptor = open_regular(path)
+    with os.fdopen(descriptor, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > LARGEST_XML:
+            raise UnreadableError(f"{size} bytes are too many for a document", Where(str(path)))
+        return file.read()
+
+
+def _content(file: IO[bytes] | IO[str]) -> bytes:
+    content = file.read(LARGEST_XML + 1)
+    source = _encoded(content) if isinstance(content, str) else bytes(content)
+    if len(source) > LARGEST_XML:
+        raise UnreadableError("more bytes than a document may have", Where(_name(file)))
+    return source
+
+
+def _encoded(text: str) -> bytes:
+    """Text as the bytes that its declaration speaks of."""
+    encoding = encoding_of(text[:400].encode("utf-8", "replace"))
+    try:
+        return text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return text.encode("utf-8", "surrogatepass")
+
+
+def _name(file: object) -> str | None:
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) else None
+
+
+def _weights(weights: Source) -> Weights:
+    if isinstance(weights, (str, PathLike)):
+        return Weights.map(weights)
+    content = weights.read()
+    if isinstance(content, str):
+        raise UnreadableError(
+            "weights are bytes, the file is open for text", Where(_name(weights))
+        )
+    return Weights(content)
+
+
+def _build(
+    source: bytes,
+    weights: Weights | None,
+    path: str | PathLike[str] | None,
+    lenient: bool,
+    need_weights: bool | None,
+) -> Model:
+    """Make the model of a document."""
+    model = Model()
+    model.path, model.source, model.text, model.weights = path, source, source, weights
+    if lenient:
+        from ..text.repair import repair
+
+        model.text, model.repairs = repair(source)
+    root = parse(model.text, model.place, lenient)
+    model.version = _version(root, model)
+    model.name = root.get("name", "")
+    model._load(root)
+    for tag in ("meta_data", "quantization_parameters"):
+        found = root.find(tag)
+        setattr(model, tag, None if found is None else read_info(found))
+    found = root.find("pre-process")
+    model.pre_process = None if found is None else read_info(found)
+    if need_weights is not False:
+        _check_constants(model, root, absent=need_weights is None)
+    return model
+
+
+#: What helps against some breaches of XML.
+LENIENT = "lenient=True reads what OpenVINO reads and XML forbids"
+#: In longer documents nobody looks for what is broken: they are read as far as they go, slowly.
+SEARCHED = 1 << 22
+
+
+def _broken(
+    source: bytes, file: str | None, error: etree.XMLSyntaxError, lenient: bool
+) -> UnreadableError:
+    """What first breaks the rules of XML, and what helps; a parser only says where it gave up."""
+    line, column = error.position
+    place = Where(file, line or 1, column or 1)
+    message = (error.msg or "not XML").split(", line ")[0]
+    hint = "ir.check and `vinoir check` tell all that is wrong with it"
+    if len(source) <= SEARCHED:
+        from ..checking.checker import breaches
+        from ..text.repair import repair
+
+        first = next(iter(breaches(source, file)), None)
+        if first is not None:
+            message = first.message
+            place = Where(
+                file, first.line, first.column, first.layer, first.name, first.type, first.version
+            )
+        # A document that ends too early is beyond repair.
+        torn = first is not None and first.code == "IR102"
+        if not lenient and not torn and not breaches(repair(source)[0], file):
+            hint = LENIENT
+        if first is not None and first.hint:
+            hint = f"{first.hint}; {hint}"
+    return UnreadableError(f"not well-formed XML: {message}", place, hint)
+
+
+def parse(source: bytes, file: str | None, lenient: bool = False) -> etree._Element:
+    """Parse a document that keeps to XML and declares no DOCTYPE."""
+    refuse_doctype(source, file)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True,
+        collect_ids=False, strip_cdata=False,
+    )  # fmt: skip
+    try:
+        root = etree.fromstring(source, parser)
+    except etree.XMLSyntaxError as error:
+        raise _broken(source, file, error, lenient) from None
+    except ValueError as error:
+        raise UnreadableError(f"not XML: {error}", Where(file, 1, 1)) from None
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise UnreadableError("a DOCTYPE is not allowed", Where(file, 1, 1))
+    tag = str(root.tag)
+    if tag.lower() != "net":
+        local = etree.QName(tag)
+        if local.namespace is not None and local.localname.lower() == "net" and not root.prefix:
+            raise UnreadableError(
+                f'<net> is in the namespace "{local.namespace}", an IR has none',
+                _root_place(root, source, file),
+                None if lenient else LENIENT,
+            )
+        raise UnreadableError(
+            f"the root element is <{tag}>, an IR has <net>", _root_place(root, source, file)
+        )
+    return root
+
+
+def _root_place(root: etree._Element, source: bytes, file: str | None) -> Where:
+    line, column = position(source, root) or (root.sourceline, None)
+    return Where(file, line, column)
+
+
+_PROLOG = re.compile(rb"\s+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
+_ENCODING = re.compile(r"<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"']*)[\"']")
+#: Encodings in which a tag looks like a tag, so that a DOCTYPE cannot hide.
+_PLAIN = re.compile(r"(utf-?8|us-ascii|ascii|iso-?8859-?\d+|latin-?1|windows-125\d|cp125\d)", re.I)
+
+
+def encoding_of(source: bytes) -> str:
+    """The encoding of a document, by its first bytes or its declaration."""
+    if source.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "utf-32"
+    if source.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    if source.startswith(b"\xef\xbb\xbf"):
+        return "utf-8-sig"
+    if source[:4] in (b"<\0?\0", b"\0<\0?"):
+        return "utf-16-le" if source[:1] == b"<" else "utf-16-be"
+    found = _ENCODING.match(source[:400].decode("latin-1").lstrip())
+    return found[1].lower() if found else "utf-8"
+
+
+def refuse_doctype(source: bytes, file: str | None) -> None:
+    """Look through all that stands before the root element, before a parser sees it."""
+    encoding = encoding_of(source)
+    if encoding.startswith("utf-16"):
+        codec = "utf-16" if encoding == "utf-16" else encoding
+        text = source.decode(codec, "replace").encode("utf-8", "replace")
+    elif encoding == "utf-8-sig" or _PLAIN.fullmatch(encoding):
+        text = source
+    else:
+        raise UnreadableError(f'encoding "{encoding}" is not read', Where(file, 1, 1))
+    end = 3 if encoding == "utf-8-sig" else 0
+    while found := _PROLOG.match(text, end):
+        end = found.end()
+    if text.startswith(b"<!", end) and text[end + 2 : end + 9].upper() == b"DOCTYPE":
+        line, column = text.count(b"\n", 0, end) + 1, end - text.rfind(b"\n", 0, end)
+        raise UnreadableError(
+            "a DOCTYPE is not allowed", Where(file, line, column), "remove it: an IR needs none"
+        )
+
+
+def _version(root: etree._Element, model: Model) -> int:
+    """The version of the format, which is 10 or 11."""
+    text = root.get("version")
+    with at(Where(model.place, root.sourceline), model.text, root):
+        if text is None:
+            raise UnreadableError('<net> has no version, an IR says version="10" or "11"')
+        try:
+            number = int(text) if len(text) < 10 and text == text.rstrip() else None
+        except ValueError:
+            number = None
+        if number in (10, 11):
+            return number
+        if number in _LEGACY:
+            raise UnsupportedError(
+                f"IR version {number} was written by the Model Optimizer of OpenVINO 2020.4 or "
+                "before, and dropped in 2021.1",
+                hint="convert the original model again with OpenVINO 2022.1 or later",
+            )
+        if number is not None and number > 11:
+            raise UnsupportedError(
+                f"IR version {number} is newer than this reader, which knows 10 and 11",
+                hint="write it with ov.serialize(model, path, version='IR_V11'), or update vinoir",
+            )
+        raise UnreadableError(f'<net> has version "{text}", an IR has 10 or 11')
+
+
+def _check_constants(model: Model, root: etree._Element, *, absent: bool) -> None:
+    """Refuse missing bytes, as far as a Result or Assign needs the constant."""
+    bad = _missing(model.constants, model, absent)
+    if next(root.iter(*BODIES), None) is not None:
+        for layer in model.layers:
+            if layer._element is not None and len(layer._element) > 2:
+                inner = [x for x in with_bodies(layer) if x.is_constant and x is not layer]
+                bad += [(layer, error) for _, error in _missing(inner, model, absent)]
+    if bad:
+        reached = {id(layer) for layer in model.order()}
+        for layer, error in bad:
+            if id(layer) in reached:
+                raise _with_path(error, model)
+
+
+def _missing(
+    constants: Iterable[Layer], model: Model, absent: bool
+) -> list[tuple[Layer, IRError]]:
+    """The constants whose bytes are not there, and what is wrong."""
+    bad = []
+    for layer in constants:
+        try:
+            check_constant(layer, model.weights, absent=absent)
+        except IRError as error:
+            bad.append((layer, error))
+    return bad
+
+
+def _with_path(error: IRError, model: Model) -> IRError:
+    if model.weights is None and model.path is not None and "no .bin" in error.message:
+        error.hint = f"looked for {Path(model.path).with_suffix('.bin')}"
+    return error
+
+
+__all__ = ["find_pair", "loads", "parse", "read"]

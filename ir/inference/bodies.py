@@ -1,0 +1,382 @@
+"""Layers with bodies: If, TensorIterator and Loop, inferred and run.
+
+A port map says which outer input feeds which Parameter of the body and which Result gives
+which output; with an axis, an input is cut into slices and an output joined from them. A back
+edge hands a Result to a Parameter for the next turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from ...layers.axes import axis_of
+from ...layers.memory import require
+from ...schemas import ANY, Array, Dim, IRError, Shape, Size, Tensor
+from ...schemas.shapes import interval, limits
+from ..document.parts import MapEntry, PortMap
+from ..document.graph import Graph
+from ..document.layer import Layer
+
+#: Infers a graph whose Parameters are given, by layer id; all outputs by layer id.
+InferGraph = Callable[[Graph, Mapping[int, Tensor]], dict[int, tuple[Tensor, ...]]]
+#: Runs a graph whose Parameters are given, by layer id; what its Results hand out, by layer id.
+RunGraph = Callable[[Graph, Mapping[int, Array]], dict[int, Array]]
+
+T = TypeVar("T")
+
+#: A loop without a count whose condition stays true would never end.
+MOST_TURNS = 1_000_000
+
+
+# Inference.
+
+
+def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> tuple[Tensor, ...]:
+    """The outputs of a layer with bodies."""
+    if layer.type == "If":
+        return _infer_if(layer, inputs, infer)
+    body, port_map = _body(layer, "body")
+    given = {
+        entry.internal_layer_id: _slice_of(entry, _outer(entry, inputs))
+        for entry in port_map.inputs
+        if entry.external_port_id >= 0
+    }
+    for entry in port_map.inputs:
+        if entry.purpose == "current_iteration":
+            # The body says how it wants the number of the turn.
+            declared = body.layer(entry.internal_layer_id).outputs[0].tensor
+            given[entry.internal_layer_id] = Tensor(inputs[0].type, declared.shape)
+    loop = layer.type == "Loop"
+    if loop:
+        # As in OpenVINO, what is empty at first may grow.
+        for edge in layer.back_edges:
+            if edge.to_layer in given:
+                tensor = given[edge.to_layer]
+                given[edge.to_layer] = Tensor(tensor.type, _without_zeros(tensor.shape))
+    known = infer(body, given)
+    if loop:
+        known = _settle(layer, body, given, known, infer)
+    turns = (
+        _turns_of_loop(layer, inputs, port_map, known)
+        if loop
+        else (_turns_of_iterator(port_map, inputs))
+    )
+    never = loop and len(inputs) > 1 and inputs[1].ints() == [0]
+    return tuple(
+        _output(entry, _plain(_of(known, entry.internal_layer_id)), turns, never=never, loop=loop)
+        for entry in _ordered(port_map)
+    )
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    """Type and shape without a value: what a body gives is known turn by turn only."""
+    return Tensor(tensor.type, tensor.shape)
+
+
+def _of(known: Mapping[int, tuple[Tensor, ...]], layer_id: int) -> Tensor:
+    if layer_id not in known:
+        raise IRError(f"the port map names layer {layer_id}, which is no Result of the body")
+    return known[layer_id][0]
+
+
+def _body(layer: Layer, name: str) -> tuple[Graph, PortMap]:
+    """A body with its port map."""
+    if name not in layer.bodies:
+        raise IRError(f"{layer.type} has no {name}")
+    return layer.bodies[name], layer.port_maps.get(name, PortMap())
+
+
+def _ordered(port_map: PortMap) -> list[MapEntry]:
+    """The entries of the outputs, in the order of the outputs."""
+    outer = [entry for entry in port_map.outputs if entry.external_port_id >= 0]
+    return sorted(outer, key=lambda entry: entry.external_port_id)
+
+
+def _outer(entry: MapEntry, inputs: Sequence[T]) -> T:
+    """The outer input that an entry names."""
+    if entry.external_port_id >= len(inputs):
+        raise entry.error(
+            f"the port map takes input {entry.external_port_id}, the layer has {len(inputs)}"
+        )
+    return inputs[entry.external_port_id]
+
+
+def _infer_if(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> tuple[Tensor, ...]:
+    sides = []
+    for name in ("then_body", "else_body"):
+        body, port_map = _body(layer, name)
+        given = {e.internal_layer_id: _plain(_outer(e, inputs)) for e in port_map.inputs}
+        known = infer(body, given)
+        sides.append([_plain(_of(known, e.internal_layer_id)) for e in _ordered(port_map)])
+    condition = inputs[0].ints()
+    if condition is not None:
+        return tuple(sides[0] if condition[0] else sides[1])
+    if len(sides[0]) != len(sides[1]):
+        raise IRError(f"then_body gives {len(sides[0])} outputs, else_body {len(sides[1])}")
+    return tuple(
+        Tensor(one.type.merge(other.type), either(one.shape, other.shape))
+        for one, other in zip(*sides, strict=True)
+    )
+
+
+def either(one: Shape, other: Shape) -> Shape:
+    """What is known of a shape that is one or the other; as little as OpenVINO says."""
+    if one.rank is None or other.rank is None:
+        return Shape.UNKNOWN
+    if one.rank != other.rank:
+        if max(one.rank, other.rank) > 1:
+            return Shape.UNKNOWN
+        # A scalar counts as a list of one.
+        one, other = (shape if shape.rank else Shape((1,)) for shape in (one, other))
+    sizes: list[Size] = []
+    for a, b in zip(one, other, strict=True):
+        if isinstance(a, Dim) or isinstance(b, Dim):
+            sizes.append(ANY)
+        else:
+            sizes.append(interval(min(a, b), max(a, b)))
+    return Shape(sizes)
+
+
+def _slice_of(entry: MapEntry, tensor: Tensor) -> Tensor:
+    """What a Parameter of the body sees of an outer input."""
+    if entry.axis is None or tensor.rank is None:
+        return _plain(tensor)
+    axis = axis_of(entry.axis, tensor.rank)
+    return Tensor(tensor.type, tensor.shape.with_size(axis, entry.part_size))
+
+
+def _settle(
+    layer: Layer,
+    body: Graph,
+    given: dict[int, Tensor],
+    known: dict[int, tuple[Tensor, ...]],
+    infer: InferGraph,
+) -> dict[int, tuple[Tensor, ...]]:
+    """Loosen Parameters fed by back edges until the sizes they get are those they allow."""
+    for _ in range(len(layer.back_edges) + 2):
+        changed = False
+        for edge in layer.back_edges:
+            if edge.to_layer not in given:
+                continue
+            fed, held = _of(known, edge.from_layer).shape, given[edge.to_layer].shape
+            loose = _loosened(held, fed)
+            if loose != held:
+                given[edge.to_layer] = Tensor(given[edge.to_layer].type, loose)
+                changed = True
+        if not changed:
+            break
+        known = infer(body, given)
+    return known
+
+
+def _without_zeros(shape: Shape) -> Shape:
+    return Shape(None if shape.rank is None else [size if size != 0 else ANY for size in shape])
+
+
+def _loosened(held: Shape, fed: Shape) -> Shape:
+    if held.rank is None or fed.rank is None or held.rank != fed.rank:
+        return Shape.UNKNOWN
+    return Shape(a if _holds(a, b) else ANY for a, b in zip(held, fed, strict=True))
+
+
+def _holds(held: Size, fed: Size) -> bool:
+    """Whether a size that a Parameter allows holds all that it is fed."""
+    (least, most), (low, high) = limits(held), limits(fed)
+    return (low or 0) >= (least or 0) and (most is None or (high is not None and high <= most))
+
+
+def _turns_of_iterator(port_map: PortMap, inputs: Sequence[Tensor]) -> int | None:
+    """How often a TensorIterator runs its body; None where that is not known."""
+    turns = None
+    sliced = False
+    for entry in port_map.inputs:
+        if entry.axis is None:
+            continue
+        sliced = True
+        shape = _outer(entry, inputs).shape
+        if shape.rank is not None:
+            size = shape[axis_of(entry.axis, shape.rank)]
+            turns = slices(entry, size) if not isinstance(size, Dim) else turns
+    if turns is None and not sliced:
+        for entry in port_map.outputs:
+            if entry.axis is not None:
+                return abs(entry.end - entry.start) // max(entry.part_size, 1)
+    return turns
+
+
+def slices(entry: MapEntry, size: int) -> int:
+    """Into how many slices an axis is cut; both ends belong to it."""
+    start = entry.start + size if entry.start < 0 else entry.start
+    end = entry.end + size if entry.end < 0 else entry.end
+    if entry.part_size < 1:
+        raise IRError(f"part_size is {entry.part_size}, the least is 1")
+    count = (abs(end - start) + 1) // entry.part_size
+    if 0 < size < count:
+        raise entry.error(
+            f"from {entry.start} to {entry.end} there are {count} slices, the axis has {size}"
+        )
+    return count
+
+
+def _turns_of_loop(
+    layer: Layer,
+    inputs: Sequence[Tensor],
+    port_map: PortMap,
+    known: Mapping[int, tuple[Tensor, ...]],
+) -> int | None:
+    """How often a Loop runs its body; None where that is not known."""
+    condition = next((e for e in port_map.outputs if e.purpose == "execution_condition"), None)
+    if condition is None:
+        raise IRError("the Loop has no execution_condition among its outputs")
+    goes_on = _of(known, condition.internal_layer_id).ints()
+    if goes_on is None:
+        # The condition may be handed in from outside and go through unchanged.
+        body = layer.bodies["body"]
+        source = body.producer(body.layer(condition.internal_layer_id), 0)
+        for entry in port_map.inputs:
+            if source is not None and entry.internal_layer_id == source[0].id:
+                goes_on = _outer(entry, inputs).ints() if entry.external_port_id >= 0 else None
+    if goes_on is None:
+        return None
+    if not goes_on[0]:
+        return 1
+    count = inputs[0].ints()
+    return None if count is None or count[0] < 0 else count[0]
+
+
+def _output(
+    entry: MapEntry, tensor: Tensor, turns: int | None, *, never: bool, loop: bool
+) -> Tensor:
+    """One output, from what the body gives in a turn."""
+    shape = tensor.shape
+    if entry.axis is None:
+        if never and shape.is_static and shape.rank:
+            return Tensor(tensor.type, shape.with_size(0, 0))
+        return tensor
+    if never:
+        return Tensor(tensor.type, (0,))
+    if shape.rank is None:
+        return tensor
+    sizes = Shape((1,)) if shape.rank == 0 else shape
+    axis = axis_of(entry.axis, len(sizes))
+    each = sizes[axis] if loop else entry.part_size
+    if isinstance(each, Dim) or turns is None:
+        return Tensor(tensor.type, sizes.with_size(axis, ANY))
+    return Tensor(tensor.type, sizes.with_size(axis, turns * each))
+
+
+# Execution.
+
+
+def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Array, ...]:
+    """The outputs of a layer with bodies."""
+    if layer.type == "If":
+        name = "then_body" if bool(np.asarray(inputs[0]).reshape(-1)[0]) else "else_body"
+        body, port_map = _body(layer, name)
+        once = run(body, {e.internal_layer_id: _outer(e, inputs) for e in port_map.inputs})
+        return tuple(once[entry.internal_layer_id] for entry in _ordered(port_map))
+    body, port_map = _body(layer, "body")
+    loop = layer.type == "Loop"
+    turns = _count(layer, port_map, inputs)
+    going = not loop or bool(np.asarray(inputs[1]).reshape(-1)[0])
+    cut = [entry for entry in port_map.inputs if entry.axis is not None]
+    given = {
+        entry.internal_layer_id: _outer(entry, inputs)
+        for entry in port_map.inputs
+        if entry.axis is None and entry.external_port_id >= 0
+    }
+    numbered = [e.internal_layer_id for e in port_map.inputs if e.purpose == "current_iteration"]
+    condition = next(
+        (e.internal_layer_id for e in port_map.outputs if e.purpose == "execution_condition"), None
+    )
+    rows: dict[int, list[Array]] = {
+        e.internal_layer_id: [] for e in port_map.outputs if e.axis is not None
+    }
+    found: dict[int, Array] = {}
+    turn = held = 0
+    while going and (turns is None or turn < turns):
+        if turn >= MOST_TURNS:
+            raise IRError(f"the loop has not ended after {turn} turns")
+        for entry in cut:
+            given[entry.internal_layer_id] = part(entry, _outer(entry, inputs), turn)
+        for layer_id in numbered:
+            declared = body.layer(layer_id).outputs[0]
+            given[layer_id] = np.full(len(declared.dims) * (1,), turn, declared.type.dtype)
+        found = run(body, given)
+        for layer_id, row in rows.items():
+            row.append(found[layer_id])
+        held += sum(row[-1].nbytes for row in rows.values())
+        require(held if turns is None or turn else held * turns)
+        for edge in layer.back_edges:
+            given[edge.to_layer] = found[edge.from_layer]
+        turn += 1
+        if condition is not None:
+            going = bool(found[condition].reshape(-1)[0])
+    return tuple(
+        _joined(entry, rows[entry.internal_layer_id], body)
+        if entry.axis is not None
+        else _final(entry, found, layer, given, body)
+        for entry in _ordered(port_map)
+    )
+
+
+def _count(layer: Layer, port_map: PortMap, inputs: Sequence[Array]) -> int | None:
+    """How many turns there are at the most; None: as long as the condition holds."""
+    if layer.type == "Loop":
+        count = int(np.asarray(inputs[0]).reshape(-1)[0])
+        return None if count < 0 else count
+    counts = []
+    for entry in port_map.inputs:
+        if entry.axis is not None:
+            shape = _outer(entry, inputs).shape
+            counts.append(slices(entry, shape[axis_of(entry.axis, len(shape))]))
+    if counts:
+        return min(counts)
+    known = _turns_of_iterator(port_map, [])
+    return 1 if known is None else known
+
+
+def part(entry: MapEntry, array: Array, turn: int) -> Array:
+    """The slice of an outer input that a turn sees."""
+    axis = axis_of(entry.axis or 0, array.ndim)
+    size = array.shape[axis]
+    start = entry.start + size if entry.start < 0 else entry.start
+    if entry.stride < 0:
+        # Backwards: the slice ends where the turn begins.
+        start -= entry.part_size - 1
+    first = start + turn * entry.stride
+    return array[(slice(None),) * axis + (slice(first, first + entry.part_size),)]
+
+
+def _joined(entry: MapEntry, row: Sequence[Array], body: Graph) -> Array:
+    """The slices of all turns in one."""
+    if not row:
+        source = body.producer(body.layer(entry.internal_layer_id), 0)
+        kind = source[0].outputs[source[1]].type if source is not None else None
+        return np.empty((0,), kind.dtype if kind is not None else np.float32)
+    axis = entry.axis or 0
+    row = [np.atleast_1d(array) for array in row]
+    # A negative stride fills the output from its end.
+    return np.concatenate(row[::-1] if entry.stride < 0 else row, axis)
+
+
+def _final(
+    entry: MapEntry,
+    found: Mapping[int, Array],
+    layer: Layer,
+    given: Mapping[int, Array],
+    body: Graph,
+) -> Array:
+    """What the last turn gave; without a turn, what would have been handed to the first."""
+    if entry.internal_layer_id in found:
+        return found[entry.internal_layer_id]
+    for edge in layer.back_edges:
+        if edge.from_layer == entry.internal_layer_id and edge.to_layer in given:
+            return given[edge.to_layer]
+    return _joined(entry, [], body)
+
+
+__all__ = ["infer_bodies", "run_bodies"]

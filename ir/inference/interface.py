@@ -1,0 +1,36 @@
+"""IR v10 at a model's edges: which types OpenVINO gives its inputs and outputs.
+
+Files of 2020 and 2021 were made for an interface that knew f32 and i32 only; when OpenVINO
+reads one, it converts at the inputs and outputs so that it still looks that way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...schemas import Array, ElementType
+from ..document.graph import Graph
+
+_TO_I32 = frozenset({ElementType.I64, ElementType.U64, ElementType.U32, ElementType.I32})
+_KEPT = frozenset({ElementType.STRING, ElementType.DYNAMIC})
+
+
+def output_type(graph: Graph, kind: ElementType) -> ElementType:
+    """The type an output of the model has, where the graph gives ``kind``."""
+    if getattr(graph, "version", 11) != 10 or kind in _KEPT:
+        return kind
+    return ElementType.I32 if kind in _TO_I32 else ElementType.F32
+
+
+def input_types(graph: Graph, kind: ElementType) -> tuple[ElementType, ...]:
+    """The types that an input of ``kind`` may be given as."""
+    old = getattr(graph, "version", 11) == 10 and kind is ElementType.F16
+    return (kind, ElementType.F32) if old else (kind,)
+
+
+def output_array(graph: Graph, array: Array) -> Array:
+    """An output's array as the type it is handed out as."""
+    if getattr(graph, "version", 11) != 10:
+        return array
+    with np.errstate(all="ignore"):  # f64 may hold more than f32
+        return array.astype(output_type(graph, ElementType.of(array.dtype)).dtype, copy=False)

@@ -1,0 +1,214 @@
+"""Types and shapes of every port, worked out from the model's inputs.
+
+Example::
+
+    tensors = ir.infer(model, {"x": "1..8,3,H,W"})
+    tensors["prob"].shape       # by output, layer or tensor name
+    for layer, index, tensor in tensors.ports(): ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from ...layers.value_bounds import CARRIED
+from ...layers.memory import without_collection
+from ...schemas import ElementType, IRError, Shape, Size, Tensor, UsageError
+from ..document.graph import Graph, Layer, Model
+from .interface import output_type
+from ..document.names import by_input, output_keys
+from .bodies import infer_bodies
+from ..document.symbols import with_symbols
+
+#: A new input shape: OpenVINO's spelling (names stand for sizes), or the sizes themselves.
+ShapeLike: TypeAlias = "str | Shape | Iterable[Size]"
+#: New input shapes, by name or index, or in order.
+Shapes: TypeAlias = "Mapping[str, ShapeLike] | Mapping[int, ShapeLike] | Iterable[ShapeLike]"
+
+
+class Inferred(Mapping[str, Tensor]):
+    """What is known of every port; as a mapping, of the outputs by name."""
+
+    def __init__(self, graph: Graph, tensors: dict[int, tuple[Tensor, ...]]) -> None:
+        self._graph, self._tensors = graph, tensors
+        self._keys = dict(zip(output_keys(graph), graph.results, strict=True))
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name in self._keys:
+            return self.of(self._keys[name])[0]
+        layer = self._graph.layer(name)
+        index = next((i for i, p in enumerate(layer.outputs) if name in p.names), 0)
+        return self.of(layer)[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def of(self, layer: Layer) -> tuple[Tensor, ...]:
+        """The outputs of one layer; of a Result, what it hands out."""
+        if layer.id not in self._tensors:
+            raise UsageError(f'layer "{layer.name}" feeds no output, nothing is known of it')
+        return self._tensors[layer.id]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._keys
+
+    def ports(self) -> Iterator[tuple[Layer, int, Tensor]]:
+        """Every output port, with its layer and index, in the order of the file."""
+        for layer in self._graph.layers:
+            if layer.type != "Result":
+                for index, tensor in enumerate(self._tensors.get(layer.id, ())):
+                    yield layer, index, tensor
+
+
+def infer(model: Model, shapes: Shapes | None = None) -> Inferred:
+    """Work out types and shapes of every port.
+
+    Args:
+        model: The model; it is not changed.
+        shapes: New shapes for some of the inputs, such as ``{"x": "1..8,3,H,W"}``; the others
+            keep what the file says.
+
+    Raises:
+        IRError: A layer does not accept its inputs; the error names it.
+        UsageError: An input is not there.
+    """
+    given = {
+        layer_id: Tensor(parameter_type(model.layer(layer_id)), read_shape(shape))
+        for layer_id, shape in by_input(model, _pairs(shapes)).items()
+    }
+    return Inferred(model, infer_graph(model, given, new_shapes=bool(given)))
+
+
+def parameter_type(parameter: Layer) -> ElementType:
+    """The element type of an input."""
+    op = parameter.op
+    if op is None:
+        return parameter.outputs[0].type
+    with parameter.at():
+        return op.infer()[0].type
+
+
+def _pairs(
+    shapes: Shapes | None,
+) -> Mapping[str, ShapeLike] | Mapping[int, ShapeLike] | Iterable[ShapeLike] | None:
+    if isinstance(shapes, (str, Shape)):
+        raise UsageError("shapes are given by input name, or as a list with one for each input")
+    return shapes
+
+
+def read_shape(shape: ShapeLike) -> Shape:
+    """A shape from what a caller may give."""
+    if isinstance(shape, Shape):
+        return shape
+    if isinstance(shape, str):
+        try:
+            return Shape.parse(shape, symbols=True)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    return Shape(shape)
+
+
+@without_collection()
+def infer_graph(
+    graph: Graph, given: Mapping[int, Tensor], *, new_shapes: bool = False
+) -> dict[int, tuple[Tensor, ...]]:
+    """The outputs of every layer that OpenVINO would read, by layer id.
+
+    ``given`` are Parameters that are not what the file says.
+    """
+    tensors: dict[int, tuple[Tensor, ...]] = {}
+    for layer in graph.order():
+        try:
+            tensors[layer.id] = infer_layer(graph, layer, tensors, given)
+        except IRError as error:
+            if new_shapes and error.hint is None:
+                error.hint = _what_pins(graph, layer)
+            raise
+    return tensors
+
+
+def infer_layer(
+    graph: Graph,
+    layer: Layer,
+    known: Mapping[int, tuple[Tensor, ...]],
+    given: Mapping[int, Tensor],
+) -> tuple[Tensor, ...]:
+    """The outputs of one layer whose inputs are known; errors carry its place."""
+    if layer.is_constant:
+        with layer.at():
+            return (constant(layer),)
+    op = layer.op
+    if op is None:
+        # Of a layer that nobody knows the file is trusted.
+        return tuple(port.tensor for port in layer.outputs)
+    with layer.at():
+        if layer.type == "Parameter":
+            if layer.id in given:
+                return (given[layer.id],)
+            return (with_symbols(layer, op.infer()[0]),)
+        inputs = inputs_of(graph, layer, known)
+        if layer.bodies:
+            op.check_arity(len(inputs))
+            return infer_bodies(layer, inputs, infer_graph)
+        outputs = op.infer_outputs(inputs)
+        if layer.type == "Result" and isinstance(graph, Model):
+            return (Tensor(output_type(graph, outputs[0].type), outputs[0].shape),)
+        return outputs
+
+
+def inputs_of(graph: Graph, layer: Layer, known: Mapping[int, tuple[Tensor, ...]]) -> list[Tensor]:
+    """The tensors that feed a layer, in order."""
+    inputs = []
+    for index, source in enumerate(graph.sources(layer)):
+        if source is None:
+            raise IRError(f"input {index} is fed by nothing")
+        producer, output = source
+        outputs = known[producer.id]
+        if output >= len(outputs):
+            raise IRError(
+                f"input {index} is fed by output {output} of {producer.type} "
+                f'"{producer.name}", which has {len(outputs)}'
+            )
+        inputs.append(outputs[output])
+    return inputs
+
+
+def constant(layer: Layer) -> Tensor:
+    """What a constant is; its value where it is small enough to describe a shape."""
+    kind, sizes = layer.element_type, layer.sizes
+    count = 1
+    for size in sizes:
+        count *= size
+    if kind.is_dynamic or count > CARRIED or not layer.has_value:
+        return Tensor(kind, sizes)
+    return Tensor(kind, sizes, layer.value)
+
+
+def _what_pins(graph: Graph, layer: Layer) -> str | None:
+    """The Reshape with a constant pattern at or before a layer: what new shapes fail on."""
+    seen: set[int] = set()
+    queue = [layer]
+    while queue:
+        current = queue.pop(0)
+        if current.id in seen:
+            continue
+        seen.add(current.id)
+        feeders = [source[0] for source in graph.sources(current) if source is not None]
+        if current.type == "Reshape" and len(feeders) == 2 and feeders[1].type == "Const":
+            pattern = feeders[1].value.ravel().tolist()
+            if -1 in pattern and pattern[0] in (0, -1):
+                continue
+            free = "-1" if -1 not in pattern else "0"
+            return (
+                f'Reshape "{current.name}" has the constant pattern {pattern}; with {free} in '
+                f'place of its first size (constant "{feeders[1].name}") the batch is free'
+            )
+        queue.extend(feeders)
+    return None
+
+
+__all__ = ["Inferred", "Shapes", "infer", "infer_graph", "infer_layer"]

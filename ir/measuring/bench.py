@@ -1,0 +1,342 @@
+"""How fast a model runs, in turn with other runtimes, and where the time goes.
+
+Example::
+
+    report = ir.bench.measure(model, [image], against=["openvino"])
+    report.rows[1].ratio        # our median time over theirs
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ...schemas import Array, UsageError
+from ..engine.passes.fusion import needed
+from ..engine.plan.nodes import Node
+from ..execution.interpreter import Traced, run
+from ..document.graph import Layer, Model
+from ..engine.program import Program
+
+#: Runs a model once: inputs in order, outputs in order.
+Call: TypeAlias = "Callable[[Sequence[Array]], list[Array]]"
+
+
+#: Seconds in which the process must rest before the next runtime has its turn, and for how long
+#: that is waited for: threads of ONNX Runtime look for work for some 50 milliseconds.
+REST, LONGEST = 0.005, 0.2
+#: Seconds of runs that are not counted, before the one that is.
+WARM = 0.015
+
+
+@dataclass
+class Row:
+    """What was measured of one runtime."""
+
+    name: str
+    version: str
+    #: Seconds to make it ready, and of each run.
+    prepared: float
+    seconds: list[float] = field(default_factory=list)
+    #: Bytes of resident memory that came with it.
+    memory: int = 0
+    #: How far its outputs are from ours, relative to their largest value.
+    difference: float = 0.0
+    #: Our median time over its.
+    ratio: float = 1.0
+
+    @property
+    def least(self) -> float:
+        """The quickest run."""
+        return min(self.seconds)
+
+    @property
+    def median(self) -> float:
+        """The run in the middle."""
+        return statistics.median(self.seconds)
+
+
+@dataclass
+class LayerRow:
+    """What one step takes: a layer with those that are computed together with it."""
+
+    name: str
+    operation: str
+    shape: tuple[int, ...]
+    seconds: float
+    operations: float
+    bytes: int
+
+    @property
+    def gigaflops(self) -> float:
+        """Sums and products by the definition, in 1e9 a second."""
+        return self.operations / self.seconds / 1e9
+
+    @property
+    def gigabytes(self) -> float:
+        """Inputs, weights and outputs, in 1e9 bytes a second."""
+        return self.bytes / self.seconds / 1e9
+
+
+@dataclass
+class Report:
+    """All of it; the first row is ours."""
+
+    rows: list[Row]
+    layers: list[LayerRow]
+    threads: int
+    #: Resident memory of the process at its highest, in bytes.
+    peak: int
+
+    @property
+    def difference(self) -> float:
+        """The largest difference to another runtime."""
+        return max(row.difference for row in self.rows)
+
+
+def measure(
+    model: Model,
+    inputs: Sequence[Array],
+    *,
+    against: Sequence[str] = (),
+    threads: int | None = None,
+    runs: int = 15,
+    layers: bool = False,
+    onnx: str | None = None,
+) -> Report:
+    """Run a model and other runtimes in turn, A B A B, and compare what they give.
+
+    Args:
+        model: The model.
+        inputs: An array for each input, in order.
+        against: ``openvino``, ``onnxruntime``.
+        threads: For each of them; None for all cores.
+        runs: How often each is measured; before each time there are runs that are not counted.
+        layers: Also the time of each layer.
+        onnx: The same model for onnxruntime; None for the .onnx beside the .xml.
+    """
+    unknown = [name for name in against if name not in RUNTIMES]
+    if unknown:
+        raise UsageError(
+            f'no runtime is named "{unknown[0]}"', hint=f"there are {', '.join(RUNTIMES)}"
+        )
+    began, before = time.perf_counter(), resident()
+    program = Program(model, threads=threads)
+    ours = Row("vinoir", _own_version(), time.perf_counter() - began)
+    entrants: list[tuple[Row, Call]] = [(ours, lambda arrays: [*program(arrays).values()])]
+    wanted = entrants[0][1](inputs)
+    ours.memory = resident() - before
+    for name in against:
+        began, before = time.perf_counter(), resident()
+        version, call = RUNTIMES[name](model, threads, onnx)
+        row = Row(name, version, time.perf_counter() - began)
+        row.difference = difference(wanted, call(inputs))
+        row.memory = resident() - before
+        entrants.append((row, call))
+    for _ in range(runs):
+        for row, call in entrants:
+            until_quiet()
+            began = time.perf_counter()
+            while time.perf_counter() - began < WARM:
+                call(inputs)
+            began = time.perf_counter()
+            call(inputs)
+            row.seconds.append(time.perf_counter() - began)
+    rows = [row for row, _ in entrants]
+    for row in rows[1:]:
+        row.ratio = ours.median / row.median
+    steps = layer_rows(program, inputs) if layers else []
+    return Report(rows, steps, program.threads, _peak())
+
+
+def until_quiet() -> None:
+    """Wait until no thread of the process works any more."""
+    began = time.perf_counter()
+    while time.perf_counter() - began < LONGEST:
+        worked = time.process_time()
+        time.sleep(REST)
+        if time.process_time() - worked < REST / 5:
+            return
+
+
+def difference(wanted: Sequence[Array], found: Sequence[Array]) -> float:
+    """The largest difference relative to the largest value; infinite for other shapes."""
+    if len(wanted) != len(found):
+        return float("inf")
+    worst = 0.0
+    for ours, theirs in zip(wanted, found, strict=True):
+        if ours.shape != theirs.shape:
+            return float("inf")
+        if not ours.size:
+            continue
+        left, right = ours.astype(np.float64), theirs.astype(np.float64)
+        if not np.array_equal(np.isfinite(left), np.isfinite(right)):
+            return float("inf")
+        finite = np.isfinite(left)
+        scale = np.abs(left[finite]).max(initial=0.0)
+        apart = np.abs(left[finite] - right[finite]).max(initial=0.0)
+        worst = max(worst, float(apart / scale if scale else apart))
+    return worst
+
+
+# Other runtimes.
+
+
+def _openvino(model: Model, threads: int | None, onnx: str | None) -> tuple[str, Call]:
+    ov = _module("openvino")
+    words: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
+    if threads is not None:
+        words["INFERENCE_NUM_THREADS"] = threads
+    compiled = ov.Core().compile_model(_path(model), "CPU", words)
+    request = compiled.create_infer_request()
+
+    def call(arrays: Sequence[Array]) -> list[Array]:
+        found = request.infer(list(arrays))
+        return [found[output] for output in compiled.outputs]
+
+    return ov.__version__.split("-")[0], call
+
+
+def _onnxruntime(model: Model, threads: int | None, onnx: str | None) -> tuple[str, Call]:
+    runtime = _module("onnxruntime")
+    path = Path(onnx) if onnx is not None else Path(_path(model)).with_suffix(".onnx")
+    if not path.exists():
+        raise UsageError(
+            f"onnxruntime needs the model as ONNX, {path} is not there",
+            hint="give it by --onnx FILE",
+        )
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads or 0
+    options.log_severity_level = 3
+    session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    names = [entry.name for entry in session.get_inputs()]
+
+    def call(arrays: Sequence[Array]) -> list[Array]:
+        return [*session.run(None, dict(zip(names, arrays, strict=True)))]
+
+    return runtime.__version__, call
+
+
+RUNTIMES: Mapping[str, Callable[[Model, int | None, str | None], tuple[str, Call]]] = {
+    "openvino": _openvino,
+    "onnxruntime": _onnxruntime,
+}
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise UsageError(f"{name} is not installed", hint=f"pip install {name}") from None
+
+
+def _path(model: Model) -> str:
+    if model.path is None:
+        raise UsageError("another runtime needs a model that was read from a file")
+    return os.fspath(model.path)
+
+
+def _own_version() -> str:
+    from ...schemas.version import VERSION
+
+    return VERSION
+
+
+# Where the time goes.
+
+
+def layer_rows(program: Program, inputs: Sequence[Array], runs: int = 7) -> list[LayerRow]:
+    """The least time of each step of a program, with the work that it does."""
+    timed = program.times(inputs, runs)
+    if timed is not None:
+        return [planned_row(node, seconds) for node, seconds in timed]
+    traced: dict[int, tuple[Layer, float, tuple[Array, ...]]] = {}
+
+    def note(step: Traced) -> None:
+        known = traced.get(step.layer.id)
+        least = step.seconds if known is None else min(step.seconds, known[1])
+        traced[step.layer.id] = (step.layer, least, step.outputs)
+
+    for _ in range(runs):
+        run(program.model, dict(enumerate(inputs)), trace=note)
+    return [
+        LayerRow(
+            layer.name, layer.type, outputs[0].shape if outputs else (), max(seconds, 1e-9), 0.0,
+            sum(array.nbytes for array in outputs),
+        )
+        for layer, seconds, outputs in traced.values()
+        if layer.type not in ("Parameter", "Const", "Result")
+    ]  # fmt: skip
+
+
+def planned_row(node: Node, seconds: float) -> LayerRow:
+    """The work of one node of a plan: by the definition, whatever the kernel saves."""
+    output = node.outputs[0]
+    size = prod(output.shape)
+    each = 1.0
+    if node.kind in ("Convolution", "GroupConvolution"):
+        weights = node.inputs[1].shape
+        each = 2.0 * prod(weights[2 if node.kind == "GroupConvolution" else 1 :])
+    elif node.kind == "MatMul":
+        each = 2.0 * node.inputs[0].shape[-1]
+    elif node.kind in ("MaxPool", "AvgPool"):
+        each = float(prod(node.op.kernel))  # type: ignore[attr-defined]  # poolings have it
+    joined = [op.xml_type for op, _ in (*node.prologue, *node.epilogue)]
+    moved = {id(value): value.nbytes for value in (*needed(node), *node.outputs)}
+    return LayerRow(
+        node.layer.name,
+        "+".join([node.kind, *joined]),
+        output.shape,
+        max(seconds, 1e-9),
+        size * (each + len(joined)),
+        sum(moved.values()),
+    )
+
+
+# Memory.
+
+
+def resident() -> int:
+    """Bytes of memory that this process and its helpers hold now; 0 where that is not told.
+
+    What several processes share is counted once.
+    """
+    held = 0
+    for process in ("self", *_children()):
+        held += next(_status(Path("/proc") / process / "smaps_rollup", "Pss"), 0)
+    return held
+
+
+def _children() -> Iterator[str]:
+    for path in Path("/proc/self/task").glob("*/children"):
+        yield from _told(path).split()
+
+
+def _peak() -> int:
+    return next(_status(Path("/proc/self/status"), "VmHWM"), 0)
+
+
+def _status(path: Path, word: str) -> Iterator[int]:
+    for line in _told(path).splitlines():
+        if line.startswith(word + ":"):
+            yield int(line.split()[1]) * 1024
+
+
+def _told(path: Path) -> str:
+    """What the system tells in a file; nothing of a thread or process that has ended."""
+    try:
+        return path.read_text("ascii", "replace")
+    except OSError:
+        return ""
+
+
+__all__ = ["LayerRow", "Report", "Row", "difference", "layer_rows", "measure"]

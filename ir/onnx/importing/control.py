@@ -1,0 +1,259 @@
+"""If, Loop and Scan: bodies within the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....schemas import ANY, ElementType, IRError, Shape, Tensor, UnsupportedError
+from ...document.builder import Output
+from ...document.parts import BackEdge, Port, PortMap
+from ...document.graph import Graph
+from ...inference.shapes import infer_graph
+from ...document.layer import Layer
+from ...inference.bodies import infer_bodies
+from .importer import Importer
+from .node import Made, Node, converts, normal
+from .pooling import scalar
+
+#: How often a body is made anew until the sizes it keeps are those it gives.
+_ROUNDS = 8
+
+
+class Body(NamedTuple):
+    """A body that was made: its graph, its outer inputs, its Parameters and Results."""
+
+    graph: Graph
+    captured: list[tuple[Output, Output]]
+    parameters: list[Output]
+    results: list[Layer]
+
+
+def build(
+    importer: Importer,
+    proto: Any,
+    given: Sequence[Tensor],
+    *,
+    wrap: Sequence[int | None] = (),
+    cut: Sequence[int | None] = (),
+) -> Body:
+    """Make a body.
+
+    Args:
+        importer: What is converting the graph around it.
+        proto: The graph of the body.
+        given: Types and shapes of its inputs.
+        wrap: For each output, the axis that is added after the body, for turns to be stacked on.
+        cut: For each input, the axis that is taken away before the body sees it.
+    """
+    if len(given) != len(proto.input):
+        raise IRError(f"the body has {len(proto.input)} inputs, {len(given)} are given")
+    with importer.body(proto) as scope:
+        parameters = []
+        for index, (value, tensor) in enumerate(zip(proto.input, given, strict=True)):
+            made = scope.builder.parameter(value.name, tensor.type, tensor.shape)
+            parameters.append(made)
+            axis = cut[index] if index < len(cut) else None
+            if axis is not None:
+                axes = scope.builder.constant(np.array([axis]))
+                made = scope.builder.add("Squeeze", "opset1", [made, axes])
+            scope.values[value.name] = made
+        importer.walk(proto)
+        results = []
+        for index, value in enumerate(proto.output):
+            found = importer.lookup(value.name)
+            if found is None:
+                raise IRError(f'output "{value.name}" of the body is a tensor that nothing makes')
+            axis = wrap[index] if index < len(wrap) else None
+            if axis is not None:
+                axes = scope.builder.constant(np.array([axis]))
+                found = scope.builder.add("Unsqueeze", "opset1", [found, axes])
+            results.append(scope.builder.result(found, name=f"{value.name}/result", names=()))
+        scope.builder.graph.prune()
+        return Body(scope.builder.graph, scope.captured, parameters, results)
+
+
+def place(
+    node: Node,
+    kind: str,
+    opset: str,
+    inputs: Sequence[Output],
+    bodies: dict[str, tuple[Graph, PortMap]],
+    outputs: int,
+    edges: Sequence[BackEdge] = (),
+) -> list[Output]:
+    """A layer with bodies, its outputs inferred."""
+    ports = [Port.of(index, one.tensor) for index, one in enumerate(inputs)]
+    layer = Layer(kind, opset, node.name, inputs=ports)
+    for name, (graph, wiring) in bodies.items():
+        layer.add_body(name, graph, wiring)
+    layer.back_edges = list(edges)
+    tensors = infer_bodies(layer, [one.tensor for one in inputs], infer_graph)
+    if len(tensors) != outputs:
+        raise IRError(f"{len(tensors)} outputs, {outputs} are needed")
+    layer.outputs = [Port.of(len(inputs) + i, tensor) for i, tensor in enumerate(tensors)]
+    builder = node.importer.builder
+    builder.graph.add(layer)
+    for index, one in enumerate(inputs):
+        builder.graph.connect((one.layer, one.index), layer, index)
+    builder.rename(layer, node.name)
+    return [Output(layer, index, list(tensors)) for index in range(len(tensors))]
+
+
+@converts("If")
+def if_(node: Node) -> Made:
+    """The branch itself where the condition is known, else If-8."""
+    condition = node.value(0)
+    branches = [node.attribute("then_branch"), node.attribute("else_branch")]
+    if condition is not None:
+        if condition.size != 1:
+            raise IRError(f"the condition has {condition.size} elements, one is needed")
+        return node.importer.inline(branches[0 if condition.ravel()[0] else 1], node.name)
+    inputs = [scalar(node, node[0])]
+    bodies: dict[str, tuple[Graph, PortMap]] = {}
+    made = [build(node.importer, branch, []) for branch in branches]
+    count = len(inputs) + sum(len(body.captured) for body in made)
+    for name, body in zip(("then_body", "else_body"), made, strict=True):
+        wiring = PortMap()
+        for outer, inner in body.captured:
+            wiring.add("input", external_port_id=len(inputs), internal_layer_id=inner.layer.id)
+            inputs.append(outer)
+        for index, result in enumerate(body.results):
+            wiring.add("output", external_port_id=count + index, internal_layer_id=result.id)
+        bodies[name] = body.graph, wiring
+    return place(node, "If", "opset8", inputs, bodies, len(node.outputs))
+
+
+def settled(importer: Importer, proto: Any, given: list[Tensor], kept: range, first: int,
+            **more: Any) -> Body:  # fmt: skip
+    """A body whose kept inputs are as loose as what it gives for the next turn.
+
+    Args:
+        importer: What is converting the graph around it.
+        proto: The graph of the body.
+        given: Types and shapes of its inputs.
+        kept: Which inputs are kept from turn to turn.
+        first: The output that feeds the first of them.
+        more: As of ``build``.
+    """
+    for _ in range(_ROUNDS):
+        body = build(importer, proto, given, **more)
+        changed = False
+        for offset, index in enumerate(kept):
+            port = body.results[first + offset].inputs[0]
+            held, fed = given[index].shape, port.shape
+            loose = _loosened(held, fed)
+            if loose != held:
+                given[index] = Tensor(given[index].type, loose)
+                changed = True
+        if not changed:
+            return body
+    raise UnsupportedError("the sizes that the body keeps do not settle")
+
+
+def _loosened(held: Shape, fed: Shape) -> Shape:
+    if held.rank is None or fed.rank is None or held.rank != fed.rank:
+        return Shape.UNKNOWN
+    return Shape(a if a == b else ANY for a, b in zip(held, fed, strict=True))
+
+
+@converts("Loop")
+def loop(node: Node) -> Made:
+    """Loop-5."""
+    proto = node.attribute("body")
+    states = [node[index] for index in range(2, len(node.inputs))]
+    stacked = len(proto.output) - 1 - len(states)
+    if stacked < 0:
+        raise IRError(f"the body gives {len(proto.output)} outputs for {len(states)} states")
+    count = scalar(node, node[0]) if node.get(0) is not None else node.ints64(-1)
+    condition = scalar(node, node[1]) if node.get(1) is not None else node.constant(np.array(True))
+    value = count.tensor.value
+    if value is not None and value == np.iinfo(np.int64).max:
+        count = node.ints64(-1)
+    given = [
+        Tensor("i64", ()),
+        Tensor(ElementType.BOOLEAN, ()),
+        *(Tensor(one.tensor.type, one.tensor.shape) for one in states),
+    ]
+    wrap: list[int | None] = [None] * (1 + len(states)) + [0] * stacked
+    body = settled(node.importer, proto, given, range(2, len(given)), 1, wrap=wrap)
+    inputs, wiring = [count, condition, *states], PortMap()
+    for index, one in enumerate(body.parameters[1:], 1):
+        wiring.add("input", external_port_id=index, internal_layer_id=one.layer.id)
+    for outer, inner in body.captured:
+        wiring.add("input", external_port_id=len(inputs), internal_layer_id=inner.layer.id)
+        inputs.append(outer)
+    _outputs(wiring, body.results[1:], len(inputs), len(states), [(0, False)] * stacked)
+    turn = body.parameters[0].layer.id
+    wiring.add("input", external_port_id=-1, internal_layer_id=turn, purpose="current_iteration")
+    wiring.add(
+        "output", external_port_id=-1, internal_layer_id=body.results[0].id,
+        purpose="execution_condition",
+    )  # fmt: skip
+    pairs = zip(body.results, body.parameters[1:], strict=False)
+    edges = [BackEdge(result.id, one.layer.id) for result, one in pairs]
+    bodies = {"body": (body.graph, wiring)}
+    return place(node, "Loop", "opset5", inputs, bodies, len(states) + stacked, edges)
+
+
+def _outputs(
+    wiring: PortMap, results: Sequence[Layer], first: int, states: int,
+    stacks: Sequence[tuple[int, bool]],
+) -> None:  # fmt: skip
+    """The last states, then what is stacked along an axis, perhaps from the end."""
+    for index, result in enumerate(results):
+        port = first + index
+        if index < states:
+            wiring.add("output", external_port_id=port, internal_layer_id=result.id)
+            continue
+        axis, back = stacks[index - states]
+        wiring.add(
+            "output", axis=axis, external_port_id=port, internal_layer_id=result.id,
+            start=-1 if back else 0, end=0 if back else -1, stride=-1 if back else 1, part_size=1,
+        )  # fmt: skip
+
+
+@converts("Scan", since=9)
+def scan(node: Node) -> Made:
+    """TensorIterator-1."""
+    proto, sliced = node.attribute("body"), node.integer("num_scan_inputs")
+    kept = len(node.inputs) - sliced
+    inputs = [node[index] for index in range(len(node.inputs))]
+    stacked = len(proto.output) - kept
+    if sliced < 1 or kept < 0 or stacked < 0:
+        raise IRError(f"{sliced} of {len(inputs)} inputs are scanned")
+    axes_in = node.integers("scan_input_axes") or [0] * sliced
+    axes_out = node.integers("scan_output_axes") or [0] * stacked
+    back_in = node.integers("scan_input_directions") or [0] * sliced
+    back_out = node.integers("scan_output_directions") or [0] * stacked
+    given = [Tensor(one.tensor.type, one.tensor.shape) for one in inputs]
+    cut: list[int | None] = [None] * kept
+    for index, axis in enumerate(axes_in):
+        shape = inputs[kept + index].tensor.shape
+        if shape.rank is None:
+            raise UnsupportedError(f"the rank of input {kept + index} is not known")
+        cut.append(normal(axis, shape.rank))
+        given[kept + index] = Tensor(given[kept + index].type, shape.with_size(axis, 1))
+    wrap: list[int | None] = [None] * kept + axes_out
+    body = settled(node.importer, proto, given, range(kept), 0, wrap=wrap, cut=cut)
+    wiring = PortMap()
+    for index, one in enumerate(body.parameters):
+        if index < kept:
+            wiring.add("input", external_port_id=index, internal_layer_id=one.layer.id)
+            continue
+        back = bool(back_in[index - kept])
+        wiring.add(
+            "input", axis=cut[index] or 0, external_port_id=index, internal_layer_id=one.layer.id,
+            start=-1 if back else 0, end=0 if back else -1, stride=-1 if back else 1, part_size=1,
+        )  # fmt: skip
+    for outer, inner in body.captured:
+        wiring.add("input", external_port_id=len(inputs), internal_layer_id=inner.layer.id)
+        inputs.append(outer)
+    stacks = [(axis, bool(back)) for axis, back in zip(axes_out, back_out, strict=True)]
+    _outputs(wiring, body.results, len(inputs), kept, stacks)
+    pairs = zip(body.results, body.parameters[:kept], strict=False)
+    edges = [BackEdge(result.id, one.layer.id) for result, one in pairs]
+    bodies = {"body": (body.graph, wiring)}
+    return place(node, "TensorIterator", "opset1", inputs, bodies, kept + stacked, edges)

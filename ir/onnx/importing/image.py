@@ -1,0 +1,225 @@
+"""Images: other sizes, samples at places, regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor
+
+import numpy as np
+
+from ....schemas import IRError, UnsupportedError
+from ...document.builder import Output
+from .node import Made, Node, converts, normal, static
+from .pooling import window_of
+
+_TRANSFORMS = {
+    "half_pixel": "half_pixel", "pytorch_half_pixel": "pytorch_half_pixel",
+    "asymmetric": "asymmetric", "tf_half_pixel_for_nn": "tf_half_pixel_for_nn",
+    "align_corners": "align_corners",
+}  # fmt: skip
+_MODES = {"nearest": "nearest", "linear": "linear_onnx", "bilinear": "linear_onnx",
+          "cubic": "cubic"}  # fmt: skip
+
+
+def interpolate(
+    node: Node, x: Output, target: Output, kind: str, axes: Sequence[int], **attributes: object
+) -> Output:
+    """Interpolate-11 over some axes."""
+    mode = _MODES.get(node.text("mode", "nearest"))
+    if mode is None:
+        raise IRError(f'mode="{node.text("mode")}" is not one of {", ".join(_MODES)}')
+    if mode == "linear_onnx" and len(axes) not in (2, 3):
+        mode = "linear"
+    return node.add(
+        "Interpolate-11", x, target, node.ints64(list(axes)), mode=mode,
+        shape_calculation_mode=kind, **attributes,
+    )  # fmt: skip
+
+
+def scaled_axes(node: Node, scales: Output, rank: int) -> tuple[Output, list[int]]:
+    """Scales and axes without those that keep their size."""
+    value = scales.tensor.value
+    if value is None:
+        return scales, list(range(rank))
+    if value.size != rank:
+        raise IRError(f"{value.size} scales, the input has {rank} axes")
+    if (value <= 0).any():
+        raise IRError(f"a scale is {value.min()}, it must be above 0")
+    axes = [axis for axis in range(rank) if value[axis] != 1] or [rank - 1]
+    return node.constant(value[axes].astype(np.float32)), axes
+
+
+def scaled_from_zero(node: Node, scales: Output, rank: int) -> Made:
+    """Interpolate-11 by scales, as long as there was but one way to count places."""
+    scales, axes = scaled_axes(node, scales, rank)
+    return interpolate(
+        node, node[0], scales, "scales", axes,
+        coordinate_transformation_mode="asymmetric", nearest_mode="floor",
+    )  # fmt: skip
+
+
+@converts("Upsample")
+def upsample(node: Node) -> Made:
+    """Interpolate-11 by scales."""
+    rank = node.rank()
+    if node.version >= 9:
+        scales = node[1]
+    elif node.version >= 7:
+        scales = node.constant(np.array(node.attribute("scales"), np.float32))
+    else:
+        pair = [1.0, 1.0, node.real("height_scale"), node.real("width_scale")]
+        scales = node.constant(np.array(pair, np.float32))
+    return scaled_from_zero(node, scales, rank)
+
+
+@converts("Resize", until=10)
+def resize_ten(node: Node) -> Made:
+    """Interpolate-11 by scales."""
+    return scaled_from_zero(node, node[1], node.rank())
+
+
+@converts("Resize", since=11)
+def resize(node: Node) -> Made:
+    """Interpolate-11 by scales or sizes."""
+    x, rank = node[0], node.rank()
+    word = node.text("coordinate_transformation_mode", "half_pixel")
+    if word not in _TRANSFORMS:
+        raise UnsupportedError(f"coordinate_transformation_mode={word}: IR has no such")
+    if node.flag("exclude_outside"):
+        raise UnsupportedError("exclude_outside: IR weighs what is outside as the edge")
+    attributes: dict[str, object] = {
+        "coordinate_transformation_mode": _TRANSFORMS[word],
+        "nearest_mode": node.text("nearest_mode", "round_prefer_floor"),
+        "cube_coeff": node.real("cubic_coeff_a", -0.75),
+    }
+    if node.flag("antialias") and node.text("mode") != "nearest" and _may_shrink(node):
+        raise UnsupportedError("antialias: IR weighs the neighbours otherwise")
+    chosen = [normal(axis, rank) for axis in node.integers("axes")] or list(range(rank))
+    sizes = node.get(3)
+    scales = node.get(2)
+    if sizes is not None and sizes.tensor.shape != (0,):
+        policy = node.text("keep_aspect_ratio_policy", "stretch")
+        if policy != "stretch":
+            sizes = _in_proportion(node, x, sizes, chosen, policy)
+        value, shape = sizes.tensor.value, x.tensor.shape
+        if value is not None:
+            kept = [i for i, axis in enumerate(chosen) if shape[axis] != int(value[i])]
+            kept = kept or [len(chosen) - 1]
+            sizes, chosen = node.constant(value[kept]), [chosen[i] for i in kept]
+        return interpolate(node, x, sizes, "sizes", chosen, **attributes)
+    if scales is None:
+        raise IRError("neither scales nor sizes are given")
+    if scales.tensor.value is not None and len(chosen) == rank:
+        scales, chosen = scaled_axes(node, scales, rank)
+    return interpolate(node, x, node.convert(scales, "f32"), "scales", chosen, **attributes)
+
+
+def _may_shrink(node: Node) -> bool:
+    """Whether any axis may become shorter; else antialias changes nothing."""
+    scales, sizes = node.value(2), node.value(3)
+    if sizes is not None and sizes.size == node.rank() and node[0].tensor.shape.is_static:
+        return bool((sizes < np.array(node[0].tensor.shape.static)).any())
+    return scales is None or not scales.size or bool((scales < 1).any())
+
+
+def _in_proportion(
+    node: Node, x: Output, sizes: Output, axes: Sequence[int], policy: str
+) -> Output:
+    """Sizes by one scale: the smallest (not_larger) or largest that fits."""
+    if policy not in ("not_larger", "not_smaller"):
+        raise IRError(f'keep_aspect_ratio_policy="{policy}" is not known')
+    wanted = sizes.tensor.value
+    if wanted is None or not x.tensor.shape.is_static:
+        shape_now = node.add("Gather-8", node.shape(x), node.ints64(list(axes)), node.ints64(0))
+        now = node.convert(shape_now, "f32")
+        share = node.add("Divide-1", node.convert(sizes, "f32"), now)
+        kind = "ReduceMin-1" if policy == "not_larger" else "ReduceMax-1"
+        share = node.add(kind, share, node.ints64([0]), keep_dims=True)
+        near = node.add("Add-1", node.add("Multiply-1", now, share), node.like(0.5, now))
+        return node.convert(node.add("Floor-1", near), "i64")
+    shape = x.tensor.shape.static
+    ratios = [int(size) / shape[axis] for size, axis in zip(wanted, axes, strict=True)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    return node.ints64([floor(shape[axis] * scale + 0.5) for axis in axes])
+
+
+@converts("GridSample")
+def grid_sample(node: Node) -> Made:
+    """GridSample-9, over two axes."""
+    if node.rank() != 4:
+        raise UnsupportedError(f"the input has {node.rank()} axes, IR samples grids over 2 of 4")
+    words = {"linear": "bilinear", "cubic": "bicubic"}
+    mode = node.text("mode", "bilinear")
+    return node.add(
+        "GridSample-9", node[0], node[1], align_corners=node.flag("align_corners"),
+        mode=words.get(mode, mode), padding_mode=node.text("padding_mode", "zeros"),
+    )  # fmt: skip
+
+
+@converts("RoiAlign")
+def roi_align(node: Node) -> Made:
+    """ROIAlign-9."""
+    usual = "half_pixel" if node.version >= 16 else "output_half_pixel"
+    word = node.text("coordinate_transformation_mode", usual)
+    # IR's own half_pixel also moves the corners before they are scaled.
+    modes = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"}
+    if word not in modes:
+        raise IRError(f'coordinate_transformation_mode="{word}" is not one of {", ".join(modes)}')
+    if node.text("mode", "avg") == "max" and node.semantics != "openvino":
+        raise UnsupportedError(
+            "mode=max: ONNX takes the largest of the weighted neighbours, IR of their sums"
+        )
+    return node.add(
+        "ROIAlign-9", node[0], node[1], node[2], pooled_h=node.integer("output_height", 1),
+        pooled_w=node.integer("output_width", 1), spatial_scale=node.real("spatial_scale", 1.0),
+        sampling_ratio=node.integer("sampling_ratio", 0), mode=node.text("mode", "avg"),
+        aligned_mode=modes[word],
+    )  # fmt: skip
+
+
+@converts("MaxRoiPool")
+def max_roi_pool(node: Node) -> Made:
+    """ROIPooling-1."""
+    height, width = node.integers("pooled_shape")
+    return node.add(
+        "ROIPooling-1", node[0], node[1], pooled_h=height, pooled_w=width, method="max",
+        spatial_scale=node.real("spatial_scale", 1.0),
+    )  # fmt: skip
+
+
+@converts("MaxUnpool")
+def max_unpool(node: Node) -> Made:
+    """Zeros, and ScatterElementsUpdate-12 at the Indices."""
+    x, shape = node[0], static(node[0].tensor.shape, "the input")
+    window = window_of(node)
+    rows = zip(shape[2:], window.strides, window.begin, window.end, window.kernel, strict=True)
+    own = [*shape[:2], *((n - 1) * s - (b + e) + k for n, s, b, e, k in rows)]
+    if node.get(2) is not None and node[2].tensor.shape != (len(own),):
+        raise IRError(f"output_shape has {node[2].tensor.shape} sizes, the input {len(own)}")
+    # The Indices count in the shape that the pooling had.
+    places = node.reshape(node[1], [-1])
+    zeros = node.add("Broadcast-3", node.like(0, x), node.ints64([int(np.prod(own))]))
+    flat = node.add(
+        "ScatterElementsUpdate-12", zeros, places, node.reshape(x, [-1]), node.ints64(0)
+    )
+    made = node.reshape(flat, own)
+    if node.get(2) is None:
+        return made
+    more = node.add("Subtract-1", node[2], node.ints64(own))
+    more = node.add("Maximum-1", more, node.ints64(0))
+    return node.add(
+        "Pad-1", made, node.ints64([0] * len(own)), more, node.like(0, made), pad_mode="constant"
+    )
+
+
+@converts("Col2Im")
+def col2im(node: Node) -> Made:
+    """Col2Im-15, over two axes."""
+    axes = node[2].tensor.shape
+    if axes != (2,):
+        raise UnsupportedError(f"block_shape has {axes} entries, IR joins columns over 2 axes")
+    pads = node.integers("pads") or [0, 0, 0, 0]
+    return node.add(
+        "Col2Im-15", node[0], node[1], node[2], strides=node.integers("strides") or [1, 1],
+        dilations=node.integers("dilations") or [1, 1], pads_begin=pads[:2], pads_end=pads[2:],
+    )  # fmt: skip

@@ -1,0 +1,286 @@
+"""Replacing a file pair so that at every moment the old pair or the new one can be read.
+
+Two files cannot be renamed in one step, and an .xml cannot name its .bin. What helps is that
+no reader minds bytes in a .bin that no constant points at. So everything is first written to
+files of other names and forced to the disk; then come renames, each of which turns a readable
+pair into a readable pair:
+
+    no old .xml, or the new .bin begins with all of the old one      .bin, .xml
+    the old .bin begins with all of the new one                      .xml, .bin
+    else, with P beyond the ends of both:
+        .bin = old bytes, and from P on the new bytes                old .xml reads the old bytes
+        .xml = the new one, its offsets moved by P                   reads the new bytes at P
+        .bin = new bytes, and from P on the new bytes once more      reads them still
+        .xml = the new one                                           reads them at the start
+        .bin = the new one
+
+A reader needs to know nothing of this, OpenVINO's as little as ours. Where the process or the
+machine dies, files with ``.vinoir-`` in their names may stay; the next write removes them.
+A .bin that only grows, under its own name and in one place, is lengthened where it is: the old
+.xml does not look there. A name that is a link is replaced by a file; what it led to stays.
+A file that others have mapped is never shortened or changed in what it holds.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...schemas import IRError, UnreadableError, Where
+from ..files.layout import Layout
+from .weights import Weights, identity, open_regular
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+_CHUNK = 1 << 22
+_MARK = ".vinoir-"
+
+
+def replace_pair(
+    xml_path: Path, bin_path: Path, xml: bytes, layout: Layout, weights: Weights | None
+) -> None:
+    """Put a document and its weights in the place of what is there."""
+    try:
+        for folder in (xml_path.parent, bin_path.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+        for path in (xml_path, bin_path):
+            if path.exists() and not path.is_file():
+                raise IRError("cannot be replaced: it is not an ordinary file", Where(str(path)))
+        with locked(xml_path.parent), Files() as files:
+            files.sweep(xml_path, bin_path)
+            _replace(files, xml_path, bin_path, xml, layout, weights)
+    except OSError as error:
+        where = Where(str(error.filename or xml_path))
+        raise IRError(f"cannot be written: {error.strerror or error}", where) from error
+
+
+def _replace(
+    files: Files,
+    xml_path: Path,
+    bin_path: Path,
+    xml: bytes,
+    layout: Layout,
+    weights: Weights | None,
+) -> None:
+    """Write all files under other names, then rename them in the order that is safe."""
+    new = layout.pieces
+    old_size, common = _compare(bin_path, layout, weights)
+    fresh = old_size is None
+    old_xml = xml_path.read_bytes() if xml_path.exists() else None
+    xml_steps = [] if old_xml == xml else [(files.write([xml], xml_path), xml_path)]
+    if not fresh and old_size == common == layout.size:
+        files.rename(xml_steps)
+    elif old_xml is None or fresh or old_size == common:
+        if not fresh and common and _may_grow(bin_path):
+            _grow(bin_path, layout, common)
+        else:
+            xml_steps.insert(0, (files.write(new, bin_path), bin_path))
+        files.rename(xml_steps)
+    elif common == layout.size:
+        files.rename([*xml_steps, (files.write(new, bin_path), bin_path)])
+    else:
+        from ..files.shift import shifted
+
+        beyond = -(-max(old_size or 0, layout.size) // 4096) * 4096
+        old = Weights.map(bin_path).data
+        moved = shifted(xml, beyond)
+        files.rename(
+            [
+                (files.write([old], bin_path, new, beyond), bin_path),
+                (files.write([moved], xml_path), xml_path),
+                (files.write(new, bin_path, new, beyond), bin_path),
+                (files.write([xml], xml_path), xml_path),
+                (files.write(new, bin_path), bin_path),
+            ]
+        )
+
+
+def _compare(path: Path, layout: Layout, weights: Weights | None) -> tuple[int | None, int]:
+    """Size of the .bin that is there (None: none), and how many first bytes are the new ones."""
+    try:
+        descriptor = open_regular(path)
+    except UnreadableError:
+        if path.is_symlink() or not path.exists():
+            return None, 0
+        raise
+    try:
+        status = os.fstat(descriptor)
+        size, common = status.st_size, 0
+        for piece in layout.pieces:
+            if (
+                common == 0
+                and weights is not None
+                and piece is layout.pieces[0]
+                and weights.identity == identity(status)
+                and np.shares_memory(piece, weights.data)
+                and len(piece) == size
+            ):
+                common = size  # it is the file that is mapped: nothing to compare
+                continue
+            for part in _parts(piece):
+                there = os.read(descriptor, len(part)) if common < size else b""
+                if there != part.tobytes():
+                    return size, common + _agreeing(there, part)
+                common += len(part)
+                os.lseek(descriptor, common, os.SEEK_SET)
+        return size, common
+    finally:
+        os.close(descriptor)
+
+
+def _agreeing(there: bytes, part: NDArray[np.uint8]) -> int:
+    """Number of first bytes that are the same."""
+    one, two = np.frombuffer(there, np.uint8), part[: len(there)]
+    different = np.flatnonzero(one[: len(two)] != two)
+    return int(different[0]) if len(different) else min(len(one), len(two))
+
+
+def _parts(piece: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
+    return (piece[start : start + _CHUNK] for start in range(0, len(piece), _CHUNK))
+
+
+def _may_grow(path: Path) -> bool:
+    """Whether the file is here under this name alone."""
+    status = os.lstat(path)
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and os.access(path, os.W_OK)
+
+
+def _grow(path: Path, layout: Layout, start: int) -> None:
+    """Write what follows the first bytes; taken back where it fails."""
+    descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0))
+    try:
+        try:
+            os.lseek(descriptor, start, os.SEEK_SET)
+            position = 0
+            for piece in layout.pieces:
+                skipped = min(max(start - position, 0), len(piece))
+                _put(descriptor, piece[skipped:])
+                position += len(piece)
+            os.fsync(descriptor)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(descriptor, start)
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _put(descriptor: int, piece: NDArray[np.uint8]) -> None:
+    """Write all of some bytes."""
+    for part in _parts(piece):
+        view = memoryview(part)  # type: ignore[arg-type]  # NumPy does not say so, but it is one
+        while len(view):
+            view = view[os.write(descriptor, view) :]
+
+
+class Files:
+    """The files of other names; what is left of them at the end is removed."""
+
+    def __init__(self) -> None:
+        self.left: list[Path] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for path in self.left:
+            with suppress(OSError):
+                os.unlink(path)
+
+    def sweep(self, *targets: Path) -> None:
+        """Remove what writes that died have left for these targets."""
+        for target in targets:
+            for path in target.parent.glob(f".{_escaped(target.name)}{_MARK}*"):
+                with suppress(OSError):
+                    os.unlink(path)
+
+    def write(
+        self,
+        pieces: Sequence[bytes | NDArray[np.uint8]],
+        target: Path,
+        further: Sequence[NDArray[np.uint8]] = (),
+        start: int = 0,
+    ) -> Path:
+        """Write a file beside its target; ``further`` pieces begin at ``start``."""
+        path = target.with_name(f".{target.name}{_MARK}{secrets.token_hex(6)}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        self.left.append(path)
+        descriptor = os.open(path, flags, 0o666)
+        try:
+            with suppress(FileNotFoundError):
+                os.chmod(path, stat.S_IMODE(os.stat(target).st_mode))
+            for piece in pieces:
+                _put(descriptor, np.frombuffer(piece, np.uint8))
+            if further:
+                os.lseek(descriptor, start, os.SEEK_SET)
+                for piece in further:
+                    _put(descriptor, piece)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        return path
+
+    def rename(self, steps: Sequence[tuple[Path, Path]]) -> None:
+        """Give the files their names, one after the other, each lasting before the next."""
+        for path, target in steps:
+            os.replace(path, target)
+            self.left.remove(path)
+            _sync(target.parent)
+
+
+def _escaped(name: str) -> str:
+    """A name in which a pattern finds nothing but itself."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+
+
+def _sync(folder: Path) -> None:
+    """Force a folder's names to the disk, where the system can."""
+    with suppress(OSError), _folder(folder) as descriptor:
+        os.fsync(descriptor)
+
+
+@contextmanager
+def _folder(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(folder: Path, patience: float = 30) -> Iterator[None]:
+    """Let other writers into the same folder finish, where the system can."""
+    if fcntl is None:
+        yield
+        return
+    with _folder(folder) as descriptor:
+        end = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise IRError("another writer is at work here", Where(str(folder))) from None
+                time.sleep(0.05)
+                continue
+            except OSError:  # not on this file system
+                yield
+                return
+            break
+        try:
+            yield
+        finally:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)

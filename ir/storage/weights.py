@@ -1,0 +1,104 @@
+"""The bytes of the .bin: mapped read-only, or held in memory; never read whole from a file."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import stat
+from os import PathLike
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...schemas import IRError, UnreadableError, Where
+from ...schemas.packing import Buffer
+
+Path: TypeAlias = "str | PathLike[str]"
+
+
+class Weights:
+    """The bytes that constants point into."""
+
+    __slots__ = ("_map", "data", "identity", "path")
+
+    def __init__(self, data: Buffer, path: Path | None = None) -> None:
+        self.data: NDArray[np.uint8] = np.frombuffer(data, np.uint8)
+        self.data.flags.writeable = False
+        self.path = path
+        self._map: mmap.mmap | None = None
+        #: Device, inode, size and time of change of the mapped file.
+        self.identity: tuple[int, ...] | None = None
+
+    @classmethod
+    def map(cls, path: Path) -> Weights:
+        """Map a file."""
+        descriptor = open_regular(path)
+        try:
+            status = os.fstat(descriptor)
+            if status.st_size == 0:
+                weights = cls(b"", path)
+            else:
+                mapped = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+                weights = cls(memoryview(mapped), path)
+                weights._map = mapped
+        except OSError as error:
+            raise UnreadableError(
+                f"cannot be mapped: {error.strerror}", Where(str(path))
+            ) from None
+        finally:
+            os.close(descriptor)
+        weights.identity = identity(status)
+        return weights
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return len(self.data)
+
+    def check(self, offset: int, size: int) -> None:
+        """Refuse a range that is not all there, with the number of bytes that are missing."""
+        end = offset + size
+        if end > len(self.data):
+            missing = end - max(offset, len(self.data))
+            name = "the weights" if self.path is None else str(self.path)
+            raise IRError(
+                f"bytes {offset} to {end} are needed, {name} has {len(self.data)}: "
+                f"{missing} are missing"
+            )
+
+    def release(self) -> None:
+        """Let go of the memory of a mapped file; what is looked at again is read again."""
+        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+    def view(self, offset: int, size: int) -> NDArray[np.uint8]:
+        """A range of the bytes, without a copy."""
+        self.check(offset, size)
+        return self.data[offset : offset + size]
+
+
+def identity(status: os.stat_result) -> tuple[int, ...]:
+    """What tells a file, unchanged, from any other."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def open_regular(path: Path) -> int:
+    """Open an ordinary file for reading, and nothing that could block or never end."""
+    where = Where(os.fspath(path))
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise UnreadableError("is not an ordinary file", where)
+        descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            raise UnreadableError("no such file", where) from None
+        raise UnreadableError(f"cannot be opened: {error.strerror}", where) from None
+    except ValueError as error:  # a NUL in the name
+        raise UnreadableError(f"cannot be opened: {error}", where) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UnreadableError("is not an ordinary file", where)
+    return descriptor

@@ -1,0 +1,68 @@
+"""Where in the file something stands, found only when something is wrong.
+
+lxml knows the line of an element but not its column. On an error, expat counts start tags up
+to the same element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from xml.parsers import expat
+
+from ...schemas import IRError, Where, placed
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+
+class _FoundError(Exception):
+    """Ends the count at a line and column."""
+
+
+def position(source: bytes, element: etree._Element) -> tuple[int, int] | None:
+    """Line and column (from one) of an element's start tag."""
+    root = element.getroottree().getroot()
+    index = next((i for i, node in enumerate(root.iter("*")) if node is element), None)
+    if index is None:
+        return None
+    parser = expat.ParserCreate()
+    left = index
+
+    def start(_: str, __: dict[str, str]) -> None:
+        nonlocal left
+        if left == 0:
+            raise _FoundError(parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
+        left -= 1
+
+    parser.StartElementHandler = start
+    try:
+        parser.Parse(source, True)
+    except _FoundError as found:
+        line, column = found.args
+        return line, column
+    except expat.ExpatError:
+        return None
+    return None
+
+
+def exact(where: Where, source: bytes, element: etree._Element) -> Where:
+    """The place with its exact line and column."""
+    found = position(source, element)
+    return replace(where, line=found[0], column=found[1]) if found else where
+
+
+@contextmanager
+def at(where: Where, source: bytes | None, element: etree._Element | None) -> Iterator[None]:
+    """Give errors raised inside the place of an element, down to the column."""
+    try:
+        with placed(where):
+            yield
+    except IRError as error:
+        if source is not None and element is not None and error.where.column is None:
+            same = (error.where.layer, error.where.name) == (where.layer, where.name)
+            if same:
+                error.where = exact(error.where, source, element)
+        raise

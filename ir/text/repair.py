@@ -1,0 +1,216 @@
+"""What OpenVINO's XML parser reads and XML forbids, repaired and reported.
+
+OpenVINO reads with pugixml, which takes much that is not XML, and writes some of it too
+(control characters in names). The repaired document means what OpenVINO understands; its lines
+are those of the original.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+#: More repairs than these are made, but not reported one by one.
+_REPORTED = 1000
+
+_REPLACEMENT = "\ufffd"
+
+_TOKEN = re.compile(
+    r"<!--(?P<comment>.*?)-->|<!\[CDATA\[(?P<cdata>.*?)\]\]>|<\?.*?\?>"
+    r"|<(?P<end>/?)(?P<name>[^\s<>/=\"'?!&]+)"
+    r"(?P<rest>(?:[^<>\"'=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+')?)*+)>",
+    re.DOTALL,
+)
+_ATTRIBUTE = re.compile(r"(\s*)([^\s=<>\"'/]+)(\s*=\s*)(\"[^\"]*\"|'[^']*')")
+_LOOSE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,8}|#x[0-9a-fA-F]{1,8});)")
+_NUMERIC = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,8}));")
+_FORBIDDEN = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_DECLARATION = re.compile(r"(\s*)(<\?xml\s[^>]*\?>)")
+
+
+class Repair(NamedTuple):
+    """One thing that was mended, and where."""
+
+    line: int
+    column: int
+    message: str
+
+
+def repair(source: bytes) -> tuple[bytes, list[Repair]]:
+    """The document as XML, and what had to be done to it; the same bytes where nothing had."""
+    mender = _Mender(source)
+    mended = mender.mend()
+    if not mender.repairs:
+        return source, []
+    return mended.encode(), mender.repairs
+
+
+class _Mender:
+    """Goes through a document once."""
+
+    def __init__(self, source: bytes) -> None:
+        self.repairs: list[Repair] = []
+        self.text = ""
+        self._place, self._line, self._start = 0, 1, 0
+        self.text = self.decode(source)
+
+    def report(self, position: int, message: str) -> None:
+        """Note a repair at a position of the text."""
+        if len(self.repairs) >= _REPORTED:
+            return
+        if position < self._place:
+            self._place, self._line, self._start = 0, 1, 0
+        self._line += self.text.count("\n", self._place, position)
+        newline = self.text.rfind("\n", self._place, position)
+        if newline >= 0:
+            self._start = newline + 1
+        self._place = position
+        self.repairs.append(Repair(self._line, position - self._start + 1, message))
+
+    def decode(self, source: bytes) -> str:
+        """The document as text; bytes that are none in its encoding are replaced."""
+        from ..files.reader import encoding_of
+
+        encoding = encoding_of(source)
+        try:
+            return source.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
+            pass
+        try:
+            self.text = source.decode(encoding, "replace")
+        except LookupError:
+            return source.decode("latin-1")
+        strict = "utf-8" if encoding.startswith("utf-8") else encoding
+        offset = 0
+        while strict == "utf-8" and len(self.repairs) < _REPORTED:
+            try:
+                source[offset:].decode(strict)
+                break
+            except UnicodeDecodeError as error:
+                at = offset + error.start
+                self.report(
+                    len(source[:at].decode(encoding, "replace")),
+                    f"byte 0x{source[at]:02x} is not UTF-8",
+                )
+                offset += error.end
+        if not self.repairs:
+            self.report(0, f"bytes that are not {encoding}")
+        return self.text
+
+    def mend(self) -> str:
+        """The repaired text."""
+        text = self.text
+        stripped = text.rstrip("\0")
+        if len(stripped) < len(text):
+            self.report(len(stripped), f"{len(text) - len(stripped)} NUL after the end")
+            self.text = text = stripped
+        out: list[str] = []
+        position = 0
+        declared = _DECLARATION.match(text)
+        if declared is not None:
+            if declared[1]:
+                self.report(declared.start(2), "blanks before the XML declaration")
+            # The text is handed on as UTF-8, the encoding may have been another.
+            out.append(declared[1] if declared[1] else '<?xml version="1.0"?>')
+            position = declared.end()
+        depth, rooted = 0, False
+        while position < len(text):
+            start = text.find("<", position)
+            start = len(text) if start < 0 else start
+            if rooted and depth == 0:
+                rest = text[position:]
+                if rest.strip() and not _only_comments(rest):
+                    first = position + len(rest) - len(rest.lstrip())
+                    self.report(first, "text after the root element")
+                    rest = "\n"
+                out.append(rest)
+                break
+            out.append(self.words(text[position:start], position))
+            if start == len(text):
+                break
+            token = _TOKEN.match(text, start)
+            if token is None:
+                out.append(text[start:])  # the parser will say what is wrong
+                break
+            position = token.end()
+            if token["name"] is None:
+                out.append(self.special(token))
+                continue
+            if token["end"]:
+                depth -= 1
+                out.append(token[0])
+                continue
+            out.append(self.tag(token, root=not rooted))
+            rooted = True
+            if not token["rest"].endswith("/"):
+                depth += 1
+        return "".join(out)
+
+    def special(self, token: re.Match[str]) -> str:
+        """A comment, a section of plain text or an instruction."""
+        whole = self.characters(token[0], token.start())
+        comment = token["comment"]
+        if comment is not None and ("--" in comment or comment.endswith("-")):
+            self.report(token.start(), '"--" in a comment')
+            return "<!--" + re.sub("-(?=-|$)", "- ", self.characters(comment, 0, False)) + "-->"
+        return whole
+
+    def characters(self, text: str, position: int, report: bool = True) -> str:
+        """Text without the characters that XML forbids."""
+        found = _FORBIDDEN.search(text)
+        if found is None:
+            return text
+        if report:
+            code = ord(found[0])
+            self.report(position + found.start(), f"character U+{code:04X}, which XML forbids")
+        return _FORBIDDEN.sub(_REPLACEMENT, text)
+
+    def words(self, text: str, position: int, attribute: bool = False) -> str:
+        """Text or an attribute's value, with what has a meaning in XML escaped."""
+        if attribute and "<" in text:
+            self.report(position + text.index("<"), 'raw "<" in an attribute')
+            text = text.replace("<", "&lt;")
+        if not attribute and "]]>" in text:
+            self.report(position + text.index("]]>"), '"]]>" in text')
+            text = text.replace("]]>", "]]&gt;")
+        if "&" in text:
+            found = _LOOSE.search(text)
+            if found is not None:
+                self.report(position + found.start(), 'raw "&", or an entity that is not defined')
+                text = _LOOSE.sub("&amp;", text)
+
+            def number(found: re.Match[str]) -> str:
+                code = int(found[1], 16) if found[1] else int(found[2])
+                if code > 0x10FFFF or code == 0 or _FORBIDDEN.match(chr(code)):
+                    self.report(position, f"character {found[0]}, which XML forbids")
+                    return _REPLACEMENT
+                return found[0]
+
+            text = _NUMERIC.sub(number, text)
+        return self.characters(text, position)
+
+    def tag(self, token: re.Match[str], root: bool) -> str:
+        """A start tag: each attribute once, its value as XML wants it."""
+        rest, begin = token["rest"], token.start("rest")
+        seen: set[str] = set()
+        out: list[str] = []
+        end = 0
+        for found in _ATTRIBUTE.finditer(rest):
+            if rest[end : found.start()] or not found[1]:
+                return token[0]  # the parser will say what is wrong
+            place, name, value = begin + found.start(2), found[2], found[4]
+            end = found.end()
+            if name in seen:
+                self.report(place, f'attribute "{name}" twice, the first counts')
+                continue
+            seen.add(name)
+            if root and name == "xmlns":
+                self.report(place, "a namespace, which an IR has not")
+                continue
+            inner = self.words(value[1:-1], begin + found.start(4) + 1, attribute=True)
+            out.append(f"{found[1]}{name}{found[3]}{value[0]}{inner}{value[0]}")
+        return f"<{token['name']}{''.join(out)}{rest[end:]}>"
+
+
+def _only_comments(text: str) -> bool:
+    return not re.sub(r"<!--.*?-->|<\?.*?\?>", "", text, flags=re.DOTALL).strip()

@@ -1,0 +1,320 @@
+"""The bytes of a document, its tree, and where in the file each element stands."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from xml.parsers import expat
+
+from lxml import etree
+
+from ..checking.rules.note import Note
+from .scanner import Scanner
+
+_DECLARATION = re.compile(rb"<\?xml[ \t\r\n](?:[^?]|\?(?!>))*\?>")
+_ENCODING = re.compile(rb"""[ \t\r\n]encoding[ \t\r\n]*=[ \t\r\n]*["']([A-Za-z][\w.\-]*)["']""")
+_VERSION = re.compile(rb"""[ \t\r\n]version[ \t\r\n]*=[ \t\r\n]*["']1\.[0-9]+["']""")
+_BLANKS = re.compile(rb"[ \t\r\n]*")
+_MARKS = (
+    (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"), (b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"),
+)  # fmt: skip
+#: What tools take without being asked: libxml2's limits.
+LONGEST, DEEPEST = 10_000_000, 256
+#: Of a longer value only the beginning is looked at.
+_LOOKED_AT, _KEPT = 1_000_000, 1_000
+
+
+class Source:
+    """A document: what is read of it, and what XML has against it."""
+
+    def __init__(self, data: bytes) -> None:
+        self.notes: list[Note] = []
+        self.offsets: dict[etree._Element, int] = {}
+        self.root: etree._Element | None = None
+        #: Elements that tags without their match are about; None where all match.
+        self.torn: set[etree._Element] | None = None
+        #: Elements whose attributes are not all understood.
+        self.odd: set[etree._Element] = set()
+        self._lines: list[int] | None = None
+        #: The document as UTF-8, what no parser should see blanked out.
+        self.text = self._whole = data
+        #: Where pieces of long values were left out, and how many bytes.
+        self._cuts: list[tuple[int, int]] = []
+        if not data.strip(b"\0 \t\r\n"):
+            what = f"{len(data)} bytes" + (" of blanks or NULs" if data else "")
+            self._tell("IR101", f"the file has {what}, no document", 0, "write the model again")
+            return
+        if self._decode():
+            self._prolog()
+            self._whole = self.text
+            self._shorten()
+            self._parse()
+
+    def _tell(self, code: str, message: str, offset: int, hint: str | None = None) -> None:
+        """Note something at a place of the whole document."""
+        self.notes.append(Note(code, message, hint=hint, offset=offset))
+
+    # To UTF-8.
+
+    def _decode(self) -> bool:
+        """Turn the bytes into UTF-8; False where that cannot be."""
+        data = self.text
+        mark = next((name for start, name in _MARKS if data.startswith(start)), None)
+        if mark is not None:
+            return self._recode(mark)
+        if data.startswith(b"\xef\xbb\xbf"):
+            self.text = data = b"   " + data[3:]  # blanks keep every place where it was
+            self._mark = 3
+        found = _DECLARATION.match(data.lstrip(b" \t\r\n")[:400])
+        named = _ENCODING.search(found[0]) if found else None
+        if found and not _VERSION.search(found[0]):
+            self._tell("IR101", "the XML declaration has no version 1.0", 0, 'write version="1.0"')
+        encoding = named[1].decode("ascii").lower() if named else "utf-8"
+        if encoding.startswith(("utf-16", "utf-32", "ucs")):
+            self._tell(
+                "IR112",
+                f'the declaration says encoding="{encoding}", the bytes do not',
+                0,
+                "remove encoding from the declaration",
+            )
+            encoding = "utf-8"
+        if encoding in ("utf-8", "utf8", "us-ascii", "ascii"):
+            try:
+                data.decode("utf-8")
+            except UnicodeDecodeError as error:
+                self._tell(
+                    "IR111",
+                    f"byte 0x{data[error.start]:02X} is not UTF-8",
+                    error.start,
+                    "save the file as UTF-8",
+                )
+            return True
+        return self._recode(encoding)
+
+    def _recode(self, encoding: str) -> bool:
+        try:
+            text = self.text.decode(encoding)
+        except LookupError:
+            self._tell("IR112", f'encoding "{encoding}" is not known', 0, "save it as UTF-8")
+            return False
+        except UnicodeError:
+            text = self.text.decode(encoding, "replace")
+            self._tell("IR111", f"the bytes are not all {encoding}", 0, "save the file as UTF-8")
+        self.text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode(errors="replace")
+        return True
+
+    #: Length of the byte order mark.
+    _mark = 0
+
+    # Before the root.
+
+    def _prolog(self) -> None:
+        """Blank out what a parser should not see: declaration and DOCTYPE."""
+        text = self.text
+        blank = len(text) - len(text.lstrip(b" \t\r\n"))
+        found = _DECLARATION.match(text, blank)
+        position = 0
+        if found:
+            if blank > self._mark:
+                self._tell(
+                    "IR108",
+                    f"{blank - self._mark} blank characters before the XML declaration",
+                    0,
+                    "begin the file with <?xml",
+                )
+            self._erase(blank, found.end())
+            position = found.end()
+        position = self._skip(position)
+        if self.text[position : position + 9].upper() == b"<!DOCTYPE":
+            self._doctype(position)
+
+    def _skip(self, position: int) -> int:
+        """Past blanks, comments and processing instructions."""
+        text = self.text
+        while True:
+            if text[position : position + 1] in (b" ", b"\t", b"\r", b"\n"):
+                found = _BLANKS.match(text, position)
+                position = found.end() if found else position + 1
+                continue
+            for begin, end in ((b"<!--", b"-->"), (b"<?", b"?>")):
+                if text.startswith(begin, position):
+                    stop = text.find(end, position + len(begin))
+                    break
+            else:
+                return position
+            if stop < 0:
+                return position
+            position = stop + len(end)
+
+    def _doctype(self, start: int) -> None:
+        """Take a DOCTYPE out unread, so that no entity is ever expanded and no file is opened."""
+        text = self.text
+        depth, position, quote = 0, start, 0
+        end = len(text)
+        marks = re.compile(rb"""["'\[\]<>]|<!--""")
+        while True:
+            found = marks.search(text, position)
+            if found is None:
+                break
+            mark, position = found[0], found.end()
+            if mark in (b'"', b"'"):
+                quote = text.find(mark, position)
+                position = quote + 1 if quote >= 0 else end
+            elif mark == b"[":
+                depth += 1
+            elif mark == b"]":
+                depth -= 1
+            elif mark == b">" and depth <= 0:
+                end = position
+                break
+        declared = b"<!ENTITY" in text[start:end]
+        what = " that declares entities" if declared else ""
+        self._tell(
+            "IR107", f"a DOCTYPE{what}; an IR needs none", start,
+            "remove it: it can make other tools open files or expand entities",
+        )  # fmt: skip
+        self._erase(start, end)
+
+    def _erase(self, start: int, end: int) -> None:
+        piece = re.sub(rb"[^\r\n]", b" ", self.text[start:end])
+        self.text = self.text[:start] + piece + self.text[end:]
+
+    # Parsing.
+
+    def _shorten(self) -> None:
+        """Leave out most of values and texts so long that looking at them would take seconds."""
+        text = self.text
+        pieces, done, cut = [], 0, 0
+        for start in range(_LOOKED_AT // 2, len(text), _LOOKED_AT // 2):
+            if start < done:
+                continue
+            for opening, closing in ((b'"', b'"'), (b"'", b"'"), (b">", b"<")):
+                first = text.rfind(opening, done, start)
+                last = text.find(closing, start)
+                last = len(text) if last < 0 else last
+                if first < 0 or last - first < _LOOKED_AT:
+                    continue
+                before = text[max(first - 8, 0) : first].rstrip()
+                if opening != b">" and not before.endswith(b"="):
+                    continue
+                length = last - first - 1
+                if length >= LONGEST:
+                    what = "a text" if opening == b">" else "an attribute"
+                    message = f"{what} has {length} bytes, usual parsers take {LONGEST}"
+                    self._tell("IR115", message, first + 1)
+                self._cuts.append((first + 1 + _KEPT - cut, length - _KEPT))
+                pieces.append(text[done : first + 1 + _KEPT])
+                cut += length - _KEPT
+                done = last
+                break
+        if pieces:
+            self.text = b"".join([*pieces, text[done:]])
+
+    def _parse(self) -> None:
+        for huge in (False, True):
+            parser = etree.XMLParser(
+                resolve_entities=False, no_network=True, load_dtd=False, huge_tree=huge,
+                collect_ids=False, remove_comments=True, remove_pis=True,
+            )  # fmt: skip
+            try:
+                self.root = etree.fromstring(self.text, parser)
+            except (etree.XMLSyntaxError, ValueError) as error:
+                failed = error
+                continue
+            if huge:
+                self._excess()
+            return
+        scan = Scanner(self.text).run()
+        self.root, self.offsets = scan.root, scan.offsets
+        self.torn, self.odd = scan.torn, scan.odd
+        for note in scan.notes:
+            moved = sum(length for place, length in self._cuts if place <= (note.offset or 0))
+            self.notes.append(note._replace(offset=(note.offset or 0) + moved))
+        if not scan.notes and not self.notes:
+            line, column = getattr(failed, "position", (1, 1))
+            self._tell("IR101", f"not well-formed XML: {failed}", self._offset(line, column))
+
+    def _excess(self) -> None:
+        """Tell what made the parser ask for more than its usual limits."""
+        deep = False
+        stack = [(self.root, 1)]
+        while stack:
+            element, depth = stack.pop()
+            if element is None:
+                continue
+            if depth > DEEPEST and not deep:
+                deep = True
+                message = f"elements are nested more than {DEEPEST} deep"
+                self.notes.append(Note("IR114", message, element))
+            for name, value in element.items():
+                if len(value) >= LONGEST:
+                    message = (
+                        f"attribute {name} has {len(value)} characters, usual parsers take "
+                        f"{LONGEST}"
+                    )
+                    self.notes.append(Note("IR115", message, element, None, str(name)))
+            stack.extend((child, depth + 1) for child in element)
+
+    # Places.
+
+    def find(self, elements: Iterable[etree._Element]) -> None:
+        """Work out where these elements stand, in one pass."""
+        wanted = {element for element in elements if element not in self.offsets}
+        if not wanted or self.root is None:
+            return
+        rows = enumerate(self.root.iter("*"))
+        ranks = {rank: element for rank, element in rows if element in wanted}
+        parser = expat.ParserCreate()
+        parser.ordered_attributes = True
+        counter = 0
+
+        def start(_: str, __: object) -> None:
+            nonlocal counter
+            element = ranks.get(counter)
+            counter += 1
+            if element is not None:
+                self.offsets[element] = parser.CurrentByteIndex
+
+        parser.StartElementHandler = start
+        try:
+            parser.Parse(self.text, True)
+        except expat.ExpatError:
+            return  # lines are still known from the tree
+
+    def place(
+        self, element: etree._Element | None, attribute: str | None, offset: int | None
+    ) -> tuple[int | None, int | None]:
+        """Line and column, of an attribute where it is in the element's tag."""
+        if offset is None:
+            if element is None:
+                return None, None
+            offset = self.offsets.get(element)
+            if offset is None:
+                return element.sourceline, None
+            if attribute is not None:
+                offset = self._attribute(offset, attribute)
+            offset += sum(length for place, length in self._cuts if place <= offset)
+        if self._lines is None:
+            self._lines = [0, *(match.end() for match in re.finditer(rb"\n", self._whole))]
+        line = bisect_right(self._lines, offset)
+        begin = self._lines[line - 1]
+        if offset - begin > 10_000:
+            return line, offset - begin + 1
+        return line, len(self._whole[begin:offset].decode("utf-8", "replace")) + 1
+
+    def _attribute(self, offset: int, name: str) -> int:
+        tag = self.text[offset : offset + 10_000]
+        found = re.search(rb"""\s""" + re.escape(name.encode()) + rb"""\s*=\s*["']""", tag)
+        end = tag.find(b">")
+        return offset + found.start() + 1 if found and (end < 0 or found.start() < end) else offset
+
+    def _offset(self, line: int, column: int) -> int:
+        position = 0
+        for _ in range(line - 1):
+            position = self.text.find(b"\n", position) + 1
+        return position + max(column - 1, 0)
+
+
+__all__ = ["Source"]
