@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import types
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,12 @@ def witness(name: str = "*") -> list[Path]:
 
 
 @pytest.fixture(autouse=True)
-def shared_however_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs of the tests of programs share their work, however little there is."""
+def programs_in_earnest(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the tests of programs work is shared, however little, and each pass is verified."""
     if request.path.name.startswith("test_program"):
+        from vinoir.ir.engine.passes import optimize
+        from vinoir.ir.engine.plan.nodes import Plan
+
         monkeypatch.setattr("vinoir.ir.engine.program.SMALL", 0)
+        verified = partial(optimize, after_each=Plan.verify)
+        monkeypatch.setattr("vinoir.ir.engine.program.optimize", verified)

@@ -22,31 +22,40 @@ import numpy as np
 
 from ...layers.memory import without_collection
 from ...schemas import Array, Shape
+from ..document.graph import Model
+from ..document.names import input_names, output_keys
+from ..execution.interpreter import (
+    Inputs,
+    Outputs,
+    State,
+    Walk,
+    aliases,
+    check_inputs,
+    refuse_unknown,
+)
+from ..inference.interface import output_array
+from ..inference.shapes import Inferred, Shapes, infer
 from .kernels.blocks import UFUNCS, Scratch, private
 from .kernels.convolution import choose_ways, is_prepared, way_to_lay_out
 from .kernels.convolution import lay_out as lay_out_convolution
 from .kernels.convolution import prepare as convolution
 from .kernels.copies import COPIES
 from .kernels.copies import prepare as copies
-from .memory.direct import direct_values, own
-from .passes.fusion import TRANSPOSED, fuse
-from .plan.nodes import BINARY, CONVOLUTIONS, POOLINGS, UNARY, Node, Plan, Value, build
-from .workers.processes import Forked, can_fork, shared
 from .kernels.matrices import prepare as matrix_product
-from .memory.arena import lay_out
 from .kernels.pointwise import elementwise, local_response, otherwise, shuffle
 from .kernels.pooling import prepare as pooling
 from .kernels.rows import BY_ROWS
 from .kernels.rows import prepare as by_rows
-from .workers.team import MANY, HelpersLostError, Part, Team, Threads, core_count, single_blas
 from .kernels.transposed import prepare as transposed
 from .kernels.volume_pooling import prepare as volume_pooling
 from .kernels.volumes import convolution as volumes
-from ..execution.interpreter import Inputs, Outputs, State, Walk, aliases, check_inputs, refuse_unknown
-from ..document.graph import Model
-from ..inference.shapes import Inferred, Shapes, infer
-from ..inference.interface import output_array
-from ..document.names import input_names, output_keys
+from .memory.arena import lay_out
+from .memory.direct import direct_values, own
+from .passes import optimize
+from .plan.build import build
+from .plan.nodes import BINARY, CONVOLUTIONS, POOLINGS, TRANSPOSED, UNARY, Node, Plan, Value
+from .workers.processes import Forked, can_fork, shared
+from .workers.team import MANY, HelpersLostError, Part, Team, Threads, core_count, single_blas
 
 #: Plans for so many different input shapes are kept.
 KEPT = 4
@@ -91,7 +100,7 @@ class Planned:
         for node in plan.nodes:
             if node.laid_out is not None:
                 # Nobody needs these weights as they lay; scaled ones are a copy of their own.
-                node.inputs[1] = Value(node.inputs[1].shape, node.inputs[1].type)
+                node.replace_input(1, Value(node.inputs[1].shape, node.inputs[1].type))
         self.team = Team(steps, threads, Forked if forked else Threads)
         self.team.on_runs = pooling_alone and all(node.looks_up for node in plan.nodes)
         places = {node: range(begin, end) for node, begin, end in self.spans}
@@ -391,7 +400,7 @@ class Program:
         plan = build(self.model, inferred)
         planned = None
         if plan is not None:
-            fuse(plan)
+            optimize(plan)
             planned = Planned(plan, self.threads, fork=self.fork)
             if self.model.weights is not None:
                 # Kernels have laid out their own; a second copy need not stay in memory.

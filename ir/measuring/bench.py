@@ -21,11 +21,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...schemas import Array, UsageError
-from ..engine.passes.fusion import needed
-from ..engine.plan.nodes import Node
-from ..execution.interpreter import Traced, run
 from ..document.graph import Layer, Model
+from ..engine.plan.nodes import Node
 from ..engine.program import Program
+from ..execution.interpreter import Traced, run
 
 #: Runs a model once: inputs in order, outputs in order.
 Call: TypeAlias = "Callable[[Sequence[Array]], list[Array]]"
@@ -291,7 +290,7 @@ def planned_row(node: Node, seconds: float) -> LayerRow:
     elif node.kind in ("MaxPool", "AvgPool"):
         each = float(prod(node.op.kernel))  # type: ignore[attr-defined]  # poolings have it
     joined = [op.xml_type for op, _ in (*node.prologue, *node.epilogue)]
-    moved = {id(value): value.nbytes for value in (*needed(node), *node.outputs)}
+    moved = {id(value): value.nbytes for value in (*node.reads, *node.outputs)}
     return LayerRow(
         node.layer.name,
         "+".join([node.kind, *joined]),

@@ -16,6 +16,9 @@ from numpy.lib.stride_tricks import as_strided
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
+from ..plan.channels import is_incoming_image
+from ..plan.nodes import SHUFFLE, LaidOut, Node
+from ..workers.team import Part, shares, spans
 from .blocks import (
     CACHE,
     Scratch,
@@ -30,10 +33,7 @@ from .blocks import (
     taps,
 )  # fmt: skip
 from .deep import deep
-from ..passes.fusion import colours
-from ..plan.nodes import SHUFFLE, LaidOut, Node
 from .products import in_blocks, multiplied
-from ..workers.team import Part, shares, spans
 from .winograd import Way, apart, choose, winograd
 
 
@@ -98,7 +98,7 @@ def is_prepared(node: Node) -> bool:
     value, output = node.inputs[0], node.outputs[0]
     if node.inputs[1].constant is None or value.type != np.float32:
         return False
-    return len(value.shape) in (3, 4) and (value.last or colours(value)) and output.last
+    return len(value.shape) in (3, 4) and (value.last or is_incoming_image(value)) and output.last
 
 
 def is_depthwise(sizes: Sizes) -> bool:

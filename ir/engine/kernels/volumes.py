@@ -14,12 +14,12 @@ from ....layers.base import Op
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
-from ..passes.affine import constant, has_many_groups
+from ..plan.channels import has_many_groups
+from ..plan.nodes import LaidOut, Node, Value, constant
+from ..workers.team import Part, spans
 from .blocks import Scratch, call, filling, sequence
 from .convolution import choose_ways, lay_out
 from .convolution import prepare as prepare_images
-from ..plan.nodes import LaidOut, Node, Value
-from ..workers.team import Part, spans
 
 #: Images with the channels of their neighbours take at most so many bytes at a time.
 STACKED = 4 << 20
@@ -57,10 +57,12 @@ def convolution(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
             source = _images(stacked)
             target = _images(output.store[image, begin:end])
             small = Node(node.layer, op, [source, constant(flat), *node.inputs[2:]], [target])
-            small.epilogue = [
-                (step, [_part(other, image, (begin, end)) for other in others])
-                for step, others in node.epilogue
-            ]
+            small.set_epilogue(
+                [
+                    (step, [_part(other, image, (begin, end)) for other in others])
+                    for step, others in node.epilogue
+                ]
+            )
             small.laid_out = laid_out or lay_out(small, choose_ways([small])[0])
             laid_out = small.laid_out
             found = prepare_images(small, threads, scratch)

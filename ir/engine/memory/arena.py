@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from ....layers.memory import require
 from ....schemas import Array, Where, placed
-from ..passes.fusion import needed
 from ..plan.nodes import Plan, Value
 from .views import join_concats, rename, root_of, seen_in
 
@@ -19,14 +18,14 @@ def lay_out(plan: Plan, allocate_bytes: Callable[[int], Array]) -> int:
     """Give every value its memory; the size of the arena in bytes."""
     join_concats(plan)
     rename(plan)
-    values = [v for node in plan.nodes for v in (*needed(node), *node.outputs)]
+    values = [v for node in plan.nodes for v in (*node.reads, *node.outputs)]
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     roots: dict[int, Value] = {}
     for value in plan.inputs.values():
         _note(value, -1, first, last, roots)
     for step, node in enumerate(plan.nodes):
-        for value in (*needed(node), *node.outputs):
+        for value in (*node.reads, *node.outputs):
             _note(value, step, first, last, roots)
     for value in plan.outputs:
         _note(value, len(plan.nodes), first, last, roots)

@@ -50,7 +50,7 @@ def join_concats(plan: Plan) -> None:
         for value in node.inputs:
             value.parent, value.start = output, start
             start += value.shape[axis] * step
-            value.users.pop(node, None)
+        node.detach()
         written.add(node)
     plan.nodes = [node for node in plan.nodes if node not in written]
 

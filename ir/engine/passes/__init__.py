@@ -1,1 +1,53 @@
-"""TODO face."""
+"""Passes: each rewrites the plan so that it computes the same with less work.
+
+One file each, whose first line is its formula. ``PASSES`` has them in order:
+
+1. Batch normalisations become scales and shifts, shuffles one node: what the others look for.
+2. Elementwise nodes become epilogues, and scales and shifts at their head weights.
+3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
+   they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue.
+4. Shuffles go where they copy least.
+5. Layouts are chosen last, when it is settled which nodes there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..plan.nodes import Plan
+from .absorb_followers import absorb_followers
+from .average_first import average_first
+from .clip_before import clip_before
+from .fold_affine import fold_affine
+from .join_shuffles import join_shuffles
+from .layouts import choose_layouts
+from .pass_biases import pass_biases
+from .pass_offsets import pass_offsets
+from .pool_first import pool_first
+from .shuffle_late import shuffle_late
+from .split_batch_norm import split_batch_norm
+from .take_prologues import take_prologues
+
+#: The passes in order.
+PASSES: tuple[Callable[[Plan], None], ...] = (
+    split_batch_norm,
+    join_shuffles,
+    absorb_followers,
+    fold_affine,
+    pass_offsets,
+    pass_biases,
+    average_first,
+    pool_first,
+    clip_before,
+    take_prologues,
+    shuffle_late,
+    choose_layouts,
+)
+
+
+def optimize(plan: Plan, after_each: Callable[[Plan], None] | None = None) -> None:
+    """Rewrite a plan by all passes; ``after_each`` is called with it after each."""
+    for one in PASSES:
+        one(plan)
+        if after_each is not None:
+            after_each(plan)

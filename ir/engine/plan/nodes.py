@@ -1,33 +1,24 @@
-"""Nodes and values: the layers of a model, made ready to be planned.
-
-What is constant is computed here, what only renames is dropped, and what follows a
-convolution element by element becomes its epilogue.
-"""
+"""The plan of a program: nodes compute values; passes rewrite them, kernels carry them out."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ....layers.base import Op
-from ....layers.memory import without_collection
-from ....schemas import Array, ElementType, IRError, Tensor
-from ...execution.interpreter import refuse_unknown
-from ...document.graph import Layer, Model
-from ...inference.shapes import Inferred
+from ....schemas import Array
+from ...document.graph import Layer
 
 if TYPE_CHECKING:
     from ..kernels.winograd import Way
 
-#: Element types that have no place in an arena of bytes.
-UNPLANNED = (ElementType.DYNAMIC, ElementType.STRING)
-
 
 CONVOLUTIONS = frozenset({"Convolution", "GroupConvolution"})
+TRANSPOSED = frozenset({"ConvolutionBackpropData", "GroupConvolutionBackpropData"})
 POOLINGS = frozenset({"MaxPool", "AvgPool"})
 BINARY = frozenset(
     {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum", "SquaredDifference"}
@@ -94,6 +85,10 @@ class Value:
         return prod(self.shape) * self.type.itemsize
 
 
+#: Elementwise operations in a row, each with its inputs; None stands for what they act on.
+Steps: TypeAlias = list[tuple[Op, list[Value | None]]]
+
+
 class LaidOut(NamedTuple):
     """Weights of a convolution as its kernel wants them; ``way`` is Winograd's, where it is."""
 
@@ -102,10 +97,14 @@ class LaidOut(NamedTuple):
 
 
 class Node:
-    """An operation on values, with what is done to its output before that leaves the cache."""
+    """An operation on values, with what is done to its output before that leaves the cache.
+
+    A node and the values it reads know of each other: inputs and steps are changed by the verbs
+    below alone, so that ``Value.users`` stays true.
+    """
 
     __slots__ = (
-        "epilogue", "inputs", "laid_out", "layer", "looks_up", "op", "outputs", "padding",
+        "_inputs", "epilogue", "laid_out", "layer", "looks_up", "op", "outputs", "padding",
         "prologue",
     )  # fmt: skip
 
@@ -113,19 +112,18 @@ class Node:
         self, layer: Layer, op: Op, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> None:
         self.layer, self.op = layer, op
-        self.inputs, self.outputs = list(inputs), list(outputs)
-        #: Nodes that follow element by element: of each, the operation and its other inputs.
-        self.epilogue: list[tuple[Op, list[Value | None]]] = []
+        self._inputs, self.outputs = list(inputs), list(outputs)
+        #: Operations that follow element by element.
+        self.epilogue: Steps = []
         #: The same for its first input: what is done to that before.
-        self.prologue: list[tuple[Op, list[Value | None]]] = []
+        self.prologue: Steps = []
         #: What a convolution pads each channel with, if not with zero.
         self.padding: Array | None = None
         #: Its weights as its kernel wants them, where they were laid out beforehand.
         self.laid_out: LaidOut | None = None
         #: Whether its kernel looks up the memory of its first input and output at each call.
         self.looks_up = False
-        for value in inputs:
-            value.users[self] += 1
+        self._read(inputs)
         for value in outputs:
             value.producer = self
 
@@ -133,6 +131,72 @@ class Node:
     def kind(self) -> str:
         """The operation's type."""
         return self.op.xml_type
+
+    @property
+    def inputs(self) -> tuple[Value, ...]:
+        """What the operation itself takes, changed by ``set_inputs`` and ``replace_input``."""
+        return tuple(self._inputs)
+
+    @property
+    def reads(self) -> list[Value]:
+        """Every value the node needs, those of its steps among them."""
+        return [*self._inputs, *read_by(self.prologue), *read_by(self.epilogue)]
+
+    def set_inputs(self, values: Iterable[Value]) -> None:
+        """Let the operation take other values."""
+        former, self._inputs = self._inputs, list(values)
+        self._read(self._inputs)
+        self._unread(former)
+
+    def replace_input(self, index: int, value: Value) -> None:
+        """Let the operation take another value at one place."""
+        self.set_inputs([*self._inputs[:index], value, *self._inputs[index + 1 :]])
+
+    def set_epilogue(self, steps: Steps) -> None:
+        """Let other steps follow."""
+        former, self.epilogue = self.epilogue, steps
+        self._read(read_by(steps))
+        self._unread(read_by(former))
+
+    def set_prologue(self, steps: Steps) -> None:
+        """Let other steps come before."""
+        former, self.prologue = self.prologue, steps
+        self._read(read_by(steps))
+        self._unread(read_by(former))
+
+    def set_output(self, value: Value) -> None:
+        """Give out another value instead of the first."""
+        self.outputs[0] = value
+        value.producer = self
+
+    def take_over(self, follower: Node) -> None:
+        """Do what a node does that follows element by element, and give out what it gives."""
+        before = self.outputs[0]
+        others = [None if value is before else value for value in follower.inputs]
+        self.set_epilogue([*self.epilogue, (follower.op, others)])
+        follower.detach()
+        self.outputs = follower.outputs
+        self.outputs[0].producer = self
+
+    def detach(self) -> None:
+        """Read nothing any more."""
+        self._unread(self.reads)
+        self._inputs, self.prologue, self.epilogue = [], [], []
+
+    def _read(self, values: Iterable[Value]) -> None:
+        for value in values:
+            value.users[self] += 1
+
+    def _unread(self, values: Iterable[Value]) -> None:
+        for value in values:
+            value.users[self] -= 1
+            if not value.users[self]:
+                del value.users[self]
+
+
+def read_by(steps: Steps) -> list[Value]:
+    """The other inputs of steps."""
+    return [value for _, others in steps for value in others if value is not None]
 
 
 class Plan:
@@ -143,73 +207,67 @@ class Plan:
         for value in outputs:
             value.is_output = True
 
+    def replace(self, replaced: dict[Node, list[Node]]) -> None:
+        """Put other nodes, or none, in the places of some."""
+        self.nodes = [found for node in self.nodes for found in replaced.get(node, [node])]
 
-@without_collection()
-def build(model: Model, inferred: Inferred) -> Plan | None:
-    """Make nodes of the layers; None where it needs to run to know a shape, or holds nothing."""
-    order = model.order()
-    refuse_unknown(order)
-    values: dict[tuple[int, int], Value] = {}
-    inputs: dict[int, Value] = {}
-    outputs: dict[int, Value] = {}
-    nodes: list[Node] = []
-    for layer in order:
-        tensors = inferred.of(layer)
-        if not all(t.shape.is_static and t.type not in UNPLANNED for t in tensors):
-            return None
-        if layer.type == "Result":
-            outputs[layer.id] = _fed(model, layer, values)[0]
-            continue
-        made = [Value(t.shape.static, t.type.dtype) for t in tensors]
-        values |= {(layer.id, index): value for index, value in enumerate(made)}
-        if layer.type == "Const":
-            made[0].constant = layer.value
-            continue
-        if layer.type == "Parameter":
-            inputs[layer.id] = made[0]
-            if not prod(made[0].shape):
-                return None
-            continue
-        op = layer.op
-        if layer.bodies or op is None or layer.type in ("Assign", "ReadValue") or op.rows_vary:
-            return None
-        feeders = _fed(model, layer, values)
-        if not fold(layer, op, feeders, made, tensors):
-            nodes.append(Node(layer, op, feeders, made))
-            if not all(prod(value.shape) for value in made):
-                return None  # kernels need not bear tensors of nothing
-    return Plan(nodes, inputs, [outputs[layer.id] for layer in model.results])
+    def sort(self) -> None:
+        """Bring each node behind what it needs, otherwise as they were."""
+        done: set[Node] = set()
+        inside = set(self.nodes)
+        order: list[Node] = []
+        for root in self.nodes:
+            stack = [root]
+            while stack:
+                node = stack[-1]
+                if node in done:
+                    stack.pop()
+                    continue
+                feeders = [value.producer for value in node.reads]
+                waits = [
+                    feeder for feeder in feeders
+                    if feeder is not None and feeder in inside and feeder not in done
+                ]  # fmt: skip
+                if waits:
+                    stack.extend(waits)
+                    continue
+                done.add(node)
+                order.append(node)
+                stack.pop()
+        self.nodes = order
+
+    def verify(self) -> None:
+        """Refuse a plan whose nodes and values do not agree: for tests, after each pass."""
+        made = {id(value) for value in self.inputs.values()}
+        counted: dict[int, Counter[Node]] = {}
+        values: dict[int, Value] = {}
+        for place, node in enumerate(self.nodes):
+            what = f"node {place} ({node.kind} of {node.layer.name})"
+            for value in node.reads:
+                assert value.constant is not None or id(value) in made, (
+                    f"{what} reads what is not made yet"
+                )
+                counted.setdefault(id(value), Counter())[node] += 1
+                values[id(value)] = value
+            for _, others in (*node.prologue, *node.epilogue):
+                assert others.count(None) == 1, f"{what} has a step that acts on nothing"
+            for value in node.outputs:
+                assert value.producer is node, f"{what} gives what another makes"
+                assert id(value) not in made, f"{what} gives what was made before"
+                assert value.constant is None, f"{what} computes a constant"
+                made.add(id(value))
+                values[id(value)] = value
+        for value in values.values():
+            users = counted.get(id(value), Counter())
+            assert value.users == users, f"a value {value.shape} miscounts who reads it"
+        for value in self.outputs:
+            assert value.is_output, "an output is not known to be one"
+            assert value.constant is not None or id(value) in made, "an output is never made"
 
 
-def _fed(model: Model, layer: Layer, values: dict[tuple[int, int], Value]) -> list[Value]:
-    found = []
-    for index, source in enumerate(model.sources(layer)):
-        if source is None:
-            raise IRError(f"input {index} is fed by nothing", layer.where)
-        found.append(values[source[0].id, source[1]])
-    return found
-
-
-def fold(
-    layer: Layer,
-    op: Op,
-    inputs: Sequence[Value],
-    outputs: Sequence[Value],
-    known: Iterable[Tensor],
-) -> bool:
-    """Compute a layer whose inputs are all constant, or whose value inference knows."""
-    tensors = list(known)
-    if all(tensor.value is not None for tensor in tensors):
-        for value, tensor in zip(outputs, tensors, strict=True):
-            value.constant = tensor.value
-        return True
-    if not inputs or op.is_random or any(value.constant is None for value in inputs):
-        return False
-    with layer.at():
-        results = op.run(*(value.constant for value in inputs))
-    for value, result in zip(outputs, results, strict=True):
-        value.constant = result
-    return True
+def constant(array: Array) -> Value:
+    """An array as a value of the plan."""
+    return Value(array.shape, array.dtype, array)
 
 
 def only_user(value: Value) -> Node | None:
@@ -218,10 +276,3 @@ def only_user(value: Value) -> Node | None:
         return None
     ((node, count),) = value.users.items()
     return node if count == 1 else None
-
-
-def hand_over(values: Iterable[Value | None], former: Node, node: Node) -> None:
-    """Let a node be the user of values instead of another."""
-    for value in values:
-        if value is not None and former in value.users:
-            value.users[node] += value.users.pop(former)

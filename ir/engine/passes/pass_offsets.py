@@ -1,0 +1,55 @@
+"""Replace `W max(x + b, 0)` by `W max(x, -b) + W b`: one pass over the image instead of two.
+
+What the convolution W pads with is then -b instead of zero: only depthwise ones know how.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....layers.base import Op
+from ..plan.channels import add_through, has_single_place_windows, is_depthwise
+from ..plan.nodes import CONVOLUTIONS, SHUFFLE, Node, Plan, Steps, constant, only_user
+
+
+def pass_offsets(plan: Plan) -> None:
+    """Apply the pass."""
+    for node in plan.nodes:
+        kinds = [op.xml_type for op, _ in node.epilogue]
+        rectified = kinds[:1] in (["ReLU"], ["Clamp"]) and kinds[1:] in ([], [SHUFFLE])
+        if node.kind not in CONVOLUTIONS or not rectified:
+            continue
+        bias = node.inputs[2].constant if len(node.inputs) > 2 else None
+        after = only_user(node.outputs[0])
+        if bias is None or not np.isfinite(bias).all() or not _bias_takes_a_pass(node):
+            continue
+        if after is None or after.kind not in CONVOLUTIONS or len(node.outputs[0].shape) != 4:
+            continue
+        weights = after.inputs[1].constant
+        if weights is None or after.inputs[0] is not node.outputs[0]:
+            continue
+        if not (is_depthwise(after) or has_single_place_windows(after)):
+            continue
+        op: Any = node.epilogue[0][0]
+        low, high = (op.min, op.max) if kinds[0] == "Clamp" else (0.0, np.inf)
+        bounds = [("Maximum", low)] + [("Minimum", high)] * bool(high < np.inf)
+        shape = (1, -1, 1, 1)
+        clips: Steps = [
+            (Op.registry[kind, 1].read({}), [None, constant((bound - bias).reshape(shape))])
+            for kind, bound in bounds
+        ]
+        node.set_epilogue([*clips, *node.epilogue[1:]])
+        node.set_inputs(node.inputs[:2])
+        if len(kinds) > 1:  # the channels arrive in another order
+            groups = node.epilogue[-1][0].group  # type: ignore[attr-defined]  # ShuffleChannels
+            bias = bias.reshape(groups, -1).T.ravel()
+        if not has_single_place_windows(after):
+            after.padding = -bias
+        add_through(after, bias)
+
+
+def _bias_takes_a_pass(node: Node) -> bool:
+    """Whether the bias of a convolution is a pass of its own: Winograd's comes for nothing."""
+    return has_single_place_windows(node) or is_depthwise(node)

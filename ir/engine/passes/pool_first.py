@@ -1,0 +1,57 @@
+"""Replace `MaxPool(ReLU(x))` by `ReLU(MaxPool(x))`: fewer elements; likewise Clamp.
+
+An image as it comes in is convolved by plain products: their bias may come after, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....layers.base import Op
+from ....schemas.shapes import number
+from ..plan.channels import FEW
+from ..plan.nodes import CONVOLUTIONS, Node, Plan, constant, only_user
+
+#: The larger their input, the larger (or the same) their output.
+MONOTONE = frozenset({"ReLU", "Clamp"})
+
+
+def pool_first(plan: Plan) -> None:
+    """Apply the pass."""
+    for node in plan.nodes:
+        before = node.inputs[0].producer if node.kind == "MaxPool" else None
+        if before is None or before.kind not in CONVOLUTIONS or not _sees_the_image(node):
+            continue
+        if only_user(node.inputs[0]) is not node or any(
+            value.users or value.is_output for value in node.outputs[1:]
+        ):
+            continue
+        while before.epilogue and before.epilogue[-1][0].xml_type in MONOTONE:
+            *earlier, last = before.epilogue
+            node.set_epilogue([last, *node.epilogue])
+            before.set_epilogue(earlier)
+        bias = before.inputs[2].constant if len(before.inputs) > 2 else None
+        if bias is not None and not before.epilogue and before.inputs[0].shape[1] <= FEW:
+            add = Op.registry["Add", 1].read({})
+            step = (add, [None, constant(bias.reshape(1, -1, 1, 1))])
+            node.set_epilogue([step, *node.epilogue])
+            before.set_inputs(before.inputs[:2])
+
+
+def _sees_the_image(node: Node) -> bool:
+    """Whether each window of a pooling over two axes holds some of the image."""
+    op: Any = node.op
+    shape, stops = node.inputs[0].shape, node.outputs[0].shape[2:]
+    if len(shape) != 4 or node.inputs[0].type != np.float32 or any(g != 1 for g in op.gaps()):
+        return False
+    begins = [
+        number(op.pads(size, axis, op.kernel[axis])[0]) for axis, size in enumerate(shape[2:])
+    ]
+    return all(
+        begin < window and (stop - 1) * stride - begin < size
+        for begin, window, stop, stride, size in zip(
+            begins, op.kernel, stops, op.strides, shape[2:], strict=True
+        )
+    )
