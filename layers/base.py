@@ -84,7 +84,7 @@ class Op(BaseModel):
     #: Whether ``run`` may give another number of rows than ``infer`` says.
     rows_vary: ClassVar[bool] = False
 
-    registry: ClassVar[Registry] = Registry()
+    registry: ClassVar[Registry[type[Op]]] = Registry()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -143,7 +143,7 @@ class Op(BaseModel):
     @classmethod
     def read(cls, data: Mapping[str, str]) -> Any:
         """Make one from the text of its attributes."""
-        made = read_plainly(cls, data)
+        made = read_plainly(cls, Op, data, cls._before)
         return cls.model_validate(dict(data)) if made is None else made
 
     @classmethod

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
-from pydantic import BeforeValidator
+from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from ..schemas.attributes import Alias, NotBefore, Spelling
 
-if TYPE_CHECKING:
-    from .base import Op
+M = TypeVar("M", bound=BaseModel)
 
 
 class _Reader(NamedTuple):
@@ -30,14 +29,22 @@ class _Reader(NamedTuple):
     read: Callable[[Any], Any]
 
 
-def read_plainly(kind: type[Op], data: Mapping[str, str]) -> Op | None:
-    """An operation from the text of its attributes; None where that is not so simple."""
-    readers = _readers(kind)
+def read_plainly(
+    kind: type[M],
+    base: type[BaseModel],
+    data: Mapping[str, str],
+    complete: Callable[[dict[str, Any]], dict[str, Any]],
+) -> M | None:
+    """A record from the text of its attributes, completed first; None if it is not so simple.
+
+    ``base`` is the class whose configuration and validator every plain record shares.
+    """
+    readers = _readers(kind, base)
     if readers is None or not all(type(text) is str and text.isascii() for text in data.values()):
         return None
     values = {}
     try:
-        texts = kind.match_choices(kind.completed(dict(data)))
+        texts = complete(dict(data))
         for field, name, required, read in readers:
             if name in texts:
                 values[field] = read(texts[name])
@@ -49,17 +56,15 @@ def read_plainly(kind: type[Op], data: Mapping[str, str]) -> Op | None:
 
 
 @cache
-def _readers(kind: type[Op]) -> list[_Reader] | None:
+def _readers(kind: type[BaseModel], base: type[BaseModel]) -> list[_Reader] | None:
     """How each attribute is read; None where a class wants more than that."""
-    from .base import Op
-
-    if kind.model_config != Op.model_config or kind.__pydantic_custom_init__:
+    if kind.model_config != base.model_config or kind.__pydantic_custom_init__:
         return None
     rules = kind.__pydantic_decorators__
     new, old = rules.model_validators or rules.field_validators, rules.validators
     if new or old or rules.root_validators:
         return None
-    above = kind.__mro__[: kind.__mro__.index(Op)]
+    above = kind.__mro__[: kind.__mro__.index(base)]
     if any("__get_pydantic_core_schema__" in vars(each) for each in above):
         return None
     found = []

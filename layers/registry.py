@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from .base import Op
+#: What stands for an operation: a class.
+T = TypeVar("T")
 
 _TYPES = {
     "activation": (
@@ -85,19 +85,19 @@ FILES: dict[str, tuple[str, ...]] = {file: tuple(text.split()) for file, text in
 _FILE_OF = {kind: file for file, kinds in FILES.items() for kind in kinds}
 
 
-class Registry(MutableMapping[tuple[str, int], "type[Op]"]):
+class Registry(MutableMapping[tuple[str, int], T], Generic[T]):
     """Operations by type and number; what is asked for is imported first."""
 
     def __init__(self) -> None:
         #: Those that were imported so far.
-        self.met: dict[tuple[str, int], type[Op]] = {}
+        self.met: dict[tuple[str, int], T] = {}
 
-    def __getitem__(self, key: tuple[str, int]) -> type[Op]:
+    def __getitem__(self, key: tuple[str, int]) -> T:
         if key not in self.met:
             self.meet(key[0])
         return self.met[key]
 
-    def __setitem__(self, key: tuple[str, int], op: type[Op]) -> None:
+    def __setitem__(self, key: tuple[str, int], op: T) -> None:
         self.met[key] = op
 
     def __delitem__(self, key: tuple[str, int]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -19,14 +19,33 @@ from ..schemas import Array, Dim, Shape, Tensor
 from ..schemas.tensor import Bounds
 from ..schemas.types import numbers
 
-if TYPE_CHECKING:
-    from .base import Op
-
 #: Values are carried through inference only while they are small: they describe shapes.
 CARRIED = 4096
 
 
-def carry(op: Op, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+class Carrier(Protocol):
+    """What an operation says of how values go through it."""
+
+    is_random: ClassVar[bool]
+    rows_vary: ClassVar[bool]
+
+    def run(self, *inputs: Any, **_: Any) -> tuple[Array, ...]:
+        """The outputs, from the inputs."""
+
+    def bounds(self, lows: Sequence[Array], highs: Sequence[Array]) -> Sequence[Bounds] | None:
+        """Least and greatest values of each output, from those of the inputs."""
+
+    def carry_sizes(self, *inputs: Any) -> Sequence[Array | None] | None:
+        """The outputs for inputs that are arrays of named sizes."""
+
+    @classmethod
+    def may_vary(cls, index: int) -> bool:
+        """Whether something is known of the outputs where this input is only partly known."""
+
+
+def carry(
+    op: Carrier, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]
+) -> tuple[Tensor, ...]:
     """Work out what is known of the outputs' values, where the inputs are known and small."""
     if op.is_random or op.rows_vary:
         return outputs
@@ -59,7 +78,7 @@ def _is_small(shape: Shape) -> bool:
     return shape.is_static and prod(max(size, 1) for size in shape.static) <= CARRIED
 
 
-def _named(op: Op, inputs: Sequence[Tensor]) -> Sequence[Array | None] | None:
+def _named(op: Carrier, inputs: Sequence[Tensor]) -> Sequence[Array | None] | None:
     """The outputs as sizes that keep their names, where the inputs have such."""
     if not any(tensor.has_symbols for tensor in inputs):
         return None
@@ -79,7 +98,7 @@ def _filled(out: Tensor, bounds: Bounds, parts: Array | None) -> Tensor:
     return Tensor(out.type, low.shape, parts=parts, bounds=(low, high))
 
 
-def corners(op: Op, lows: Sequence[Array], highs: Sequence[Array]) -> list[Bounds]:
+def corners(op: Carrier, lows: Sequence[Array], highs: Sequence[Array]) -> list[Bounds]:
     """Bounds of one output that grows and falls with its inputs: those of its extremes.
 
     An input without limit leaves the output without limit.

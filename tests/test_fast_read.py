@@ -25,7 +25,7 @@ TEXTS = (
 
 def readings(kind: type[Op], data: dict[str, str]) -> tuple[object, object]:
     """What is read plainly, and what Pydantic reads; None where it refuses."""
-    plainly = read_plainly(kind, data)
+    plainly = read_plainly(kind, Op, data, kind._before)
     try:
         validated = kind.model_validate(dict(data))
     except ValidationError:
@@ -97,7 +97,7 @@ class Stripped(Op):
 
 @pytest.mark.parametrize("kind", [Doubled, Even, Tight, Stripped])
 def test_rules_of_others_are_heeded(kind: type[Op]) -> None:
-    assert read_plainly(kind, {"size": "2"}) is None
+    assert read_plainly(kind, Op, {"size": "2"}, kind._before) is None
     assert kind.read({"size": "2"}).size == (4 if kind is Doubled else 2)
 
 
