@@ -1,41 +1,228 @@
-"""The walls of the house: imports go one way, files stay short, the top level is the card's."""
+"""The walls of the house: who may import whom, rooms behind their faces, files short."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from vinoir import ir
+
 ROOT = Path(__file__).parents[1]
 #: What each folder may import from.
-BELOW = {"schemas": set(), "layers": {"schemas"}, "ir": {"layers", "schemas"}}
-SOURCES = [path for folder in BELOW for path in sorted((ROOT / folder).rglob("*.py"))]
+FOLDERS: dict[str, set[str]] = {
+    "schemas": set(),
+    "layers": {"schemas"},
+    "ir": {"layers", "schemas"},
+}
+#: The rooms of ir/ in the order in which a model passes them, and what each may import.
+ROOMS: dict[str, set[str]] = {
+    "storage": set(),
+    "text": {"storage"},
+    "document": {"storage", "text"},
+    "files": {"storage", "text", "document"},
+    "inference": {"document"},
+    "execution": {"document", "inference"},
+    "engine": {"document", "inference", "execution"},
+    "checking": {"storage", "text", "document", "files", "inference"},
+    "surgery": {"document", "files", "inference", "checking"},
+    "display": {"document", "inference"},
+    "onnx": {"storage", "document", "inference"},
+    "measuring": {"document", "execution", "engine"},
+    "cli": {
+        "storage", "document", "files", "inference", "execution", "engine", "checking",
+        "surgery", "display", "onnx", "measuring",
+    },
+}  # fmt: skip
+#: The same within engine/.
+ENGINE: dict[str, set[str]] = {
+    "plan": set(),
+    "passes": {"plan"},
+    "memory": {"plan"},
+    "workers": set(),
+    "kernels": {"plan", "memory", "workers"},
+}
+#: A pair of files that know each other's types, and nothing else of each other.
+TYPE_PAIR = {("ir.document.layer", "ir.document.graph")}
+
+SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+class Import(NamedTuple):
+    """One name that a file takes from another: at its head, later, or for types alone."""
+
+    line: int
+    module: str
+    name: str
+    typed: bool
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in SOURCES}
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    """Every relative import of a file, also those in functions and for type checkers."""
+    tree = ast.parse(path.read_text("utf-8"))
+    typed = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    here = path.relative_to(ROOT).parts[:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            place = [*here[: len(here) - node.level + 1], *(node.module or "").split(".")]
+            module = ".".join(part for part in place if part)
+            for alias in node.names:
+                inner = f"{module}.{alias.name}".lstrip(".")
+                found, name = (inner, "") if inner in MODULES else (module, alias.name)
+                yield Import(node.lineno, found, name, id(node) in typed)
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=named)
 def test_imports_go_one_way(path: Path) -> None:
-    own = path.relative_to(ROOT).parts
+    own = path.relative_to(ROOT).parts[0]
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-            assert not any(name.split(".")[0] in {"vinoir", *BELOW} for name in names), names
-        if isinstance(node, ast.ImportFrom):
-            if node.level == 0:
-                assert (node.module or "").split(".")[0] not in {"vinoir", *BELOW}
-                continue
-            # Where the relative import leads, seen from the root.
-            place = [*own[: len(own) - node.level], *(node.module or "").split(".")]
-            heads = [place[0]] if place[0] else [alias.name for alias in node.names]
-            for head in heads:
-                assert head == own[0] or head in BELOW[own[0]], f"line {node.lineno}: {head}"
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [node.module or ""]
+        assert not any(name.split(".")[0] in {"vinoir", *FOLDERS} for name in names), names
+    for found in imports_of(path):
+        head = found.module.split(".")[0]
+        assert head == own or head in FOLDERS[own], f"line {found.line}: {found.module}"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def wall(path: Path, rooms: dict[str, set[str]], depth: int) -> None:
+    """Refuse what a file of a room takes from another room that it may not, or past its face."""
+    parts = module_of(path).split(".")
+    own = parts[depth] if len(parts) > depth and parts[depth] in rooms else None
+    for found in imports_of(path):
+        place = found.module.split(".")
+        if place[:depth] != parts[:depth] or len(place) <= depth:
+            continue
+        room = place[depth]
+        if room not in rooms or room == own:
+            continue
+        where = f"line {found.line}: {found.module}"
+        assert own is None or room in rooms[own], f"{where}: {own} may not import {room}"
+        assert len(place) == depth + 1, f"{where}: past the face of {room}"
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if named(p).startswith("ir/")], ids=named)
+def test_rooms_import_downwards_and_through_faces(path: Path) -> None:
+    wall(path, ROOMS, 1)
+    if module_of(path).startswith("ir.engine"):
+        wall(path, ENGINE, 2)
+
+
+def test_every_folder_of_ir_is_a_room() -> None:
+    for rooms, folder in ((ROOMS, ROOT / "ir"), (ENGINE, ROOT / "ir/engine")):
+        assert {path.parent.name for path in folder.glob("*/__init__.py")} == set(rooms)
+
+
+@pytest.mark.parametrize("rooms", [ROOMS, ENGINE], ids=["ir", "engine"])
+def test_rooms_stand_in_order(rooms: dict[str, set[str]]) -> None:
+    above: set[str] = set()
+    for room, below in rooms.items():
+        assert below <= above, f"{room} comes before what it imports"
+        above.add(room)
+
+
+def test_no_file_imports_itself_by_others() -> None:
+    arrows = {
+        module: {
+            found.module
+            for found in imports_of(path)
+            if found.module != module and (module, found.module) not in TYPE_PAIR
+        }
+        for module, path in MODULES.items()
+    }
+    done: set[str] = set()
+    for start in arrows:
+        path = [start]
+        trail = [iter(sorted(arrows[start]))]
+        while trail:
+            following = next(trail[-1], None)
+            if following is None:
+                trail.pop()
+                done.add(path.pop())
+            elif following in path:
+                pytest.fail("a circle: " + " → ".join([*path[path.index(following) :], following]))
+            elif following not in done and following in arrows:
+                path.append(following)
+                trail.append(iter(sorted(arrows[following])))
+
+
+def test_the_type_pair_is_of_types_alone() -> None:
+    for module, other in TYPE_PAIR:
+        assert all(found.typed for found in imports_of(MODULES[module]) if found.module == other)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=named)
 def test_no_file_is_long(path: Path) -> None:
     assert len(path.read_text("utf-8").splitlines()) <= 600
+
+
+def test_the_wheel_has_every_room() -> None:
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    folders = {
+        f"vinoir.{module_of(path)}": str(path.parent.relative_to(ROOT))
+        for path in SOURCES
+        if path.name == "__init__.py"
+    }
+    assert tool["package-dir"] == folders
+    assert sorted(tool["packages"]) == sorted(folders)
+
+
+def test_no_room_bears_a_verbs_name() -> None:
+    assert not set(ROOMS) & set(ir.__all__)
+
+
+FACES = [path for path in SOURCES if path.name == "__init__.py" and "ir" in path.parts]
+
+
+def shown_to_type_checkers(path: Path) -> set[str]:
+    return {found.name for found in imports_of(path) if found.typed}
+
+
+@pytest.mark.parametrize("path", FACES, ids=named)
+def test_a_face_shows_type_checkers_what_it_offers(path: Path) -> None:
+    module = module_of(path)
+    face = __import__(f"vinoir.{module}", fromlist=["_"])
+    if not shown_to_type_checkers(path):
+        return
+    offered = set(dir(face))
+    for name in shown_to_type_checkers(path):
+        assert name in offered, f"{module} does not offer {name}"
+        assert getattr(face, name) is not None
+    table = [node for node in ast.walk(ast.parse(path.read_text("utf-8")))
+             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "face"]  # fmt: skip
+    for call in table:
+        rows = ast.literal_eval(call.args[1])
+        assert {name for text in rows.values() for name in text.split()} == (
+            shown_to_type_checkers(path)
+        )
+
+
+def test_the_public_face_is_one_list() -> None:
+    assert sorted(ir.__all__) == sorted(dir(ir))
+    assert all(getattr(ir, name) is not None for name in ir.__all__)
 
 
 def test_top_level_is_the_cards() -> None:
@@ -45,7 +232,7 @@ def test_top_level_is_the_cards() -> None:
     if listed.returncode:
         pytest.skip("not a git checkout")
     folders = {line.split("/")[0] for line in listed.stdout.splitlines() if "/" in line}
-    assert {f for f in folders if not f.startswith(".")} == {*BELOW, "tests", "samples"}
+    assert {f for f in folders if not f.startswith(".")} == {*FOLDERS, "tests", "samples"}
 
 
 def test_reading_imports_nothing_heavy() -> None:
