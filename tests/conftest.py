@@ -1,8 +1,14 @@
-"""Where the tests find things: the package from a bare checkout, and the shared data beside it."""
+"""Where the tests find things: the package from a bare checkout, and files that OpenVINO wrote.
+
+Everything that matters is tested on files that the tests make or the project ships. Where the
+folder ``shared`` lies beside the checkout, its files are gone through as well (``-m shared``).
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
 import sys
 import types
 from functools import partial
@@ -19,17 +25,44 @@ if importlib.util.find_spec("vinoir") is None:
     sys.modules["vinoir"] = namespace
 
 
-def shared(name: str) -> Path:
-    """A folder of the shared test data; skips the test where it is not there."""
-    folder = SHARED / name
-    if not folder.is_dir():
-        pytest.skip(f"the shared test data {name}/ is not beside the checkout")
-    return folder
+class Written:
+    """IR files that OpenVINO wrote, by operation and version: ``Gather.8.0.xml``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def all(self, name: str = "*") -> list[Path]:
+        """The files of a name, which may hold wildcards; there is at least one."""
+        found = sorted(self.folder.glob(f"{name}.xml"))
+        assert found, f"no file of OpenVINO is called {name}"
+        return found
+
+    def first(self, name: str) -> Path:
+        return self.all(name)[0]
 
 
-def witness(name: str = "*") -> list[Path]:
-    """The IR files that OpenVINO wrote, by operation version; empty where they are not there."""
-    return sorted((SHARED / "witness").glob(f"{name}.xml"))
+#: Where files of OpenVINO come from.
+SOURCES = ["made", pytest.param("shared", marks=pytest.mark.shared)]
+
+
+@pytest.fixture(scope="session", params=SOURCES if SHARED.is_dir() else SOURCES[:1])
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """Files that OpenVINO wrote: those made here and those of the shared data."""
+    if request.param == "shared":
+        return Written(SHARED / "witness")
+    found: Written = request.getfixturevalue("made")
+    return found
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """Files that OpenVINO writes here and now: every operation version, bodies, networks."""
+    pytest.importorskip("openvino")
+    folder = tmp_path_factory.mktemp("written")
+    program = Path(__file__).with_name("openvino_files.py")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, program, folder], env=environment, check=True)
+    return Written(folder)
 
 
 @pytest.fixture(autouse=True)

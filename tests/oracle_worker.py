@@ -38,6 +38,15 @@ def file(path: str, weights: str) -> list[str]:
     return outputs_of(core().read_model(path, weights) if weights else core().read_model(path))
 
 
+def version(xml: str, weights: bytes, name: str) -> str:
+    """Under which version OpenVINO knows the operation of a layer."""
+    nodes = load(xml, weights).get_ops()
+    found: str = next(
+        node.get_type_info().version_id for node in nodes if node.get_friendly_name() == name
+    )
+    return found
+
+
 def outputs_of(model: Any) -> list[str]:
     """Types and shapes of a model's outputs, as ``f32[1,3,?]``."""
     return [
@@ -112,7 +121,9 @@ def _array(tensor: Any) -> Array:
 
 def main() -> None:
     """Answer one pickled question after the other."""
-    questions = {"shapes": shapes, "values": values, "reference": reference, "file": file}
+    questions = {
+        function.__name__: function for function in (shapes, values, reference, file, version)
+    }
     # What OpenVINO prints must not mix with the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

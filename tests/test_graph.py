@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import witness
+from conftest import Written
 from vinoir import ir
 from vinoir.ir.document.graph import Layer
 from vinoir.schemas import IRError, Tensor, UsageError
@@ -145,11 +145,8 @@ def _with_result(net: ir.Builder, output: ir.Output) -> ir.Model:
     return net.model()
 
 
-def test_bodies() -> None:
-    paths = witness("Loop.5.0")
-    if not paths:
-        pytest.skip("the witness files are not beside the checkout")
-    model = ir.read(paths[0])
+def test_bodies(written: Written) -> None:
+    model = ir.read(written.first("Loop.5.0"))
     loop = next(layer for layer in model.layers if layer.type == "Loop")
     body, wiring = loop.bodies["body"], loop.port_maps["body"]
     assert body.owner is loop

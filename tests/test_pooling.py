@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -15,7 +12,6 @@ PLAIN = {"kernel": "2,2", "strides": "2,2", "pads_begin": "0,0", "pads_end": "0,
 PADDED = PLAIN | {"pads_begin": "1,1", "pads_end": "1,1"}
 MAX = [Op.registry["MaxPool", number] for number in (1, 8, 14)]
 AVERAGE = [Op.registry["AvgPool", number] for number in (1, 14, 16)]
-EXAMPLES = Path(__file__).parents[2] / "shared" / "reference" / "pooling_examples.json"
 
 
 @pytest.mark.parametrize("op", MAX)
@@ -55,30 +51,6 @@ def test_the_lesson_of_two_channels() -> None:
     image = np.broadcast_to(np.arange(9, dtype="f4").reshape(3, 3), (1, 2, 3, 3))
     op = Op.registry["MaxPool", 1].read(PLAIN | {"strides": "1,1"})
     np.testing.assert_array_equal(op.run(image)[0], [[[[4, 5], [7, 8]]] * 2])
-
-
-def examples() -> list[object]:
-    if not EXAMPLES.exists():
-        return []
-    return [
-        pytest.param(name, row, id=f"{name} {row['source'][:24]}")
-        for row in json.loads(EXAMPLES.read_text("utf-8"))
-        if "input" in row
-        for name in row["op"]
-    ]
-
-
-@pytest.mark.parametrize(("name", "row"), examples())
-def test_examples_of_the_specification(name: str, row: dict[str, object]) -> None:
-    kind, number = name.split("-")
-    data = {
-        key: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        for key, value in row["attrs"].items()
-    }
-    outputs = Op.registry[kind, int(number)].read(data).run(np.array(row["input"], np.float32))
-    np.testing.assert_array_equal(outputs[0], row["output0"])
-    if "output1" in row and len(outputs) > 1:
-        np.testing.assert_array_equal(outputs[1], row["output1"])
 
 
 LOWEST = np.finfo(np.float32).min

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ROOT, shared, witness
+from conftest import ROOT, Written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
@@ -317,10 +317,8 @@ def test_bodies_in_bodies() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 10**9))
-def test_any_mutation_reads_or_is_our_error(seed: int) -> None:
-    paths = witness()
-    if not paths:
-        pytest.skip("the witness files are not beside the checkout")
+def test_any_mutation_reads_or_is_our_error(written: Written, seed: int) -> None:
+    paths = written.all()
     chance = random.Random(seed)
     path = chance.choice(paths)
     source, weights = bytearray(path.read_bytes()), path.with_suffix(".bin").read_bytes()
@@ -345,20 +343,6 @@ def test_any_mutation_reads_or_is_our_error(seed: int) -> None:
             said = error
         assert said is None or said.where.line is not None, str(said)
         assert time.perf_counter() - start < 1
-
-
-def test_what_openvino_reads_is_read() -> None:
-    count = 0
-    for path in sorted(shared("corpus").rglob("*.xml")):
-        head = path.read_bytes()[:400]
-        if b'version="10"' not in head and b'version="11"' not in head:
-            with pytest.raises(UnsupportedError, match=r"2021\.1"):
-                ir.read(path)
-            continue
-        if path.with_suffix(".bin").exists():
-            everything(ir.read(path))
-            count += 1
-    assert count > 30
 
 
 def test_memory_stays_small_with_large_weights(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from ...schemas import IRError
-from ...schemas.version import VERSION
+from ...schemas.version import REPORTS, VERSION
 
 #: Verb, the module that has it, and what it does; in the order of the help page.
 VERBS: dict[str, tuple[str, str]] = {
@@ -134,7 +134,7 @@ def report(error: Exception) -> int:
         return CRASH
     click.echo(
         f"vinoir {VERSION} has a bug: {type(error).__name__}: {error}\n"
-        "  hint: please report it, with what --debug prints",
+        f"  hint: please report it, with what --debug prints, to {REPORTS}",
         err=True,
     )
     return CRASH

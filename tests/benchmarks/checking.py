@@ -5,27 +5,17 @@ Run: python tests/benchmarks/checking.py [rounds] [one mutation]
 
 from __future__ import annotations
 
-import json
 import sys
+import tempfile
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import mutations
-from conftest import SHARED, witness
+import openvino_files
 from mutations import Case, File, cases
 from vinoir import ir
-
-TABLE = SHARED / "reference" / "operations.json"
-
-
-def prepare() -> None:
-    """Tell the mutations which attributes there are."""
-    for row in json.loads(TABLE.read_text()):
-        for version in row["read_versions"]:
-            mutations.REQUIRED[row["type"], version] = {a["name"]: a for a in row["attrs"]}
 
 
 def judge(case: Case) -> tuple[str, ir.Report]:
@@ -46,8 +36,9 @@ def judge(case: Case) -> tuple[str, ir.Report]:
 
 
 def main(rounds: int = 1, only: str = "") -> None:
-    prepare()
-    files = [File.read(path) for path in witness()]
+    with tempfile.TemporaryDirectory() as folder:
+        openvino_files.write(Path(folder))
+        files = [File.read(path) for path in sorted(Path(folder).glob("*.xml"))]
     table: dict[str, Counter[str]] = defaultdict(Counter)
     examples = defaultdict(list)
     slowest, count, begin = 0.0, 0, time.perf_counter()

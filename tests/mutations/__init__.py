@@ -5,9 +5,9 @@ nothing to damage. Its label is what a check has to say: error, warning, or ok (
 """
 
 from . import attributes, document, harmless, subgraphs, warnings, weights, wiring, xml
-from .base import REQUIRED, Case, File, cases
+from .base import Case, File, cases
 
 __all__ = [
-    "REQUIRED", "Case", "File", "attributes", "cases", "document", "harmless", "subgraphs",
+    "Case", "File", "attributes", "cases", "document", "harmless", "subgraphs",
     "warnings", "weights", "wiring", "xml",
 ]  # fmt: skip

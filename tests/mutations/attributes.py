@@ -6,11 +6,12 @@ import random
 import re
 
 from .base import (
-    REQUIRED,
     File,
     Made,
     at,
     attributes,
+    is_needed,
+    kinds,
     names,
     pick,
     rename_attribute,
@@ -22,7 +23,7 @@ from .base import (
 
 @text("error")
 def lost_required(file: File, rng: random.Random) -> Made:
-    rows = attributes(file, lambda row: row["required"] and row["in_spec"])
+    rows = [row for row in attributes(file) if is_needed(row[0], row[2])]
     if not rows:
         return None
     data, name, _ = rng.choice(rows)
@@ -31,32 +32,27 @@ def lost_required(file: File, rng: random.Random) -> Made:
 
 @text("error")
 def misspelled_attribute(file: File, rng: random.Random) -> Made:
-    rows = attributes(file, lambda row: row["in_spec"])
+    rows = attributes(file)
     if not rows:
         return None
     data, name, _ = rng.choice(rows)
     new = rng.choice([name.capitalize(), name.upper(), name + "s", name[:-1],
                       name.replace("_", "-"),
                       name[0] + name[2:] if len(name) > 4 else name + "x"])  # fmt: skip
-    if (
-        new == name
-        or not new
-        or new in data.attrib
-        or new in REQUIRED[data.getparent().get("type"), data.getparent().get("version")]
-    ):
+    if new == name or not new or new in data.attrib or new in kinds(data.getparent()):
         return None
     return rename_attribute(file, data, name, new), at(data), names(data)
 
 
 @text("error")
 def prefix_number(file: File, rng: random.Random) -> Made:
-    rows = attributes(file, lambda row: row["type"] in ("int", "float", "int[]", "float[]"))
+    rows = attributes(file, lambda row: row.kind in ("int", "float", "int[]", "float[]"))
     rows = [r for r in rows if r[0].get(r[1]).strip()]
     if not rows:
         return None
     data, name, row = rng.choice(rows)
     old = data.get(name)
-    if row["type"] == "int":
+    if row.kind == "int":
         value = rng.choice(
             [
                 old + "abc",
@@ -69,7 +65,7 @@ def prefix_number(file: File, rng: random.Random) -> Made:
                 "99999999999999999999",
             ]
         )
-    elif row["type"] == "float":
+    elif row.kind == "float":
         value = rng.choice([old + "xyz", "1,5", "0x1p3", "", "abc", "1e999"])
     else:
         value = rng.choice(
@@ -85,7 +81,7 @@ def prefix_number(file: File, rng: random.Random) -> Made:
 
 @text("error")
 def bad_bool(file: File, rng: random.Random) -> Made:
-    rows = attributes(file, lambda row: row["type"] == "bool")
+    rows = attributes(file, lambda row: row.kind == "bool")
     if not rows:
         return None
     data, name, _ = rng.choice(rows)
@@ -98,7 +94,7 @@ def bad_bool(file: File, rng: random.Random) -> Made:
 
 @text("error")
 def bad_choice(file: File, rng: random.Random) -> Made:
-    rows = attributes(file, lambda row: row["type"] == "enum")
+    rows = attributes(file, lambda row: row.kind == "enum")
     if not rows:
         return None
     data, name, _ = rng.choice(rows)
@@ -111,7 +107,7 @@ def bad_choice(file: File, rng: random.Random) -> Made:
 
 @text("error")
 def bad_element_type(file: File, rng: random.Random) -> Made:
-    rows = attributes(file, lambda row: row["type"] == "element_type")
+    rows = attributes(file, lambda row: row.kind == "element_type")
     if not rows:
         return None
     data, name, _ = rng.choice(rows)
@@ -154,7 +150,7 @@ def bad_shape(file: File, rng: random.Random) -> Made:
 
 @text("error")
 def lost_data(file: File, rng: random.Random) -> Made:
-    rows = attributes(file, lambda row: row["required"] and row["in_spec"])
+    rows = [row for row in attributes(file) if is_needed(row[0], row[2])]
     if not rows:
         return None
     data, _, _ = rng.choice(rows)
@@ -166,7 +162,7 @@ def zero_strides(file: File, rng: random.Random) -> Made:
     rows = attributes(
         file,
         lambda row: (
-            row["name"] in ("strides", "kernel", "dilations", "block_size", "group", "num_splits")
+            row.name in ("strides", "kernel", "dilations", "block_size", "group", "num_splits")
         ),
     )
     rows = [r for r in rows if r[0].get(r[1]).strip()]
@@ -181,7 +177,7 @@ def zero_strides(file: File, rng: random.Random) -> Made:
 def list_of_wrong_length(file: File, rng: random.Random) -> Made:
     rows = attributes(
         file,
-        lambda row: row["name"] in ("strides", "kernel", "dilations", "pads_begin", "pads_end"),
+        lambda row: row.name in ("strides", "kernel", "dilations", "pads_begin", "pads_end"),
     )
     rows = [r for r in rows if r[0].get(r[1]).strip()]
     if not rows:

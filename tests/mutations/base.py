@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lxml import etree
+from vinoir.layers import Op
+from vinoir.layers.base import Attribute
 
 Element = etree._Element
 
@@ -193,14 +195,30 @@ def graph_edges(file: File) -> list[Element]:
     return file.all("edges/edge")
 
 
-REQUIRED: dict[tuple[str, str], dict[str, dict]] = {}
+#: Attributes that a file needs though the operation can do without: under ``auto_pad`` OpenVINO
+#: finds the pads itself, a constant in memory lies nowhere.
+NEEDED = {"pads_begin", "pads_end", "offset", "size", "op_seed", "global_seed"}
 
 
-def attributes(file: File, test: Callable[[dict], bool]) -> list[tuple[Element, str, dict]]:
+def kinds(element: Element) -> dict[str, Attribute]:
+    """What attributes a layer may have, by name; empty for a type that nobody knows."""
+    op = Op.find(element.get("type"), element.get("version"))
+    return {attribute.name: attribute for attribute in op.describe()} if op else {}
+
+
+def is_needed(data: Element, attribute: Attribute) -> bool:
+    """Whether a file that lacks the attribute is wrong."""
+    padded = data.get("auto_pad", "explicit") in ("explicit", "notset")
+    return attribute.required or (attribute.name in NEEDED and padded)
+
+
+def attributes(
+    file: File, test: Callable[[Attribute], bool] = lambda _: True
+) -> list[tuple[Element, str, Attribute]]:
+    """The attributes of layers that a test picks out."""
     found = []
     for data in file.all("layer/data"):
-        layer = data.getparent()
-        rows = REQUIRED.get((layer.get("type"), layer.get("version")), {})
+        rows = kinds(data.getparent())
         found += [
             (data, name, rows[name]) for name in data.attrib if name in rows and test(rows[name])
         ]

@@ -118,7 +118,7 @@ def attributes_reversed(file: File, rng: random.Random) -> Made:
 
 @text("ok")
 def spaces_in_lists(file: File, rng: random.Random) -> Made:
-    rows = attributes(file, lambda row: row["type"] in ("int[]",))
+    rows = attributes(file, lambda row: row.kind in ("int[]",))
     rows = [r for r in rows if "," in r[0].get(r[1])]
     if not rows:
         return None
@@ -216,7 +216,7 @@ def renamed(file: File, rng: random.Random) -> Made:
 
 @text("ok")
 def choice_in_another_case(file: File, rng: random.Random) -> Made:
-    rows = attributes(file, lambda row: row["type"] == "enum")
+    rows = attributes(file, lambda row: row.kind == "enum")
     if not rows:
         return None
     data, name, _ = rng.choice(rows)

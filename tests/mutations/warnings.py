@@ -6,7 +6,6 @@ import random
 import re
 
 from .base import (
-    REQUIRED,
     Damaged,
     File,
     Made,
@@ -14,6 +13,7 @@ from .base import (
     at,
     block,
     constants,
+    kinds,
     layers,
     line_of,
     names,
@@ -149,11 +149,7 @@ def overlapping_constants(file: File, rng: random.Random) -> Made:
 def unknown_attribute(file: File, rng: random.Random) -> Made:
     data = pick(
         rng,
-        [
-            d
-            for d in file.all("layer/data")
-            if d.attrib and (d.getparent().get("type"), d.getparent().get("version")) in REQUIRED
-        ],
+        [d for d in file.all("layer/data") if d.attrib and kinds(d.getparent())],
     )
     if data is None:
         return None
