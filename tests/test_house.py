@@ -235,7 +235,7 @@ def test_top_level_is_the_cards() -> None:
         # What an archive holds, and what building leaves there.
         folders = {path.name for path in ROOT.iterdir() if path.is_dir()} - {"build", "dist"}
         folders = {name for name in folders if not name.endswith(("__pycache__", ".egg-info"))}
-    assert {f for f in folders if not f.startswith(".")} == {*BELOW, "tests", "samples"}
+    assert {f for f in folders if not f.startswith(".")} == {*FOLDERS, "tests", "samples"}
 
 
 def test_reading_imports_nothing_heavy() -> None:
