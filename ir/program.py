@@ -405,10 +405,9 @@ class Program:
             if plan is not None:
                 fuse(plan)
                 planned = Planned(plan, self.threads, fork=self.fork)
-        if planned is not None:
-            if self.model.weights is not None:
-                # Kernels have laid out their own; a second copy need not stay in memory.
-                self.model.weights.release()
+        if planned is not None and self.model.weights is not None:
+            # Kernels have laid out their own; a second copy need not stay in memory.
+            self.model.weights.release()
         self._plans[shapes] = planned
         while len(self._plans) > KEPT:
             self._plans.popitem(last=False)

@@ -82,32 +82,30 @@ def _openblas(library: Any) -> Blas | None:
 
     words = _text(named("get_config")).split()
     version = words[1] if words[:1] == ["OpenBLAS"] and len(words) > 1 else ""
-    count, limit, parallel = (
-        named(name) for name in ("get_num_threads", "set_num_threads", "get_parallel")
-    )
+    count, limit = named("get_num_threads"), named("set_num_threads")
+    parallel = named("get_parallel")
     if parallel is None or count is None:
         return None
     if by_thread := parallel() == OPENMP:
         # It asks OpenMP before each product, which keeps a number for each thread.
-        count, limit = (
-            getattr(library, name, None) for name in ("omp_get_max_threads", "omp_set_num_threads")
-        )
+        count = getattr(library, "omp_get_max_threads", None)
+        limit = getattr(library, "omp_set_num_threads", None)
         if count is None or limit is None:
             return None
     return Blas("OpenBLAS", version, _text(named("get_corename")), count, limit, by_thread)
 
 
 def _mkl(library: Any) -> Blas | None:
-    count, limit = (
-        getattr(library, name, None) for name in ("MKL_Get_Max_Threads", "MKL_Set_Num_Threads_Local")
-    )
+    count = getattr(library, "MKL_Get_Max_Threads", None)
+    limit = getattr(library, "MKL_Set_Num_Threads_Local", None)
     if count is None or limit is None:
         return None
     return Blas("MKL", "", "", count, limit, by_thread=True)
 
 
 def _accelerate(library: Any) -> Blas | None:
-    mode, choose = (getattr(library, name, None) for name in ("BLASGetThreading", "BLASSetThreading"))
+    mode = getattr(library, "BLASGetThreading", None)
+    choose = getattr(library, "BLASSetThreading", None)
     if mode is None or choose is None:
         return None
     many = os.cpu_count() or 1

@@ -259,7 +259,7 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
     per_row = width * ((0 if sizes.plain else taken) + sizes.outer) * 4
     at_once = max(1, CACHE * 2 // max(per_row, 1))
     steps: list[Part] = []
-    for part, (image, (top, bottom)) in enumerate(shares(images, height, abreast)):
+    for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
         parts: list[Part] = []
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             # The same memory serves every block of the part.
@@ -300,7 +300,7 @@ def by_channels(work: Work, blocks: Array) -> list[list[Part]]:
         if gather:
             steps.append(gather)
         lanes: list[Part] = []
-        for part, (first, stop) in enumerate(spans(len(blocks), abreast)):
+        for part, (first, stop) in scratch.dealt(spans(len(blocks), abreast)):
             scratch.reset()
             channels = slice(first * wide, stop * wide)
             room = scratch.take(part, height, width, (stop - first) * wide)
@@ -321,7 +321,7 @@ def _all_windows(work: Work, image: int) -> tuple[Array, list[Part]]:
     scratch.shared.reset()
     windows = scratch.shared.take(0, height * width, taken)
     gather: list[Part] = []
-    for part, (top, bottom) in enumerate(spans(height, abreast)):
+    for part, (top, bottom) in scratch.dealt(spans(height, abreast)):
         scratch.reset()
         rows = slice(top, bottom)
         into = windows[top * width : bottom * width]
@@ -426,7 +426,7 @@ def depthwise(work: Work) -> list[list[Part]]:
     per_row = width * channels * 4 * (1 + across * sizes.strides[0])
     at_once = max(1, CACHE // per_row)
     steps: list[Part] = []
-    for part, (image, (top, bottom)) in enumerate(shares(images, height, abreast)):
+    for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
         parts: list[Part] = []
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             scratch.reset()

@@ -35,7 +35,7 @@ def deep(way: Way, work: Work, blocks: Array) -> list[list[Part]]:
         given = scratch.shared.take(0, way.points**2, down * across, inner)
         steps.append(_tiles(way, sizes, source[image], given, abreast, scratch))
         lanes: list[Part] = []
-        for part, (first, stop) in enumerate(spans(len(blocks), abreast)):
+        for part, (first, stop) in scratch.dealt(spans(len(blocks), abreast)):
             parts: list[Part] = []
             for number in range(first, stop):
                 scratch.reset()
@@ -57,7 +57,7 @@ def _tiles(
     (down, across), (values, _, inner) = way.tiles(sizes), given.shape
     at_once = max(1, min(TILES // across, down))
     lanes: list[Part] = []
-    for part, (top, bottom) in enumerate(spans(down, abreast)):
+    for part, (top, bottom) in scratch.dealt(spans(down, abreast)):
         parts: list[Part] = []
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             scratch.reset()

@@ -66,7 +66,8 @@ def one_row(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> l
     followers = epilogue(node, scratch)
     target = output.store.reshape(-1)
     parts: list[Part] = []
-    for begin, end in spans(len(matrix), abreast if matrix.size > 1 << 14 else 1):
+    runs = spans(len(matrix), abreast if matrix.size > 1 << 14 else 1)
+    for _, (begin, end) in scratch.dealt(runs):
         index = (..., slice(begin, end))
         product = call(np.matmul, matrix[begin:end], row, out=target[begin:end])
         parts.append(sequence([product, *followed(followers, output.store[index], index)]))
@@ -96,7 +97,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
             for begin, end in spans(len(found), lanes)
         ]
     parts: list[Part] = []
-    for part, some in enumerate(work):
+    for part, some in scratch.dealt(work):
         steps: list[Part] = []
         for index, (first, stop) in some:
             scratch.reset()
@@ -132,7 +133,7 @@ def stacks(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> li
     found = list(pieces(output.shape[:-1], max(1, min(at_once, -(-total // lanes)))))
     followers = epilogue(node, scratch)
     parts: list[Part] = []
-    for begin, end in spans(len(found), lanes):
+    for _, (begin, end) in scratch.dealt(spans(len(found), lanes)):
         lane: list[Part] = []
         for index in found[begin:end]:
             block = output.store[index]

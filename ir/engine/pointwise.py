@@ -62,7 +62,7 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     at_once = max(1, CACHE // per_row)
     lanes = abreast if output.nbytes > 1 << 16 else 1
     steps: list[Part] = []
-    for begin, end in spans(rows, lanes):
+    for _, (begin, end) in scratch.dealt(spans(rows, lanes)):
         parts: list[Part] = []
         for first in range(begin, end, at_once):
             index = (slice(None),) * axis + (slice(first, min(first + at_once, end)),)
@@ -100,7 +100,7 @@ def local_response(node: Node, abreast: int, scratch: Scratch) -> list[list[Part
     if not np.shares_memory(target, output.store) or not np.shares_memory(source, value.store):
         return None
     steps: list[Part] = []
-    for part, (begin, end) in enumerate(spans(len(source), abreast)):
+    for part, (begin, end) in scratch.dealt(spans(len(source), abreast)):
         parts: list[Part] = []
         for first, stop in spans(end - begin, -(-(end - begin) * channels // SQUARES)):
             scratch.reset()

@@ -109,7 +109,7 @@ def _cut(
     each = 4 * source.size // source.shape[axis]
     lanes = abreast if source.size >= SMALL else 1
     parts: list[Part] = []
-    for part, (begin, end) in enumerate(spans(source.shape[axis], lanes)):
+    for part, (begin, end) in scratch.dealt(spans(source.shape[axis], lanes)):
         steps: list[Part] = []
         for first, stop in spans(end - begin, -(-(end - begin) * each // (CACHE // 2))):
             scratch.reset()

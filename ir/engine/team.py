@@ -250,7 +250,7 @@ def sequence(parts: Sequence[Part]) -> Part:
 
 
 #: From how many products of numbers on work is worth being cut into so many parts.
-WORTH = ((1 << 27, 8), (1 << 25, 4), (1 << 18, 2))
+WORTH = ((1 << 30, 8), (1 << 25, 4), (1 << 18, 2))
 
 
 def lanes(amount: int) -> int:

@@ -85,7 +85,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     per_row = 4 * width * (channels + source.shape[3] * reached // across.stride)
     at_once = max(1, CACHE // per_row // down.stride) * down.stride
     lanes: list[Part] = []
-    for part, (image, (top, bottom)) in enumerate(shares(images, height, abreast)):
+    for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
         parts: list[Part] = []
         for low in range(top, bottom, at_once):
             scratch.reset()

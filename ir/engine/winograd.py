@@ -207,7 +207,7 @@ def winograd(way: Way, work: Work, matrices: list[Array]) -> list[list[Part]]:
     most = max(min(MILLION // (depth(sizes) * matrices[0].shape[-1]), TILES), 1)
     at_once = max(1, min(most // across, down))
     steps: list[Part] = []
-    for part, (image, (top, bottom)) in enumerate(shares(images, down, abreast)):
+    for part, (image, (top, bottom)) in scratch.dealt(shares(images, down, abreast)):
         parts: list[Part] = []
         for first, stop in spans(bottom - top, -(-(bottom - top) // at_once)):
             for group, blocks in enumerate(matrices):
