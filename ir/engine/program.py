@@ -15,6 +15,7 @@ import os
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -54,8 +55,9 @@ from .memory.direct import direct_values, own
 from .passes import optimize
 from .plan.build import build
 from .plan.nodes import BINARY, CONVOLUTIONS, POOLINGS, TRANSPOSED, UNARY, Node, Plan, Value
-from .workers.processes import Forked, can_fork, shared
-from .workers.team import MANY, HelpersLostError, Part, Team, Threads, core_count, single_blas
+from .workers.blas import blas, single_blas
+from .workers.processes import can_fork, hire, shared
+from .workers.team import MANY, HelpersLostError, Part, Team, Threads, core_count, lanes
 
 #: Plans for so many different input shapes are kept.
 KEPT = 4
@@ -101,7 +103,7 @@ class Planned:
             if node.laid_out is not None:
                 # Nobody needs these weights as they lay; scaled ones are a copy of their own.
                 node.replace_input(1, Value(node.inputs[1].shape, node.inputs[1].type))
-        self.team = Team(steps, threads, Forked if forked else Threads)
+        self.team = Team(steps, threads, hire if forked else Threads)
         self.team.on_runs = pooling_alone and all(node.looks_up for node in plan.nodes)
         places = {node: range(begin, end) for node, begin, end in self.spans}
         stays = self.team.alone if forked else [True] * len(steps)
@@ -109,7 +111,7 @@ class Planned:
         # The first call wakes everything up, and counts for nothing. Who calls but once does not
         # want to wait for helpers to come and go, if that takes longer than what there is to do.
         self._warm = False
-        amount, nobody = work(plan), [True] * len(steps)
+        amount, nobody = sum(map(work, plan.nodes)), [True] * len(steps)
         self._alone = self.team.alone if amount > SMALL or pooling_alone else nobody
         if amount < (LARGE if forked else SMALL):
             self.team.alone = nobody
@@ -199,16 +201,16 @@ def is_plain(node: Node) -> bool:
     )
 
 
-def work(plan: Plan) -> int:
-    """About how many products of numbers a plan takes; to touch a number takes as long as 20."""
-    count = 0
-    for node in plan.nodes:
-        touched = prod(node.outputs[0].shape)
-        count += 20 * touched
-        if node.kind in CONVOLUTIONS:
-            count += touched * prod(node.inputs[1].shape[-3:])
-        elif node.kind == "MatMul":
-            count += touched * node.inputs[0].shape[-1]
+def work(node: Node) -> int:
+    """About how many products of numbers a node takes; to touch a number takes as long as 20."""
+    given, made = prod(node.inputs[0].shape) if node.inputs else 0, prod(node.outputs[0].shape)
+    count = 20 * max(given, made)
+    if node.kind in CONVOLUTIONS:
+        count += made * prod(node.inputs[1].shape[-3:])
+    elif node.kind in TRANSPOSED:
+        count += given * prod(node.inputs[1].shape[-3:])
+    elif node.kind == "MatMul":
+        count += made * node.inputs[0].shape[-1]
     return count
 
 
@@ -228,6 +230,7 @@ def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
 
     def work() -> None:
         try:
+            single_blas.stay()
             for (first, *more), way in waiting:
                 first.laid_out = lay_out_convolution(first, way)
                 for node in more:
@@ -235,43 +238,48 @@ def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
         except BaseException as error:  # raised again below, when all rest
             errors.append(error)
 
-    others = [threading.Thread(target=work) for _ in range(min(threads, len(groups)) - 1)]
-    # Threads of BLAS would wait for these, and take twice the time.
-    with single_blas:
-        for other in others:
+    others: list[threading.Thread] = []
+    with suppress(RuntimeError):  # there may be no more threads to be had
+        for _ in range(min(threads, len(groups)) - 1):
+            other = threading.Thread(target=work)
             other.start()
-        work()
-        for other in others:
-            other.join()
+            others.append(other)
+    work()
+    for other in others:
+        other.join()
     if errors:
         raise errors[0]
 
 
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:
-    """The steps of a node: its own kernel where there is one for it, else its definition."""
-    steps = None
+    """The steps of a node: its own kernel where there is one for it, else its definition.
+
+    Where numbers are computed, shapes alone tell into how many parts; copies, and poolings of
+    planes, give the same for any.
+    """
+    steps, parts = None, lanes(work(node))
     if is_plain(node):
         return otherwise(node, scratch)
     if node.kind in CONVOLUTIONS and len(node.inputs[0].shape) == 5:
-        steps = volumes(node, threads, scratch)
+        steps = volumes(node, parts, scratch)
     elif node.kind in CONVOLUTIONS:
-        steps = convolution(node, threads, scratch)
+        steps = convolution(node, parts, scratch)
     elif node.kind in TRANSPOSED:
-        steps = transposed(node, threads, scratch)
+        steps = transposed(node, parts, scratch)
     elif node.kind in POOLINGS and len(node.inputs[0].shape) != 4:
-        steps = volume_pooling(node, threads, scratch)
+        steps = volume_pooling(node, parts, scratch)
     elif node.kind in POOLINGS:
-        steps = pooling(node, threads, scratch)
+        steps = pooling(node, threads, parts, scratch)
     elif node.kind in BINARY | UNARY:
-        steps = elementwise(node, threads, scratch)
+        steps = elementwise(node, parts, scratch)
     elif node.kind == "LRN":
-        steps = local_response(node, threads, scratch)
+        steps = local_response(node, parts, scratch)
     elif node.kind == "ShuffleChannels":
         steps = shuffle(node)
     elif node.kind == "MatMul":
-        steps = matrix_product(node, threads, scratch)
+        steps = matrix_product(node, parts, scratch)
     elif node.kind in BY_ROWS:
-        steps = by_rows(node, threads, scratch)
+        steps = by_rows(node, parts, scratch)
     elif node.kind in COPIES:
         steps = copies(node, threads, scratch)
     return steps if steps is not None else otherwise(node, scratch)
@@ -291,6 +299,9 @@ class Program:
     ) -> None:
         self.model, self.exact, self.fork = model, exact, fork
         self.threads = min(core_count(), MANY) if threads is None else max(1, threads)
+        if blas() is None:
+            # Its threads, which nobody can hold back, would fight with ours.
+            self.threads = 1
         self._process = os.getpid()
         self._plans: OrderedDict[tuple[tuple[int, ...], ...], Planned | None] = OrderedDict()
         self._lock = threading.Lock()
@@ -397,14 +408,15 @@ class Program:
             return self._plans[shapes]
         if inferred is None:
             inferred = infer(self.model, [Shape(shape) for shape in shapes])
-        plan = build(self.model, inferred)
         planned = None
-        if plan is not None:
-            optimize(plan)
-            planned = Planned(plan, self.threads, fork=self.fork)
-            if self.model.weights is not None:
-                # Kernels have laid out their own; a second copy need not stay in memory.
-                self.model.weights.release()
+        with single_blas:
+            plan = build(self.model, inferred)
+            if plan is not None:
+                optimize(plan)
+                planned = Planned(plan, self.threads, fork=self.fork)
+        if planned is not None and self.model.weights is not None:
+            # Kernels have laid out their own; a second copy need not stay in memory.
+            self.model.weights.release()
         self._plans[shapes] = planned
         while len(self._plans) > KEPT:
             self._plans.popitem(last=False)

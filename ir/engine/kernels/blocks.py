@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -16,6 +16,8 @@ from ..plan.nodes import Node, Value
 from ..workers.team import Part
 from ..workers.team import sequence as sequence
 from .activations import activation, sloped
+
+T = TypeVar("T")
 
 #: Scratch memory grows by so many bytes.
 SCRATCH = 8 << 20
@@ -78,6 +80,19 @@ class Scratch:
     def take(self, part: int, *shape: int) -> Array:
         """Memory for a part, of the thread that will run it."""
         return self._rooms[part % len(self._rooms)].take(part, *shape)
+
+    def dealt(self, pieces: Sequence[T]) -> Iterator[tuple[int, T]]:
+        """Pieces of work as parts, in whose order each worker gets some that are neighbours.
+
+        Workers take parts in turn. What one made in a step it finds in its cache in the next.
+        """
+        workers = len(self._rooms)
+        turns = -(-len(pieces) // workers)
+        hands = [pieces[len(pieces) * w // workers : len(pieces) * (w + 1) // workers]
+                 for w in range(workers)]  # fmt: skip
+        hands.sort(key=len, reverse=True)
+        dealt = [hand[turn] for turn in range(turns) for hand in hands if turn < len(hand)]
+        return enumerate(dealt)
 
     def tile(self, row: Array, times: int) -> Array:
         """A row repeated, made once for all who ask for it."""

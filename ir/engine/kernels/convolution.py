@@ -133,7 +133,7 @@ def lay_out(node: Node, way: Way | None) -> LaidOut:
     return LaidOut(None, [np.stack(laid)] if sizes.plain and len(laid) > 1 else laid)
 
 
-def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of a convolution; None where there is no kernel for it here."""
     if not is_prepared(node):
         return None
@@ -144,7 +144,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     images = value.store if value.last else np.moveaxis(value.store, 1, -1)
     source, target = sizes.image(images), sizes.image(output.store)
     finish = Finish(node, target, sizes, scratch)
-    work = Work(sizes, source, target, finish, threads, scratch)
+    work = Work(sizes, source, target, finish, abreast, scratch)
     if is_depthwise(sizes):
         return depthwise(work)
     way, matrices = node.laid_out or lay_out(node, choose([sizes])[0])
@@ -153,7 +153,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     if way is not None:
         return winograd(way, work, matrices)
     few = target.shape[0] * prod(sizes.out) < sizes.outer
-    if few and threads > 1 and sizes.groups == 1 and not sizes.shuffled:
+    if few and sizes.groups == 1 and not sizes.shuffled:
         return by_channels(work, matrices[0])
     return gathered(work, matrices)
 
@@ -243,13 +243,13 @@ class Work(NamedTuple):
     source: Array
     target: Array
     finish: Finish
-    threads: int
+    abreast: int
     scratch: Scratch
 
 
 def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
     """Windows gathered into the rows of a matrix, times the weights of each group."""
-    sizes, source, target, finish, threads, scratch = work
+    sizes, source, target, finish, abreast, scratch = work
     taken = prod(sizes.kernel) * sizes.inner
     # Groups of a plain convolution are multiplied together, else one by one.
     given = source.shape[3] // len(blocks)
@@ -259,7 +259,7 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
     per_row = width * ((0 if sizes.plain else taken) + sizes.outer) * 4
     at_once = max(1, CACHE * 2 // max(per_row, 1))
     steps: list[Part] = []
-    for part, (image, (top, bottom)) in enumerate(shares(images, height, threads)):
+    for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
         parts: list[Part] = []
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             # The same memory serves every block of the part.
@@ -292,7 +292,7 @@ def by_channels(work: Work, blocks: Array) -> list[list[Part]]:
 
     Weights are then more than anything else, and each is fetched by one worker alone.
     """
-    sizes, _, target, finish, threads, scratch = work
+    sizes, _, target, finish, abreast, scratch = work
     steps: list[list[Part]] = []
     (height, width), wide = sizes.out, blocks.shape[2]
     for image in range(target.shape[0]):
@@ -300,7 +300,7 @@ def by_channels(work: Work, blocks: Array) -> list[list[Part]]:
         if gather:
             steps.append(gather)
         lanes: list[Part] = []
-        for part, (first, stop) in enumerate(spans(len(blocks), threads)):
+        for part, (first, stop) in scratch.dealt(spans(len(blocks), abreast)):
             scratch.reset()
             channels = slice(first * wide, stop * wide)
             room = scratch.take(part, height, width, (stop - first) * wide)
@@ -313,7 +313,7 @@ def by_channels(work: Work, blocks: Array) -> list[list[Part]]:
 
 def _all_windows(work: Work, image: int) -> tuple[Array, list[Part]]:
     """All windows of an image for all workers to see, and the step that fills them."""
-    sizes, source, _, finish, threads, scratch = work
+    sizes, source, _, finish, abreast, scratch = work
     (height, width), taken = sizes.out, prod(sizes.kernel) * sizes.inner
     flat = source[image].reshape(-1, sizes.inner)
     if sizes.plain and not finish.leads and np.shares_memory(flat, source):
@@ -321,7 +321,7 @@ def _all_windows(work: Work, image: int) -> tuple[Array, list[Part]]:
     scratch.shared.reset()
     windows = scratch.shared.take(0, height * width, taken)
     gather: list[Part] = []
-    for part, (top, bottom) in enumerate(spans(height, threads)):
+    for part, (top, bottom) in scratch.dealt(spans(height, abreast)):
         scratch.reset()
         rows = slice(top, bottom)
         into = windows[top * width : bottom * width]
@@ -415,7 +415,7 @@ def depthwise(work: Work) -> list[list[Part]]:
     Weights are tiled along the row, so that whole runs of pixels are multiplied at once; where
     the window skips columns, what each of its columns meets is copied together before.
     """
-    sizes, source, target, finish, threads, scratch = work
+    sizes, source, target, finish, abreast, scratch = work
     height, width = sizes.out
     channels, images = sizes.outer, target.shape[0]
     times = divisor(width, TAPS_TILE // (channels * prod(sizes.kernel)))
@@ -426,7 +426,7 @@ def depthwise(work: Work) -> list[list[Part]]:
     per_row = width * channels * 4 * (1 + across * sizes.strides[0])
     at_once = max(1, CACHE // per_row)
     steps: list[Part] = []
-    for part, (image, (top, bottom)) in enumerate(shares(images, height, threads)):
+    for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
         parts: list[Part] = []
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             scratch.reset()

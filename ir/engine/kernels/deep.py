@@ -27,15 +27,15 @@ WEIGHTS = 3 << 17
 
 def deep(way: Way, work: Work, blocks: Array) -> list[list[Part]]:
     """Two steps an image: workers share its tiles, then the output channels."""
-    sizes, source, target, finish, threads, scratch = work
+    sizes, source, target, finish, abreast, scratch = work
     (down, across), inner, spread = way.tiles(sizes), blocks.shape[2], way.spread
     steps: list[list[Part]] = []
     for image in range(target.shape[0]):
         scratch.shared.reset()
         given = scratch.shared.take(0, way.points**2, down * across, inner)
-        steps.append(_tiles(way, sizes, source[image], given, threads, scratch))
+        steps.append(_tiles(way, sizes, source[image], given, abreast, scratch))
         lanes: list[Part] = []
-        for part, (first, stop) in enumerate(spans(len(blocks), threads)):
+        for part, (first, stop) in scratch.dealt(spans(len(blocks), abreast)):
             parts: list[Part] = []
             for number in range(first, stop):
                 scratch.reset()
@@ -51,13 +51,13 @@ def deep(way: Way, work: Work, blocks: Array) -> list[list[Part]]:
 
 
 def _tiles(
-    way: Way, sizes: Sizes, image: Array, given: Array, threads: int, scratch: Scratch
+    way: Way, sizes: Sizes, image: Array, given: Array, abreast: int, scratch: Scratch
 ) -> list[Part]:
     """The step that transforms all tiles of an image, for all workers to see."""
     (down, across), (values, _, inner) = way.tiles(sizes), given.shape
     at_once = max(1, min(TILES // across, down))
     lanes: list[Part] = []
-    for part, (top, bottom) in enumerate(spans(down, threads)):
+    for part, (top, bottom) in scratch.dealt(spans(down, abreast)):
         parts: list[Part] = []
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             scratch.reset()

@@ -19,7 +19,7 @@ from .products import MILLION, multiplied, width
 FEW = 16
 
 
-def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of a MatMul of float32 matrices; None where there is no kernel for it."""
     left, right = node.inputs
     output = node.outputs[0]
@@ -30,21 +30,21 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     op: Any = node.op
     before: list[list[Part]] = []
     scratch.shared.reset()
-    a = _lying(left, before, threads, scratch)
-    b = _lying(right, before, threads, scratch)
+    a = _lying(left, before, abreast, scratch)
+    b = _lying(right, before, abreast, scratch)
     a = a.swapaxes(-1, -2) if op.transpose_a else a
     b = b.swapaxes(-1, -2) if op.transpose_b else b
     single = right.constant is not None and prod(b.shape[:-2]) == 1
     if single and prod(output.shape[:-1]) == 1:
-        return [*before, one_row(node, a, b.reshape(b.shape[-2:]), threads, scratch)]
+        return [*before, one_row(node, a, b.reshape(b.shape[-2:]), abreast, scratch)]
     a = np.broadcast_to(a, (*output.shape[:-2], *a.shape[-2:]))
     if single:
-        return [*before, by_weights(node, a, b.reshape(b.shape[-2:]), threads, scratch)]
+        return [*before, by_weights(node, a, b.reshape(b.shape[-2:]), abreast, scratch)]
     b = np.broadcast_to(b, (*output.shape[:-2], *b.shape[-2:]))
-    return [*before, stacks(node, a, b, threads, scratch)]
+    return [*before, stacks(node, a, b, abreast, scratch)]
 
 
-def _lying(value: Value, before: list[list[Part]], threads: int, scratch: Scratch) -> Array:
+def _lying(value: Value, before: list[list[Part]], abreast: int, scratch: Scratch) -> Array:
     """An operand as BLAS can take it; where it lies otherwise it is copied before."""
     array = value.array
     for way in (array, array.swapaxes(-1, -2)):
@@ -54,11 +54,11 @@ def _lying(value: Value, before: list[list[Part]], threads: int, scratch: Scratc
     if value.constant is not None:
         return np.ascontiguousarray(array)
     room = scratch.shared.take(0, *array.shape)
-    before.append(copied(array, room, threads))
+    before.append(copied(array, room, abreast))
     return room
 
 
-def one_row(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -> list[Part]:
+def one_row(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> list[Part]:
     """A vector by a matrix, which lies so that each thread reads a run of it."""
     output = node.outputs[0]
     assert output.store is not None
@@ -66,14 +66,15 @@ def one_row(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -> l
     followers = epilogue(node, scratch)
     target = output.store.reshape(-1)
     parts: list[Part] = []
-    for begin, end in spans(len(matrix), threads if matrix.size > 1 << 14 else 1):
+    runs = spans(len(matrix), abreast if matrix.size > 1 << 14 else 1)
+    for _, (begin, end) in scratch.dealt(runs):
         index = (..., slice(begin, end))
         product = call(np.matmul, matrix[begin:end], row, out=target[begin:end])
         parts.append(sequence([product, *followed(followers, output.store[index], index)]))
     return parts
 
 
-def by_weights(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -> list[Part]:
+def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> list[Part]:
     """Many rows by one constant matrix."""
     output = node.outputs[0]
     assert output.store is not None
@@ -82,8 +83,8 @@ def by_weights(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -
     weights = np.ascontiguousarray(b.reshape(deep, columns // wide, wide).transpose(1, 0, 2))
     at_once = max(FEW, CACHE // (4 * columns))
     followers = epilogue(node, scratch)
-    by_columns = rows < FEW * threads and len(weights) >= threads
-    lanes = threads if rows * weights.size > 1 << 18 else 1
+    by_columns = rows < FEW * abreast and len(weights) >= abreast
+    lanes = abreast if rows * weights.size > 1 << 18 else 1
     if by_columns:
         cut = spans(len(weights), lanes)
         work = [[(index, lane) for index in pieces(output.shape[:-1], at_once)] for lane in cut]
@@ -96,7 +97,7 @@ def by_weights(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -
             for begin, end in spans(len(found), lanes)
         ]
     parts: list[Part] = []
-    for part, some in enumerate(work):
+    for part, some in scratch.dealt(work):
         steps: list[Part] = []
         for index, (first, stop) in some:
             scratch.reset()
@@ -119,7 +120,7 @@ def _rows(array: Array, part: int, scratch: Scratch) -> tuple[Array, list[Part]]
     return room, [call(np.copyto, room.reshape(array.shape), array)]
 
 
-def stacks(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -> list[Part]:
+def stacks(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> list[Part]:
     """Each of many matrices by another one."""
     output = node.outputs[0]
     assert output.store is not None
@@ -127,12 +128,12 @@ def stacks(node: Node, a: Array, b: Array, threads: int, scratch: Scratch) -> li
     steps = MILLION // (columns * a.shape[-1])
     whole = rows <= steps or steps < FEW
     at_once = max(rows if rows <= steps else FEW, CACHE // (4 * columns)) if whole else steps
-    lanes = threads if prod(output.shape) * a.shape[-1] > 1 << 18 else 1
+    lanes = abreast if prod(output.shape) * a.shape[-1] > 1 << 18 else 1
     total = prod(output.shape[:-1])
     found = list(pieces(output.shape[:-1], max(1, min(at_once, -(-total // lanes)))))
     followers = epilogue(node, scratch)
     parts: list[Part] = []
-    for begin, end in spans(len(found), lanes):
+    for _, (begin, end) in scratch.dealt(spans(len(found), lanes)):
         lane: list[Part] = []
         for index in found[begin:end]:
             block = output.store[index]

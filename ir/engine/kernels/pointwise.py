@@ -28,7 +28,7 @@ from .blocks import (
 from .pooling import joined
 
 
-def elementwise(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of an elementwise operation and its followers, block by block."""
     output = node.outputs[0]
     if output.type != np.float32 or any(v.type != np.float32 for v in node.inputs):
@@ -60,9 +60,9 @@ def elementwise(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
     rows = target.shape[axis]
     per_row = max(1, output.nbytes // max(rows, 1)) * 2
     at_once = max(1, CACHE // per_row)
-    lanes = threads if output.nbytes > 1 << 16 else 1
+    lanes = abreast if output.nbytes > 1 << 16 else 1
     steps: list[Part] = []
-    for begin, end in spans(rows, lanes):
+    for _, (begin, end) in scratch.dealt(spans(rows, lanes)):
         parts: list[Part] = []
         for first in range(begin, end, at_once):
             index = (slice(None),) * axis + (slice(first, min(first + at_once, end)),)
@@ -80,7 +80,7 @@ def elementwise(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
     return [steps] if steps else [[lambda: None]]
 
 
-def local_response(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+def local_response(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """LRN over channels that are kept last: sums of shifted squares."""
     value, output = node.inputs[0], node.outputs[0]
     axes = node.inputs[1].constant
@@ -100,7 +100,7 @@ def local_response(node: Node, threads: int, scratch: Scratch) -> list[list[Part
     if not np.shares_memory(target, output.store) or not np.shares_memory(source, value.store):
         return None
     steps: list[Part] = []
-    for part, (begin, end) in enumerate(spans(len(source), threads)):
+    for part, (begin, end) in scratch.dealt(spans(len(source), abreast)):
         parts: list[Part] = []
         for first, stop in spans(end - begin, -(-(end - begin) * channels // SQUARES)):
             scratch.reset()

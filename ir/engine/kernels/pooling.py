@@ -25,7 +25,7 @@ NARROW = 64
 LOWEST = float(np.finfo(np.float32).min)
 
 
-def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+def prepare(node: Node, threads: int, lanes: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of a MaxPool or AvgPool over two axes; None where there is no kernel for it."""
     value, output = node.inputs[0], node.outputs[0]
     if (
@@ -76,7 +76,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     images, _, _, channels = output.store.shape
     per_row = value.shape[3] * channels * 4 * (strides[0] + 2)
     steps: list[Part] = []
-    for part, (image, (top, bottom)) in enumerate(shares(images, height, threads)):
+    for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, lanes)):
         parts: list[Part] = []
         for first, stop in spans(bottom - top, -(-(bottom - top) * per_row // BLOCK)):
             scratch.reset()

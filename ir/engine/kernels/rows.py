@@ -40,7 +40,7 @@ class Rows(NamedTuple):
     after: int
 
 
-def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of an operation along some axes; None where there is no kernel for it."""
     value, output = node.inputs[0], node.outputs[0]
     axes = _axes(node)
@@ -54,14 +54,14 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     if not np.may_share_memory(source, value.store):
         return None
     if node.kind in REDUCTIONS:
-        return _reduced(node, axes, source, threads)
+        return _reduced(node, axes, source, abreast)
     if value.last != output.last:
         return None
     target = output.store.reshape(rows)
     if not np.may_share_memory(target, output.store):
         return None
     make = _soft_max if node.kind == "SoftMax" else _standardized(node.op)
-    return [_cut(make, source, target, threads, scratch)]
+    return [_cut(make, source, target, abreast, scratch)]
 
 
 def _axes(node: Node) -> tuple[int, ...] | None:
@@ -100,16 +100,16 @@ def _cut(
     make: Callable[[Array, Array, Array, Array], None],
     source: Array,
     target: Array,
-    threads: int,
+    abreast: int,
     scratch: Scratch,
 ) -> list[Part]:
     """Blocks that stay in cache, along what is before; or along what is after, if that is one."""
     rows = Rows(*source.shape)
     axis = 0 if rows.before > 1 or rows.after == 1 else 2
     each = 4 * source.size // source.shape[axis]
-    lanes = threads if source.size >= SMALL else 1
+    lanes = abreast if source.size >= SMALL else 1
     parts: list[Part] = []
-    for part, (begin, end) in enumerate(spans(source.shape[axis], lanes)):
+    for part, (begin, end) in scratch.dealt(spans(source.shape[axis], lanes)):
         steps: list[Part] = []
         for first, stop in spans(end - begin, -(-(end - begin) * each // (CACHE // 2))):
             scratch.reset()
@@ -176,7 +176,7 @@ def _sums(source: Array, out: Array) -> None:
 
 
 def _reduced(
-    node: Node, axes: tuple[int, ...], source: Array, threads: int
+    node: Node, axes: tuple[int, ...], source: Array, abreast: int
 ) -> list[list[Part]] | None:
     """The steps of a reduction."""
     value, output = node.inputs[0], node.outputs[0]
@@ -194,7 +194,7 @@ def _reduced(
     scale = np.float32(1 / source.shape[1]) if node.kind == "ReduceMean" else None
     axis = 0 if source.shape[0] > 1 or source.shape[2] == 1 else 2
     parts: list[Part] = []
-    for run in spans(source.shape[axis], threads if source.size >= SMALL else 1):
+    for run in spans(source.shape[axis], abreast if source.size >= SMALL else 1):
         index = (slice(None),) * axis + (slice(*run),)
         steps = [_joined(join, source[index], target[index])]
         if scale is not None:

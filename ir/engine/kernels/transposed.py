@@ -61,7 +61,7 @@ class Along(NamedTuple):
             yield Phase(start, count, chosen[::-1], met[-1] if met else 0, step)
 
 
-def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of a transposed convolution; None where there is no kernel for it."""
     value, output = node.inputs[0], node.outputs[0]
     weights = node.inputs[1].constant
@@ -85,7 +85,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     per_row = 4 * width * (channels + source.shape[3] * reached // across.stride)
     at_once = max(1, CACHE // per_row // down.stride) * down.stride
     lanes: list[Part] = []
-    for part, (image, (top, bottom)) in enumerate(shares(images, height, threads)):
+    for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
         parts: list[Part] = []
         for low in range(top, bottom, at_once):
             scratch.reset()

@@ -19,7 +19,7 @@ from .pooling import joined
 Pads = tuple[int, int]
 
 
-def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of a MaxPool or AvgPool; None where there is no kernel for it."""
     value, output = node.inputs[0], node.outputs[0]
     op: Any = node.op
@@ -53,7 +53,7 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     runs = spans(height, -(-height * per_row // CACHE))
     work = [(image, z, run) for image in range(images) for z in range(depth) for run in runs]
     lanes: list[Part] = []
-    for part, (begin, end) in enumerate(spans(len(work), threads)):
+    for part, (begin, end) in scratch.dealt(spans(len(work), abreast)):
         parts: list[Part] = []
         for image, z, (top, bottom) in work[begin:end]:
             scratch.reset()

@@ -25,7 +25,7 @@ from .convolution import prepare as prepare_images
 STACKED = 4 << 20
 
 
-def convolution(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
+def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of a convolution of volumes; None where there is no kernel for it."""
     value, output = node.inputs[0], node.outputs[0]
     weights = node.inputs[1].constant
@@ -42,7 +42,7 @@ def convolution(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
     op = _over_images(node, pads[1:])
     images, depth = output.store.shape[:2]
     each = 4 * deep * int(np.prod(value.store.shape[2:]))
-    at_once = max(threads, STACKED // max(each, 1))
+    at_once = max(abreast, STACKED // max(each, 1))
     steps: list[list[Part]] = []
     laid_out: LaidOut | None = None
     for image in range(images):
@@ -52,7 +52,7 @@ def convolution(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
                 0, end - begin, *value.store.shape[2:4], deep * value.shape[1]
             )
             steps.append(
-                _stack(node, value.store[image], stacked, (begin, end), pads[0][0], threads)
+                _stack(node, value.store[image], stacked, (begin, end), pads[0][0], abreast)
             )
             source = _images(stacked)
             target = _images(output.store[image, begin:end])
@@ -65,7 +65,7 @@ def convolution(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] 
             )
             small.laid_out = laid_out or lay_out(small, choose_ways([small])[0])
             laid_out = small.laid_out
-            found = prepare_images(small, threads, scratch)
+            found = prepare_images(small, abreast, scratch)
             assert found is not None
             steps += found
     return steps
@@ -114,7 +114,7 @@ def _over_images(node: Node, pads: list[tuple[int, int]]) -> Op:
 
 
 def _stack(
-    node: Node, volume: Array, stacked: Array, run: tuple[int, int], before: int, threads: int
+    node: Node, volume: Array, stacked: Array, run: tuple[int, int], before: int, abreast: int
 ) -> list[Part]:
     """Parts that put the images of each window side by side, group by group."""
     op: Any = node.op
@@ -122,7 +122,7 @@ def _stack(
     inner = volume.shape[-1] // groups
     taken = stacked.reshape(*stacked.shape[:3], groups, -1, inner)
     lanes: list[Part] = []
-    for first, stop in spans(run[1] - run[0], threads):
+    for first, stop in spans(run[1] - run[0], abreast):
         parts: list[Part] = []
         for image in range(first, stop):
             for tap in range(taken.shape[4]):

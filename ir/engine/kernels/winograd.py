@@ -200,14 +200,14 @@ def choose(convolutions: Sequence[Sizes], allowance: float = inf) -> list[Way | 
 
 def winograd(way: Way, work: Work, matrices: list[Array]) -> list[list[Part]]:
     """The steps: each worker takes some rows of tiles through all stages."""
-    sizes, source, target, finish, threads, scratch = work
+    sizes, source, target, finish, abreast, scratch = work
     down, across = way.tiles(sizes)
     each = sizes.outer // sizes.groups
     images = target.shape[0]
     most = max(min(MILLION // (depth(sizes) * matrices[0].shape[-1]), TILES), 1)
     at_once = max(1, min(most // across, down))
     steps: list[Part] = []
-    for part, (image, (top, bottom)) in enumerate(shares(images, down, threads)):
+    for part, (image, (top, bottom)) in scratch.dealt(shares(images, down, abreast)):
         parts: list[Part] = []
         for first, stop in spans(bottom - top, -(-(bottom - top) // at_once)):
             for group, blocks in enumerate(matrices):

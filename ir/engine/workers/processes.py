@@ -23,15 +23,16 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import NoReturn
 from weakref import WeakSet
 
 import numpy as np
 
 from ....schemas import Array
+from ..blas import at_rest, single_blas
 from .cores import Apart
-from .team import BUFFER, HelpersLostError, Step, sequence
+from .team import BUFFER, Helpers, HelpersLostError, Step, Threads, sequence
 
 #: One number of shared memory in eight is used: each has a cache line for itself.
 LINE = 8
@@ -44,6 +45,11 @@ BASE = 3
 PATIENCE, SLEEPY = 400, 20_000
 #: Seconds that a helper may take to begin.
 BIRTH = 5.0
+#: Seconds that one waits for a helper that does not get on, at least, and how many times as long
+#: as one's own share took.
+STUCK, TIMES = 10.0, 20
+#: Seconds in which threads of BLAS that have nothing to do go to sleep.
+QUIET = 0.25
 #: Matrices for which BLAS takes memory.
 TRIAL = np.ones((64, 64), np.float32)
 #: Seconds after which a sleeping helper looks whether the caller is still there, should a copy
@@ -62,7 +68,10 @@ def can_fork() -> bool:
 
 def shared(nbytes: int) -> Array:
     """Bytes that processes forked later see, too."""
-    return np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), np.uint8)
+    try:
+        return np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), np.uint8)
+    except OSError as refused:
+        raise MemoryError(f"{nbytes} bytes of shared memory are not to be had") from refused
 
 
 @contextmanager
@@ -75,13 +84,27 @@ def undisturbed() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def fork() -> int:
-    """A copy of this process; 0 in the copy."""
-    with warnings.catch_warnings():
+def fork(pids: list[int]) -> None:
+    """Make a copy of this process, and note its number; 0 in the copy.
+
+    A handler of signals may raise before any instruction of Python, even where this thread lets
+    no signal through: so there is none between the fork and the note.
+    """
+    with warnings.catch_warnings(), single_blas.copied():
         # Since 3.12 Python warns of forks beside other threads, whose locks nobody opens in the
         # copy: a helper needs none but BLAS's, and says when it has had it.
         warnings.simplefilter("ignore", DeprecationWarning)
-        return os.fork()
+        pids.extend(starmap(os.fork, [()]))
+
+
+def hire(steps: Sequence[Step], size: int) -> Helpers:
+    """Forked helpers; threads where another thread has BLAS at work, which a fork may not meet."""
+    deadline = time.monotonic() + QUIET
+    while not at_rest():
+        if time.monotonic() > deadline:
+            return Threads(steps, size)
+        time.sleep(0.001)
+    return Forked(steps, size)
 
 
 class Forked:
@@ -94,9 +117,13 @@ class Forked:
         self._apart = Apart()
         # How far the caller is, how far each helper is, and the agenda of the run.
         numbers = LINE * (size + 1) + 1 + len(steps)
-        self._numbers = memoryview(mmap.mmap(-1, 8 * numbers)).cast("q")
+        try:
+            self._numbers = memoryview(mmap.mmap(-1, 8 * numbers)).cast("q")
+        except OSError as refused:
+            raise HelpersLostError from refused
         self._agenda_at = LINE * (size + 1)
         self._ticket = 0
+        self._started = 0.0
         self._busy: list[list[int]] = []
         self._next = 0
         self._agenda: Sequence[int] | None = None
@@ -108,13 +135,15 @@ class Forked:
                 self._files.extend(os.pipe())
                 for helper in range(1, size):
                     self._files.append(os.eventfd(0))
-                    pid = fork()
-                    if pid == 0:
+                    fork(self._pids)
+                    if not self._pids[-1]:
                         self._help(helper, size)
-                    self._pids.append(pid)
             except OSError as refused:  # too many files or processes: go on without
                 self.leave()
                 raise HelpersLostError from refused
+            except BaseException:
+                self.leave()
+                raise
         self._born = time.monotonic()
         _hired.add(self)
 
@@ -151,31 +180,48 @@ class Forked:
         """Let them begin with the next step of the agenda."""
         self._ticket += 1
         self._numbers[0] = self._ticket
+        self._started = time.monotonic()
 
     def wait(self) -> None:
         """Wait until they are done with it."""
         numbers, ticket = self._numbers, self._ticket
+        deadline = 0.0
         for lane in self._busy[self._next]:
             looks = 0
             while numbers[lane] < ticket:
                 looks += 1
                 if looks > PATIENCE:
                     rest(looks)
-                    if looks % PATIENCE == 0 and self._is_gone(lane):
-                        raise HelpersLostError
+                    if looks % PATIENCE == 0:
+                        now = time.monotonic()
+                        deadline = deadline or now + max(STUCK, TIMES * (now - self._started))
+                        if now > deadline or self._is_gone(lane):
+                            raise HelpersLostError
         self._next += 1
 
     def _is_gone(self, lane: int) -> bool:
-        """Whether a helper has ended, or never came so far as to begin."""
+        """Whether a helper has ended, was stopped, or never came so far as to begin."""
         if not self._numbers[lane + READY] and time.monotonic() - self._born > BIRTH:
             return True
         try:
-            return os.waitpid(self._pids[lane // LINE - 1], os.WNOHANG) != (0, 0)
+            number = self._pids[lane // LINE - 1]
+            return os.waitpid(number, os.WNOHANG | os.WUNTRACED) != (0, 0)
         except ChildProcessError:  # somebody else has waited for it
             return True
 
     def leave(self) -> None:
         """Let them go for good; whatever they do is stopped."""
+        interrupted: KeyboardInterrupt | None = None
+        while True:
+            try:
+                self._leave()
+                break
+            except KeyboardInterrupt as error:  # not before all are gone
+                interrupted = error
+        if interrupted is not None:
+            raise interrupted
+
+    def _leave(self) -> None:
         while self._pids and os.getpid() == self._owner:
             try:
                 os.kill(self._pids[-1], signal.SIGKILL)
@@ -206,6 +252,9 @@ class Forked:
                 if callable(signal.getsignal(kind)):
                     signal.signal(kind, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            # Whoever stops the program at its terminal means the program: a helper waits for it.
+            for kind in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+                signal.signal(kind, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             # Where standard files are closed, these may have their numbers.
             life, bell = (above_standard(file) for file in (self._files[0], self._files[-1]))

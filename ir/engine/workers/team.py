@@ -16,10 +16,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from ..blas import single_blas
 from .cores import Apart
 from .signals import Signal
 
@@ -139,54 +140,19 @@ class Team:
             helpers.leave()
 
 
-class _SingleBlas:
-    """Keeps BLAS to one thread while any team works; several may do so at the same time."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._libraries: list[Any] | None = None
-        self._entered = 0
-        #: The threads that BLAS had before.
-        self._before: list[int] | None = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._libraries is None:
-                from threadpoolctl import ThreadpoolController
-
-                pools = ThreadpoolController().select(user_api="blas")
-                self._libraries = pools.lib_controllers
-            if self._before is None:
-                self._before = [library.get_num_threads() for library in self._libraries]
-                for library in self._libraries:
-                    library.set_num_threads(1)
-            self._entered += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._entered = max(self._entered - 1, 0)
-            if not self._entered and self._before is not None:
-                for library, count in zip(self._libraries or (), self._before, strict=True):
-                    library.set_num_threads(count)
-                self._before = None
-
-    def forget(self) -> None:
-        """Begin anew in a copy of the process: other threads that worked are not there."""
-        self._lock, self._entered = threading.Lock(), 0
-
-
-single_blas = _SingleBlas()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=single_blas.forget)
-
-
 class Threads:
     """Helpers that are threads of this process."""
 
     def __init__(self, steps: Sequence[Step], size: int) -> None:
         self._steps, self._size = steps, size
         awake = size <= core_count()
-        self._workers = [_Thread(awake=awake) for _ in range(size - 1)]
+        self._workers: list[_Thread] = []
+        try:
+            for _ in range(size - 1):
+                self._workers.append(_Thread(awake=awake))
+        except (RuntimeError, MemoryError) as refused:  # too many threads: go on without
+            self.leave()
+            raise HelpersLostError from refused
         self._apart = Apart()
         self._agenda: Sequence[int] = ()
         self._next = 0
@@ -253,6 +219,7 @@ class _Thread:
         self._go.give()
 
     def _loop(self) -> None:
+        single_blas.stay()
         while True:
             self._go.wait()
             if self._parts is None:
@@ -282,10 +249,24 @@ def sequence(parts: Sequence[Part]) -> Part:
     return run
 
 
-def shares(images: int, rows: int, workers: int) -> list[tuple[int, tuple[int, int]]]:
-    """Rows of images, each image cut into as many runs as give every worker one."""
-    pieces = max(1, workers // max(1, min(images, workers)))
-    return [(image, run) for image in range(images) for run in spans(rows, pieces)]
+#: From how many products of numbers on work is worth being cut into so many parts.
+WORTH = ((1 << 30, 8), (1 << 25, 4), (1 << 18, 2))
+
+
+def lanes(amount: int) -> int:
+    """Into how many parts work is cut, whoever does it.
+
+    How many rows are multiplied together decides, in BLAS, in which order sums are taken. So
+    shapes alone tell how work is cut, and workers share out whole parts: what comes out is the
+    same for any number of them.
+    """
+    return next((parts for least, parts in WORTH if amount >= least), 1)
+
+
+def shares(images: int, rows: int, pieces: int) -> list[tuple[int, tuple[int, int]]]:
+    """Rows of images, each image cut into as many runs as make so many pieces of all."""
+    each = max(1, pieces // max(1, min(images, pieces)))
+    return [(image, run) for image in range(images) for run in spans(rows, each)]
 
 
 def spans(count: int, pieces: int) -> list[tuple[int, int]]:

@@ -1,0 +1,268 @@
+"""The BLAS that NumPy multiplies matrices with: what it is, and how many threads it takes.
+
+How a product is cut for several threads decides in which order its sums are taken, and threads
+of BLAS would fight with ours for the cores: so whoever runs a program keeps BLAS to one. Most
+libraries know one number of threads for the whole process; it is put back when the last program
+that runs is done, unless somebody else has set it meanwhile.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+#: How builds of OpenBLAS spell their functions: NumPy's own, those of distributions.
+SPELLINGS = [(before, after) for before in ("scipy_", "") for after in ("64_", "", "_64")]
+#: What OpenBLAS says of its threads when they are those of OpenMP.
+OPENMP = 2
+#: Kernels of x86 that work on 512 bits.
+WIDE_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
+
+
+@dataclass(frozen=True)
+class Blas:
+    """A library whose threads can be told."""
+
+    name: str
+    version: str
+    #: For which processor its kernels were written; empty where it does not tell.
+    kernels: str
+    #: How many threads it takes, and what sets that.
+    count: Callable[[], int]
+    limit: Callable[[int], object]
+    #: Whether each thread that calls it has a number of its own.
+    by_thread: bool = False
+
+
+@cache
+def blas() -> Blas | None:
+    """The library that NumPy uses; None where its threads cannot be told."""
+    for library in _libraries():
+        for known in (_openblas, _mkl, _accelerate):
+            found = known(library)
+            if found is not None:
+                return found if _obeys(found) else None
+    return None
+
+
+def _libraries() -> Iterator[Any]:
+    """Where its functions may be found: in what NumPy's own module is linked to."""
+    try:
+        from numpy._core import _multiarray_umath as core
+    except ImportError:
+        return
+    # Windows looks through a module itself, not through what it is linked to.
+    beside = Path(np.__file__).parent.with_name("numpy.libs")
+    for path in [core.__file__, *sorted(beside.glob("*.dll"))]:
+        try:
+            yield ctypes.CDLL(os.fspath(path))
+        except OSError:
+            continue
+
+
+def _openblas(library: Any) -> Blas | None:
+    for before, after in SPELLINGS:
+        if hasattr(library, f"{before}openblas_set_num_threads{after}"):
+            break
+    else:
+        return None
+
+    def named(name: str) -> Any:
+        return getattr(library, f"{before}openblas_{name}{after}", None)
+
+    words = _text(named("get_config")).split()
+    version = words[1] if words[:1] == ["OpenBLAS"] and len(words) > 1 else ""
+    count, limit = named("get_num_threads"), named("set_num_threads")
+    parallel = named("get_parallel")
+    if parallel is None or count is None:
+        return None
+    if by_thread := parallel() == OPENMP:
+        # It asks OpenMP before each product, which keeps a number for each thread.
+        count = getattr(library, "omp_get_max_threads", None)
+        limit = getattr(library, "omp_set_num_threads", None)
+        if count is None or limit is None:
+            return None
+    return Blas("OpenBLAS", version, _text(named("get_corename")), count, limit, by_thread)
+
+
+def _mkl(library: Any) -> Blas | None:
+    count = getattr(library, "MKL_Get_Max_Threads", None)
+    limit = getattr(library, "MKL_Set_Num_Threads_Local", None)
+    if count is None or limit is None:
+        return None
+    return Blas("MKL", "", "", count, limit, by_thread=True)
+
+
+def _accelerate(library: Any) -> Blas | None:
+    mode = getattr(library, "BLASGetThreading", None)
+    choose = getattr(library, "BLASSetThreading", None)
+    if mode is None or choose is None:
+        return None
+    many = os.cpu_count() or 1
+    return Blas(
+        "Accelerate", "", "",
+        lambda: 1 if mode() == 1 else many, lambda count: choose(int(count == 1)), by_thread=True,
+    )  # fmt: skip
+
+
+def _text(function: Any) -> str:
+    """What a function says of its library."""
+    if function is None:
+        return ""
+    function.restype = ctypes.c_char_p
+    return (function() or b"").decode("ascii", "replace")
+
+
+def _obeys(library: Blas) -> bool:
+    """Whether a library does as it is told."""
+    before = library.count()
+    if before == 1:
+        return True
+    library.limit(1)
+    obeyed = library.count() == 1
+    library.limit(before)
+    return obeyed
+
+
+class _SingleBlas:
+    """Keeps BLAS to one thread while any program works; several may do so at the same time."""
+
+    def __init__(self) -> None:
+        # A signal's handler may run a program, or fork, where its thread has the lock already.
+        self._lock = threading.RLock()
+        self._entered = 0
+        #: The threads that BLAS had before; None where it had one.
+        self._before: int | None = None
+        self._here = threading.local()
+
+    def __enter__(self) -> None:
+        library = blas()
+        if library is None:
+            return
+        if library.by_thread:
+            before: list[int] = self._here.__dict__.setdefault("before", [])
+            before.append(library.count())
+            library.limit(1)
+            return
+        with self._lock:
+            self._entered += 1
+            count = library.count()
+            if count != 1:
+                # The first who comes finds what was set for all; later ones, what has been set
+                # since: that is wanted now.
+                library.limit(1)
+                self._before = count
+
+    def __exit__(self, *error: object) -> None:
+        library = blas()
+        if library is None:
+            return
+        if library.by_thread:
+            library.limit(self._here.before.pop())
+            return
+        with self._lock:
+            self._entered = max(self._entered - 1, 0)
+            if not self._entered:
+                self._restore(library)
+
+    def _restore(self, library: Blas) -> None:
+        if self._before is not None and library.count() == 1:
+            library.limit(self._before)
+        self._before = None
+
+    def stay(self) -> None:
+        """Keep to one thread what this thread multiplies from now on: it is one of ours."""
+        library = blas()
+        if library is not None and library.by_thread:
+            library.limit(1)
+
+    @contextmanager
+    def copied(self) -> Iterator[None]:
+        """In copies of the process that are made here, BLAS has one thread for good."""
+        self._here.copied = True
+        try:
+            yield
+        finally:
+            self._here.copied = False
+
+    # Around a fork.
+
+    def hold(self) -> None:
+        """Let nobody set anything while the process is copied: BLAS has a lock of its own."""
+        self._lock.acquire()
+
+    def go_on(self) -> None:
+        """The copy is made."""
+        self._lock.release()
+
+    def begin_anew(self) -> None:
+        """In the copy, the other threads that worked are not there."""
+        self._lock, self._entered = threading.RLock(), 0
+        library = blas() if self._before is not None else None
+        if library is not None and not getattr(self._here, "copied", False):
+            self._restore(library)
+
+
+single_blas = _SingleBlas()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=single_blas.hold,
+        after_in_parent=single_blas.go_on,
+        after_in_child=single_blas.begin_anew,
+    )
+
+
+def describe() -> str:
+    """The library, its version, kernels and threads, in a line."""
+    library = blas()
+    if library is None:
+        built = np.show_config(mode="dicts") or {}
+        name = built.get("Build Dependencies", {}).get("blas", {}).get("name", "unknown")
+        return f"{name}, whose threads cannot be told: programs leave the work to it"
+    words = [" ".join(filter(None, (library.name, library.version)))]
+    if library.kernels:
+        words.append(f"{library.kernels} kernels{_held_back(library.kernels)}")
+    count = library.count()
+    words.append(f"{count} thread{'s' * (count != 1)}, 1 inside programs")
+    return ", ".join(words)
+
+
+def _held_back(kernels: str) -> str:
+    """What to say of kernels that use less than the processor has."""
+    features = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
+    wide = getattr(features, "__cpu_features__", {}).get("AVX512_SKX", False)
+    if not wide or kernels in WIDE_KERNELS:
+        return ""
+    pinned = os.environ.get("OPENBLAS_CORETYPE")
+    reason = f", by OPENBLAS_CORETYPE={pinned}" if pinned else ""
+    return f" (the processor has AVX-512{reason})"
+
+
+def at_rest() -> bool:
+    """Whether no other thread can be in the middle of a product that BLAS's threads share.
+
+    OpenBLAS ends its threads before a fork, and waits for ever where one of them has work.
+    """
+    if sys.platform != "linux" or threading.active_count() == 1:
+        return True
+    ours = {str(thread.native_id) for thread in threading.enumerate()}
+    for task in Path("/proc/self/task").iterdir():
+        if task.name in ours:
+            continue
+        try:
+            told = (task / "stat").read_text("ascii", "replace")
+        except OSError:  # it has ended
+            continue
+        if told.rpartition(")")[2].split()[0] not in "SI":
+            return False
+    return True

@@ -1,0 +1,509 @@
+"""One program, one input, one answer: whoever shares the work, from wherever it is called."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from networks import Drawer
+from vinoir import ir
+from vinoir.ir.engine.program import Program
+from vinoir.ir.engine.workers.blas import Blas, blas, describe, single_blas
+from vinoir.ir.engine.workers.processes import Forked, can_fork
+from vinoir.ir.engine.workers.team import HelpersLostError, Threads
+from vinoir.schemas import Array
+
+forking = pytest.mark.skipif(not can_fork(), reason="processes cannot be forked here")
+#: Networks that are worth being shared, by what there is to compute.
+Make = Callable[[ir.Builder, np.random.Generator], None]
+
+
+def weights(net: ir.Builder, rng: np.random.Generator, *shape: int) -> ir.Output:
+    """Random weights of a size that keeps values where they are."""
+    scale = np.sqrt(np.prod(shape[1:]))
+    return net.constant((rng.standard_normal(shape) / scale).astype("f4"))
+
+
+def convolved(
+    net: ir.Builder,
+    rng: np.random.Generator,
+    x: ir.Output,
+    made: int,
+    kernel: int,
+    stride: int = 1,
+) -> ir.Output:
+    """A convolution with a bias and a ReLU."""
+    axes = len(x.tensor.shape) - 2
+    given = x.tensor.shape.static[1]
+    words = {
+        "strides": (stride,) * axes, "dilations": (1,) * axes,
+        "pads_begin": (kernel // 2,) * axes, "pads_end": (kernel // 2,) * axes,
+    }  # fmt: skip
+    taken = weights(net, rng, made, given, *[kernel] * axes)
+    x = net.add("Convolution", "opset1", [x, taken], **words)
+    bias = net.constant(rng.standard_normal((1, made, *[1] * axes)).astype("f4"))
+    return net.add("ReLU", "opset1", [net.add("Add", "opset1", [x, bias])])
+
+
+def images(*steps: tuple[int, int, int], size: int = 28, given: int = 16, batch: int = 1) -> Make:
+    """Convolutions (channels, kernel, stride) one after the other."""
+
+    def make(net: ir.Builder, rng: np.random.Generator) -> None:
+        x = net.parameter("x", "f32", (batch, given, size, size))
+        for step in steps:
+            x = convolved(net, rng, x, *step)
+        net.result(x, name="y")
+
+    return make
+
+
+def volumes(net: ir.Builder, rng: np.random.Generator) -> None:
+    """Convolutions of volumes."""
+    x = net.parameter("x", "f32", (1, 16, 9, 17, 17))
+    net.result(convolved(net, rng, convolved(net, rng, x, 32, 3), 24, 1), name="y")
+
+
+def enlarged(net: ir.Builder, rng: np.random.Generator) -> None:
+    """A transposed convolution between two others."""
+    x = convolved(net, rng, net.parameter("x", "f32", (1, 32, 21, 21)), 64, 1)
+    x = net.add(
+        "ConvolutionBackpropData", "opset1", [x, weights(net, rng, 64, 48, 4, 4)],
+        strides=(2, 2), dilations=(1, 1), pads_begin=(1, 1), pads_end=(1, 1),
+    )  # fmt: skip
+    net.result(convolved(net, rng, x, 33, 1), name="y")
+
+
+def pooled(net: ir.Builder, rng: np.random.Generator) -> None:
+    """Average poolings where channels are last, and one of whole images."""
+    x = convolved(net, rng, net.parameter("x", "f32", (1, 8, 43, 43)), 64, 3)
+    for kernel, stride in ((5, 1), (3, 2), (7, 3)):
+        x = net.add(
+            "AvgPool", "opset1", [x], kernel=(kernel, kernel), strides=(stride, stride),
+            pads_begin=(1, 1), pads_end=(1, 1), **{"exclude-pad": True, "rounding_type": "ceil"},
+        )  # fmt: skip
+        x = convolved(net, rng, x, 64, 1)
+    axes = net.constant(np.array([2, 3], "i8"))
+    net.result(net.add("ReduceMean", "opset1", [x, axes], keep_dims=False), name="y")
+
+
+def attention(rows: int, deep: int) -> Make:
+    """Products of matrices with SoftMax and MVN between them."""
+
+    def make(net: ir.Builder, rng: np.random.Generator) -> None:
+        x = net.parameter("x", "f32", (1, rows, deep))
+        straight = {"transpose_a": False, "transpose_b": False}
+        q, k, v = (
+            net.add("MatMul", "opset1", [x, weights(net, rng, deep, deep)], **straight)
+            for _ in range(3)
+        )
+        scores = net.add("MatMul", "opset1", [q, k], transpose_a=False, transpose_b=True)
+        scores = net.add("SoftMax", "opset8", [scores], axis=-1)
+        y = net.add("MatMul", "opset1", [scores, v], **straight)
+        y = net.add("Add", "opset1", [x, y])
+        last = net.constant(np.array([-1], "i8"))
+        y = net.add(
+            "MVN", "opset6", [y, last], normalize_variance=True, eps=1e-5, eps_mode="inside_sqrt"
+        )
+        y = net.add("MatMul", "opset1", [y, weights(net, rng, deep, 4 * deep)], **straight)
+        y = net.add("Gelu", "opset7", [y], approximation_mode="ERF")
+        net.result(net.add("MatMul", "opset1", [y, weights(net, rng, 4 * deep, deep)], **straight),
+                   name="y")  # fmt: skip
+
+    return make
+
+
+NETWORKS: dict[str, Make] = {
+    "squeezed": images(
+        (16, 1, 1), (64, 3, 1), (32, 1, 1), (128, 3, 2), (64, 1, 1), size=55, given=3
+    ),
+    "deep": images((512, 1, 1), (512, 3, 1), (33, 1, 1), size=7, given=192),
+    "strided": images((24, 7, 2), (40, 5, 2), (300, 3, 1), (17, 1, 1), size=61, given=3),
+    "batch": images((48, 3, 1), (64, 1, 1), (10, 1, 1), size=19, given=24, batch=3),
+    "plain": images((256, 1, 1), (100, 1, 1), (256, 1, 1), size=13, given=64),
+    "volumes": volumes,
+    "enlarged": enlarged,
+    "pooled": pooled,
+    "attention": attention(197, 192),
+    "few rows": attention(7, 256),
+    "one row": attention(1, 512),
+}
+
+
+def network(name: str) -> tuple[ir.Model, list[Array]]:
+    """A network and an input."""
+    rng = np.random.default_rng(len(name))
+    net = ir.Builder()
+    if name.startswith("random"):
+        model = Drawer(int(name[6:])).model(batch=2)
+    else:
+        NETWORKS[name](net, rng)
+        model = net.model()
+    shape = ir.infer(model).of(model.parameters[0])[0].shape.static
+    return model, [rng.standard_normal(shape).astype("f4")]
+
+
+def same(found: ir.Outputs, wanted: ir.Outputs) -> bool:
+    """Whether outputs are the same bit for bit."""
+    pairs = zip(found.values(), wanted.values(), strict=True)
+    return all(one.tobytes() == other.tobytes() for one, other in pairs)
+
+
+@pytest.mark.parametrize("fork", [True, False])
+@pytest.mark.parametrize("name", [*NETWORKS, *(f"random{seed}" for seed in range(6))])
+def test_answers_do_not_depend_on_the_number_of_workers(
+    name: str, fork: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Helpers come at once, however small the network is.
+    monkeypatch.setattr("vinoir.ir.engine.program.LARGE", 0)
+    monkeypatch.setattr("vinoir.ir.engine.program.SMALL", 0)
+    model, inputs = network(name)
+    wanted = ir.compile(model, threads=1)(inputs)
+    for threads in (1, 2, 3, 4):
+        program = ir.compile(model, threads=threads, fork=fork)
+        # The first call, those that try what is quicker, and those after.
+        for _ in range(9):
+            assert same(program(inputs), wanted)
+
+
+KERNELS = pytest.mark.parametrize("kernels", ["", "Haswell"])
+
+
+def alone(function: Callable[[], None], kernels: str = "") -> None:
+    """Call a function of this module in a process of its own; it may not hang."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment.pop("OPENBLAS_CORETYPE", None)
+    if kernels:
+        environment["OPENBLAS_CORETYPE"] = kernels
+    code = f"import test_program_threads; test_program_threads.{function.__name__}()"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code],
+        capture_output=True, text=True, env=environment, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def ready(name: str, *, fork: bool = True) -> tuple[Program, list[Array], ir.Outputs]:
+    """A program with two workers, an input, and what one worker makes of it."""
+    model, inputs = network(name)
+    return ir.compile(model, threads=2, fork=fork), inputs, ir.compile(model, threads=1)(inputs)
+
+
+def call_from_many_threads() -> None:
+    for fork in (True, False):
+        programs = [ready(name, fork=fork) for name in ("squeezed", "attention")]
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(2):
+                calls = [
+                    (pool.submit(program, inputs), wanted)
+                    for _ in range(10)
+                    for program, inputs, wanted in programs
+                ]
+                assert all(same(call.result(), wanted) for call, wanted in calls)
+
+
+@KERNELS
+def test_threads_of_a_pool_get_the_same_answers(kernels: str) -> None:
+    alone(call_from_many_threads, kernels)
+
+
+def fork_while_another_thread_calls() -> None:
+    program, inputs, wanted = ready("squeezed")
+    program(inputs)
+    failed: list[int] = []
+    over = threading.Event()
+
+    def call() -> None:
+        while not over.is_set():
+            if not same(program(inputs), wanted):
+                failed.append(0)
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    for _ in range(12):
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                code = 0 if all(same(program(inputs), wanted) for _ in range(3)) else 2
+            finally:
+                os._exit(code)
+        if os.waitpid(pid, 0)[1]:
+            failed.append(pid)
+        time.sleep(random.random() / 50)
+    over.set()
+    caller.join()
+    assert same(program(inputs), wanted)
+    assert not failed
+
+
+@forking
+@KERNELS
+def test_the_process_is_forked_while_another_thread_calls(kernels: str) -> None:
+    alone(fork_while_another_thread_calls, kernels)
+
+
+def hire_while_another_thread_multiplies() -> None:
+    over = threading.Event()
+
+    def multiply() -> None:
+        square = np.ones((900, 900), np.float32)
+        while not over.is_set():
+            np.matmul(square, square)
+
+    busy = threading.Thread(target=multiply)
+    busy.start()
+    for _ in range(6):
+        program, inputs, wanted = ready("attention")
+        for _ in range(3):
+            assert same(program(inputs), wanted)
+    over.set()
+    busy.join()
+
+
+@forking
+def test_helpers_come_while_another_thread_has_blas_at_work() -> None:
+    alone(hire_while_another_thread_multiplies)
+
+
+def threads_of_blas() -> int:
+    """How many threads BLAS takes in this thread now."""
+    library = blas()
+    assert library is not None
+    return library.count()
+
+
+needs_many = pytest.mark.skipif(
+    blas() is None or threads_of_blas() == 1, reason="BLAS has one thread here"
+)
+
+
+@needs_many
+def test_threads_of_blas_are_put_back() -> None:
+    before = threads_of_blas()
+    with single_blas, single_blas:
+        assert threads_of_blas() == 1
+    assert threads_of_blas() == before
+    program, inputs, _ = ready("squeezed")
+    program(inputs)
+    assert threads_of_blas() == before
+
+
+@needs_many
+def test_what_somebody_else_has_set_meanwhile_stays() -> None:
+    library = blas()
+    assert library is not None
+    before = library.count()
+    try:
+        with single_blas:
+            library.limit(before + 1)
+            with single_blas:
+                assert library.count() == 1
+        assert library.count() == before + 1
+        with single_blas:
+            library.limit(before + 2)
+        assert library.count() == before + 2
+        library.limit(1)
+        with single_blas:
+            assert library.count() == 1
+        assert library.count() == 1
+    finally:
+        library.limit(before)
+
+
+@forking
+@needs_many
+def test_a_copy_that_was_made_in_a_call_has_all_threads_of_blas() -> None:
+    before = threads_of_blas()
+    with single_blas:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(threads_of_blas())
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == before
+        assert threads_of_blas() == 1
+
+
+def test_a_number_for_each_thread_is_put_back_in_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = threading.local()
+
+    def limit(count: int) -> None:
+        counts.now = count
+
+    library = Blas("one", "", "", lambda: getattr(counts, "now", 8), limit, by_thread=True)
+    monkeypatch.setattr("vinoir.ir.engine.workers.blas.blas", lambda: library)
+    inside, after = threading.Event(), threading.Event()
+    seen: list[int] = []
+
+    def other() -> None:
+        limit(3)
+        with single_blas:
+            seen.append(library.count())
+            inside.set()
+            after.wait()
+        seen.append(library.count())
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    inside.wait()
+    with single_blas, single_blas:
+        assert library.count() == 1
+    assert library.count() == 8
+    after.set()
+    thread.join()
+    assert seen == [1, 3]
+
+
+def test_a_blas_that_cannot_be_told_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, inputs, wanted = ready("squeezed")
+    for module in ("engine.program", "engine.workers.blas"):
+        monkeypatch.setattr(f"vinoir.ir.{module}.blas", lambda: None)
+    untold = ir.compile(program.model, threads=4)
+    assert untold.threads == 1
+    for found, one in zip(untold(inputs).values(), wanted.values(), strict=True):
+        np.testing.assert_allclose(found, one, rtol=1e-4, atol=1e-5)
+    assert "cannot be told" in describe()
+
+
+def test_blas_says_what_it_is() -> None:
+    library = blas()
+    if library is None or library.name != "OpenBLAS":
+        pytest.skip("another BLAS")
+    assert library.version
+    assert library.version in describe()
+    assert library.kernels in describe()
+    code = "from vinoir.ir.engine.workers.blas import describe; print(describe())"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True,
+        env={**environment, "OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert "1 thread," in done.stdout
+    if np._core._multiarray_umath.__cpu_features__.get("AVX512_SKX"):
+        assert "Haswell" in done.stdout
+        assert "AVX-512, by OPENBLAS_CORETYPE=Haswell" in done.stdout
+
+
+@forking
+def test_a_helper_that_is_stopped_is_not_waited_for() -> None:
+    program, inputs, wanted = ready("attention")
+    program(inputs)
+    program(inputs)
+    (planned,) = program._plans.values()
+    assert planned is not None
+    helpers = planned.team._helpers
+    assert isinstance(helpers, Forked)
+    (helper,) = helpers._pids
+    os.kill(helper, signal.SIGSTOP)
+    began = time.monotonic()
+    for _ in range(3):
+        assert same(program(inputs), wanted)
+    assert time.monotonic() - began < 60
+    with pytest.raises(ChildProcessError):
+        os.waitpid(helper, os.WNOHANG)
+
+
+@forking
+def test_a_helper_that_does_not_get_on_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vinoir.ir.engine.workers.processes.STUCK", 0.2)
+    me, done = os.getpid(), [0]
+
+    def mine() -> None:
+        done[0] += 1
+
+    def theirs() -> None:
+        while os.getpid() != me:
+            time.sleep(1)
+
+    helpers = Forked([[mine, theirs]], 2)
+    helpers.begin([0])
+    helpers.start()
+    mine()
+    with pytest.raises(HelpersLostError):
+        helpers.wait()
+    helpers.leave()
+    assert done == [1]
+
+
+def interrupt_while_helpers_come() -> None:
+    def nothing() -> None:
+        """Nothing."""
+
+    main, over = os.getpid(), threading.Event()
+
+    def interrupt() -> None:
+        while not over.is_set():
+            time.sleep(random.random() / 200)
+            os.kill(main, signal.SIGINT)
+
+    seen = 0
+    another = threading.Thread(target=interrupt)
+    another.start()
+    ends = time.monotonic() + 10
+    while True:
+        try:
+            while time.monotonic() < ends:
+                try:
+                    helpers = Forked([[nothing] * 3], 3)
+                    helpers.leave()
+                    del helpers
+                except KeyboardInterrupt:
+                    seen += 1
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            break
+        except KeyboardInterrupt:
+            seen += 1
+    over.set()
+    another.join()
+    gc.collect()
+    assert seen
+    try:
+        left = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return
+    raise AssertionError(f"{left} is left after {seen} interrupts")
+
+
+@forking
+def test_interrupts_leave_no_helpers_behind() -> None:
+    alone(interrupt_while_helpers_come)
+
+
+def test_without_threads_to_be_had_the_caller_works_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, inputs = network("attention")
+    wanted = ir.compile(model, threads=1)(inputs)
+    started = threading.Thread.start
+    more = [1]
+
+    def start(self: threading.Thread) -> None:
+        if not more:
+            raise RuntimeError("can't start new thread")
+        more.pop()
+        started(self)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    program = ir.compile(model, threads=4, fork=False)
+    for _ in range(9):
+        assert same(program(inputs), wanted)
+    with pytest.raises(HelpersLostError):
+        Threads([[lambda: None] * 4], 4)
+
+
+@forking
+def test_without_files_to_be_had_the_caller_works_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, inputs, wanted = ready("attention")
+
+    def refuse(*_: object) -> int:
+        raise OSError(24, "too many open files")
+
+    monkeypatch.setattr(os, "eventfd", refuse)
+    for _ in range(3):
+        assert same(program(inputs), wanted)
