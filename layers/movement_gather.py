@@ -70,7 +70,8 @@ class Gather(Op):
         if beyond.any():
             indices = np.where(beyond, 0, indices)
         if not batch:
-            taken = np.take(data, indices, place)
+            # As an array: of named sizes NumPy hands out a single one itself.
+            taken = np.asarray(np.take(data, indices, place), data.dtype)
             beyond = beyond.reshape((*indices.shape, *[1] * (data.ndim - place - 1)))
         else:
             many = prod(before[:batch])
