@@ -86,7 +86,8 @@ class Planned:
         steps: list[list[Part]] = []
         for node in plan.nodes:
             begin = len(steps)
-            steps += prepare(node, threads, scratch)
+            with node.layer.at():  # of what there is not the memory for
+                steps += prepare(node, threads, scratch)
             self.spans.append((node, begin, len(steps)))
         for node in plan.nodes:
             if node.laid_out is not None:
