@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ....layers.base import Op
+from ....layers.value_bounds import CARRIED
 from ....layers.memory import without_collection
+from ....layers.casting import as_computed, computed, computing
 from ....schemas import Array, ElementType, IRError, Tensor
 from ...execution.interpreter import refuse_unknown
 from ...document.graph import Layer, Model
 from ...inference.shapes import Inferred
+from .claims import claimed_type
 
 if TYPE_CHECKING:
     from ..kernels.winograd import Way
@@ -44,6 +47,7 @@ class Value:
 
     __slots__ = (
         "constant",
+        "element",
         "is_output",
         "last",
         "parent",
@@ -57,9 +61,15 @@ class Value:
     )
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: np.dtype, constant: Array | None = None
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        constant: Array | None = None,
+        element: ElementType | None = None,
     ) -> None:
         self.shape, self.type, self.constant = shape, dtype, constant
+        #: The element type, where the array's does not tell it: u1 is kept as u8.
+        self.element = element
         self.producer: Node | None = None
         #: Who reads it, and how often.
         self.users: Counter[Node] = Counter()
@@ -87,6 +97,13 @@ class Value:
             return self.constant
         assert self.store is not None
         return np.moveaxis(self.store, -1, 1) if self.last else self.store
+
+    @property
+    def tensor(self) -> Tensor:
+        """What is known of it beforehand."""
+        kind = ElementType.of(self.type) if self.element is None else self.element
+        known = self.constant is not None and self.constant.size <= CARRIED
+        return Tensor(kind, self.shape, self.constant if known else None)
 
     @property
     def nbytes(self) -> int:
@@ -131,8 +148,8 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """The operation's type."""
-        return self.op.xml_type
+        """The type by which kernels are chosen; empty where none claims the version."""
+        return claimed_type(type(self.op))
 
 
 class Plan:
@@ -158,12 +175,12 @@ def build(model: Model, inferred: Inferred) -> Plan | None:
         if not all(t.shape.is_static and t.type not in UNPLANNED for t in tensors):
             return None
         if layer.type == "Result":
-            outputs[layer.id] = _fed(model, layer, values)[0]
+            outputs[layer.id] = values[layer.id, 0] = _fed(model, layer, values)[0]
             continue
-        made = [Value(t.shape.static, t.type.dtype) for t in tensors]
+        made = [_value(tensor) for tensor in tensors]
         values |= {(layer.id, index): value for index, value in enumerate(made)}
         if layer.type == "Const":
-            made[0].constant = layer.value
+            made[0].constant = as_computed(layer.value)
             continue
         if layer.type == "Parameter":
             inputs[layer.id] = made[0]
@@ -173,12 +190,18 @@ def build(model: Model, inferred: Inferred) -> Plan | None:
         op = layer.op
         if layer.bodies or op is None or layer.type in ("Assign", "ReadValue") or op.rows_vary:
             return None
-        feeders = _fed(model, layer, values)
+        op, feeders = computing(op), _fed(model, layer, values)
         if not fold(layer, op, feeders, made, tensors):
             nodes.append(Node(layer, op, feeders, made))
             if not all(prod(value.shape) for value in made):
                 return None  # kernels need not bear tensors of nothing
     return Plan(nodes, inputs, [outputs[layer.id] for layer in model.results])
+
+
+def _value(tensor: Tensor) -> Value:
+    """A tensor's place in the plan, in the type in which it is computed."""
+    kind = computed(tensor.type)
+    return Value(tensor.shape.static, kind.dtype, element=kind)
 
 
 def _fed(model: Model, layer: Layer, values: dict[tuple[int, int], Value]) -> list[Value]:
@@ -197,16 +220,20 @@ def fold(
     outputs: Sequence[Value],
     known: Iterable[Tensor],
 ) -> bool:
-    """Compute a layer whose inputs are all constant, or whose value inference knows."""
+    """Compute a layer whose inputs are all constant, or whose value inference knows.
+
+    Of real numbers inference knows what they are in the types that the file declares, which are
+    not always those in which they are computed.
+    """
     tensors = list(known)
-    if all(tensor.value is not None for tensor in tensors):
+    if all(tensor.value is not None and not tensor.type.is_real for tensor in tensors):
         for value, tensor in zip(outputs, tensors, strict=True):
             value.constant = tensor.value
         return True
     if not inputs or op.is_random or any(value.constant is None for value in inputs):
         return False
     with layer.at():
-        results = op.run(*(value.constant for value in inputs))
+        results = op.prepare([value.tensor for value in inputs])(*(v.constant for v in inputs))
     for value, result in zip(outputs, results, strict=True):
         value.constant = result
     return True

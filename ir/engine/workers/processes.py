@@ -62,7 +62,11 @@ def can_fork() -> bool:
 
 def shared(nbytes: int) -> Array:
     """Bytes that processes forked later see, too."""
-    return np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), np.uint8)
+    try:
+        room = mmap.mmap(-1, max(nbytes, 1))
+    except OSError as error:
+        raise MemoryError(f"{nbytes} bytes are needed: {error.strerror}") from error
+    return np.frombuffer(room, np.uint8)
 
 
 @contextmanager
