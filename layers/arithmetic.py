@@ -81,7 +81,10 @@ class DivideV1(Arithmetic):
             return None
         # A divisor that may be zero leaves no limit on the side from which it comes to zero.
         positive = corners(self, (a_low, without(b_low, b_low <= 0, 1)), highs)
-        negative = corners(self, (a_low, b_low), (a_high, without(b_high, b_high >= 0, -1)))
+        negative = positive
+        if b_low.dtype.kind != "u":
+            below = without(b_high, b_high >= 0, -1)
+            negative = corners(self, (a_low, b_low), (a_high, below))
         limits = [
             np.where(b_high > 0, *pair) for pair in zip(positive[0], negative[0], strict=True)
         ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from pydantic import BaseModel
 
-from ..schemas import Array
+from ..schemas import Array, ElementType, Tensor
+
+OpT = TypeVar("OpT", bound=BaseModel)
 
 #: For kernels whose sums and products may meet infinity: IEEE's answers, without warnings.
 quiet = np.errstate(invalid="ignore", over="ignore", divide="ignore")
@@ -34,3 +37,31 @@ def narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
         return np.clip(values, ends.min, ends.max).astype(dtype)
     with np.errstate(over="ignore"):
         return values.astype(dtype)
+
+
+# Half precision: a model declares f16, and is computed in f32, as OpenVINO's CPU does whose
+# INFERENCE_PRECISION_HINT is f32. Only what comes in and what goes out is f16.
+
+
+def computed(kind: ElementType) -> ElementType:
+    """The element type in which tensors of a declared type are computed."""
+    return ElementType.F32 if kind is ElementType.F16 else kind
+
+
+def as_computed(array: Array) -> Array:
+    """An array in the type in which it is computed."""
+    return array.astype(np.float32) if array.dtype == np.float16 else array
+
+
+def tensor_as_computed(tensor: Tensor) -> Tensor:
+    """A tensor of the type in which it is computed."""
+    if tensor.type is not ElementType.F16:
+        return tensor
+    value = None if tensor.value is None else as_computed(tensor.value)
+    return Tensor(ElementType.F32, tensor.shape, value)
+
+
+def computing(op: OpT) -> OpT:
+    """An operation that computes in f32 what its attributes declare as f16."""
+    halves = [name for name in type(op).model_fields if getattr(op, name) is ElementType.F16]
+    return op.model_copy(update=dict.fromkeys(halves, ElementType.F32)) if halves else op

@@ -73,12 +73,15 @@ class ReadValueV6(Op):
         kind = self.variable_type.merge(init_value.type)
         if shape is None:
             return (Tensor(kind, init_value.shape),)
+        if shape.rank is None and self.variable_type.is_dynamic:
+            # Of a variable of which nothing is said, as optimum writes them.
+            return (Tensor(init_value.type, init_value.shape),)
         if not takes(shape, init_value.shape):
             raise IRError(
                 f"variable {self.variable_id} has the shape {shape}, "
                 f"its initial value may be {init_value.shape}"
             )
-        return (Tensor(kind, shape),)
+        return (Tensor(self.variable_type, shape),)
 
 
 def takes(wide: Shape, narrow: Shape) -> bool:

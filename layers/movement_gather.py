@@ -70,7 +70,8 @@ class Gather(Op):
         if beyond.any():
             indices = np.where(beyond, 0, indices)
         if not batch:
-            taken = np.take(data, indices, place)
+            # As an array: of named sizes NumPy hands out a single one itself.
+            taken = np.asarray(np.take(data, indices, place), data.dtype)
             beyond = beyond.reshape((*indices.shape, *[1] * (data.ndim - place - 1)))
         else:
             many = prod(before[:batch])
@@ -125,7 +126,8 @@ class GatherElementsV6(Op):
         return (Tensor(data.type, wanted.merge(indices.shape)),)
 
     def run(self, data: Array, indices: Array) -> tuple[Array, ...]:
-        return (np.take_along_axis(data, indices.astype(np.int64, copy=False), self.axis),)
+        axis = axis_of(self.axis, data.ndim)
+        return (np.take_along_axis(data, within(indices, data.shape[axis]), axis),)
 
 
 class GatherND(Op):
@@ -152,16 +154,17 @@ class GatherND(Op):
         return Shape([*shared, *indices[batch:-1], *data[first:]])
 
     def run(self, data: Array, indices: Array) -> tuple[Array, ...]:
-        batch, places = self.batch_dims, indices.shape[:-1]
+        batch, leading = self.batch_dims, indices.shape[:-1]
         inner = data.shape[batch + indices.shape[-1] :]
         if not indices.shape[-1]:
             # Rows without an index stand for the whole.
-            ones = [1] * (len(places) - batch)
+            ones = [1] * (len(leading) - batch)
             whole = data.reshape(*data.shape[:batch], *ones, *inner)
-            return (np.broadcast_to(whole, (*places, *inner)),)
-        shared = np.indices(places, sparse=True)[:batch]
-        rows = np.moveaxis(indices.astype(np.int64, copy=False), -1, 0)
-        return (data[(*shared, *rows)],)
+            return (np.broadcast_to(whole, (*leading, *inner)),)
+        shared = np.indices(leading, sparse=True)[:batch]
+        rows = np.moveaxis(indices, -1, 0)
+        places = [within(row, size) for row, size in zip(rows, data.shape[batch:], strict=False)]
+        return (data[(*shared, *places)],)
 
 
 class GatherNDV5(GatherND):
@@ -255,7 +258,7 @@ class ScatterUpdateV3(Op):
 
     def run(self, data: Array, indices: Array, updates: Array, axis: Array) -> tuple[Array, ...]:
         out, place = data.copy(), axis_of(int(axis.reshape(())), data.ndim)
-        out[(slice(None),) * place + (indices.astype(np.int64),)] = updates
+        out[(slice(None),) * place + (within(indices, data.shape[place]),)] = updates
         return (out,)
 
 
@@ -281,7 +284,7 @@ class ScatterElements(Op):
     def run(self, data: Array, indices: Array, updates: Array, axis: Array) -> tuple[Array, ...]:
         place = axis_of(int(axis.reshape(())), data.ndim)
         where: list[Any] = list(np.indices(indices.shape, sparse=True))
-        where[place] = indices.astype(np.int64)
+        where[place] = within(indices, data.shape[place])
         return (self.placed(data, tuple(where), updates),)
 
     def placed(self, data: Array, where: tuple[Any, ...], updates: Array) -> Array:
@@ -351,8 +354,11 @@ class ScatterND(Op):
         return (Tensor(kind, data.shape),)
 
     def run(self, data: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
-        where = tuple(np.moveaxis(indices.astype(np.int64), -1, 0))
+        rows = np.moveaxis(indices, -1, 0)
+        where = tuple(within(row, size) for row, size in zip(rows, data.shape, strict=False))
         shape = (*indices.shape[:-1], *data.shape[indices.shape[-1] :])
+        if updates.size != prod(shape):
+            raise IRError(f"the updates have {updates.size} elements, not {prod(shape)}")
         return (brought(self.rule(), data, where, updates.reshape(shape)),)
 
     def rule(self) -> str:
@@ -449,6 +455,15 @@ def single(axis: Tensor) -> int | None:
         raise IRError(f"the axis has {axis.rank} axes, it is one number")
     known = axis.ints()
     return None if known is None else known[0]
+
+
+def within(indices: Array, size: int) -> Array:
+    """Indices as NumPy takes them; refused where one lies beyond an axis."""
+    indices = indices.astype(np.int64, copy=False)
+    beyond = (indices < -size) | (indices >= size)
+    if beyond.any():
+        raise IRError(f"index {indices[beyond].flat[0]} is beyond an axis of size {size}")
+    return indices
 
 
 def fit(shape: Shape, sizes: Sequence[Size], what: str) -> None:

@@ -151,7 +151,7 @@ class SqueezeV1(Op):
         return False
 
     def run(self, data: Array, axes: Array | None = None) -> tuple[Array, ...]:
-        chosen = () if axes is None else axes.ravel().tolist()
+        chosen = () if axes is None else axes.ravel().astype(np.int64).tolist()
         return (data.reshape(self.squeezed(Shape(data.shape), chosen).static),)
 
 
@@ -189,7 +189,8 @@ class UnsqueezeV1(Op):
         return Shape(sizes)
 
     def run(self, data: Array, axes: Array) -> tuple[Array, ...]:
-        return (data.reshape(self.widened(Shape(data.shape), axes.ravel().tolist()).static),)
+        chosen = axes.ravel().astype(np.int64).tolist()
+        return (data.reshape(self.widened(Shape(data.shape), chosen).static),)
 
 
 def asked(size: Size, axis: int) -> Size:

@@ -98,16 +98,18 @@ def _filled(out: Tensor, bounds: Bounds, parts: Array | None) -> Tensor:
     return Tensor(out.type, low.shape, parts=parts, bounds=(low, high))
 
 
-def corners(op: Carrier, lows: Sequence[Array], highs: Sequence[Array]) -> list[Bounds]:
-    """Bounds of one output that grows and falls with its inputs: those of its extremes.
+def corners(op: Any, lows: Sequence[Array], highs: Sequence[Array]) -> list[Bounds]:
+    """Bounds of what grows and falls with two operands that broadcast: those of its extremes.
 
     An input without limit leaves the output without limit.
     """
     outcomes = [op.run(*pair)[0] for pair in product(*zip(lows, highs, strict=True))]
     low, high = np.minimum.reduce(outcomes), np.maximum.reduce(outcomes)
     open_ended: Any = False
-    for limit in (*lows, *highs):
-        open_ended = open_ended | (limit == largest(limit.dtype))
+    for first, second in (lows, highs):
+        # The second operand may lie along other axes of the first than NumPy lays it.
+        for limit in (first, op.aligned(first, second)):
+            open_ended = open_ended | (limit == largest(limit.dtype))
     open_ended = np.broadcast_to(open_ended, low.shape)
     return [(without(low, open_ended, 0), without(high, open_ended, largest(high.dtype)))]
 

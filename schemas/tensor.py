@@ -141,10 +141,9 @@ def _symbols(parts: Array) -> Array | None:
 def _size(low: Any, high: Any, symbol: Expression | None) -> Size:
     """A size from its limits as elements of an integer tensor."""
     # Only of these two types OpenVINO takes the ends for "without limit".
-    wide = low.dtype in (np.int32, np.int64)
-    limit = np.iinfo(low.dtype)
-    least = None if wide and low == limit.min else int(low)
-    most = None if wide and high == limit.max else int(high)
+    limit = np.iinfo(low.dtype) if low.dtype in (np.int32, np.int64) else None
+    least = None if limit is not None and low == limit.min else int(low)
+    most = None if limit is not None and high == limit.max else int(high)
     if least is not None and most is not None and least > most:
         return Dim(None, None, symbol)
     return Dim(least, most, symbol)

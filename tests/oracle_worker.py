@@ -18,7 +18,14 @@ from vinoir.schemas.packing import pack, unpack
 @cache
 def core() -> Any:
     found = openvino.Core()
-    found.set_property("CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
+    words = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_NUM_THREADS": 1,
+        # Else the data of products with weights of few bits would become integers.
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+        "KV_CACHE_PRECISION": "f32",
+    }
+    found.set_property("CPU", words)
     return found
 
 

@@ -55,3 +55,53 @@ def test_an_installed_package_brings_its_operations() -> None:
     net.result(net.add("Twice", "extension", [x]), name="y")
     given = np.array([1, 2, 3], "f4")
     np.testing.assert_array_equal(ir.run(net.model(), [given])["y"], 2 * given)
+
+
+POOLING = '''
+from typing import ClassVar
+from vinoir.layers import Op
+from vinoir.layers.pooling import MaxPoolV14
+
+
+class MaxPoolV18(MaxPoolV14):
+    """A version to come, whose windows give another number."""
+
+    since: ClassVar[int] = 18
+
+    def run(self, data):
+        largest, places = super().run(data)
+        return largest + 1, places
+'''
+
+
+@pytest.fixture
+def _pooling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "later_pooling.py").write_text(POOLING, "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.import_module("later_pooling")
+    yield
+    Op.registry.pop(("MaxPool", 18), None)
+    sys.modules.pop("later_pooling", None)
+    for cached in (base._versions, base._spellings):
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("_pooling")
+@pytest.mark.parametrize("sizes", [(1, 3, 8, 8), (2, 3, 9)], ids=str)
+def test_a_version_of_a_plugin_is_computed_by_its_own_definition(sizes: tuple[int, ...]) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", sizes)
+    axes = len(sizes) - 2
+    words = dict.fromkeys(("kernel", "strides"), (2,) * axes)
+    words |= dict.fromkeys(("pads_begin", "pads_end"), (0,) * axes)
+    # Between operations that the engine joins with those it computes itself.
+    before = net.add("ReLU", "opset1", [x])
+    ours = net.add("MaxPool", "opset14", [before], **words)[0]
+    theirs = net.add("MaxPool", "opset18", [before], **words)[0]
+    net.result(
+        net.add("ReLU", "opset1", [net.add("Subtract", "opset1", [theirs, ours])]), name="y"
+    )
+    model = net.model()
+    given = [np.random.default_rng(0).standard_normal(sizes).astype("f4")]
+    for outputs in (ir.run(model, given), ir.compile(model)(given)):
+        np.testing.assert_allclose(outputs["y"], 1, rtol=1e-6)

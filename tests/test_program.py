@@ -23,7 +23,7 @@ from vinoir.ir.engine.plan.build import build
 from vinoir.ir.engine.program import Program
 from vinoir.ir.engine.workers.processes import Forked, can_fork, shared
 from vinoir.ir.engine.workers.team import Part, Team
-from vinoir.schemas import Array, UsageError
+from vinoir.schemas import Array, Shape, Tensor, UsageError
 
 NETWORKS = int(os.environ.get("VINOIR_NETWORKS", "60"))
 
@@ -41,6 +41,15 @@ def assert_close(found: ir.Outputs, wanted: ir.Outputs, tolerance: float = 1e-4)
     for name, array in wanted.items():
         scale = max(float(np.abs(array).max(initial=0)), 1e-6)
         np.testing.assert_allclose(found[name], array, rtol=tolerance, atol=tolerance * scale)
+
+
+def assert_alike(found: Array, wanted: Array) -> None:
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    if wanted.dtype.kind in "iubT":
+        np.testing.assert_array_equal(found, wanted)
+    else:
+        found, wanted = found.astype("f8"), wanted.astype("f8")
+        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(NETWORKS))
@@ -70,14 +79,69 @@ def test_a_program_of_one_operation_gives_what_its_kernel_gives(call: Call) -> N
         taken.append(found)
         assert found.flags.c_contiguous
         assert found.flags.writeable
-        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
-        if wanted.dtype.kind in "iubT":
-            np.testing.assert_array_equal(found, wanted)
-        else:
-            found, wanted = found.astype("f8"), wanted.astype("f8")
-            np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-5)
+        assert_alike(found, wanted)
     for array, before in zip(given, kept, strict=True):
         np.testing.assert_array_equal(array, before)
+
+
+@pytest.mark.parametrize("call", [c for c in calls.samples() if not c.kind.is_random], ids=str)
+def test_a_program_folds_and_walks_to_the_same(call: Call) -> None:
+    """With every input a constant, and with no size known beforehand."""
+    inputs, arrays = call.tensors(known=True), call.arrays()
+    loose = [
+        t if i in call.const else Tensor(t.type, Shape.of_rank(t.rank))
+        for i, t in enumerate(inputs)
+    ]
+    count = len(call.make().infer_outputs(call.tensors()))
+    for tensors in (inputs, loose):
+        xml, weights = single(call.make(), tensors, count)
+        model = ir.loads(xml.encode(), weights)
+        given = [a for t, a in zip(tensors, arrays, strict=True) if t.value is None]
+        found, wanted = ir.compile(model)(given), ir.run(model, given)
+        for one, other in zip(found.values(), wanted.values(), strict=True):
+            assert_alike(one, other)
+
+
+@pytest.mark.parametrize("kind", ["u1", "nf4", "u4", "i4", "f8e4m3", "f16", "bf16", "boolean"])
+def test_the_type_of_another_tensor_is_that_which_the_model_declares(kind: str) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (4,))
+    like = net.constant(np.zeros(2, Tensor(kind, ()).type.dtype), kind)
+    alike = net.add("ConvertLike", "opset1", [x, like])
+    net.result(net.add("Convert", "opset1", [alike], destination_type="f32"), name="y")
+    model, given = net.model(), [np.array([-0.6, 0.3, 1.7, 5.2], "f4")]
+    found = [ir.run(model, given)["y"], ir.compile(model)(given)["y"]]
+    plain = ir.Builder()
+    x = plain.parameter("x", "f32", (4,))
+    alike = plain.add("Convert", "opset1", [x], destination_type=kind)
+    plain.result(plain.add("Convert", "opset1", [alike], destination_type="f32"), name="y")
+    for array in found:
+        np.testing.assert_array_equal(array, ir.run(plain.model(), given)["y"])
+
+
+def test_a_result_may_feed_a_layer() -> None:
+    xml = """<net name="m" version="11"><layers>
+      <layer id="0" name="x" type="Parameter" version="opset1">
+        <data shape="2,3" element_type="f32"/>
+        <output><port id="0" precision="FP32"><dim>2</dim><dim>3</dim></port></output></layer>
+      <layer id="1" name="first" type="Result" version="opset1">
+        <input><port id="0" precision="FP32"><dim>2</dim><dim>3</dim></port></input>
+        <output><port id="1" precision="FP32"><dim>2</dim><dim>3</dim></port></output></layer>
+      <layer id="2" name="turned" type="Negative" version="opset1">
+        <input><port id="0" precision="FP32"><dim>2</dim><dim>3</dim></port></input>
+        <output><port id="1" precision="FP32"><dim>2</dim><dim>3</dim></port></output></layer>
+      <layer id="3" name="second" type="Result" version="opset1">
+        <input><port id="0" precision="FP32"><dim>2</dim><dim>3</dim></port></input></layer>
+    </layers><edges>
+      <edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
+      <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>
+      <edge from-layer="2" from-port="1" to-layer="3" to-port="0"/>
+    </edges></net>"""
+    model = ir.loads(xml.encode(), b"")
+    given = np.array([[-1, 2, 3], [4, -5, 6]], "f4")
+    for outputs in (ir.run(model, [given]), ir.compile(model)([given])):
+        np.testing.assert_array_equal(outputs[0], given)
+        np.testing.assert_array_equal(outputs[1], -given)
 
 
 #: Input channels, output channels, height and width, kernel, stride: one row for each way that

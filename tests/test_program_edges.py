@@ -160,8 +160,8 @@ def test_what_an_operation_gives_twice_or_was_given_is_copied(
     bias = net.constant(numbers(12))
     for y in net.add("LSTMCell", "opset4", [x, h, c, *weights, bias], hidden_size=3):
         net.result(y)
-    program = ir.compile(net.model(), threads=1)
     monkeypatch.setattr(LSTMCellV4, "run", lambda self, x, *others: [x, x])
+    program = ir.compile(net.model(), threads=1)
     given = [numbers(1, 3), numbers(1, 3), numbers(1, 3)]
     for _ in range(2):
         first, second = program(given).values()

@@ -167,15 +167,41 @@ def test_an_if_runs_one_side(when: bool, tmp_path: Path) -> None:
     compare(choice("2,6,3", None, "2,6,3"), tmp_path, [IMAGE, -IMAGE, np.array(when)])
 
 
+@pytest.mark.parametrize("kind", ["f32", "dynamic"])
 @pytest.mark.parametrize(
     ("variable", "initial"),
-    [("2,3", "2,3"), ("?,3", "2,3"), ("?,3", "1..4,3"), ("...", "2,3"), ("...", "?,?")],
-)
-def test_read_value_follows_the_variable(variable: str, initial: str, tmp_path: Path) -> None:
+    [("2,3", "2,3"), ("?,3", "2,3"), ("?,3", "1..4,3"), ("...", "2,3"), ("...", "?,?"),
+     ("...", "1..4,3"), ("...", "...")],
+)  # fmt: skip
+def test_read_value_follows_the_variable(
+    kind: str, variable: str, initial: str, tmp_path: Path
+) -> None:
     x = parameter(initial)
     kept = ops.read_value(x, "v", ov.Type.f32, ov.PartialShape(f"[{variable}]"))
     sink = ops.assign(ops.add(kept, ops.constant(np.float32(1))), "v")
-    compare(ov.Model([kept.output(0)], [sink], [x], "state"), tmp_path)
+    path = tmp_path / "made.xml"
+    ov.serialize(ov.Model([kept.output(0)], [sink], [x], "state"), path)
+    # A type that is not told has to be written by hand.
+    text = path.read_text("utf-8").replace('variable_type="f32"', f'variable_type="{kind}"')
+    path.write_text(text, "utf-8")
+    compare(ov.Core().read_model(path), tmp_path)
+
+
+def test_a_variable_of_which_nothing_is_said_is_what_it_begins_with() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "?,3")
+    words = {"variable_id": "v", "variable_type": "dynamic", "variable_shape": "..."}
+    kept = net.add("ReadValue", "opset6", [x], **words)
+    grown = net.add("Concat", "opset1", [kept, x], axis=0)
+    net.add("Assign", "opset6", [grown], variable_id="v")
+    net.result(net.add("MatMul", "opset1", [grown, net.constant(np.ones((3, 2), "f4"))]), name="y")
+    model, given = net.model(), [np.ones((1, 3), "f4")]
+    assert ir.infer(model)["y"].shape.spelling == "?,2"
+    program, state = ir.compile(model), {}
+    for rows in (2, 3, 4):
+        wanted = np.full((rows, 2), 3, "f4")
+        np.testing.assert_array_equal(program(given)["y"], wanted)
+        np.testing.assert_array_equal(ir.run(model, given, state=state)["y"], wanted)
 
 
 def test_a_variable_must_take_its_initial_value() -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ...layers.memory import without_collection
-from ...schemas import Array, Shape
+from ...schemas import Array, ElementType, Shape
 from ..document.graph import Model
 from ..document.names import input_names, output_keys
 from ..execution.interpreter import (
@@ -97,7 +97,8 @@ class Planned:
         steps: list[list[Part]] = []
         for node in plan.nodes:
             begin = len(steps)
-            steps += prepare(node, threads, scratch)
+            with node.layer.at():  # of what there is not the memory for
+                steps += prepare(node, threads, scratch)
             self.spans.append((node, begin, len(steps)))
         for node in plan.nodes:
             if node.laid_out is not None:
@@ -306,6 +307,8 @@ class Program:
         self._plans: OrderedDict[tuple[tuple[int, ...], ...], Planned | None] = OrderedDict()
         self._lock = threading.Lock()
         self._walk: Walk | None = None
+        #: The types as which the outputs are handed out.
+        self._kinds: list[ElementType] = []
         #: The values of the model's variables, kept from call to call.
         self.state: State = {}
         self._keys, self._aliases = output_keys(model), aliases(model)
@@ -314,11 +317,10 @@ class Program:
         self._names: dict[str | int, int] = {}
         for place, parameter in reversed(list(enumerate(model.parameters))):
             self._names |= dict.fromkeys([place, *input_names(parameter)], parameter.id)
-        if not exact:
-            inferred = infer(model, shapes)
-            shown = [inferred.of(parameter)[0].shape for parameter in model.parameters]
-            if all(shape.is_static for shape in shown):
-                self._planned(tuple(shape.static for shape in shown), inferred)
+        inferred = infer(model, shapes)
+        shown = [inferred.of(parameter)[0].shape for parameter in model.parameters]
+        if all(shape.is_static for shape in shown):
+            self._planned(tuple(shape.static for shape in shown), inferred)
 
     def __call__(self, inputs: Inputs | None = None) -> Outputs:
         """Run the model once."""
@@ -329,11 +331,11 @@ class Program:
             self._types = {place: arrays[place].dtype for place in self._types}
             shapes = self._shapes(arrays)
         with self._alone():
-            planned = None if self.exact else self._planned(shapes)
+            planned = self._planned(shapes)
             if planned is None:
                 found = self._walked(arrays)
                 return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
-            found = [output_array(self.model, array) for array in planned(arrays)]
+            found = self._handed_out(planned(arrays))
         return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
 
     def _known(self, inputs: Inputs | None) -> dict[int, Array] | None:
@@ -376,7 +378,7 @@ class Program:
         """The least seconds of each step for these inputs; None where nothing is planned."""
         arrays = check_inputs(self.model, inputs)
         with self._alone():
-            planned = None if self.exact else self._planned(self._shapes(arrays))
+            planned = self._planned(self._shapes(arrays))
             return None if planned is None else planned.times(arrays, runs)
 
     def reset(self) -> None:
@@ -395,9 +397,14 @@ class Program:
         for name, value in self.state.items():
             self.state[name] = own(value, arrays.values())
         taken = [*arrays.values(), *self.state.values()]
-        for layer in results:
-            taken.append(own(output_array(self.model, found[layer.id][0]), taken))
+        for array in self._handed_out([found[layer.id][0] for layer in results]):
+            taken.append(own(array, taken))
         return taken[len(taken) - len(results) :]
+
+    def _handed_out(self, arrays: Iterable[Array]) -> list[Array]:
+        """Outputs as the types that are inferred of them."""
+        pairs = zip(arrays, self._kinds, strict=True)
+        return [output_array(self.model, array, kind) for array, kind in pairs]
 
     def _planned(
         self, shapes: tuple[tuple[int, ...], ...], inferred: Inferred | None = None
@@ -408,9 +415,10 @@ class Program:
             return self._plans[shapes]
         if inferred is None:
             inferred = infer(self.model, [Shape(shape) for shape in shapes])
+        self._kinds = [inferred.of(layer)[0].type for layer in self.model.results]
         planned = None
         with single_blas:
-            plan = build(self.model, inferred)
+            plan = None if self.exact else build(self.model, inferred)
             if plan is not None:
                 optimize(plan)
                 planned = Planned(plan, self.threads, fork=self.fork)

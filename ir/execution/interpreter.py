@@ -16,13 +16,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ... import layers as _operations  # declares the operations
+from ...layers.casting import as_computed, computed, computing, tensor_as_computed
 from ...layers.memory import run_within_memory
-from ...schemas import Array, IRError, Shape, Tensor, UnsupportedError, UsageError
+from ...schemas import Array, ElementType, IRError, Shape, Tensor, UnsupportedError, UsageError
 from ..document.graph import Graph, Layer, Model
 from ..document.names import by_input, output_keys, output_names
 from ..inference.bodies import run_bodies
 from ..inference.interface import input_types, output_array
-from ..inference.shapes import infer_graph, inputs_of
+from ..inference.shapes import Inferred, infer_graph, inputs_of, parameter_type
 
 #: Arrays for the inputs: by name or index, or in order.
 Inputs: TypeAlias = "Mapping[str, Any] | Mapping[int, Any] | Iterable[Any]"
@@ -67,6 +68,8 @@ def run(
 ) -> Outputs:
     """Run a model once, by the definition of each operation.
 
+    What is declared as f16 is computed in f32 and handed out as f16.
+
     Args:
         model: The model.
         inputs: An array for each input, by name (layer or tensor) or index, or in order.
@@ -77,17 +80,30 @@ def run(
     Raises:
         UnsupportedError: Layers are of unknown types; all are listed, nothing was run.
         UsageError: An input is missing, unknown, or of the wrong type or shape.
+        IRError: A layer does not accept its inputs; whatever their values, before anything runs.
     """
     order = model.order()
     refuse_unknown(order)
     wanted = wanted_names(model, outputs)
-    walk = Walk(model, wanted.values(), order)
-    found = walk(check_inputs(model, inputs), {} if state is None else state, trace)
-    handed = {}
-    for name, (layer, index) in wanted.items():
-        array = found[layer.id][index]
-        handed[name] = output_array(model, array) if layer.type == "Result" else array
+    arrays = check_inputs(model, inputs)
+    inferred = infer_for(model, arrays)
+    walk = Walk(model, wanted.values(), order, inferred)
+    found = walk(arrays, {} if state is None else state, trace)
+    handed = {
+        name: output_array(model, found[layer.id][index], inferred.of(layer)[index].type)
+        for name, (layer, index) in wanted.items()
+    }
     return Outputs(handed, aliases(model))
+
+
+def infer_for(model: Model, arrays: Mapping[int, Array]) -> Inferred:
+    """Types and shapes of every port for inputs of the types and shapes that these have."""
+    given = {}
+    for layer_id, array in arrays.items():
+        kind = parameter_type(model.layer(layer_id))
+        kind = ElementType.of(array.dtype) if kind.is_dynamic else kind
+        given[layer_id] = Tensor(kind, array.shape)
+    return Inferred(model, infer_graph(model, given, new_shapes=True))
 
 
 class Step(NamedTuple):
@@ -107,6 +123,7 @@ class Walk:
         graph: Graph,
         wanted: Iterable[tuple[Layer, int]] | None = None,
         order: Sequence[Layer] | None = None,
+        inferred: Inferred | None = None,
     ) -> None:
         order = graph.order() if order is None else order
         kept = {layer.id for layer, _ in wanted} if wanted is not None else set()
@@ -114,7 +131,7 @@ class Walk:
             kept = {layer.id for layer in graph.results}
         self._walks: dict[int, Walk] = {}
         self._state: State = {}
-        self._tensors = _needed_tensors(graph, order)
+        self._tensors = _needed_tensors(graph, order, inferred)
         sources = [_sources(graph, layer) for layer in order]
         uses = _last_uses(order, sources, kept)
         self.steps = [
@@ -159,7 +176,7 @@ class Walk:
         for layer, kernel, sources, freed in self.steps:
             began = time.perf_counter()
             if kernel is None:
-                values[layer.id] = (arrays[layer.id],)
+                values[layer.id] = (as_computed(arrays[layer.id]),)
             else:
                 with layer.at():
                     values[layer.id] = kernel(*(values[i][index] for i, index in sources))
@@ -173,7 +190,7 @@ class Walk:
         """What computes a layer; None for a Parameter, whose array is given."""
         if layer.is_constant:
             value = layer.value
-            return lambda: (value,)
+            return lambda: (as_computed(value),)
         if layer.type == "Parameter":
             return None
         op = layer.op
@@ -189,8 +206,8 @@ class Walk:
             return lambda value: (self._assign(op, value),)
         if layer.id in self._tensors:
             with layer.at():
-                return op.prepare(self._tensors[layer.id])
-        return partial(run_within_memory, op)
+                return computing(op).prepare(self._tensors[layer.id])
+        return partial(run_within_memory, computing(op))
 
     def _run_body(self, body: Graph, arrays: Mapping[int, Array]) -> dict[int, Array]:
         """What the Results of a body hand out; the walk through it is kept."""
@@ -203,11 +220,11 @@ class Walk:
     def _read(self, op: Any, inputs: Sequence[Array]) -> Array:
         """The value of a variable; at first its initial value, or zeros."""
         if op.variable_id in self._state:
-            return self._state[op.variable_id]
+            return as_computed(self._state[op.variable_id])
         if inputs:
             return inputs[0]
         sizes = [size if isinstance(size, int) else 0 for size in op.variable_shape or ()]
-        return np.zeros(sizes, op.variable_type.dtype)
+        return np.zeros(sizes, computed(op.variable_type).dtype)
 
     def _assign(self, op: Any, value: Array) -> Array:
         """Keep a value; it is the caller's own from then on."""
@@ -232,13 +249,18 @@ def _giving(found: tuple[Array, ...]) -> Callable[..., tuple[Array, ...]]:
     return lambda: found
 
 
-def _needed_tensors(graph: Graph, order: Sequence[Layer]) -> dict[int, list[Tensor]]:
+def _needed_tensors(
+    graph: Graph, order: Sequence[Layer], inferred: Inferred | None
+) -> dict[int, list[Tensor]]:
     """The inputs, as far as they are inferred, of layers that want to know them beforehand."""
     prepared = [layer for layer in order if _prepares(layer)]
     if not prepared:
         return {}
-    known = infer_graph(graph, {})
-    return {layer.id: inputs_of(graph, layer, known) for layer in prepared}
+    known = infer_graph(graph, {}) if inferred is None else inferred.tensors
+    return {
+        layer.id: [tensor_as_computed(tensor) for tensor in inputs_of(graph, layer, known)]
+        for layer in prepared
+    }
 
 
 def _prepares(layer: Layer) -> bool:

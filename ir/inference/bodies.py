@@ -13,8 +13,9 @@ from typing import TypeVar
 import numpy as np
 
 from ...layers.axes import axis_of
+from ...layers.casting import computed
 from ...layers.memory import require
-from ...schemas import ANY, Array, Dim, IRError, Shape, Size, Tensor
+from ...schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ...schemas.shapes import interval, limits
 from ..document.graph import Graph
 from ..document.layer import Layer
@@ -355,8 +356,8 @@ def _joined(entry: MapEntry, row: Sequence[Array], body: Graph) -> Array:
     """The slices of all turns in one."""
     if not row:
         source = body.producer(body.layer(entry.internal_layer_id), 0)
-        kind = source[0].outputs[source[1]].type if source is not None else None
-        return np.empty((0,), kind.dtype if kind is not None else np.float32)
+        kind = source[0].outputs[source[1]].type if source is not None else ElementType.F32
+        return np.empty((0,), computed(kind).dtype)
     axis = entry.axis or 0
     row = [np.atleast_1d(array) for array in row]
     # A negative stride fills the output from its end.

@@ -28,9 +28,11 @@ def input_types(graph: Graph, kind: ElementType) -> tuple[ElementType, ...]:
     return (kind, ElementType.F32) if old else (kind,)
 
 
-def output_array(graph: Graph, array: Array) -> Array:
-    """An output's array as the type it is handed out as."""
-    if getattr(graph, "version", 11) != 10:
+def output_array(graph: Graph, array: Array, kind: ElementType) -> Array:
+    """An output's array as the type that is inferred of it, as which it is handed out."""
+    if kind.is_dynamic:
+        kind = output_type(graph, ElementType.of(array.dtype))
+    if array.dtype == kind.dtype:
         return array
-    with np.errstate(all="ignore"):  # f64 may hold more than f32
-        return array.astype(output_type(graph, ElementType.of(array.dtype)).dtype, copy=False)
+    with np.errstate(all="ignore"):  # f64 may hold more than f32, and f32 more than f16
+        return array.astype(kind.dtype)

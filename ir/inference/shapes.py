@@ -31,7 +31,9 @@ class Inferred(Mapping[str, Tensor]):
     """What is known of every port; as a mapping, of the outputs by name."""
 
     def __init__(self, graph: Graph, tensors: dict[int, tuple[Tensor, ...]]) -> None:
-        self._graph, self._tensors = graph, tensors
+        self._graph = graph
+        #: The outputs of every layer, by layer id.
+        self.tensors = tensors
         self._keys = dict(zip(output_keys(graph), graph.results, strict=True))
 
     def __getitem__(self, name: str) -> Tensor:
@@ -49,9 +51,9 @@ class Inferred(Mapping[str, Tensor]):
 
     def of(self, layer: Layer) -> tuple[Tensor, ...]:
         """The outputs of one layer; of a Result, what it hands out."""
-        if layer.id not in self._tensors:
+        if layer.id not in self.tensors:
             raise UsageError(f'layer "{layer.name}" feeds no output, nothing is known of it')
-        return self._tensors[layer.id]
+        return self.tensors[layer.id]
 
     def __contains__(self, name: object) -> bool:
         return name in self._keys
@@ -60,7 +62,7 @@ class Inferred(Mapping[str, Tensor]):
         """Every output port, with its layer and index, in the order of the file."""
         for layer in self._graph.layers:
             if layer.type != "Result":
-                for index, tensor in enumerate(self._tensors.get(layer.id, ())):
+                for index, tensor in enumerate(self.tensors.get(layer.id, ())):
                     yield layer, index, tensor
 
 

@@ -293,7 +293,7 @@ def planned_row(node: Node, seconds: float) -> LayerRow:
     moved = {id(value): value.nbytes for value in (*node.reads, *node.outputs)}
     return LayerRow(
         node.layer.name,
-        "+".join([node.kind, *joined]),
+        "+".join([node.op.xml_type, *joined]),
         output.shape,
         max(seconds, 1e-9),
         size * (each + len(joined)),

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ....layers.base import Op
+from ....layers.memory import require
 from ....schemas import Array
 from ..plan.nodes import Node, Value
 from ..workers.team import Part
@@ -57,6 +58,7 @@ class Room:
                 self._used = start + -(-count // 16) * 16
                 return chunk[start : start + count].reshape(shape)
             self._chunk, self._used = self._chunk + 1, 0
+        require(4 * count)
         self._chunks.append(self._allocate(max(4 * count, SCRATCH)).view(np.float32))
         return self.take(part, *shape)
 

@@ -183,14 +183,16 @@ def _stores(node: Node) -> tuple[Array, Array]:
 def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
     """Any operation by its definition; at the ends of a plan on the caller's own arrays."""
     followers = epilogue(node, scratch)
-    op, at = node.op, node.layer.at
+    at = node.layer.at
+    with at():
+        kernel = node.op.prepare([value.tensor for value in node.inputs])
     places = [value.store for value in node.outputs]
 
     def run() -> None:
         inputs = [value.array for value in node.inputs]
         taken = [*inputs]
         with at():
-            for value, place, result in zip(node.outputs, places, op.run(*inputs), strict=True):
+            for value, place, result in zip(node.outputs, places, kernel(*inputs), strict=True):
                 if value.store is place:
                     np.copyto(value.array, result)
                 else:

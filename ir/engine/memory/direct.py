@@ -23,7 +23,7 @@ class Direct:
 
     def put(self, array: Array) -> None:
         """Let the value be an array for now."""
-        self.value.store = np.asarray(array, order="C")
+        self.value.store = np.asarray(array, self.value.type, order="C")
 
     def open(self) -> None:
         """Let the value be a new array."""

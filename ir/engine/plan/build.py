@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 
 from ....layers.base import Op
+from ....layers.casting import as_computed, computed, computing
 from ....layers.memory import without_collection
 from ....schemas import ElementType, IRError, Tensor
 from ...document.graph import Layer, Model
@@ -31,12 +32,12 @@ def build(model: Model, inferred: Inferred) -> Plan | None:
         if not all(t.shape.is_static and t.type not in UNPLANNED for t in tensors):
             return None
         if layer.type == "Result":
-            outputs[layer.id] = _fed(model, layer, values)[0]
+            outputs[layer.id] = values[layer.id, 0] = _fed(model, layer, values)[0]
             continue
-        made = [Value(t.shape.static, t.type.dtype) for t in tensors]
+        made = [_value(tensor) for tensor in tensors]
         values |= {(layer.id, index): value for index, value in enumerate(made)}
         if layer.type == "Const":
-            made[0].constant = layer.value
+            made[0].constant = as_computed(layer.value)
             continue
         if layer.type == "Parameter":
             inputs[layer.id] = made[0]
@@ -46,12 +47,18 @@ def build(model: Model, inferred: Inferred) -> Plan | None:
         op = layer.op
         if layer.bodies or op is None or layer.type in ("Assign", "ReadValue") or op.rows_vary:
             return None
-        feeders = _fed(model, layer, values)
+        op, feeders = computing(op), _fed(model, layer, values)
         if not fold(layer, op, feeders, made, tensors):
             nodes.append(Node(layer, op, feeders, made))
             if not all(prod(value.shape) for value in made):
                 return None  # kernels need not bear tensors of nothing
     return Plan(nodes, inputs, [outputs[layer.id] for layer in model.results])
+
+
+def _value(tensor: Tensor) -> Value:
+    """A tensor's place in the plan, in the type in which it is computed."""
+    kind = computed(tensor.type)
+    return Value(tensor.shape.static, kind.dtype, element=kind)
 
 
 def _fed(model: Model, layer: Layer, values: dict[tuple[int, int], Value]) -> list[Value]:
@@ -70,16 +77,20 @@ def fold(
     outputs: Sequence[Value],
     known: Iterable[Tensor],
 ) -> bool:
-    """Compute a layer whose inputs are all constant, or whose value inference knows."""
+    """Compute a layer whose inputs are all constant, or whose value inference knows.
+
+    Of real numbers inference knows what they are in the types that the file declares, which are
+    not always those in which they are computed.
+    """
     tensors = list(known)
-    if all(tensor.value is not None for tensor in tensors):
+    if all(tensor.value is not None and not tensor.type.is_real for tensor in tensors):
         for value, tensor in zip(outputs, tensors, strict=True):
             value.constant = tensor.value
         return True
     if not inputs or op.is_random or any(value.constant is None for value in inputs):
         return False
     with layer.at():
-        results = op.run(*(value.constant for value in inputs))
+        results = op.prepare([value.tensor for value in inputs])(*(v.constant for v in inputs))
     for value, result in zip(outputs, results, strict=True):
         value.constant = result
     return True

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from ....layers.base import Op
-from ....schemas import Array
+from ....layers.value_bounds import CARRIED
+from ....schemas import Array, ElementType, Tensor
 from ...document.graph import Layer
+from .claims import claimed_type
 
 if TYPE_CHECKING:
     from ..kernels.winograd import Way
@@ -35,6 +37,7 @@ class Value:
 
     __slots__ = (
         "constant",
+        "element",
         "is_output",
         "last",
         "parent",
@@ -48,9 +51,15 @@ class Value:
     )
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: np.dtype, constant: Array | None = None
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        constant: Array | None = None,
+        element: ElementType | None = None,
     ) -> None:
         self.shape, self.type, self.constant = shape, dtype, constant
+        #: The element type, where the array's does not tell it: u1 is kept as u8.
+        self.element = element
         self.producer: Node | None = None
         #: Who reads it, and how often.
         self.users: Counter[Node] = Counter()
@@ -78,6 +87,13 @@ class Value:
             return self.constant
         assert self.store is not None
         return np.moveaxis(self.store, -1, 1) if self.last else self.store
+
+    @property
+    def tensor(self) -> Tensor:
+        """What is known of it beforehand."""
+        kind = ElementType.of(self.type) if self.element is None else self.element
+        known = self.constant is not None and self.constant.size <= CARRIED
+        return Tensor(kind, self.shape, self.constant if known else None)
 
     @property
     def nbytes(self) -> int:
@@ -129,8 +145,8 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """The operation's type."""
-        return self.op.xml_type
+        """The type by which kernels are chosen; empty where none claims the version."""
+        return claimed_type(type(self.op))
 
     @property
     def inputs(self) -> tuple[Value, ...]:
