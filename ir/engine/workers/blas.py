@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,12 @@ def blas() -> Blas | None:
 def _libraries() -> Iterator[Any]:
     """Where its functions may be found: in what NumPy's own module is linked to."""
     try:
-        from numpy._core import _multiarray_umath as core
+        core = import_module("numpy._core._multiarray_umath")
     except ImportError:
         return
     # Windows looks through a module itself, not through what it is linked to.
     beside = Path(np.__file__).parent.with_name("numpy.libs")
-    for path in [core.__file__, *sorted(beside.glob("*.dll"))]:
+    for path in [core.__file__ or "", *sorted(beside.glob("*.dll"))]:
         try:
             yield ctypes.CDLL(os.fspath(path))
         except OSError:
