@@ -6,14 +6,16 @@ Nothing here recurses along the graph.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from lxml import etree
 
 from ...schemas import IRError, UsageError, Where
 from ..text.positions import at
-from .layer import BODIES, Layer, check_constant
+from .layer import Layer, check_constant
+from .layer_parts import BODIES
 from .parts import LARGEST_ID, BackEdge, Edge, Info, Port, PortMap, read_info, whole
 
 if TYPE_CHECKING:
@@ -29,6 +31,11 @@ SINKS = frozenset({"Result", "Assign"})
 END_NAMES = ("from-layer", "from-port", "to-layer", "to-port")
 _ENDS = [etree.XPath(f"edge/@{name}", smart_strings=False) for name in END_NAMES]
 _COUNT = etree.XPath("count(edge)")
+
+#: What a graph keeps that follows from its layers, their ids and the edges, or is not its own.
+_DERIVED = frozenset({
+    "_by_id", "_free_id", "_layers", "_names", "_tensor_names", "_uses", "element", "owner",
+})  # fmt: skip
 
 #: Bodies within bodies; OpenVINO's own models have two.
 DEEPEST = 64
@@ -83,7 +90,8 @@ class Graph:
         self._layers: list[Layer] = []
         self._edges: list[Edge] = []
         self._by_id: dict[int, Layer] = {}
-        self._element: etree._Element | None = None
+        #: What it was read from, None where it was made in memory; never changed.
+        self.element: etree._Element | None = None
         self._uses: _Uses | None = None
         self._names: dict[str, Layer] | None = None
         self._tensor_names: dict[str, tuple[Layer, int]] | None = None
@@ -93,7 +101,7 @@ class Graph:
         self._read_labels: list[list[object]] = []
 
     @classmethod
-    def _of(cls, element: etree._Element, owner: Layer) -> Graph:
+    def of(cls, element: etree._Element, owner: Layer) -> Graph:
         """The graph of a body."""
         graph = cls(owner)
         depth, outer = 1, owner.graph
@@ -101,21 +109,21 @@ class Graph:
             depth, outer = depth + 1, outer.owner.graph
         if depth > DEEPEST:
             raise IRError(f"bodies are nested more than {DEEPEST} deep", owner.where)
-        graph._load(element)
+        graph.load(element)
         return graph
 
-    def _load(self, element: etree._Element) -> None:
+    def load(self, element: etree._Element) -> None:
         """Take layers and edges from an element."""
-        self._element = element
+        self.element = element
         layers = element.find("layers")
         if layers is not None:
-            make = Layer._of
+            make = Layer.of
             self._layers = [make(child, self) for child in layers.iterchildren("layer")]
-        self._by_id = {layer.id: layer for layer in self._layers}
+        self._index()
         self._read_labels = self._labels()
         edges = element.find("edges")
         if edges is not None:
-            self._edges = self._load_edges(edges)
+            self._edges = self.read_edges(edges)
         found = element.find("rt_info")
         self.rt_info = None if found is None else read_info(found)
 
@@ -124,12 +132,12 @@ class Graph:
         layers = self._layers
         return [
             [layer.id for layer in layers],
-            [layer._name for layer in layers],
+            [layer.name for layer in layers],
             [layer.type for layer in layers],
             [layer.version for layer in layers],
         ]
 
-    def _load_edges(self, section: etree._Element) -> list[Edge]:
+    def read_edges(self, section: etree._Element) -> list[Edge]:
         """Read the edges: all at once where each has four plain numbers, else one by one."""
         ends = [find(section) for find in _ENDS]
         digits = "".join(map("".join, ends))
@@ -359,8 +367,8 @@ class Graph:
         """Take a layer in, last or at a place in the order; an id already taken is replaced."""
         if layer.graph is not None and layer.graph is not self:
             for part in with_bodies(layer):
-                if part.is_constant and part._value is None:
-                    part._value = part.value  # its bytes stay those of the model it came from
+                if part.is_constant:
+                    part.keep_value()
         if self._free_id is None:
             self._free_id = max(self._by_id, default=-1) + 1
         if layer.id < 0 or layer.id in self._by_id:
@@ -372,30 +380,67 @@ class Graph:
         if index is None and self._names is not None:
             self._names.setdefault(layer.name, layer)
         else:
-            self._names = None
+            self._names = self._tensor_names = None
         self._rewired = True
         return layer
 
-    def remove(self, layer: Layer) -> None:
-        """Take a layer out, and every edge that touches it."""
-        try:
-            self._layers.remove(layer)
-        except ValueError:
-            raise UsageError(f"{layer!r} is not in this graph") from None
-        self._edges = [e for e in self._edges if layer.id not in (e.from_layer, e.to_layer)]
-        self._by_id = {x.id: x for x in self._layers}
-        self._free_id = self._uses = self._names = self._tensor_names = None
+    def _changed(self) -> None:
+        """Layers or edges came, went or changed: what follows from them is found anew.
+
+        Every change ends here, but those that keep the indices up: one more layer at the end,
+        and an edge that is put in.
+        """
         self._rewired = True
+        self._index()
+
+    def _index(self) -> None:
+        """Find layers by their ids; all else is found when it is asked for."""
+        self._by_id = {layer.id: layer for layer in self._layers}
+        self._free_id = self._names = self._tensor_names = self._uses = None
+
+    @property
+    def is_rewired(self) -> bool:
+        """Whether layers or edges came or went since it was read."""
+        return self._rewired
+
+    @property
+    def is_relabelled(self) -> bool:
+        """Whether a layer has another id, name, type or version since it was read."""
+        return self._read_labels != self._labels()
+
+    def forget_names(self) -> None:
+        """Look names up anew: a layer was given another one."""
+        self._names = None
+
+    def remove(self, *layers: Layer) -> None:
+        """Take layers out, and every edge that touches them."""
+        gone = {id(layer) for layer in layers}
+        kept = [layer for layer in self._layers if id(layer) not in gone]
+        if len(self._layers) - len(kept) != len(gone):
+            held = {id(layer) for layer in self._layers}
+            stranger = next(layer for layer in layers if id(layer) not in held)
+            raise UsageError(f"{stranger!r} is not in this graph")
+        ids = {layer.id for layer in layers}
+        self._layers = kept
+        self._edges = [e for e in self._edges if e[0] not in ids and e[2] not in ids]
+        self._changed()
 
     def prune(self) -> list[Layer]:
-        """Take out the layers that feed no Result or Assign, which OpenVINO leaves out."""
-        kept = {layer.id for layer in self.order()}
-        gone = [layer for layer in self._layers if layer.id not in kept]
-        if gone:
-            self._layers = [layer for layer in self._layers if layer.id in kept]
-            self._edges = [e for e in self._edges if e.from_layer in kept and e.to_layer in kept]
-            self._uses = None
-            self._by_id = {layer.id: layer for layer in self._layers}
+        """Take out the layers that feed no Result or Assign, in bodies too; they are returned.
+
+        They are what OpenVINO leaves out. A graph without Result and Assign is left as it is.
+        """
+        gone: list[Layer] = []
+        graphs: list[Graph] = [self]
+        while graphs:
+            graph = graphs.pop()
+            if any(layer.type in SINKS for layer in graph.layers):
+                reached = {id(layer) for layer in graph.order()}
+                dead = [layer for layer in graph.layers if id(layer) not in reached]
+                if dead:
+                    graph.remove(*dead)
+                    gone += dead
+            graphs.extend(body for layer in graph.layers for body in layer.bodies.values())
         return gone
 
     def connect(
@@ -436,21 +481,59 @@ class Graph:
                     else edge
                     for edge in self._edges
                 ]
-                self._uses = None
+                self._changed()
         layer.inputs.append(Port(new, origin.precision, origin.dims))
 
     def disconnect(self, layer: Layer, input_index: int) -> None:
         """Leave an input without what feeds it."""
         port = layer.inputs[input_index].id
         self._edges = [e for e in self._edges if (e.to_layer, e.to_port) != (layer.id, port)]
-        self._uses = None
-        self._rewired = True
+        self._changed()
 
     def replace_output(self, old: tuple[Layer, int], new: tuple[Layer, int]) -> None:
         """Let all that an output feeds be fed by another."""
         for user, index in self.consumers(*old):
             if user is not new[0]:
                 self.connect(new, user, index)
+
+    # Copies.
+
+    def holds(self, layer: Layer) -> bool:
+        """Whether a layer is one of its own."""
+        return self._by_id.get(layer.id) is layer or any(one is layer for one in self._layers)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All that it keeps but layers, owner, element, and what follows from them."""
+        return {name: value for name, value in vars(self).items() if name not in _DERIVED}
+
+    def restore(
+        self,
+        fields: Mapping[str, Any],
+        layers: list[Layer],
+        owner: Layer | None,
+        element: etree._Element | None,
+    ) -> None:
+        """Take over the fields of the graph that this one is a copy of."""
+        Graph.__init__(self, owner)
+        vars(self).update(fields)
+        self.element, self._layers = element, layers
+        for layer in layers:
+            layer.graph = self
+        self._index()
+
+    def __copy__(self) -> Self:
+        return deepcopy(self)  # a layer is in one graph alone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        from .copies import copied
+
+        return cast("Self", copied(self, memo))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .copies import reduced
+
+        return reduced(self)
 
 
 def _end(element: etree._Element, name: str) -> str:
