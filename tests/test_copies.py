@@ -11,7 +11,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from conftest import witness
+from conftest import Written
 from hypothesis import given, settings
 from strategies import documents
 from vinoir import ir
@@ -56,10 +56,8 @@ def pair(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_file_of_openvino(way: str) -> None:
-    paths = witness()
-    if not paths:
-        pytest.skip("the witness files are not beside the checkout")
+def test_every_file_of_openvino(way: str, written: Written) -> None:
+    paths = written.all()
     for path in paths:
         model = ir.read(path)
         for read in (False, True):
@@ -103,10 +101,8 @@ def test_edits_come_with_it_and_stay_apart(way: str, pair: Path) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["Loop.5*", "If.8*", "TensorIterator*"])
-def test_bodies_and_edits_in_them(way: str, name: str) -> None:
-    paths = witness(name)
-    if not paths:
-        pytest.skip("the witness files are not beside the checkout")
+def test_bodies_and_edits_in_them(way: str, name: str, written: Written) -> None:
+    paths = written.all(name)
     model = ir.read(paths[0])
     owner = next(layer for layer in model if layer.bodies)
     body = next(iter(owner.bodies.values()))
