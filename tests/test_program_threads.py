@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from networks import Drawer
 from vinoir import ir
-from vinoir.ir.engine.blas import Blas, blas, describe, single_blas
+from vinoir.ir.engine.program import Program
+from vinoir.ir.engine.workers.blas import Blas, blas, describe, single_blas
 from vinoir.ir.engine.workers.processes import Forked, can_fork
 from vinoir.ir.engine.workers.team import HelpersLostError, Threads
-from vinoir.ir.engine.program import Program
 from vinoir.schemas import Array
 
 forking = pytest.mark.skipif(not can_fork(), reason="processes cannot be forked here")
@@ -339,7 +339,7 @@ def test_a_number_for_each_thread_is_put_back_in_each(monkeypatch: pytest.Monkey
         counts.now = count
 
     library = Blas("one", "", "", lambda: getattr(counts, "now", 8), limit, by_thread=True)
-    monkeypatch.setattr("vinoir.ir.engine.blas.blas", lambda: library)
+    monkeypatch.setattr("vinoir.ir.engine.workers.blas.blas", lambda: library)
     inside, after = threading.Event(), threading.Event()
     seen: list[int] = []
 
@@ -380,7 +380,7 @@ def test_blas_says_what_it_is() -> None:
     assert library.version
     assert library.version in describe()
     assert library.kernels in describe()
-    code = "from vinoir.ir.engine.blas import describe; print(describe())"
+    code = "from vinoir.ir.engine.workers.blas import describe; print(describe())"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True,

@@ -19,10 +19,10 @@ from ... import layers as _operations  # declares the operations
 from ...layers.memory import run_within_memory
 from ...schemas import Array, IRError, Shape, Tensor, UnsupportedError, UsageError
 from ..document.graph import Graph, Layer, Model
-from ..inference.shapes import infer_graph, inputs_of
-from ..inference.interface import input_types, output_array
 from ..document.names import by_input, output_keys, output_names
 from ..inference.bodies import run_bodies
+from ..inference.interface import input_types, output_array
+from ..inference.shapes import infer_graph, inputs_of
 
 #: Arrays for the inputs: by name or index, or in order.
 Inputs: TypeAlias = "Mapping[str, Any] | Mapping[int, Any] | Iterable[Any]"

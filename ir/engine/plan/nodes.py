@@ -16,8 +16,8 @@ import numpy as np
 from ....layers.base import Op
 from ....layers.memory import without_collection
 from ....schemas import Array, ElementType, IRError, Tensor
-from ...execution.interpreter import refuse_unknown
 from ...document.graph import Layer, Model
+from ...execution.interpreter import refuse_unknown
 from ...inference.shapes import Inferred
 
 if TYPE_CHECKING:
