@@ -14,31 +14,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..schemas import IRError, MismatchError, UnreadableError, UnsupportedError, UsageError
-from .document.parts import BackEdge, Edge, Info, Port, PortMap
 from .document.graph import Graph, Layer, Model
+from .document.parts import BackEdge, Edge, Info, Port, PortMap
 from .files.reader import loads, read
 from .storage.weights import Weights
 
 if TYPE_CHECKING:
-    from .document.builder import Builder as Builder
-    from .document.builder import Output as Output
     from .checking.checker import check as check
     from .checking.checker import explain as explain
-    from .execution.interpreter import Outputs as Outputs
-    from .execution.interpreter import run as run
     from .checking.findings import Finding as Finding
     from .checking.findings import Report as Report
-    from .surgery.fixing import Fix as Fix
-    from .surgery.fixing import fix as fix
-    from .inference.shapes import Inferred as Inferred
-    from .inference.shapes import infer as infer
-    from .text.repair import Repair as Repair
-    from .onnx import from_onnx as from_onnx
+    from .document.builder import Builder as Builder
+    from .document.builder import Output as Output
     from .engine.program import Program as Program
     from .engine.program import compile as compile
-    from .surgery.reshaping import reshape as reshape
+    from .execution.interpreter import Outputs as Outputs
+    from .execution.interpreter import run as run
     from .files.writer import dumps as dumps
     from .files.writer import write as write
+    from .inference.shapes import Inferred as Inferred
+    from .inference.shapes import infer as infer
+    from .onnx import from_onnx as from_onnx
+    from .surgery.fixing import Fix as Fix
+    from .surgery.fixing import fix as fix
+    from .surgery.reshaping import reshape as reshape
+    from .text.repair import Repair as Repair
 
 #: What reading a file does not need is imported when it is first used.
 _LATER = {

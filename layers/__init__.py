@@ -10,7 +10,43 @@ from .base import Op
 from .registry import FILES
 
 if TYPE_CHECKING:
-    from . import activation, arithmetic, arithmetic_functions, bitwise, comparison, condition, convolution, detection, detection_experimental, detection_output, detection_prior, detection_sampling, generation, image, image_color, infrastructure, logical, matrix, movement, movement_blocks, movement_gather, movement_slice, normalization, pooling, quantization, reduction, sequence, sequence_recurrent, shape, signals, sort, sort_classes, sort_nms, sparse, type
+    from . import (
+        activation,
+        arithmetic,
+        arithmetic_functions,
+        bitwise,
+        comparison,
+        condition,
+        convolution,
+        detection,
+        detection_experimental,
+        detection_output,
+        detection_prior,
+        detection_sampling,
+        generation,
+        image,
+        image_color,
+        infrastructure,
+        logical,
+        matrix,
+        movement,
+        movement_blocks,
+        movement_gather,
+        movement_slice,
+        normalization,
+        pooling,
+        quantization,
+        reduction,
+        sequence,
+        sequence_recurrent,
+        shape,
+        signals,
+        sort,
+        sort_classes,
+        sort_nms,
+        sparse,
+        type,
+    )
 
 __all__ = [
     "Op",

@@ -20,7 +20,6 @@ from ..schemas.shapes import merge
 from ..schemas.tensor import Bounds
 from .axes import axis_of
 from .base import Op, element_type
-from .value_bounds import corners, largest, without
 from .elementwise import (
     Arithmetic,
     as_real,
@@ -29,6 +28,7 @@ from .elementwise import (
     widened,
 )
 from .pooling import lowest
+from .value_bounds import corners, largest, without
 
 
 class AddV1(Arithmetic):

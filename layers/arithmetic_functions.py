@@ -17,7 +17,6 @@ import numpy as np
 
 from ..schemas import Array
 from ..schemas.tensor import Bounds
-from .value_bounds import without
 from .elementwise import (
     ANYTHING,
     REAL,
@@ -26,6 +25,7 @@ from .elementwise import (
     erf,
     polynomial,
 )
+from .value_bounds import without
 
 
 class AbsV1(Unary):

@@ -21,9 +21,9 @@ from pydantic_core import core_schema
 from ..schemas import Array, ElementType, IRError, Tensor
 from ..schemas.attributes import Alias, NotBefore, Spelling
 from ..schemas.tensor import Bounds
-from .value_bounds import carry
-from .registry import Registry
 from .fast_read import read_plainly
+from .registry import Registry
+from .value_bounds import carry
 
 #: The last opset that holds whole networks; opset17 exists but lists only a few operations.
 LATEST = 16

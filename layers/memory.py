@@ -16,8 +16,8 @@ import numpy as np
 
 from ..schemas import Array, ElementType, Tensor
 from .base import Op
-from .value_bounds import CARRIED
 from .elementwise import Broadcasting, Unary
+from .value_bounds import CARRIED
 
 #: Outputs of so many elements fit everywhere.
 _SMALL = 1 << 20

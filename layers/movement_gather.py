@@ -19,9 +19,9 @@ from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import compatible, interval, limits, merge
 from .axes import axis_of
 from .base import Op, element_type
-from .value_bounds import largest
 from .pooling import lowest
 from .shape import integral
+from .value_bounds import largest
 
 INDEX = (ElementType.I32, ElementType.I64)
 

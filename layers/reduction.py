@@ -21,8 +21,8 @@ from ..schemas.attributes import Bool
 from ..schemas.tensor import Bounds
 from .axes import axis_of, reduced
 from .base import Op, element_type
-from .value_bounds import largest, without
 from .pooling import lowest
+from .value_bounds import largest, without
 
 Axes: TypeAlias = tuple[int, ...]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from vinoir import ir
-from vinoir.ir.measuring import bench
 from vinoir.ir.cli import main
+from vinoir.ir.measuring import bench
 from vinoir.schemas import UsageError
 
 DIGITS = str(Path(__file__).parents[1] / "samples" / "digits.xml")

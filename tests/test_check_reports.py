@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from test_check import ADD, BIN
 from vinoir import ir
-from vinoir.ir.cli.check import check_command, explain_command
 from vinoir.ir.checking.reports import to_github, to_sarif
+from vinoir.ir.cli.check import check_command, explain_command
 from vinoir.schemas import UsageError
 
 jsonschema = pytest.importorskip("jsonschema")

@@ -20,9 +20,9 @@ from oracle import Call, single
 from vinoir import ir
 from vinoir.ir.engine.kernels import convolution
 from vinoir.ir.engine.plan.nodes import build
+from vinoir.ir.engine.program import Program
 from vinoir.ir.engine.workers.processes import Forked, can_fork, shared
 from vinoir.ir.engine.workers.team import Part, Team
-from vinoir.ir.engine.program import Program
 from vinoir.schemas import Array, Shape, Tensor, UsageError
 
 NETWORKS = int(os.environ.get("VINOIR_NETWORKS", "60"))

@@ -9,8 +9,8 @@ import pytest
 from vinoir import ir
 from vinoir.ir.document.builder import Output
 from vinoir.ir.engine.kernels import channels_first as planar
-from vinoir.ir.engine.workers.team import Threads
 from vinoir.ir.engine.program import Program
+from vinoir.ir.engine.workers.team import Threads
 from vinoir.schemas import Array
 
 SEEDS = int(os.environ.get("VINOIR_POOLINGS", "48"))

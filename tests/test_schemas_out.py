@@ -26,7 +26,9 @@ def test_the_shipped_files_are_current() -> None:
     folder = files(vinoir.schemas)
     shipped = {name: (folder / name).read_text("utf-8") for name in made}
     stale = [name for name in made if made[name] != shipped[name]]
-    assert not stale, f"{stale}: make them anew with `python -m vinoir.ir.document.definitions schemas`"
+    assert not stale, (
+        f"{stale}: make them anew with `python -m vinoir.ir.document.definitions schemas`"
+    )
 
 
 def test_every_readable_file_keeps_to_the_schema(schema: etree.XMLSchema) -> None:

@@ -22,15 +22,27 @@ from typing import TYPE_CHECKING, TypeAlias
 from ...layers.memory import without_collection
 from ...schemas import UnreadableError, UsageError
 from ...schemas.packing import Buffer
-from .findings import Finding, Report
 from ..document.graph import Model
 from ..files.reader import find_pair
-from .rules import attributes, document, graph, metadata, portability, shapes, state, subgraphs, types, weights, xml
+from ..storage.weights import Weights, open_regular
+from ..text.source import Source
+from .findings import Finding, Report
+from .rules import (
+    attributes,
+    document,
+    graph,
+    metadata,
+    portability,
+    shapes,
+    state,
+    subgraphs,
+    types,
+    weights,
+    xml,
+)
 from .rules.catalogue import RULES, Rule, explain
 from .rules.note import Note
 from .rules.sheet import Sheet
-from ..text.source import Source
-from ..storage.weights import Weights, open_regular
 
 if TYPE_CHECKING:
     from lxml import etree

@@ -145,9 +145,9 @@ def _mend(
     paths: list[str], weights: str | None, output: str | None, in_place: bool, force: bool
 ) -> None:
     """Repair one model and write it."""
-    from ..surgery.fixing import fix
     from ..files.reader import read
     from ..files.writer import write
+    from ..surgery.fixing import fix
 
     if len(paths) != 1:
         raise UsageError(f"--fix mends one model, these are {len(paths)}")

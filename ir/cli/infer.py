@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from ...schemas import UsageError
-from ..document.graph import Model
-from ..inference.shapes import Inferred, infer
-from ..files.reader import read
-from ..surgery.reshaping import reshape, same_declaration
 from ..display.summary import declared, operation_name, shape_text
+from ..document.graph import Model
+from ..files.reader import read
+from ..inference.shapes import Inferred, infer
+from ..surgery.reshaping import reshape, same_declaration
 from .output import (
     format_option,
     model_argument,

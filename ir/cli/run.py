@@ -12,11 +12,11 @@ import click
 import numpy as np
 
 from ...schemas import Array, IRError, MismatchError, Shape, UsageError
-from ..execution.interpreter import Traced, run
+from ..display.summary import operation_name
 from ..document.graph import Layer, Model
 from ..document.names import by_input
+from ..execution.interpreter import Traced, run
 from ..files.reader import read
-from ..display.summary import operation_name
 from .infer import split
 from .output import (
     bytes_text,

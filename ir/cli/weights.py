@@ -9,9 +9,9 @@ import click
 import numpy as np
 
 from ...schemas import UsageError
+from ..display.summary import constant_bytes
 from ..document.graph import Layer, Model
 from ..files.reader import read
-from ..display.summary import constant_bytes
 from .output import (
     bytes_text,
     format_option,

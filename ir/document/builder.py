@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ...schemas import ElementType, Shape, Size, Tensor, UsageError, Where, placed
-from .parts import Port
 from .graph import Graph, Layer, Model
+from .parts import Port
 
 if TYPE_CHECKING:
     from ...layers.base import Op

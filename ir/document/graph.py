@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from ...schemas import IRError, UsageError, Where
-from .parts import LARGEST_ID, BackEdge, Edge, Info, Port, PortMap, read_info, whole
-from .layer import BODIES, Layer, check_constant
 from ..text.positions import at
+from .layer import BODIES, Layer, check_constant
+from .parts import LARGEST_ID, BackEdge, Edge, Info, Port, PortMap, read_info, whole
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from ..text.repair import Repair
     from ..storage.weights import Weights
+    from ..text.repair import Repair
 
 #: Layers that are wanted for themselves; all else is there for what it feeds.
 SINKS = frozenset({"Result", "Assign"})

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError, Where
 from ...schemas.packing import needed, unpack
+from ..text.positions import at
 from .parts import (
     BackEdge,
     Info,
@@ -27,14 +28,13 @@ from .parts import (
     split_names,
     whole,
 )
-from ..text.positions import at
 
 if TYPE_CHECKING:
     from lxml import etree
 
     from ...layers.base import Op
-    from .graph import Graph, Model
     from ..storage.weights import Weights
+    from .graph import Graph, Model
 
 #: The bodies a layer may have, and the element that wires each to the layer's ports.
 BODIES = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from ...schemas import UsageError
-from .parts import split_names
 from .graph import Graph, Layer
+from .parts import split_names
 
 T = TypeVar("T")
 SINGLE = "put a single array into a list: [array]"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ...schemas import Dim, IRError, Shape, Tensor
-from .parts import Info
 from .layer import Layer
+from .parts import Info
 
 KEY = "symbols"
 

@@ -22,31 +22,39 @@ import numpy as np
 
 from ...layers.memory import without_collection
 from ...schemas import Array, ElementType, Shape
+from ..document.graph import Model
+from ..document.names import input_names, output_keys
+from ..execution.interpreter import (
+    Inputs,
+    Outputs,
+    State,
+    Walk,
+    aliases,
+    check_inputs,
+    refuse_unknown,
+)
+from ..inference.interface import output_array
+from ..inference.shapes import Inferred, Shapes, infer
 from .kernels.blocks import UFUNCS, Scratch, private
 from .kernels.convolution import choose_ways, is_prepared, way_to_lay_out
 from .kernels.convolution import lay_out as lay_out_convolution
 from .kernels.convolution import prepare as convolution
 from .kernels.copies import COPIES
 from .kernels.copies import prepare as copies
-from .memory.direct import direct_values, own
-from .passes.fusion import TRANSPOSED, fuse
-from .plan.nodes import BINARY, CONVOLUTIONS, POOLINGS, UNARY, Node, Plan, Value, build
-from .workers.processes import Forked, can_fork, shared
 from .kernels.matrices import prepare as matrix_product
-from .memory.arena import lay_out
 from .kernels.pointwise import elementwise, local_response, otherwise, shuffle
 from .kernels.pooling import prepare as pooling
 from .kernels.rows import BY_ROWS
 from .kernels.rows import prepare as by_rows
-from .workers.team import MANY, HelpersLostError, Part, Team, Threads, core_count, single_blas
 from .kernels.transposed import prepare as transposed
 from .kernels.volume_pooling import prepare as volume_pooling
 from .kernels.volumes import convolution as volumes
-from ..execution.interpreter import Inputs, Outputs, State, Walk, aliases, check_inputs, refuse_unknown
-from ..document.graph import Model
-from ..inference.shapes import Inferred, Shapes, infer
-from ..inference.interface import output_array
-from ..document.names import input_names, output_keys
+from .memory.arena import lay_out
+from .memory.direct import direct_values, own
+from .passes.fusion import TRANSPOSED, fuse
+from .plan.nodes import BINARY, CONVOLUTIONS, POOLINGS, UNARY, Node, Plan, Value, build
+from .workers.processes import Forked, can_fork, shared
+from .workers.team import MANY, HelpersLostError, Part, Team, Threads, core_count, single_blas
 
 #: Plans for so many different input shapes are kept.
 KEPT = 4

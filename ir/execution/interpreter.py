@@ -16,14 +16,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ... import layers as _operations  # declares the operations
-from ...layers.memory import run_within_memory
 from ...layers.casting import as_computed, computed, computing, tensor_as_computed
+from ...layers.memory import run_within_memory
 from ...schemas import Array, ElementType, IRError, Shape, Tensor, UnsupportedError, UsageError
 from ..document.graph import Graph, Layer, Model
-from ..inference.shapes import Inferred, infer_graph, inputs_of, parameter_type
-from ..inference.interface import input_types, output_array
 from ..document.names import by_input, output_keys, output_names
 from ..inference.bodies import run_bodies
+from ..inference.interface import input_types, output_array
+from ..inference.shapes import Inferred, infer_graph, inputs_of, parameter_type
 
 #: Arrays for the inputs: by name or index, or in order.
 Inputs: TypeAlias = "Mapping[str, Any] | Mapping[int, Any] | Iterable[Any]"

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ...schemas import ElementType, IRError
 from ...schemas.packing import Buffer, pack
-from ..document.parts import Info, whole
 from ..document.graph import Graph, Model
 from ..document.layer import Layer
+from ..document.parts import Info, whole
 from .printer import written_order
 
 _Bytes: TypeAlias = NDArray[np.uint8]

@@ -13,6 +13,8 @@ from xml.parsers import expat
 
 from lxml import etree
 
+from ..document.graph import Graph, Model
+from ..document.layer import BODIES, Layer
 from ..document.parts import (
     Info,
     Port,
@@ -24,8 +26,6 @@ from ..document.parts import (
     read_ports,
     split_names,
 )
-from ..document.graph import Graph, Model
-from ..document.layer import BODIES, Layer
 from .printer import (
     LAYER_ORDER,
     Placing,

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from ...schemas import IRError
-from ..document.parts import Edge, Info, Port, PortMap, join_names
 from ..document.graph import Graph, Model
 from ..document.layer import BODIES, Layer
+from ..document.parts import Edge, Info, Port, PortMap, join_names
 
 #: Offset and size of each constant whose bytes are not where its ``data`` says.
 Placing: TypeAlias = "Mapping[Layer, tuple[int, int]]"

@@ -17,10 +17,10 @@ from lxml import etree
 
 from ...schemas import IRError, UnreadableError, UnsupportedError, Where
 from ...schemas.packing import Buffer
-from ..document.parts import read_info
 from ..document.graph import BODIES, Layer, Model, check_constant, with_bodies
-from ..text.positions import at, position
+from ..document.parts import read_info
 from ..storage.weights import Weights, open_regular
+from ..text.positions import at, position
 
 #: What ``read`` takes for the .xml and for the .bin.
 Source: TypeAlias = "str | PathLike[str] | IO[bytes] | IO[str]"

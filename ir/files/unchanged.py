@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lxml import etree
 
-from ..document.parts import read_back_edges, read_info, read_port_map, read_ports
 from ..document.graph import Graph, Model
 from ..document.layer import BODIES, Layer
+from ..document.parts import read_back_edges, read_info, read_port_map, read_ports
 
 
 def is_unchanged(model: Model) -> bool:

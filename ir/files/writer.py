@@ -10,13 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...schemas import UsageError
-from ..storage.atomic import replace_pair
 from ..document.graph import Model
+from ..storage.atomic import replace_pair
+from ..storage.weights import Path as PathLike
 from .layout import Layout, kept, moved_images, packed
 from .patch import Patch
 from .printer import Printer, numbered
 from .unchanged import is_unchanged
-from ..storage.weights import Path as PathLike
 
 
 def dumps(model: Model, *, repack: bool = False) -> tuple[bytes, bytes]:

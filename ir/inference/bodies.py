@@ -13,13 +13,13 @@ from typing import TypeVar
 import numpy as np
 
 from ...layers.axes import axis_of
-from ...layers.memory import require
 from ...layers.casting import computed
+from ...layers.memory import require
 from ...schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ...schemas.shapes import interval, limits
-from ..document.parts import MapEntry, PortMap
 from ..document.graph import Graph
 from ..document.layer import Layer
+from ..document.parts import MapEntry, PortMap
 
 #: Infers a graph whose Parameters are given, by layer id; all outputs by layer id.
 InferGraph = Callable[[Graph, Mapping[int, Tensor]], dict[int, tuple[Tensor, ...]]]

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from ...layers.value_bounds import CARRIED
 from ...layers.memory import without_collection
+from ...layers.value_bounds import CARRIED
 from ...schemas import ElementType, IRError, Shape, Size, Tensor, UsageError
 from ..document.graph import Graph, Layer, Model
-from .interface import output_type
 from ..document.names import by_input, output_keys
-from .bodies import infer_bodies
 from ..document.symbols import with_symbols
+from .bodies import infer_bodies
+from .interface import output_type
 
 #: A new input shape: OpenVINO's spelling (names stand for sizes), or the sizes themselves.
 ShapeLike: TypeAlias = "str | Shape | Iterable[Size]"

@@ -21,11 +21,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...schemas import Array, UsageError
+from ..document.graph import Layer, Model
 from ..engine.passes.fusion import needed
 from ..engine.plan.nodes import Node
-from ..execution.interpreter import Traced, run
-from ..document.graph import Layer, Model
 from ..engine.program import Program
+from ..execution.interpreter import Traced, run
 
 #: Runs a model once: inputs in order, outputs in order.
 Call: TypeAlias = "Callable[[Sequence[Array]], list[Array]]"

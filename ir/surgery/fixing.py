@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from ...layers.base import Op
 from ...schemas import IRError
+from ..checking.rules.attributes import CRASHES, OTHERWISE, REFUSED
 from ..document.graph import SINKS, Graph, Layer, Model
 from ..inference.shapes import infer
 from .reshaping import declare
-from ..checking.rules.attributes import CRASHES, OTHERWISE, REFUSED
 
 
 class Fix(NamedTuple):

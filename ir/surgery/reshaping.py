@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...schemas import Tensor
-from ..document.parts import Port, dims_of
 from ..document.graph import Graph, Model
+from ..document.parts import Port, dims_of
 from ..inference.shapes import Inferred, Shapes, infer
 
 

@@ -10,8 +10,8 @@ from ....layers.value_bounds import CARRIED
 from ....schemas import ElementType, IRError, Shape, Tensor
 from ....schemas.packing import unpack
 from ....schemas.shapes import compatible
-from ...inference.shapes import infer_graph
 from ...inference.bodies import infer_bodies
+from ...inference.shapes import infer_graph
 from . import known, weights
 from .note import Note
 from .sheet import Node, Pin, Scope, Sheet, whole

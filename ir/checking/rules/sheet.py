@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ....schemas import ANY, ElementType, IRError, Shape, Tensor
-from ...document.parts import LARGEST_ID, split_names
 from ...document.layer import BODIES
+from ...document.parts import LARGEST_ID, split_names
 from ...files.reader import loads
 
 if TYPE_CHECKING:

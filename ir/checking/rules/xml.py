@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from lxml import etree
 
+from ...text.source import Source
 from .note import Note, shown
 from .sheet import Sheet, whole
-from ...text.source import Source
 
 
 def is_net(root: etree._Element) -> bool:

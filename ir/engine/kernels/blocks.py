@@ -13,10 +13,10 @@ from numpy.lib.stride_tricks import as_strided
 from ....layers.base import Op
 from ....layers.memory import require
 from ....schemas import Array
-from .activations import activation, sloped
 from ..plan.nodes import Node, Value
 from ..workers.team import Part
 from ..workers.team import sequence as sequence
+from .activations import activation, sloped
 
 #: Scratch memory grows by so many bytes.
 SCRATCH = 8 << 20

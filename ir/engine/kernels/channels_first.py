@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
-from .blocks import Scratch, call, followed, sequence
 from ..plan.nodes import Value
 from ..workers.team import Part, spans
+from .blocks import Scratch, call, followed, sequence
 
 #: So many numbers are worked on at once: calls should be long, and what they share be in cache.
 #: Threads get in each other's way between calls, so theirs are longer.

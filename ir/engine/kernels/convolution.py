@@ -16,6 +16,9 @@ from numpy.lib.stride_tricks import as_strided
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
+from ..passes.fusion import colours
+from ..plan.nodes import SHUFFLE, LaidOut, Node
+from ..workers.team import Part, shares, spans
 from .blocks import (
     CACHE,
     Scratch,
@@ -30,10 +33,7 @@ from .blocks import (
     taps,
 )  # fmt: skip
 from .deep import deep
-from ..passes.fusion import colours
-from ..plan.nodes import SHUFFLE, LaidOut, Node
 from .products import in_blocks, multiplied
-from ..workers.team import Part, shares, spans
 from .winograd import Way, apart, choose, winograd
 
 

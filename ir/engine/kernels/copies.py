@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
-from .blocks import Scratch, call, filling, sequence
+from ..memory.views import CUTTING
 from ..plan.nodes import Node
 from ..workers.team import Part, spans
-from ..memory.views import CUTTING
+from .blocks import Scratch, call, filling, sequence
 
 #: Less than so many bytes are not worth sharing.
 SMALL = 1 << 18

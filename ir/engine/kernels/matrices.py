@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
+from ..plan.nodes import Node, Value
+from ..workers.team import Part, spans
 from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
-from ..plan.nodes import Node, Value
 from .products import MILLION, multiplied, width
-from ..workers.team import Part, spans
 
 #: Fewer rows than this are not worth a product of their own.
 FEW = 16

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
+from ..memory.direct import own
+from ..plan.nodes import UNARY, Node
+from ..workers.team import Part, spans
 from .blocks import (
     CACHE,
     UFUNCS,
@@ -22,10 +25,7 @@ from .blocks import (
     slopes,
     tileable,
 )  # fmt: skip
-from ..memory.direct import own
-from ..plan.nodes import UNARY, Node
 from .pooling import joined
-from ..workers.team import Part, spans
 
 
 def elementwise(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:

@@ -11,10 +11,10 @@ import numpy as np
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
-from .blocks import Scratch, call, epilogue, filling, followed, sequence
 from ..plan.nodes import Node
-from .channels_first import Axis, planar
 from ..workers.team import Part, shares, spans
+from .blocks import Scratch, call, epilogue, filling, followed, sequence
+from .channels_first import Axis, planar
 
 #: What of a block is read and made in between stays in a core's own cache. Some of it may be
 #: pushed out: fewer calls are worth more than that.

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ....schemas import Array
-from .blocks import call, turned
 from ..workers.team import Part
+from .blocks import call, turned
 
 #: Steps of a product that is taken as it lies.
 MILLION = 1_000_000

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
-from .blocks import CACHE, Scratch, call, sequence
 from ..plan.nodes import Node, Value
 from ..workers.team import Part, spans
+from .blocks import CACHE, Scratch, call, sequence
 
 REDUCTIONS: dict[str, Any] = {
     "ReduceMean": np.add,

@@ -10,10 +10,10 @@ import numpy as np
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
-from .blocks import CACHE, Scratch, call, epilogue, filling, followed, sequence
 from ..plan.nodes import Node
-from .pooling import joined
 from ..workers.team import Part, spans
+from .blocks import CACHE, Scratch, call, epilogue, filling, followed, sequence
+from .pooling import joined
 
 #: Begin and end of a padding.
 Pads = tuple[int, int]

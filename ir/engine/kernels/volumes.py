@@ -15,11 +15,11 @@ from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
 from ..passes.affine import constant, has_many_groups
+from ..plan.nodes import LaidOut, Node, Value
+from ..workers.team import Part, spans
 from .blocks import Scratch, call, filling, sequence
 from .convolution import choose_ways, lay_out
 from .convolution import prepare as prepare_images
-from ..plan.nodes import LaidOut, Node, Value
-from ..workers.team import Part, spans
 
 #: Images with the channels of their neighbours take at most so many bytes at a time.
 STACKED = 4 << 20

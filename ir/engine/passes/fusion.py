@@ -13,17 +13,6 @@ import numpy as np
 from ....layers.base import Op
 from ....schemas import Array
 from ....schemas.shapes import number
-from .affine import (
-    clip_before,
-    constant,
-    fold_affine,
-    is_depthwise,
-    pads_nothing,
-    pass_biases,
-    pass_offsets,
-    pointwise,
-    steps_of,
-)
 from ..plan.nodes import (
     BINARY,
     CONVOLUTIONS,
@@ -35,6 +24,17 @@ from ..plan.nodes import (
     Value,
     hand_over,
     only_user,
+)
+from .affine import (
+    clip_before,
+    constant,
+    fold_affine,
+    is_depthwise,
+    pads_nothing,
+    pass_biases,
+    pass_offsets,
+    pointwise,
+    steps_of,
 )
 
 #: The larger their input, the larger (or the same) their output.

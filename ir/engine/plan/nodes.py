@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ....layers.base import Op
-from ....layers.value_bounds import CARRIED
-from ....layers.memory import without_collection
 from ....layers.casting import as_computed, computed, computing
+from ....layers.memory import without_collection
+from ....layers.value_bounds import CARRIED
 from ....schemas import Array, ElementType, IRError, Tensor
-from ...execution.interpreter import refuse_unknown
 from ...document.graph import Layer, Model
+from ...execution.interpreter import refuse_unknown
 from ...inference.shapes import Inferred
 from .claims import claimed_type
 

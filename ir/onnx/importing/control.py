@@ -9,11 +9,11 @@ import numpy as np
 
 from ....schemas import ANY, ElementType, IRError, Shape, Tensor, UnsupportedError
 from ...document.builder import Output
-from ...document.parts import BackEdge, Port, PortMap
 from ...document.graph import Graph
-from ...inference.shapes import infer_graph
 from ...document.layer import Layer
+from ...document.parts import BackEdge, Port, PortMap
 from ...inference.bodies import infer_bodies
+from ...inference.shapes import infer_graph
 from .importer import Importer
 from .node import Made, Node, converts, normal
 from .pooling import scalar

@@ -14,10 +14,9 @@ from onnx import helper
 from ....layers.base import Op
 from ....schemas import ElementType, IRError, Shape, Tensor, UnsupportedError, Where, placed
 from ...document.builder import Builder, Output
-from ...document.parts import Port, join_names
 from ...document.graph import Graph, Layer, Model
+from ...document.parts import Port, join_names
 from ...document.symbols import keep_symbols
-from . import attention, convolution, elementwise, image, movement, normalization, pooling, quantization, recurrent, reduction, signals
 from .node import Node, find
 from .proto import (
     check,
