@@ -5,6 +5,7 @@ no reader minds bytes in a .bin that no constant points at. So everything is fir
 files of other names and forced to the disk; then come renames, each of which turns a readable
 pair into a readable pair:
 
+    the .xml stays the same                                          .bin
     no old .xml, or the new .bin begins with all of the old one      .bin, .xml
     the old .bin begins with all of the new one                      .xml, .bin
     else, with P beyond the ends of both:
@@ -18,17 +19,19 @@ A reader needs to know nothing of this, OpenVINO's as little as ours. Where the 
 machine dies, files with ``.vinoir-`` in their names may stay; the next write removes them.
 A .bin that only grows, under its own name and in one place, is lengthened where it is: the old
 .xml does not look there. A name that is a link is replaced by a file; what it led to stays.
-A file that others have mapped is never shortened or changed in what it holds.
+A file that others have mapped is never shortened or changed in what it holds. Writers lock the
+folders of both files, so that those of pairs that share one of the two wait for each other.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -46,23 +49,49 @@ except ImportError:  # not on Windows
 
 _CHUNK = 1 << 22
 _MARK = ".vinoir-"
+#: Where folders cannot be locked, files of other names that are younger may be at work.
+_ABANDONED = 3600
 
 
 def replace_pair(
     xml_path: Path, bin_path: Path, xml: bytes, layout: Layout, weights: Weights | None
 ) -> None:
     """Put a document and its weights in the place of what is there."""
+    with _replacing(xml_path, bin_path) as files:
+        _replace(files, xml_path, bin_path, xml, layout, weights)
+
+
+def replace_document(xml_path: Path, xml: bytes, stranger: Path | None = None) -> None:
+    """Put a document that has no .bin in the place of what is there.
+
+    A ``stranger`` is a .bin that would be taken for the document's; where it is there, the
+    document is refused.
+    """
+    with _replacing(xml_path) as files:
+        if stranger is not None and os.path.lexists(stranger):
+            raise IRError(
+                f"cannot be written beside {stranger.name}: the model was read without its .bin, "
+                "and its constants would get other bytes",
+                Where(str(xml_path)),
+                "read the model with its .bin (weights=, --weights), or write to another name",
+            )
+        if not xml_path.exists() or xml_path.read_bytes() != xml:
+            files.rename([(files.write([xml], xml_path), xml_path)])
+
+
+@contextmanager
+def _replacing(*paths: Path) -> Iterator[Files]:
+    """Let nobody else replace these files; what goes wrong is told."""
     try:
-        for folder in (xml_path.parent, bin_path.parent):
-            folder.mkdir(parents=True, exist_ok=True)
-        for path in (xml_path, bin_path):
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists() and not path.is_file():
                 raise IRError("cannot be replaced: it is not an ordinary file", Where(str(path)))
-        with locked(xml_path.parent), Files() as files:
-            files.sweep(xml_path, bin_path)
-            _replace(files, xml_path, bin_path, xml, layout, weights)
+        with locked(*(path.parent for path in paths)) as alone, Files() as files:
+            files.sweep(*paths, age=0 if alone else _ABANDONED)
+            yield files
     except OSError as error:
-        where = Where(str(error.filename or xml_path))
+        where = Where(str(error.filename or paths[0]))
         raise IRError(f"cannot be written: {error.strerror or error}", where) from error
 
 
@@ -88,7 +117,7 @@ def _replace(
         else:
             xml_steps.insert(0, (files.write(new, bin_path), bin_path))
         files.rename(xml_steps)
-    elif common == layout.size:
+    elif common == layout.size or old_xml == xml:
         files.rename([*xml_steps, (files.write(new, bin_path), bin_path)])
     else:
         from .shift import shifted
@@ -124,10 +153,10 @@ def _compare(path: Path, layout: Layout, weights: Weights | None) -> tuple[int |
                 and weights is not None
                 and piece is layout.pieces[0]
                 and weights.identity == identity(status)
-                and np.shares_memory(piece, weights.data)
-                and len(piece) == size
+                and weights.begins_with(piece)
             ):
-                common = size  # it is the file that is mapped: nothing to compare
+                common = len(piece)  # of the file that is mapped: nothing to compare
+                os.lseek(descriptor, common, os.SEEK_SET)
                 continue
             for part in _parts(piece):
                 there = os.read(descriptor, len(part)) if common < size else b""
@@ -199,12 +228,13 @@ class Files:
             with suppress(OSError):
                 os.unlink(path)
 
-    def sweep(self, *targets: Path) -> None:
-        """Remove what writes that died have left for these targets."""
+    def sweep(self, *targets: Path, age: float) -> None:
+        """Remove what writes that died have left for these targets, from an age in seconds on."""
         for target in targets:
-            for path in target.parent.glob(f".{_escaped(target.name)}{_MARK}*"):
+            for path in target.parent.glob(f"{_start(target)}*"):
                 with suppress(OSError):
-                    os.unlink(path)
+                    if time.time() - os.lstat(path).st_mtime >= age:
+                        os.unlink(path)
 
     def write(
         self,
@@ -214,7 +244,7 @@ class Files:
         start: int = 0,
     ) -> Path:
         """Write a file beside its target; ``further`` pieces begin at ``start``."""
-        path = target.with_name(f".{target.name}{_MARK}{secrets.token_hex(6)}")
+        path = target.with_name(f"{_start(target)}{secrets.token_hex(6)}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         self.left.append(path)
         descriptor = os.open(path, flags, 0o666)
@@ -240,9 +270,10 @@ class Files:
             _sync(target.parent)
 
 
-def _escaped(name: str) -> str:
-    """A name in which a pattern finds nothing but itself."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+def _start(target: Path) -> str:
+    """How the other names of a file begin: of one length, as a name may be as long as can be."""
+    name = os.fsencode(target.name)
+    return f"{_MARK}{hashlib.blake2b(name, digest_size=8).hexdigest()}-"
 
 
 def _sync(folder: Path) -> None:
@@ -261,26 +292,37 @@ def _folder(folder: Path) -> Iterator[int]:
 
 
 @contextmanager
-def locked(folder: Path, patience: float = 30) -> Iterator[None]:
-    """Let other writers into the same folder finish, where the system can."""
+def locked(*folders: Path, patience: float = 30) -> Iterator[bool]:
+    """Let other writers into the same folders finish; False where the system cannot."""
     if fcntl is None:
-        yield
+        yield False
         return
-    with _folder(folder) as descriptor:
-        end = time.monotonic() + patience
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    raise IRError("another writer is at work here", Where(str(folder))) from None
-                time.sleep(0.05)
-                continue
-            except OSError:  # not on this file system
-                yield
-                return
-            break
+    end = time.monotonic() + patience
+    with ExitStack() as stack:
+        # Each folder once, however it is spelt, and everybody in the same order.
+        opened = {}
+        for folder in folders:
+            descriptor = stack.enter_context(_folder(folder))
+            status = os.fstat(descriptor)
+            opened.setdefault((status.st_dev, status.st_ino), (descriptor, folder))
+        alone = [_lock(*opened[key], end) for key in sorted(opened)]
         try:
-            yield
+            yield all(alone)
         finally:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            for descriptor, _ in opened.values():
+                with suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def _lock(descriptor: int, folder: Path, end: float) -> bool:
+    """Wait for the lock of an open folder; False where its file system has none."""
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise IRError("another writer is at work here", Where(str(folder))) from None
+            time.sleep(0.05)
+        except OSError:
+            return False

@@ -213,9 +213,7 @@ def _of_model(model: Model) -> tuple[bytes, Weights | None]:
     from .writer import compose
 
     text, layout = compose(model)
-    if text is model.source:
-        return text, model.weights
-    return text, Weights(layout.bytes)
+    return text, layout.weights
 
 
 def breaches(document: bytes, place: str | None) -> list[Finding]:

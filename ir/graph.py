@@ -83,7 +83,8 @@ class Graph:
         self._layers: list[Layer] = []
         self._edges: list[Edge] = []
         self._by_id: dict[int, Layer] = {}
-        self._element: etree._Element | None = None
+        #: What it was read from, None where it was made in memory; never changed.
+        self.element: etree._Element | None = None
         self._uses: _Uses | None = None
         self._names: dict[str, Layer] | None = None
         self._tensor_names: dict[str, tuple[Layer, int]] | None = None
@@ -106,7 +107,7 @@ class Graph:
 
     def _load(self, element: etree._Element) -> None:
         """Take layers and edges from an element."""
-        self._element = element
+        self.element = element
         layers = element.find("layers")
         if layers is not None:
             make = Layer._of

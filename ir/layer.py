@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..schemas import Array, ElementType, IRError, Tensor, UsageError, Where
-from ..schemas.packing import needed, unpack
+from ..schemas.packing import Buffer, needed, pack, unpack
 from .elements import (
     BackEdge,
     Info,
@@ -60,7 +60,7 @@ class _At:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if not isinstance(error, Exception):
             return
-        element, model = self.layer._element, self.layer.model
+        element, model = self.layer.element, self.layer.model
         if element is not None and self.tag is not None:
             child = element.find(self.tag)
             element = element if child is None else child
@@ -75,7 +75,6 @@ class Layer:
         "_back_edges",
         "_bodies",
         "_data",
-        "_element",
         "_inputs",
         "_name",
         "_op",
@@ -85,6 +84,7 @@ class Layer:
         "_port_maps",
         "_rt_info",
         "_value",
+        "element",
         "graph",
         "id",
         "type",
@@ -96,6 +96,8 @@ class Layer:
     type: str
     version: str
     graph: Graph | None
+    #: What it was read from, None where it was made in memory; never changed.
+    element: etree._Element | None
 
     def __init__(
         self,
@@ -112,7 +114,7 @@ class Layer:
         self._opened = True
         self._output_names: str | None = None
         self.graph = None
-        self._element: etree._Element | None = None
+        self.element = None
         self._data: dict[str, str] | None = dict(data or {})
         self._inputs: list[Port] | None = list(inputs)
         self._outputs: list[Port] | None = list(outputs)
@@ -132,7 +134,7 @@ class Layer:
         name, type_, version = get("name"), get("type"), get("version")
         if text is None or name is None or type_ is None:
             raise _incomplete(element, graph)
-        self.graph, self._element = graph, element
+        self.graph, self.element = graph, element
         #: Whether anybody has asked for more than its attributes, and may have changed it.
         self._opened = False
         # Graphs that a runtime has dumped say no version.
@@ -154,8 +156,8 @@ class Layer:
         value: Any = None
         if name == "_rt_info":
             value = False
-        elif name == "_output_names" and self._element is not None and self.type == "Result":
-            value = self._element.get("output_names")
+        elif name == "_output_names" and self.element is not None and self.type == "Result":
+            value = self.element.get("output_names")
         setattr(self, name, value)
         return value
 
@@ -189,7 +191,7 @@ class Layer:
     @property
     def where(self) -> Where:
         """Its place, without the column."""
-        line = self._element.sourceline if self._element is not None else None
+        line = self.element.sourceline if self.element is not None else None
         model = self.model
         file = model.place if model is not None and line is not None else None
         return Where(
@@ -206,7 +208,7 @@ class Layer:
     def data(self) -> dict[str, str]:
         """The attributes as text, in the order of the file."""
         if self._data is None:
-            element = None if self._element is None else _child(self._element, "data")
+            element = None if self.element is None else _child(self.element, "data")
             self._data = {} if element is None else dict(element.items())
         return self._data
 
@@ -219,7 +221,7 @@ class Layer:
         """The input ports; an input's index is its rank here."""
         if self._inputs is None:
             with self.at("input"):
-                found = None if self._element is None else _child(self._element, "input")
+                found = None if self.element is None else _child(self.element, "input")
                 self._inputs = read_ports(found, outputs=False)
         return self._inputs
 
@@ -232,7 +234,7 @@ class Layer:
         """The output ports; an output's index is its rank here."""
         if self._outputs is None:
             with self.at("output"):
-                found = None if self._element is None else _child(self._element, "output")
+                found = None if self.element is None else _child(self.element, "output")
                 self._outputs = read_ports(found, outputs=True)
         return self._outputs
 
@@ -245,8 +247,8 @@ class Layer:
         ports = None
         if self._opened:
             ports = self._inputs if tag == "input" else self._outputs
-        if ports is None and self._element is not None:
-            section = _child(self._element, tag)
+        if ports is None and self.element is not None:
+            section = _child(self.element, tag)
             if section is None:
                 return []
             texts = [port.get("id", "") for port in section.iterchildren("port")]
@@ -262,7 +264,7 @@ class Layer:
         """The names of each output; the ports are not read for it."""
         if self._outputs is not None:
             return [port.names for port in self._outputs]
-        found = None if self._element is None else _child(self._element, "output")
+        found = None if self.element is None else _child(self.element, "output")
         ports = () if found is None else found.iterchildren("port")
         return [split_names(port.get("names")) for port in ports]
 
@@ -270,7 +272,7 @@ class Layer:
     def rt_info(self) -> Info | None:
         """The layer's further information."""
         if self._rt_info is False or self._rt_info is True:
-            found = None if self._element is None else self._element.find("rt_info")
+            found = None if self.element is None else self.element.find("rt_info")
             self._rt_info = None if found is None else read_info(found)
         return self._rt_info
 
@@ -285,8 +287,8 @@ class Layer:
             from .graph import Graph
 
             bodies: dict[str, Graph] = {}
-            if self._element is not None:
-                for element in self._element.iterchildren(*BODIES):
+            if self.element is not None:
+                for element in self.element.iterchildren(*BODIES):
                     if element.tag not in bodies:
                         bodies[str(element.tag)] = Graph._of(element, owner=self)
             self._bodies = {tag: bodies[tag] for tag in BODIES if tag in bodies} if bodies else {}
@@ -297,9 +299,9 @@ class Layer:
         """How each body is wired to the ports, by the name of the body."""
         if self._port_maps is None:
             maps: dict[str, PortMap] = {}
-            if self._element is not None:
+            if self.element is not None:
                 for body, tag in BODIES.items():
-                    element = self._element.find(tag)
+                    element = self.element.find(tag)
                     if element is not None:
                         maps[body] = read_port_map(element, self)
             self._port_maps = maps
@@ -310,7 +312,7 @@ class Layer:
         """From each Result of the body to the Parameter it feeds in the next turn."""
         if self._back_edges is None:
             with self.at("back_edges"):
-                found = None if self._element is None else self._element.find("back_edges")
+                found = None if self.element is None else self.element.find("back_edges")
                 self._back_edges = read_back_edges(found)
         return self._back_edges
 
@@ -413,7 +415,28 @@ class Layer:
             self.outputs.append(Port(0))
         self.outputs[0].describe(Tensor(kind, array.shape))
 
-    def _bytes(self) -> Any:
+    @property
+    def has_new_value(self) -> bool:
+        """Whether a constant was given a value that is not, or not yet, in a file."""
+        return self._value is not None
+
+    @property
+    def blob(self) -> Buffer:
+        """The bytes of a constant as the .bin holds them; those of a file as they are."""
+        with self.at("data"):
+            if self._value is not None:
+                # OpenVINO gives an empty one a byte.
+                return pack(self._value, self.element_type) or b"\0"
+            return self._bytes()
+
+    @property
+    def byte_range(self) -> tuple[int, int]:
+        """Offset and size of a constant's bytes, as ``data`` says."""
+        with self.at("data"):
+            data = self.data
+            return whole(_needed(data, "offset"), "offset"), whole(_needed(data, "size"), "size")
+
+    def _bytes(self) -> Buffer:
         """The bytes of a constant of a file."""
         data, model = self.data, self.model
         text = data.get("value")

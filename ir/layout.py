@@ -1,22 +1,32 @@
-"""Where the bytes of each constant go in the .bin."""
+"""Where the bytes of each constant go in the .bin.
+
+A model that was read keeps its .bin as long as all constants are what they were. When a constant
+changed, came or went, the bytes that are still used keep their order, a new value stands where the
+constant's former one stood, and bytes that no constant uses are left out.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from math import inf
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schemas import ElementType, IRError
-from ..schemas.packing import Buffer, pack
+from ..schemas import IRError, UnsupportedError
+from ..schemas.packing import Buffer
 from .elements import Info, whole
 from .graph import Graph, Model
 from .layer import Layer
 from .spelling import written_order
+from .weights import Weights
 
 _Bytes: TypeAlias = NDArray[np.uint8]
+#: Offset and size of bytes in a .bin.
+Range: TypeAlias = "tuple[int, int]"
 
 
 class Layout:
@@ -26,7 +36,15 @@ class Layout:
         self.pieces: list[_Bytes] = []
         self.size = 0
         #: Only the constants that are not where their ``data`` says.
-        self.places: dict[Layer, tuple[int, int]] = {}
+        self.places: dict[Layer, Range] = {}
+        #: The section in which mean images say where they are.
+        self.pre_process: Info | None = None
+        #: Whether there is no .bin: the model was read without one, and no constant is new.
+        self.absent = False
+        #: What is wrong with constants whose bytes are not there.
+        self.missing: list[IRError] = []
+        #: The .bin that was read, where it is to be written as it is.
+        self.read: Weights | None = None
         self._known: dict[tuple[int, bytes], int] = {}
 
     def append(self, blob: Buffer) -> int:
@@ -37,19 +55,16 @@ class Layout:
         self.size += len(piece)
         return offset
 
-    def share(self, blob: Buffer) -> tuple[int, int]:
+    def share(self, blob: Buffer) -> Range:
         """Offset and size of bytes that are stored once."""
-        piece = np.frombuffer(blob, np.uint8)
-        key = (len(piece), hashlib.blake2b(piece.data, digest_size=20).digest())
+        key = _key(blob)
         if key not in self._known:
-            self._known[key] = self.append(piece)
-        return self._known[key], len(piece)
+            self._known[key] = self.append(blob)
+        return self._known[key], key[0]
 
     def know(self, blob: Buffer, offset: int) -> None:
         """Bytes that are there already."""
-        piece = np.frombuffer(blob, np.uint8)
-        key = (len(piece), hashlib.blake2b(piece.data, digest_size=20).digest())
-        self._known.setdefault(key, offset)
+        self._known.setdefault(_key(blob), offset)
 
     @property
     def bytes(self) -> bytes:
@@ -58,69 +73,227 @@ class Layout:
             return self.pieces[0].tobytes()
         return b"".join(piece.tobytes() for piece in self.pieces)
 
-
-def blob_of(layer: Layer) -> Buffer:
-    """The bytes of a constant; those of a file as they are."""
-    with layer.at("data"):
-        if layer._value is not None:
-            kind = layer.element_type
-            return pack(layer._value, kind) or b"\0"  # OpenVINO gives an empty one a byte
-        blob: Buffer = layer._bytes()
-        return blob
+    @property
+    def weights(self) -> Weights | None:
+        """What a model that has this .bin has as its weights."""
+        if self.absent or self.read is not None:
+            return self.read
+        return Weights(self.bytes)
 
 
 def packed(model: Model) -> Layout:
     """All constants in the order of their layers, back to back, equal bytes once."""
+    _refuse_unknown_holder(model)
     layout = Layout()
     for layer in _written(model):
         if layer.is_constant:
-            layout.places[layer] = layout.share(blob_of(layer))
+            layout.places[layer] = layout.share(layer.blob)
+    held = model.weights
+    if held is None:
+        layout.pre_process = model.pre_process
+        layout.absent = model.source is not None and not layout.places
+    else:
+        layout.pre_process = _moved_images(model, lambda at: layout.share(held.view(*at)))
     return layout
 
 
-def kept(model: Model) -> Layout:
-    """The .bin as it was read; constants that changed are found in it or appended."""
+def as_read(model: Model) -> Layout:
+    """The .bin that was read."""
     layout = Layout()
+    layout.pre_process = model.pre_process
+    layout.read, layout.absent = model.weights, model.weights is None
     if model.weights is not None and model.weights.size:
         layout.append(model.weights.data)
-    changed = [layer for layer in model.everywhere() if layer._value is not None]
-    if not changed:
-        return layout
-    blobs = {layer: np.frombuffer(blob_of(layer), np.uint8) for layer in changed}
-    sizes = {len(blob) for blob in blobs.values()}
-    for layer in model.everywhere():
-        if layer.is_constant and layer._value is None and layer.data.get("size") is not None:
-            try:
-                size = whole(layer.data["size"], "size")
-                if size in sizes:
-                    layout.know(layer._bytes(), whole(layer.data["offset"], "offset"))
-            except (IRError, KeyError):
-                continue  # a constant that nobody could read is no place to share
-    for layer, blob in blobs.items():
-        at = _own_place(layer, model)
-        if at is None or not np.array_equal(model.weights.view(*at), blob):  # type: ignore[union-attr]  # a place is within them
-            at = layout.share(blob)
-        layout.places[layer] = at
     return layout
 
 
-def _own_place(layer: Layer, model: Model) -> tuple[int, int] | None:
-    """Where the constant was in the file, if it is there."""
-    element = layer._element.find("data") if layer._element is not None else None
-    if element is None or model.weights is None or layer.model is not model:
-        return None
-    try:
-        offset, size = (whole(element.get(name) or "", name) for name in ("offset", "size"))
-        model.weights.check(offset, size)
-    except IRError:
-        return None
+def edited(model: Model, keep_unused: bool = False) -> Layout:
+    """The .bin of a model that was read and changed; ``keep_unused``: with all that was in it."""
+    uses = _Uses(model)
+    held = model.weights
+    if not uses.changed and (held is None or not uses.leave_some or uses.missing):
+        layout = as_read(model)
+    elif held is None or keep_unused or uses.missing or _unknown_holder(model) is not None:
+        layout = _appended(model, uses)
+    else:
+        layout = _compacted(model, held, uses)
+    layout.missing = uses.missing
+    return layout
+
+
+class _Uses:
+    """Which bytes of the .bin that was read a model still uses."""
+
+    def __init__(self, model: Model) -> None:
+        #: Constants with a new value, and where their bytes stood before.
+        self.changed: dict[Layer, Range | None] = {}
+        #: Where the bytes of the other constants are.
+        self.kept: dict[Layer, Range] = {}
+        self.missing: list[IRError] = []
+        was = _ranges_read(model)
+        for layer in model.everywhere():
+            if not layer.is_constant:
+                continue
+            if layer.has_new_value:
+                self.changed[layer] = was.get(layer.element)
+                continue
+            if "value" in layer.data:
+                continue
+            try:
+                self.kept[layer] = layer.byte_range
+                layer.blob  # noqa: B018  # an error where bytes are missing
+            except IRError as error:
+                self.missing.append(error)
+        self.images: list[Range] = []
+        if model.weights is not None:
+            try:
+                for image in _images(model):
+                    model.weights.check(*image)
+                    self.images.append(image)
+            except IRError as error:
+                self.missing.append(error)
+        #: Whether bytes are no longer used that were used before.
+        self.leave_some = not set(was.values()) <= {*self.kept.values(), *self.images}
+
+    @property
+    def ranges(self) -> list[Range]:
+        """All ranges that are used, without empty ones."""
+        return [(offset, size) for offset, size in (*self.kept.values(), *self.images) if size]
+
+
+def _ranges_read(model: Model) -> dict[object, Range]:
+    """Where the document that was read says that the bytes of its constants are, by element."""
+    found: dict[object, Range] = {}
+    held = model.weights
+    if model.element is None or held is None:
+        return found
+    for element in model.element.iter("layer"):
+        data = element.find("data") if element.get("type") == "Const" else None
+        if data is not None and data.get("value") is None:
+            try:
+                at = tuple(whole(data.get(name) or "", name) for name in ("offset", "size"))
+                held.check(*at)
+                found[element] = at[0], at[1]
+            except IRError:
+                continue  # bytes that are not there cannot be left out
+    return found
+
+
+def _appended(model: Model, uses: _Uses) -> Layout:
+    """The .bin as it was read; new values are found in it or stand after it."""
+    layout = as_read(model)
+    layout.read, layout.absent = None, False
+    blobs = {layer: np.frombuffer(layer.blob, np.uint8) for layer in uses.changed}
+    for layer in _of_sizes(uses, blobs.values()):
+        layout.know(layer.blob, uses.kept[layer][0])
+    for layer, blob in blobs.items():
+        was = uses.changed[layer]
+        if was is None or not np.array_equal(_view(model, was), blob):
+            was = layout.share(blob)
+        layout.places[layer] = was
+    return layout
+
+
+def _compacted(model: Model, held: Weights, uses: _Uses) -> Layout:
+    """The bytes that are used, in the order in which they stood; new values in their places."""
+    layout = Layout()
+    blobs = {layer: np.frombuffer(layer.blob, np.uint8) for layer in uses.changed}
+    stored = {_key(layer.blob): uses.kept[layer] for layer in _of_sizes(uses, blobs.values())}
+    parts: list[tuple[float, Layer | None, _Bytes]] = [
+        (start, None, held.view(start, end - start)) for start, end in _merged(uses.ranges)
+    ]
+    for layer, was in uses.changed.items():
+        parts.append((inf if was is None else was[0], layer, blobs[layer]))
+    starts: list[int] = []
+    moved: list[int] = []
+    for place, layer, blob in sorted(parts, key=lambda part: part[0]):
+        if layer is None:
+            starts.append(int(place))
+            moved.append(layout.append(blob))
+        elif _key(blob) not in stored:
+            layout.places[layer] = layout.share(blob)
+
+    def now(at: Range) -> Range:
+        if not at[1]:
+            return min(at[0], layout.size), 0
+        span = bisect_right(starts, at[0]) - 1
+        return moved[span] + at[0] - starts[span], at[1]
+
+    for layer, blob in blobs.items():
+        if layer not in layout.places:
+            layout.places[layer] = now(stored[_key(blob)])
+    for layer, at in uses.kept.items():
+        if now(at) != at:
+            layout.places[layer] = now(at)
+    layout.pre_process = _moved_images(model, now)
+    return layout
+
+
+def _of_sizes(uses: _Uses, blobs: Iterable[_Bytes]) -> list[Layer]:
+    """The kept constants that have as many bytes as one of these, and so may be equal to it."""
+    sizes = {len(blob) for blob in blobs}
+    return [layer for layer, (_, size) in uses.kept.items() if size in sizes]
+
+
+def _merged(ranges: Iterable[Range]) -> list[tuple[int, int]]:
+    """First byte and end of each stretch of ranges that overlap or touch."""
+    spans: list[tuple[int, int]] = []
+    for offset, size in sorted(ranges):
+        if spans and offset <= spans[-1][1]:
+            spans[-1] = spans[-1][0], max(spans[-1][1], offset + size)
+        else:
+            spans.append((offset, offset + size))
+    return spans
+
+
+def _key(blob: Buffer) -> tuple[int, bytes]:
+    """Size and digest, by which equal bytes are found."""
+    piece = np.frombuffer(blob, np.uint8)
+    return len(piece), hashlib.blake2b(piece.data, digest_size=20).digest()
+
+
+def _view(model: Model, at: Range) -> _Bytes | None:
+    return None if model.weights is None else model.weights.view(*at)
+
+
+def _unknown_holder(model: Model) -> Layer | None:
+    """A layer of a type that is not known, whose attributes may point into the .bin."""
+    for layer in model.everywhere():
+        if not layer.is_constant and {"offset", "size"} <= layer.data.keys() and layer.op is None:
+            return layer
+    return None
+
+
+def _refuse_unknown_holder(model: Model) -> None:
+    layer = _unknown_holder(model)
+    if layer is not None and model.weights is not None:
+        raise UnsupportedError(
+            f'its offset="{layer.data["offset"]}" and size="{layer.data["size"]}" may point into '
+            "the .bin, which is to be laid out anew; what they mean is not known",
+            layer.where,
+            "write it without repacking",
+        )
+
+
+def _images(model: Model) -> Iterator[Range]:
+    """Where the mean images of the pre-process section are."""
+    stack = [] if model.pre_process is None else [model.pre_process]
+    while stack:
+        node = stack.pop()
+        stack.extend(node.children)
+        if node.tag == "mean" and "offset" in node.attributes:
+            yield _image(node)
+
+
+def _image(node: Info) -> Range:
+    offset, size = (whole(node.attributes.get(name, ""), name) for name in ("offset", "size"))
     return offset, size
 
 
-def moved_images(model: Model, layout: Layout) -> Info | None:
-    """The pre-process section with its mean images where the layout puts them."""
-    if model.pre_process is None or model.weights is None:
-        return model.pre_process
+def _moved_images(model: Model, place: Callable[[Range], Range]) -> Info | None:
+    """The pre-process section with its mean images where they are now."""
+    if model.pre_process is None:
+        return None
     root = Info("", {}, [model.pre_process])
     copy = Info(root.tag)
     stack = [(root, copy)]
@@ -129,8 +302,7 @@ def moved_images(model: Model, layout: Layout) -> Info | None:
         for child in node.children:
             made = Info(child.tag, child.attributes, text=child.text)
             if child.tag == "mean" and "offset" in child.attributes:
-                at = (whole(child.attributes.get(n, ""), n) for n in ("offset", "size"))
-                offset, size = layout.share(model.weights.view(*at))
+                offset, size = place(_image(child))
                 made.attributes |= {"offset": str(offset), "size": str(size)}
             twin.children.append(made)
             stack.append((child, made))
@@ -150,4 +322,4 @@ def _written(graph: Graph) -> Iterator[Layer]:
         stack.extend(iter(written_order(body)) for body in reversed(bodies))
 
 
-__all__ = ["ElementType", "Layout", "blob_of", "kept", "moved_images", "packed"]
+__all__ = ["Layout", "as_read", "edited", "packed"]

@@ -48,11 +48,11 @@ class Patch:
     """The copy of a tree, and which of its elements are no longer what the source says."""
 
     def __init__(self, model: Model, places: Placing, pre_process: Info | None) -> None:
-        if model._element is None or model.text is None:
+        if model.element is None or model.text is None:
             raise ValueError("the model was not read from a document")
         self.places = places
         self.source = model.text
-        self.original = model._element
+        self.original = model.element
         self.root = deepcopy(self.original)
         self.touched: set[etree._Element] = set()
         # Elements of the copy that can be cut from the source, in the order of the source.
@@ -103,14 +103,15 @@ class Patch:
     def graph(self, element: etree._Element, graph: Graph) -> None:
         """Bring ``<layers>``, ``<edges>`` and ``<rt_info>`` up to date."""
         twins: dict[etree._Element, etree._Element] = {}
-        if graph._element is not None:
-            old, new = graph._element.find("layers"), element.find("layers")
+        if graph.element is not None:
+            old, new = graph.element.find("layers"), element.find("layers")
             if old is not None and new is not None:
                 pairs = zip(old.iterchildren("layer"), new.iterchildren("layer"), strict=True)
                 twins = dict(pairs)
         wanted = []
         for layer in graph.layers:
-            twin = twins.get(layer._element) if layer._element is not None else None
+            # Copies of a model share its tree: a second layer of one element is a new one.
+            twin = twins.pop(layer.element, None) if layer.element is not None else None
             if twin is None:
                 printer = Printer(self.places)
                 printer.layer(layer, depth_of(element) + 2)
@@ -126,7 +127,7 @@ class Patch:
 
     def edges(self, element: etree._Element, graph: Graph) -> None:
         """Bring ``<edges>`` up to date; sorted by their origin where they were."""
-        if graph._element is not None and not graph._rewired:
+        if graph.element is not None and not graph._rewired:
             return
         section = element.find("edges")
         old = [] if section is None else graph._load_edges(section)
@@ -192,7 +193,7 @@ class Patch:
                 if body is None and found is not None:
                     self.replace(element, tag, None, LAYER_ORDER)
                 elif body is not None:
-                    if found is None or body._element is None:
+                    if found is None or body.element is None:
                         found = etree.Element(tag)
                         self.replace(element, tag, found, LAYER_ORDER)
                     self.graph(found, body)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import IO, TypeAlias
@@ -20,7 +22,7 @@ from ..schemas.packing import Buffer
 from .elements import read_info
 from .graph import BODIES, Layer, Model, check_constant, with_bodies
 from .places import at, position
-from .weights import Weights, open_regular
+from .weights import Weights, identity, open_regular
 
 #: What ``read`` takes for the .xml and for the .bin.
 Source: TypeAlias = "str | PathLike[str] | IO[bytes] | IO[str]"
@@ -29,6 +31,10 @@ Source: TypeAlias = "str | PathLike[str] | IO[bytes] | IO[str]"
 LARGEST_XML = 1 << 30
 
 _LEGACY = range(2, 10)
+#: A pair is read anew so often while it is replaced.
+_ATTEMPTS = 200
+#: Seconds within which two writes may leave a file with the same time.
+_TICK = 3
 
 
 def read(
@@ -56,11 +62,10 @@ def read(
         held = None if weights is None else _weights(weights)
         return _build(_content(path), held, _name(path), lenient, need_weights)
     xml, beside = find_pair(path)
-    source = _read_file(xml)
-    if weights is not None:
-        held = _weights(weights)
+    if weights is not None and not isinstance(weights, (str, PathLike)):
+        source, held = _read_file(xml), _weights(weights)
     else:
-        held = Weights.map(beside) if beside.exists() else None
+        source, held = read_pair(xml, beside if weights is None else weights, weights is not None)
     return _build(source, held, xml, lenient, need_weights)
 
 
@@ -100,13 +105,57 @@ def find_pair(path: str | PathLike[str]) -> tuple[Path, Path]:
     return path, path.with_suffix(".bin")
 
 
+def read_pair(
+    xml: Path, weights: str | PathLike[str], needed: bool = False
+) -> tuple[bytes, Weights | None]:
+    """The document and, mapped, its .bin (None where there is none, unless it is needed).
+
+    A writer may replace both in between. The .xml is looked at again when the .bin is mapped:
+    where it is no longer the same, both are read anew, so that they belong together.
+    """
+    for attempt in range(_ATTEMPTS):
+        time.sleep(0 if attempt < 10 else 0.01)
+        with _opened(xml) as (file, before):
+            source = file.read()
+            held = Weights.map(weights) if needed or os.path.exists(weights) else None
+            if _is_still(xml, file, before, source):
+                return source, held
+    raise UnreadableError(
+        f"was replaced {_ATTEMPTS} times while it was read", Where(str(xml)),
+        "wait until whoever writes it has finished",
+    )  # fmt: skip
+
+
+def _is_still(xml: Path, file: IO[bytes], before: os.stat_result, source: bytes) -> bool:
+    """Whether the open file still goes by its name, and still holds what was read."""
+    try:
+        now = os.stat(xml)
+    except FileNotFoundError:
+        return False
+    if identity(now) != identity(before):
+        return False
+    if time.time() - now.st_mtime > _TICK:
+        return True
+    # Written just now: a further write may have left the same time.
+    file.seek(0)
+    return file.read(len(source) + 1) == source
+
+
 def _read_file(path: Path) -> bytes:
-    descriptor = open_regular(path)
-    with os.fdopen(descriptor, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > LARGEST_XML:
-            raise UnreadableError(f"{size} bytes are too many for a document", Where(str(path)))
+    with _opened(path) as (file, _):
         return file.read()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[IO[bytes], os.stat_result]]:
+    """A file of a size that a document may have, and what the system says of it."""
+    with os.fdopen(open_regular(path), "rb") as file:
+        status = os.fstat(file.fileno())
+        if status.st_size > LARGEST_XML:
+            raise UnreadableError(
+                f"{status.st_size} bytes are too many for a document", Where(str(path))
+            )
+        yield file, status
 
 
 def _content(file: IO[bytes] | IO[str]) -> bytes:
@@ -309,7 +358,7 @@ def _check_constants(model: Model, root: etree._Element, *, absent: bool) -> Non
     bad = _missing(model.constants, model, absent)
     if next(root.iter(*BODIES), None) is not None:
         for layer in model.layers:
-            if layer._element is not None and len(layer._element) > 2:
+            if layer.element is not None and len(layer.element) > 2:
                 inner = [x for x in with_bodies(layer) if x.is_constant and x is not layer]
                 bad += [(layer, error) for _, error in _missing(inner, model, absent)]
     if bad:

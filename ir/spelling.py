@@ -237,9 +237,7 @@ def constant_data(layer: Layer, places: Placing) -> dict[str, str]:
     place = places.get(layer)
     if place is None:
         return layer.data
-    data = {
-        key: text for key, text in layer.data.items() if key not in ("offset", "size", "value")
-    }
+    data = {key: text for key, text in layer.data.items() if key != "value"}
     return data | {"offset": str(place[0]), "size": str(place[1])}
 
 

@@ -11,7 +11,7 @@ from .layer import BODIES, Layer
 
 def is_unchanged(model: Model) -> bool:
     """Whether nothing was changed; False also where an edge or layer was changed back."""
-    root = model._element
+    root = model.element
     if root is None or model.text is None:
         return False
     if (model.name, str(model.version)) != (root.get("name", ""), root.get("version")):
@@ -38,7 +38,7 @@ def is_unchanged(model: Model) -> bool:
 
 def _is_graph_unchanged(graph: Graph) -> bool:
     """Whether layers, edges and rt_info are those of the element; not what is in the layers."""
-    element = graph._element
+    element = graph.element
     if element is None or graph._rewired or _read_tree(element, "rt_info") != graph.rt_info:
         return False
     return graph._read_labels == graph._labels()
@@ -46,7 +46,7 @@ def _is_graph_unchanged(graph: Graph) -> bool:
 
 def _is_layer_unchanged(layer: Layer) -> bool:
     """Whether what was read of a layer is what its element says."""
-    element = layer._element
+    element = layer.element
     if element is None or layer._value is not None:
         return False
     if layer.output_names != element.get("output_names") and layer.type == "Result":
@@ -73,7 +73,7 @@ def _is_layer_unchanged(layer: Layer) -> bool:
                 return False
         if layer._bodies is not None:
             inner = layer._bodies.get(body)
-            if (None if inner is None else inner._element) is not element.find(body):
+            if (None if inner is None else inner.element) is not element.find(body):
                 return False
     return True
 

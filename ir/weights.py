@@ -73,6 +73,13 @@ class Weights:
         if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
 
+    def begins_with(self, piece: NDArray[np.uint8]) -> bool:
+        """Whether bytes are the first of these, in the same memory."""
+        return (
+            0 < len(piece) <= len(self.data)
+            and piece.__array_interface__["data"][0] == self.data.__array_interface__["data"][0]
+        )
+
     def view(self, offset: int, size: int) -> NDArray[np.uint8]:
         """A range of the bytes, without a copy."""
         self.check(offset, size)

@@ -2,26 +2,28 @@
 
 A model that was read and not changed is written as the bytes that were read. One that was
 changed is the document that was read with the changes patched into it, and its .bin the one
-that was read with new bytes at its end. A model made in memory is written as OpenVINO would.
+that was read, as far as constants still use it, with the new values. A model made in memory is
+written as OpenVINO would. A model that was read without a .bin is written without one.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from ..schemas import UsageError
-from .atomic import replace_pair
+from ..schemas import IRError, UsageError
+from .atomic import replace_document, replace_pair
 from .graph import Model
-from .layout import Layout, kept, moved_images, packed
+from .layout import Layout, as_read, edited, packed
 from .patch import Patch
 from .spelling import Printer, numbered
 from .unchanged import is_unchanged
 from .weights import Path as PathLike
 
 
-def dumps(model: Model, *, repack: bool = False) -> tuple[bytes, bytes]:
+def dumps(model: Model, *, repack: bool = False, keep_unused: bool = False) -> tuple[bytes, bytes]:
     """The bytes of the .xml and of the .bin (see ``write``)."""
-    xml, layout = compose(model, repack)
+    xml, layout = _complete(model, repack, keep_unused)
     return xml, layout.bytes
 
 
@@ -31,6 +33,7 @@ def write(
     weights_path: PathLike | None = None,
     *,
     repack: bool = False,
+    keep_unused: bool = False,
 ) -> None:
     """Write a model so that at every moment the old pair or the new pair can be read.
 
@@ -39,16 +42,29 @@ def write(
         path: The .xml; its folder is made where it is missing.
         weights_path: The .bin, where it is not to stand beside the .xml under the same name.
         repack: Lay the constants out anew, each once and in order, dropping unused bytes.
+        keep_unused: Keep bytes of the .bin that was read when no constant uses them any more:
+            new values are appended to it. Where no constant changed it is kept in any case.
+
+    Raises:
+        IRError: It cannot be written, or some constants have new values and the bytes of others
+            are missing. A model that was read without its .bin is written as an .xml alone,
+            and refused where a .bin stands beside it that would be taken for its own.
     """
-    xml, layout = compose(model, repack)
+    xml, layout = _complete(model, repack, keep_unused)
     target = Path(path)
     beside = Path(weights_path) if weights_path is not None else target.with_suffix(".bin")
-    if beside == target:
-        raise UsageError(f"{target} would be both the document and its weights")
-    replace_pair(target, beside, xml, layout, model.weights)
+    if _same_file(target, beside):
+        raise UsageError(
+            f"{beside} would be both the document and its weights",
+            hint="the two need different names",
+        )
+    if layout.absent:
+        replace_document(target, xml, None if not layout.missing else beside)
+    else:
+        replace_pair(target, beside, xml, layout, model.weights)
 
 
-def compose(model: Model, repack: bool = False) -> tuple[bytes, Layout]:
+def compose(model: Model, repack: bool = False, keep_unused: bool = False) -> tuple[bytes, Layout]:
     """The document, and the pieces of its .bin."""
     if model.source is None:
         layout = packed(model)
@@ -56,11 +72,36 @@ def compose(model: Model, repack: bool = False) -> tuple[bytes, Layout]:
         printer.model(model)
         return printer.text.encode(), layout
     if not repack and is_unchanged(model):
-        layout = Layout()
-        if model.weights is not None and model.weights.size:
-            layout.append(model.weights.data)
+        layout = as_read(model)
+        if layout.absent:
+            layout.missing = edited(model).missing
         return model.source, layout
-    layout = packed(model) if repack else kept(model)
-    images = moved_images(model, layout) if repack else model.pre_process
-    patch = Patch(model, layout.places, images)
+    layout = packed(model) if repack else edited(model, keep_unused)
+    patch = Patch(model, layout.places, layout.pre_process)
     return patch.text() if patch.changed else model.source, layout
+
+
+def _complete(model: Model, repack: bool, keep_unused: bool) -> tuple[bytes, Layout]:
+    """The document and its .bin; refused where constants would get bytes of others."""
+    if repack and keep_unused:
+        raise UsageError("repack drops unused bytes, and keep_unused keeps them: choose one")
+    xml, layout = compose(model, repack, keep_unused)
+    if layout.missing and layout.places:
+        error = layout.missing[0]
+        raise IRError(
+            f"{error.message}; a .bin with the new values of other constants would lack them",
+            error.where,
+            error.hint or "read the model with its whole .bin, or remove the layer",
+        )
+    return xml, layout
+
+
+def _same_file(one: Path, two: Path) -> bool:
+    """Whether two paths lead to the same file, or would."""
+    try:
+        if os.path.samefile(one, two):
+            return True
+    except OSError:
+        pass  # one of them is not there yet
+    first, second = (os.path.realpath(path) for path in (one, two))
+    return os.path.normcase(first).casefold() == os.path.normcase(second).casefold()

@@ -158,7 +158,8 @@ def _mend(
     done = fix(model)
     for row in done:
         click.echo(str(row))
-    write(model, target)
+    # In place the weights stay where they are, which need not be beside the model.
+    write(model, target, weights if in_place else None)
     note(f"wrote {target}: {len(done)} repairs")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,8 @@ def infer_command(
 
         reshape(found, shapes)
         target = target_of(model, output, force, in_place)
-        write(found, target)
+        # In place the weights stay where they are, which need not be beside the model.
+        write(found, target, weights if in_place else None)
         note(f"wrote {target}")
         return
     differing = sum(not row["same"] for row in rows)
@@ -121,11 +123,12 @@ def port_rows(model: Model, inferred: Inferred) -> list[dict[str, Any]]:
 
 
 def target_of(model: str, output: str | None, force: bool, in_place: bool) -> str:
-    """Where to write; an existing file only where that is asked for."""
+    """Where to write; an existing file, or a .bin beside it, only where that is asked for."""
     if in_place and output is not None:
         raise UsageError("--in-place and --output exclude each other")
     if output is None:
         return model
-    if Path(output).exists() and not force:
-        raise UsageError(f"{output} is already there", hint="--force overwrites it")
+    for path in (Path(output), Path(output).with_suffix(".bin")):
+        if os.path.lexists(path) and not force:
+            raise UsageError(f"{path} is already there", hint="--force overwrites it")
     return output
