@@ -300,12 +300,12 @@ def locked(*folders: Path, patience: float = 30) -> Iterator[bool]:
     end = time.monotonic() + patience
     with ExitStack() as stack:
         # Each folder once, however it is spelt, and everybody in the same order.
-        opened = {}
+        opened: dict[tuple[int, int], tuple[int, Path]] = {}
         for folder in folders:
             descriptor = stack.enter_context(_folder(folder))
             status = os.fstat(descriptor)
             opened.setdefault((status.st_dev, status.st_ino), (descriptor, folder))
-        alone = [_lock(*opened[key], end) for key in sorted(opened)]
+        alone = [_lock(*opened[key], end=end) for key in sorted(opened)]
         try:
             yield all(alone)
         finally:
@@ -314,7 +314,7 @@ def locked(*folders: Path, patience: float = 30) -> Iterator[bool]:
                     fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-def _lock(descriptor: int, folder: Path, end: float) -> bool:
+def _lock(descriptor: int, folder: Path, *, end: float) -> bool:
     """Wait for the lock of an open folder; False where its file system has none."""
     while True:
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..schemas import ANY, ElementType, IRError, Shape, Tensor
 from ..schemas.shapes import Dim
@@ -177,8 +177,34 @@ class Info:
 
     __hash__ = None  # type: ignore[assignment]  # mutable
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Flat, as a tree may be deeper than Python recurses.
+        rows, stack = [], [self]
+        while stack:
+            node = stack.pop()
+            rows.append((node.tag, node.attributes, node.text, len(node.children)))
+            stack.extend(reversed(node.children))
+        return _tree, (rows,)
+
     def __repr__(self) -> str:
         return f"Info({self.tag!r}, {self.attributes}, {len(self.children)} children)"
+
+
+def _tree(rows: list[tuple[str, dict[str, str], str, int]]) -> Info:
+    """The tree of its nodes, each followed by those below it."""
+    open_: list[tuple[Info, int]] = []
+    root: Info | None = None
+    for tag, attributes, text, count in rows:
+        node = Info(tag, attributes, text=text)
+        if root is None:
+            root = node
+        else:
+            while len(open_[-1][0].children) == open_[-1][1]:
+                open_.pop()
+            open_[-1][0].children.append(node)
+        open_.append((node, count))
+    assert root is not None
+    return root
 
 
 class MapEntry:
@@ -263,6 +289,9 @@ class MapEntry:
         return (self.kind, self.attributes) == (other.kind, other.attributes)
 
     __hash__ = None  # type: ignore[assignment]  # mutable
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MapEntry, (self.kind, self.attributes)
 
     def __repr__(self) -> str:
         return f"MapEntry({self.kind!r}, {self.attributes})"

@@ -57,8 +57,9 @@ def _remove_dead(graph: Graph) -> Iterable[Fix]:
         reached = {id(layer) for layer in graph.order()}
     except IRError:
         return  # the edges are wrong: nothing is certain
-    for layer in [layer for layer in graph.layers if id(layer) not in reached]:
-        graph.remove(layer)
+    dead = [layer for layer in graph.layers if id(layer) not in reached]
+    graph.remove(*dead)
+    for layer in dead:
         yield Fix("IR307", f"{layer.type} removed: it feeds no output", layer.id, layer.name)
 
 

@@ -6,8 +6,9 @@ Nothing here recurses along the graph.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from lxml import etree
 
@@ -29,6 +30,11 @@ SINKS = frozenset({"Result", "Assign"})
 END_NAMES = ("from-layer", "from-port", "to-layer", "to-port")
 _ENDS = [etree.XPath(f"edge/@{name}", smart_strings=False) for name in END_NAMES]
 _COUNT = etree.XPath("count(edge)")
+
+#: What a graph keeps that follows from its layers, their ids and the edges, or is not its own.
+_DERIVED = frozenset({
+    "_by_id", "_free_id", "_layers", "_names", "_tensor_names", "_uses", "element", "owner",
+})  # fmt: skip
 
 #: Bodies within bodies; OpenVINO's own models have two.
 DEEPEST = 64
@@ -377,26 +383,48 @@ class Graph:
         self._rewired = True
         return layer
 
-    def remove(self, layer: Layer) -> None:
-        """Take a layer out, and every edge that touches it."""
-        try:
-            self._layers.remove(layer)
-        except ValueError:
-            raise UsageError(f"{layer!r} is not in this graph") from None
-        self._edges = [e for e in self._edges if layer.id not in (e.from_layer, e.to_layer)]
-        self._by_id = {x.id: x for x in self._layers}
-        self._free_id = self._uses = self._names = self._tensor_names = None
-        self._rewired = True
+    def _changed(self, *, layers: bool = False, edges: bool = False) -> None:
+        """Forget what was known of layers or edges; every change that is not kept up ends here."""
+        if layers:
+            self._by_id = {layer.id: layer for layer in self._layers}
+            self._free_id = self._names = self._tensor_names = None
+        if edges:
+            self._rewired = True
+        self._uses = None
+
+    def forget_names(self) -> None:
+        """Look names up anew: a layer was given another one."""
+        self._names = None
+
+    def remove(self, *layers: Layer) -> None:
+        """Take layers out, and every edge that touches them."""
+        gone = {id(layer) for layer in layers}
+        kept = [layer for layer in self._layers if id(layer) not in gone]
+        if len(self._layers) - len(kept) != len(gone):
+            held = {id(layer) for layer in self._layers}
+            stranger = next(layer for layer in layers if id(layer) not in held)
+            raise UsageError(f"{stranger!r} is not in this graph")
+        ids = {layer.id for layer in layers}
+        self._layers = kept
+        self._edges = [e for e in self._edges if e[0] not in ids and e[2] not in ids]
+        self._changed(layers=True, edges=True)
 
     def prune(self) -> list[Layer]:
-        """Take out the layers that feed no Result or Assign, which OpenVINO leaves out."""
-        kept = {layer.id for layer in self.order()}
-        gone = [layer for layer in self._layers if layer.id not in kept]
-        if gone:
-            self._layers = [layer for layer in self._layers if layer.id in kept]
-            self._edges = [e for e in self._edges if e.from_layer in kept and e.to_layer in kept]
-            self._uses = None
-            self._by_id = {layer.id: layer for layer in self._layers}
+        """Take out the layers that feed no Result or Assign, in bodies too; they are returned.
+
+        They are what OpenVINO leaves out. A graph without Result and Assign is left as it is.
+        """
+        gone: list[Layer] = []
+        graphs: list[Graph] = [self]
+        while graphs:
+            graph = graphs.pop()
+            if any(layer.type in SINKS for layer in graph.layers):
+                reached = {id(layer) for layer in graph.order()}
+                dead = [layer for layer in graph.layers if id(layer) not in reached]
+                if dead:
+                    graph.remove(*dead)
+                    gone += dead
+            graphs.extend(body for layer in graph.layers for body in layer.bodies.values())
         return gone
 
     def connect(
@@ -437,21 +465,59 @@ class Graph:
                     else edge
                     for edge in self._edges
                 ]
-                self._uses = None
+                self._changed(edges=True)
         layer.inputs.append(Port(new, origin.precision, origin.dims))
 
     def disconnect(self, layer: Layer, input_index: int) -> None:
         """Leave an input without what feeds it."""
         port = layer.inputs[input_index].id
         self._edges = [e for e in self._edges if (e.to_layer, e.to_port) != (layer.id, port)]
-        self._uses = None
-        self._rewired = True
+        self._changed(edges=True)
 
     def replace_output(self, old: tuple[Layer, int], new: tuple[Layer, int]) -> None:
         """Let all that an output feeds be fed by another."""
         for user, index in self.consumers(*old):
             if user is not new[0]:
                 self.connect(new, user, index)
+
+    # Copies.
+
+    def holds(self, layer: Layer) -> bool:
+        """Whether a layer is one of its own."""
+        return self._by_id.get(layer.id) is layer or any(one is layer for one in self._layers)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All that it keeps but layers, owner, element, and what follows from them."""
+        return {name: value for name, value in vars(self).items() if name not in _DERIVED}
+
+    def restore(
+        self,
+        fields: Mapping[str, Any],
+        layers: list[Layer],
+        owner: Layer | None,
+        element: etree._Element | None,
+    ) -> None:
+        """Take over the fields of the graph that this one is a copy of."""
+        Graph.__init__(self, owner)
+        vars(self).update(fields)
+        self.element, self._layers = element, layers
+        for layer in layers:
+            layer.graph = self
+        self._changed(layers=True)
+
+    def __copy__(self) -> Self:
+        return deepcopy(self)  # a layer is in one graph alone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        from .copies import copied
+
+        return cast("Self", copied(self, memo))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .copies import reduced
+
+        return reduced(self)
 
 
 def _end(element: etree._Element, name: str) -> str:

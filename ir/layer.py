@@ -7,6 +7,8 @@ as soon as its names and edges are known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,7 +172,7 @@ class Layer:
     def name(self, name: str) -> None:
         self._name = name
         if self.graph is not None:
-            self.graph._names = None
+            self.graph.forget_names()
 
     @property
     def output_names(self) -> str | None:
@@ -449,6 +451,54 @@ class Layer:
                 error.hint = f"looked for {Path(model.path).with_suffix('.bin')}"
             raise error
         return model.weights.view(offset, size)
+
+    # Copies.
+
+    @property
+    def is_in_graph(self) -> bool:
+        """Whether its graph holds it; one that was taken out still knows where it was."""
+        return self.graph is not None and self.graph.holds(self)
+
+    @property
+    def parts_read(self) -> dict[str, Any]:
+        """The parts that were read or made so far, by the names of their fields."""
+        found = {}
+        for name in self.__slots__:
+            if name not in ("_op", "element", "graph"):
+                with suppress(AttributeError):
+                    found[name] = getattr(Layer, name).__get__(self)
+        return found
+
+    def read_all(self) -> None:
+        """Read every part, so that the element is no longer needed; not what is in bodies."""
+        _ = self.data, self.inputs, self.outputs, self.rt_info, self.output_names
+        _ = self.port_maps, self.back_edges, self.bodies
+
+    def restore(
+        self,
+        parts: Mapping[str, Any],
+        bodies: dict[str, Graph] | None,
+        element: etree._Element | None,
+    ) -> None:
+        """Take over the parts of the layer that this one is a copy of."""
+        self.element, self.graph = element, None
+        for name, value in parts.items():
+            setattr(self, name, value)
+        if bodies is not None:
+            self._bodies = bodies
+
+    def __copy__(self) -> Layer:
+        return deepcopy(self)  # a layer is in one graph alone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
+        from .copies import copied
+
+        return copied(self, memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .copies import reduced
+
+        return reduced(self)
 
     def __repr__(self) -> str:
         return f'<layer {self.id} "{self.name}" ({self.type} {self.version})>'

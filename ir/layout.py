@@ -188,9 +188,8 @@ def _appended(model: Model, uses: _Uses) -> Layout:
         layout.know(layer.blob, uses.kept[layer][0])
     for layer, blob in blobs.items():
         was = uses.changed[layer]
-        if was is None or not np.array_equal(_view(model, was), blob):
-            was = layout.share(blob)
-        layout.places[layer] = was
+        same = was is not None and np.array_equal(model.weights.view(*was), blob)  # type: ignore[union-attr]  # the place is in it
+        layout.places[layer] = was if was is not None and same else layout.share(blob)
     return layout
 
 
@@ -206,12 +205,12 @@ def _compacted(model: Model, held: Weights, uses: _Uses) -> Layout:
         parts.append((inf if was is None else was[0], layer, blobs[layer]))
     starts: list[int] = []
     moved: list[int] = []
-    for place, layer, blob in sorted(parts, key=lambda part: part[0]):
-        if layer is None:
+    for place, new, piece in sorted(parts, key=lambda part: part[0]):
+        if new is None:
             starts.append(int(place))
-            moved.append(layout.append(blob))
-        elif _key(blob) not in stored:
-            layout.places[layer] = layout.share(blob)
+            moved.append(layout.append(piece))
+        elif _key(piece) not in stored:
+            layout.places[new] = layout.share(piece)
 
     def now(at: Range) -> Range:
         if not at[1]:
@@ -250,10 +249,6 @@ def _key(blob: Buffer) -> tuple[int, bytes]:
     """Size and digest, by which equal bytes are found."""
     piece = np.frombuffer(blob, np.uint8)
     return len(piece), hashlib.blake2b(piece.data, digest_size=20).digest()
-
-
-def _view(model: Model, at: Range) -> _Bytes | None:
-    return None if model.weights is None else model.weights.view(*at)
 
 
 def _unknown_holder(model: Model) -> Layer | None:

@@ -350,7 +350,7 @@ class Program:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As a copy or in another process: planned anew there."""
-        return _again, (self.model, self.threads, self.exact, self.state)
+        return _again, (self.model, self.threads, self.exact, self.fork, self.state)
 
     def times(self, inputs: Inputs | None, runs: int = 5) -> list[tuple[Node, float]] | None:
         """The least seconds of each step for these inputs; None where nothing is planned."""
@@ -402,8 +402,8 @@ class Program:
         return planned
 
 
-def _again(model: Model, threads: int, exact: bool, state: State) -> Program:
-    program = Program(model, threads=threads, exact=exact)
+def _again(model: Model, threads: int, exact: bool, fork: bool, state: State) -> Program:
+    program = Program(model, threads=threads, exact=exact, fork=fork)
     program.state = dict(state)
     return program
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import mmap
 import os
+import pickle
 import stat
+from contextlib import suppress
 from os import PathLike
-from typing import TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +24,13 @@ Path: TypeAlias = "str | PathLike[str]"
 class Weights:
     """The bytes that constants point into."""
 
-    __slots__ = ("_map", "data", "identity", "path")
+    __slots__ = ("_digest", "_map", "data", "identity", "path")
 
     def __init__(self, data: Buffer, path: Path | None = None) -> None:
         self.data: NDArray[np.uint8] = np.frombuffer(data, np.uint8)
         self.data.flags.writeable = False
         self.path = path
+        self._digest: bytes | None = None
         self._map: mmap.mmap | None = None
         #: Device, inode, size and time of change of the mapped file.
         self.identity: tuple[int, ...] | None = None
@@ -84,6 +88,45 @@ class Weights:
         """A range of the bytes, without a copy."""
         self.check(offset, size)
         return self.data[offset : offset + size]
+
+    # Copies: by reference where a file is still what was mapped, else with all bytes.
+
+    @property
+    def digest(self) -> bytes:
+        """What tells these bytes from any others, wherever their file is."""
+        if self._digest is None:
+            self._digest = hashlib.blake2b(self.data.data, digest_size=20).digest()
+        return self._digest
+
+    def __copy__(self) -> Weights:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Weights:
+        return self  # nobody changes them
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        if self.identity is not None and self.path is not None:
+            path = os.path.abspath(self.path)
+            with suppress(OSError):
+                if identity(os.stat(path)) == self.identity:
+                    return _mapped_again, (path, self.size, self.identity, self.digest)
+        data = pickle.PickleBuffer(self.data.data) if int(protocol) >= 5 else self.data.tobytes()
+        return Weights, (data, None if self.path is None else os.fspath(self.path))
+
+
+def _mapped_again(path: str, size: int, known: tuple[int, ...], digest: bytes) -> Weights:
+    """The weights of a pickled model, which refers to their file."""
+    weights = Weights.map(path)
+    # The same file on the same machine need not be read whole.
+    if weights.identity != known and (weights.size, weights.digest) != (size, digest):
+        raise UnreadableError(
+            "is not what it was when the model that refers to it was pickled: it had "
+            f"{size} bytes with the digest {digest.hex()[:12]}, now {weights.size} with "
+            f"{weights.digest.hex()[:12]}",
+            Where(path),
+            "pickle the model again",
+        )
+    return weights
 
 
 def identity(status: os.stat_result) -> tuple[int, ...]:

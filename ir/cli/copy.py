@@ -52,8 +52,8 @@ def compare(model: Model, again: Model, source: str, written: str, *, exact: boo
         if said(one) != said(two):
             raise MismatchError(f'layer "{one.name}" of {written} is not that of {source}')
         if one.is_constant and model.weights is not None:
-            blobs = (np.frombuffer(layer.blob, np.uint8) for layer in (one, two))
-            if not np.array_equal(*blobs):
+            held, copied = (np.frombuffer(layer.blob, np.uint8) for layer in (one, two))
+            if not np.array_equal(held, copied):
                 raise MismatchError(f'constant "{one.name}" of {written} is not that of {source}')
 
 
