@@ -285,7 +285,7 @@ def test_a_pair_replaced_while_it_is_read_is_read_again(
         nonlocal left, busy
         if left and not busy:
             left, busy = left - 1, True
-            ir.write(chain(10 + left), pair)
+            ir.write(chain(*[10 + left] * (1 + left % 2)), pair)
             busy = False
         return real(path)
 
