@@ -301,11 +301,16 @@ def locked(*folders: Path, patience: float = 30) -> Iterator[bool]:
     with ExitStack() as stack:
         # Each folder once, however it is spelt, and everybody in the same order.
         opened: dict[tuple[int, int], tuple[int, Path]] = {}
+        alone = []
         for folder in folders:
-            descriptor = stack.enter_context(_folder(folder))
+            try:
+                descriptor = stack.enter_context(_folder(folder))
+            except PermissionError:  # a folder to write into, not to look into
+                alone.append(False)
+                continue
             status = os.fstat(descriptor)
             opened.setdefault((status.st_dev, status.st_ino), (descriptor, folder))
-        alone = [_lock(*opened[key], end=end) for key in sorted(opened)]
+        alone += [_lock(*opened[key], end=end) for key in sorted(opened)]
         try:
             yield all(alone)
         finally:

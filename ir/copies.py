@@ -35,6 +35,7 @@ class GraphState(NamedTuple):
 class LayerState(NamedTuple):
     """What of a layer was read or made, its bodies by their numbers."""
 
+    fields: dict[str, Any]
     parts: dict[str, Any]
     bodies: dict[str, int] | None
     element: int | None
@@ -66,7 +67,7 @@ class _Members:
             self.layers.append(part)
             if self.number(part.element) is None:
                 part.read_all()
-            stack.extend((part.parts_read.get("_bodies") or {}).values())
+            stack.extend(part.parts_read.get("bodies", {}).values())
 
     def number(self, element: etree._Element | None) -> int | None:
         """The number of an element; None for one of another tree."""
@@ -95,12 +96,12 @@ def take_apart(root: Graph | Layer) -> tuple[State, _Members]:
     ]
     layers = []
     for layer in members.layers:
-        parts = layer.parts_read
-        held = parts.pop("_bodies", None)
+        fields, parts = layer.fields, dict(layer.parts_read)
+        held = parts.pop("bodies", None)
         bodies = None if held is None else {tag: graph_numbers[id(g)] for tag, g in held.items()}
         if layer is root and layer.is_constant and layer.has_value:
-            parts["_value"] = layer.value  # alone it has no weights to look at
-        layers.append(LayerState(parts, bodies, members.number(layer.element)))
+            fields["_value"] = layer.value  # alone it has no weights to look at
+        layers.append(LayerState(fields, parts, bodies, members.number(layer.element)))
     return State(graphs, layers), members
 
 
@@ -115,12 +116,10 @@ def put_together(
         return None if number is None else elements[number]
 
     for layer, held in zip(layers, state.layers, strict=True):
-        bodies = held.bodies
-        layer.restore(
-            held.parts,
-            None if bodies is None else {tag: graphs[n] for tag, n in bodies.items()},
-            found(held.element),
-        )
+        parts = dict(held.parts)
+        if held.bodies is not None:
+            parts["bodies"] = {tag: graphs[number] for tag, number in held.bodies.items()}
+        layer.restore(held.fields, parts, found(held.element))
         _find_lines(layer)
     for graph, kept in zip(graphs, state.graphs, strict=True):
         owner = None if kept.owner is None else layers[kept.owner]
@@ -131,7 +130,7 @@ def put_together(
 
 def _find_lines(layer: Layer) -> None:
     """Let port maps that are what the file says know their lines again."""
-    held: Mapping[str, Any] = layer.parts_read.get("_port_maps") or {}
+    held: Mapping[str, Any] = layer.parts_read.get("port_maps", {})
     for body, wiring in held.items():
         element = None if layer.element is None else layer.element.find(BODIES[body])
         if element is not None:

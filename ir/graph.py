@@ -14,7 +14,8 @@ from lxml import etree
 
 from ..schemas import IRError, UsageError, Where
 from .elements import LARGEST_ID, BackEdge, Edge, Info, Port, PortMap, read_info, whole
-from .layer import BODIES, Layer, check_constant
+from .layer import Layer, check_constant
+from .parts import BODIES
 from .places import at
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Graph:
         self._read_labels: list[list[object]] = []
 
     @classmethod
-    def _of(cls, element: etree._Element, owner: Layer) -> Graph:
+    def of(cls, element: etree._Element, owner: Layer) -> Graph:
         """The graph of a body."""
         graph = cls(owner)
         depth, outer = 1, owner.graph
@@ -108,21 +109,21 @@ class Graph:
             depth, outer = depth + 1, outer.owner.graph
         if depth > DEEPEST:
             raise IRError(f"bodies are nested more than {DEEPEST} deep", owner.where)
-        graph._load(element)
+        graph.load(element)
         return graph
 
-    def _load(self, element: etree._Element) -> None:
+    def load(self, element: etree._Element) -> None:
         """Take layers and edges from an element."""
         self.element = element
         layers = element.find("layers")
         if layers is not None:
-            make = Layer._of
+            make = Layer.of
             self._layers = [make(child, self) for child in layers.iterchildren("layer")]
-        self._by_id = {layer.id: layer for layer in self._layers}
+        self._index()
         self._read_labels = self._labels()
         edges = element.find("edges")
         if edges is not None:
-            self._edges = self._load_edges(edges)
+            self._edges = self.read_edges(edges)
         found = element.find("rt_info")
         self.rt_info = None if found is None else read_info(found)
 
@@ -131,12 +132,12 @@ class Graph:
         layers = self._layers
         return [
             [layer.id for layer in layers],
-            [layer._name for layer in layers],
+            [layer.name for layer in layers],
             [layer.type for layer in layers],
             [layer.version for layer in layers],
         ]
 
-    def _load_edges(self, section: etree._Element) -> list[Edge]:
+    def read_edges(self, section: etree._Element) -> list[Edge]:
         """Read the edges: all at once where each has four plain numbers, else one by one."""
         ends = [find(section) for find in _ENDS]
         digits = "".join(map("".join, ends))
@@ -366,8 +367,8 @@ class Graph:
         """Take a layer in, last or at a place in the order; an id already taken is replaced."""
         if layer.graph is not None and layer.graph is not self:
             for part in with_bodies(layer):
-                if part.is_constant and part._value is None:
-                    part._value = part.value  # its bytes stay those of the model it came from
+                if part.is_constant:
+                    part.keep_value()
         if self._free_id is None:
             self._free_id = max(self._by_id, default=-1) + 1
         if layer.id < 0 or layer.id in self._by_id:
@@ -379,18 +380,33 @@ class Graph:
         if index is None and self._names is not None:
             self._names.setdefault(layer.name, layer)
         else:
-            self._names = None
+            self._names = self._tensor_names = None
         self._rewired = True
         return layer
 
-    def _changed(self, *, layers: bool = False, edges: bool = False) -> None:
-        """Forget what was known of layers or edges; every change that is not kept up ends here."""
-        if layers:
-            self._by_id = {layer.id: layer for layer in self._layers}
-            self._free_id = self._names = self._tensor_names = None
-        if edges:
-            self._rewired = True
-        self._uses = None
+    def _changed(self) -> None:
+        """Layers or edges came, went or changed: what follows from them is found anew.
+
+        Every change ends here, but those that keep the indices up: one more layer at the end,
+        and an edge that is put in.
+        """
+        self._rewired = True
+        self._index()
+
+    def _index(self) -> None:
+        """Find layers by their ids; all else is found when it is asked for."""
+        self._by_id = {layer.id: layer for layer in self._layers}
+        self._free_id = self._names = self._tensor_names = self._uses = None
+
+    @property
+    def is_rewired(self) -> bool:
+        """Whether layers or edges came or went since it was read."""
+        return self._rewired
+
+    @property
+    def is_relabelled(self) -> bool:
+        """Whether a layer has another id, name, type or version since it was read."""
+        return self._read_labels != self._labels()
 
     def forget_names(self) -> None:
         """Look names up anew: a layer was given another one."""
@@ -407,7 +423,7 @@ class Graph:
         ids = {layer.id for layer in layers}
         self._layers = kept
         self._edges = [e for e in self._edges if e[0] not in ids and e[2] not in ids]
-        self._changed(layers=True, edges=True)
+        self._changed()
 
     def prune(self) -> list[Layer]:
         """Take out the layers that feed no Result or Assign, in bodies too; they are returned.
@@ -465,14 +481,14 @@ class Graph:
                     else edge
                     for edge in self._edges
                 ]
-                self._changed(edges=True)
+                self._changed()
         layer.inputs.append(Port(new, origin.precision, origin.dims))
 
     def disconnect(self, layer: Layer, input_index: int) -> None:
         """Leave an input without what feeds it."""
         port = layer.inputs[input_index].id
         self._edges = [e for e in self._edges if (e.to_layer, e.to_port) != (layer.id, port)]
-        self._changed(edges=True)
+        self._changed()
 
     def replace_output(self, old: tuple[Layer, int], new: tuple[Layer, int]) -> None:
         """Let all that an output feeds be fed by another."""
@@ -504,7 +520,7 @@ class Graph:
         self.element, self._layers = element, layers
         for layer in layers:
             layer.graph = self
-        self._changed(layers=True)
+        self._index()
 
     def __copy__(self) -> Self:
         return deepcopy(self)  # a layer is in one graph alone

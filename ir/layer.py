@@ -7,7 +7,6 @@ as soon as its names and edges are known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -17,18 +16,9 @@ import numpy as np
 
 from ..schemas import Array, ElementType, IRError, Tensor, UsageError, Where
 from ..schemas.packing import Buffer, needed, pack, unpack
-from .elements import (
-    BackEdge,
-    Info,
-    Port,
-    PortMap,
-    read_back_edges,
-    read_info,
-    read_port_map,
-    read_ports,
-    split_names,
-    whole,
-)
+from .elements import BackEdge, Info, Port, PortMap, split_names, whole
+from .parts import BODIES as BODIES
+from .parts import PARTS, child
 from .places import at
 
 if TYPE_CHECKING:
@@ -38,14 +28,9 @@ if TYPE_CHECKING:
     from .graph import Graph, Model
     from .weights import Weights
 
-#: The bodies a layer may have, and the element that wires each to the layer's ports.
-BODIES = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
-
-
-_LATER = frozenset({
-    "_back_edges", "_bodies", "_data", "_inputs", "_op", "_output_names", "_outputs",
-    "_port_maps", "_rt_info", "_value",
-})  # fmt: skip
+_FIELDS = ("id", "_name", "type", "version", "_value")
+#: The parts of a layer that nobody has asked for anything yet; never changed.
+_NONE: dict[str, Any] = {}
 
 
 class _At:
@@ -64,8 +49,8 @@ class _At:
             return
         element, model = self.layer.element, self.layer.model
         if element is not None and self.tag is not None:
-            child = element.find(self.tag)
-            element = element if child is None else child
+            found = element.find(self.tag)
+            element = element if found is None else found
         with at(self.layer.where, model.text if model is not None else None, element):
             raise error
 
@@ -74,17 +59,9 @@ class Layer:
     """One layer: what its element says, and its operation where that is known."""
 
     __slots__ = (
-        "_back_edges",
-        "_bodies",
-        "_data",
-        "_inputs",
         "_name",
         "_op",
-        "_opened",
-        "_output_names",
-        "_outputs",
-        "_port_maps",
-        "_rt_info",
+        "_parts",
         "_value",
         "element",
         "graph",
@@ -113,22 +90,18 @@ class Layer:
         outputs: Iterable[Port] = (),
     ) -> None:
         self.id, self._name, self.type, self.version = id, name, type, version
-        self._opened = True
-        self._output_names: str | None = None
         self.graph = None
         self.element = None
-        self._data: dict[str, str] | None = dict(data or {})
-        self._inputs: list[Port] | None = list(inputs)
-        self._outputs: list[Port] | None = list(outputs)
-        self._rt_info: Info | bool | None = None
-        self._bodies: dict[str, Graph] | None = {}
-        self._port_maps: dict[str, PortMap] | None = {}
-        self._back_edges: list[BackEdge] | None = []
+        #: What was read or made so far, by the names in the table of parts.
+        self._parts: dict[str, Any] = {name: part.empty() for name, part in PARTS.items()}
+        self._parts |= {
+            "data": dict(data or {}), "inputs": list(inputs), "outputs": list(outputs)
+        }  # fmt: skip
         self._value: Array | None = None
         self._op: tuple[dict[str, str], str, str, Op | None] | None = None
 
     @classmethod
-    def _of(cls, element: etree._Element, graph: Graph) -> Layer:
+    def of(cls, element: etree._Element, graph: Graph) -> Layer:
         """A layer of a file; only its attributes are read."""
         self = cls.__new__(cls)
         get = element.get
@@ -137,8 +110,7 @@ class Layer:
         if text is None or name is None or type_ is None:
             raise _incomplete(element, graph)
         self.graph, self.element = graph, element
-        #: Whether anybody has asked for more than its attributes, and may have changed it.
-        self._opened = False
+        self._parts = _NONE
         # Graphs that a runtime has dumped say no version.
         self._name, self.type, self.version = name, type_, version or ""
         if text.isdigit() and text.isascii() and len(text) < 19:
@@ -150,18 +122,33 @@ class Layer:
         return self
 
     def __getattr__(self, name: str) -> Any:
-        # Parts of a layer of a file that nobody has asked for yet have no value at all: to give
-        # a hundred thousand layers ten empty slots each takes longer than to read their names.
-        if name not in _LATER:
+        # To give a hundred thousand layers further empty slots takes as long as to read their
+        # names: they come when they are first asked for.
+        if name not in ("_op", "_value"):
             raise AttributeError(f"a layer has no {name}", name=name, obj=self)
-        self._opened = True
-        value: Any = None
-        if name == "_rt_info":
-            value = False
-        elif name == "_output_names" and self.element is not None and self.type == "Result":
-            value = self.element.get("output_names")
-        setattr(self, name, value)
-        return value
+        setattr(self, name, None)
+        return None
+
+    def _part(self, name: str) -> Any:
+        """A part, read when it is first asked for."""
+        try:
+            return self._parts[name]
+        except KeyError:
+            value = PARTS[name].read(self.element, self) if self.element is not None else (
+                PARTS[name].empty()
+            )  # fmt: skip
+            self._set_part(name, value)
+            return value
+
+    def _set_part(self, name: str, value: Any) -> None:
+        if self._parts is _NONE:
+            self._parts = {}
+        self._parts[name] = value
+
+    @property
+    def parts_read(self) -> Mapping[str, Any]:
+        """The parts that were read or made so far, and may have been changed, by their names."""
+        return self._parts
 
     @property
     def name(self) -> str:
@@ -177,11 +164,12 @@ class Layer:
     @property
     def output_names(self) -> str | None:
         """The names of a model's output, as the file spells them; None where it says none."""
-        return self._output_names
+        names: str | None = self._part("output_names")
+        return names
 
     @output_names.setter
     def output_names(self, names: str | None) -> None:
-        self._output_names, self._opened = names, True
+        self._set_part("output_names", names)
 
     # Places.
 
@@ -209,48 +197,38 @@ class Layer:
     @property
     def data(self) -> dict[str, str]:
         """The attributes as text, in the order of the file."""
-        if self._data is None:
-            element = None if self.element is None else _child(self.element, "data")
-            self._data = {} if element is None else dict(element.items())
-        return self._data
+        data: dict[str, str] = self._part("data")
+        return data
 
     @data.setter
     def data(self, data: Mapping[str, str]) -> None:
-        self._data, self._opened = dict(data), True
+        self._set_part("data", dict(data))
 
     @property
     def inputs(self) -> list[Port]:
         """The input ports; an input's index is its rank here."""
-        if self._inputs is None:
-            with self.at("input"):
-                found = None if self.element is None else _child(self.element, "input")
-                self._inputs = read_ports(found, outputs=False)
-        return self._inputs
+        ports: list[Port] = self._part("inputs")
+        return ports
 
     @inputs.setter
     def inputs(self, ports: Iterable[Port]) -> None:
-        self._inputs, self._opened = list(ports), True
+        self._set_part("inputs", list(ports))
 
     @property
     def outputs(self) -> list[Port]:
         """The output ports; an output's index is its rank here."""
-        if self._outputs is None:
-            with self.at("output"):
-                found = None if self.element is None else _child(self.element, "output")
-                self._outputs = read_ports(found, outputs=True)
-        return self._outputs
+        ports: list[Port] = self._part("outputs")
+        return ports
 
     @outputs.setter
     def outputs(self, ports: Iterable[Port]) -> None:
-        self._outputs, self._opened = list(ports), True
+        self._set_part("outputs", list(ports))
 
     def port_ids(self, tag: str) -> list[int]:
         """The ids of the ports in ``input`` or ``output``; the ports are not read for it."""
-        ports = None
-        if self._opened:
-            ports = self._inputs if tag == "input" else self._outputs
+        ports = self._parts.get("inputs" if tag == "input" else "outputs")
         if ports is None and self.element is not None:
-            section = _child(self.element, tag)
+            section = child(self.element, tag)
             if section is None:
                 return []
             texts = [port.get("id", "") for port in section.iterchildren("port")]
@@ -264,63 +242,44 @@ class Layer:
 
     def tensor_names(self) -> list[tuple[str, ...]]:
         """The names of each output; the ports are not read for it."""
-        if self._outputs is not None:
-            return [port.names for port in self._outputs]
-        found = None if self.element is None else _child(self.element, "output")
+        read = self._parts.get("outputs")
+        if read is not None:
+            return [port.names for port in read]
+        found = None if self.element is None else child(self.element, "output")
         ports = () if found is None else found.iterchildren("port")
         return [split_names(port.get("names")) for port in ports]
 
     @property
     def rt_info(self) -> Info | None:
         """The layer's further information."""
-        if self._rt_info is False or self._rt_info is True:
-            found = None if self.element is None else self.element.find("rt_info")
-            self._rt_info = None if found is None else read_info(found)
-        return self._rt_info
+        info: Info | None = self._part("rt_info")
+        return info
 
     @rt_info.setter
     def rt_info(self, info: Info | None) -> None:
-        self._rt_info, self._opened = info, True
+        self._set_part("rt_info", info)
 
     @property
     def bodies(self) -> dict[str, Graph]:
         """The graphs inside: ``body``, or ``then_body`` and ``else_body``."""
-        if self._bodies is None:
-            from .graph import Graph
-
-            bodies: dict[str, Graph] = {}
-            if self.element is not None:
-                for element in self.element.iterchildren(*BODIES):
-                    if element.tag not in bodies:
-                        bodies[str(element.tag)] = Graph._of(element, owner=self)
-            self._bodies = {tag: bodies[tag] for tag in BODIES if tag in bodies} if bodies else {}
-        return self._bodies
+        bodies: dict[str, Graph] = self._part("bodies")
+        return bodies
 
     @property
     def port_maps(self) -> dict[str, PortMap]:
         """How each body is wired to the ports, by the name of the body."""
-        if self._port_maps is None:
-            maps: dict[str, PortMap] = {}
-            if self.element is not None:
-                for body, tag in BODIES.items():
-                    element = self.element.find(tag)
-                    if element is not None:
-                        maps[body] = read_port_map(element, self)
-            self._port_maps = maps
-        return self._port_maps
+        maps: dict[str, PortMap] = self._part("port_maps")
+        return maps
 
     @property
     def back_edges(self) -> list[BackEdge]:
         """From each Result of the body to the Parameter it feeds in the next turn."""
-        if self._back_edges is None:
-            with self.at("back_edges"):
-                found = None if self.element is None else self.element.find("back_edges")
-                self._back_edges = read_back_edges(found)
-        return self._back_edges
+        edges: list[BackEdge] = self._part("back_edges")
+        return edges
 
     @back_edges.setter
     def back_edges(self, edges: Iterable[BackEdge]) -> None:
-        self._back_edges, self._opened = list(edges), True
+        self._set_part("back_edges", list(edges))
 
     def add_body(self, tag: str, graph: Graph, wiring: PortMap | None = None) -> None:
         """Put a graph inside, as ``body``, ``then_body`` or ``else_body``, with its port map."""
@@ -409,10 +368,10 @@ class Layer:
                 kind = held  # such as nf4, whose values are float32
         self._value = array.astype(kind.dtype, copy=False)
         old = self.data
-        self._data = {
+        self.data = {
             **old, "element_type": str(kind), "shape": ", ".join(map(str, array.shape))
         }  # fmt: skip
-        self._data.pop("value", None)
+        self.data.pop("value", None)
         if not self.outputs:
             self.outputs.append(Port(0))
         self.outputs[0].describe(Tensor(kind, array.shape))
@@ -421,6 +380,11 @@ class Layer:
     def has_new_value(self) -> bool:
         """Whether a constant was given a value that is not, or not yet, in a file."""
         return self._value is not None
+
+    def keep_value(self) -> None:
+        """Hold a constant's value itself, as the weights it points into will not be its own."""
+        if self._value is None:
+            self._value = self.value
 
     @property
     def blob(self) -> Buffer:
@@ -459,33 +423,23 @@ class Layer:
         """Whether its graph holds it; one that was taken out still knows where it was."""
         return self.graph is not None and self.graph.holds(self)
 
-    @property
-    def parts_read(self) -> dict[str, Any]:
-        """The parts that were read or made so far, by the names of their fields."""
-        found = {}
-        for name in self.__slots__:
-            if name not in ("_op", "element", "graph"):
-                with suppress(AttributeError):
-                    found[name] = getattr(Layer, name).__get__(self)
-        return found
-
     def read_all(self) -> None:
         """Read every part, so that the element is no longer needed; not what is in bodies."""
-        _ = self.data, self.inputs, self.outputs, self.rt_info, self.output_names
-        _ = self.port_maps, self.back_edges, self.bodies
+        for name in PARTS:
+            self._part(name)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All that it keeps but graph, element and parts."""
+        return {name: getattr(self, name) for name in _FIELDS}
 
     def restore(
-        self,
-        parts: Mapping[str, Any],
-        bodies: dict[str, Graph] | None,
-        element: etree._Element | None,
+        self, fields: Mapping[str, Any], parts: dict[str, Any], element: etree._Element | None
     ) -> None:
-        """Take over the parts of the layer that this one is a copy of."""
-        self.element, self.graph = element, None
-        for name, value in parts.items():
+        """Take over fields and parts of the layer that this one is a copy of."""
+        self.element, self.graph, self._parts = element, None, parts
+        for name, value in fields.items():
             setattr(self, name, value)
-        if bodies is not None:
-            self._bodies = bodies
 
     def __copy__(self) -> Layer:
         return deepcopy(self)  # a layer is in one graph alone
@@ -511,11 +465,6 @@ def _operations() -> type[Op]:
     from ..layers.base import Op
 
     return Op
-
-
-def _child(element: etree._Element, tag: str) -> etree._Element | None:
-    """The first child of that name; ``find`` is several times slower."""
-    return next(element.iterchildren(tag), None)
 
 
 def no_bin(offset: int, size: int) -> IRError:

@@ -7,7 +7,7 @@ What is printed of it are the elements that changed; all else is cut from the so
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from xml.parsers import expat
 
@@ -25,9 +25,9 @@ from .elements import (
     split_names,
 )
 from .graph import Graph, Model
-from .layer import BODIES, Layer
+from .layer import Layer
+from .parts import BODIES, LAYER_ORDER, PARTS
 from .spelling import (
-    LAYER_ORDER,
     Placing,
     Printer,
     constant_data,
@@ -127,10 +127,10 @@ class Patch:
 
     def edges(self, element: etree._Element, graph: Graph) -> None:
         """Bring ``<edges>`` up to date; sorted by their origin where they were."""
-        if graph.element is not None and not graph._rewired:
+        if graph.element is not None and not graph.is_rewired:
             return
         section = element.find("edges")
-        old = [] if section is None else graph._load_edges(section)
+        old = [] if section is None else graph.read_edges(section)
         new = list(graph.edges)
         if old == new:
             return
@@ -151,14 +151,14 @@ class Patch:
 
     def layer(self, element: etree._Element, layer: Layer) -> None:
         """Bring one layer up to date, as far as anybody has looked at it."""
+        held = layer.parts_read
         said = {name: element.get(name, "") for name in ("name", "type", "version")}
         if (
             said != {"name": layer.name, "type": layer.type, "version": layer.version}
             or (element.get("id") or "").lstrip(" +0") != str(layer.id).lstrip("0")
             or (
-                layer._opened
-                and layer.type == "Result"
-                and element.get("output_names") != layer.output_names
+                "output_names" in held
+                and not PARTS["output_names"].is_said(layer, layer.output_names)
             )
         ):
             wanted = dict(element.items())
@@ -168,35 +168,33 @@ class Patch:
             if layer.output_names is None and layer.type == "Result":
                 wanted.pop("output_names", None)
             self.attributes(element, wanted)
-        if not layer._opened and layer not in self.places:
-            return
-        if layer._data is not None or layer in self.places:
-            self.data(element, constant_data(layer, self.places))
-        if not isinstance(layer._rt_info, bool):
-            self.info(element, "rt_info", layer._rt_info, LAYER_ORDER)
-        if layer._port_maps is not None:
-            self.port_maps(element, layer)
-        if layer._back_edges is not None and (
-            read_back_edges(element.find("back_edges")) != layer._back_edges
-        ):
+        for name in PARTS:
+            if name in held or (name == "data" and layer in self.places):
+                _PATCHING[name](self, element, layer)
+
+    def layer_info(self, element: etree._Element, layer: Layer) -> None:
+        """Bring the further information of a layer up to date."""
+        self.info(element, "rt_info", layer.rt_info, LAYER_ORDER)
+
+    def back_edges(self, element: etree._Element, layer: Layer) -> None:
+        """Bring ``<back_edges>`` up to date."""
+        if read_back_edges(element.find("back_edges")) != layer.back_edges:
             printer = Printer(self.places)
             printer.back_edges(layer, depth_of(element) + 1)
-            made = printed(printer) if layer._back_edges else None
+            made = printed(printer) if layer.back_edges else None
             self.replace(element, "back_edges", made, LAYER_ORDER)
-        if layer._inputs is not None:
-            self.ports(element, "input", layer._inputs)
-        if layer._outputs is not None:
-            self.ports(element, "output", layer._outputs)
-        if layer._bodies is not None:
-            for tag in BODIES:
-                body, found = layer._bodies.get(tag), element.find(tag)
-                if body is None and found is not None:
-                    self.replace(element, tag, None, LAYER_ORDER)
-                elif body is not None:
-                    if found is None or body.element is None:
-                        found = etree.Element(tag)
-                        self.replace(element, tag, found, LAYER_ORDER)
-                    self.graph(found, body)
+
+    def bodies(self, element: etree._Element, layer: Layer) -> None:
+        """Bring the graphs inside up to date."""
+        for tag in BODIES:
+            body, found = layer.bodies.get(tag), element.find(tag)
+            if body is None and found is not None:
+                self.replace(element, tag, None, LAYER_ORDER)
+            elif body is not None:
+                if found is None or body.element is None:
+                    found = etree.Element(tag)
+                    self.replace(element, tag, found, LAYER_ORDER)
+                self.graph(found, body)
 
     def port_maps(self, element: etree._Element, layer: Layer) -> None:
         """Bring the port maps up to date."""
@@ -212,8 +210,9 @@ class Patch:
                 made = printed(printer)
             self.replace(element, tag, made, LAYER_ORDER)
 
-    def data(self, element: etree._Element, wanted: Mapping[str, str]) -> None:
+    def data(self, element: etree._Element, layer: Layer) -> None:
         """Bring ``<data>`` up to date."""
+        wanted = constant_data(layer, self.places)
         found = element.find("data")
         if found is not None and not wanted and not found.items():
             return
@@ -224,6 +223,14 @@ class Patch:
             self.attributes(found, wanted)
         else:
             self.replace(element, "data", None, LAYER_ORDER)
+
+    def inputs(self, element: etree._Element, layer: Layer) -> None:
+        """Bring the input ports up to date."""
+        self.ports(element, "input", layer.inputs)
+
+    def outputs(self, element: etree._Element, layer: Layer) -> None:
+        """Bring the output ports up to date."""
+        self.ports(element, "output", layer.outputs)
 
     def ports(self, element: etree._Element, tag: str, ports: Sequence[Port]) -> None:
         """Bring ``<input>`` or ``<output>`` up to date."""
@@ -389,6 +396,23 @@ class Patch:
         element(self.root, 0)
         out.append(self.source[finish:])
         return b"".join(out)
+
+
+def _said_with_the_name(patch: Patch, element: etree._Element, layer: Layer) -> None:
+    """Nothing: it is an attribute of the layer."""
+
+
+#: What brings each part of a layer up to date.
+_PATCHING: dict[str, Callable[[Patch, etree._Element, Layer], None]] = {
+    "output_names": _said_with_the_name,
+    "data": Patch.data,
+    "rt_info": Patch.layer_info,
+    "port_maps": Patch.port_maps,
+    "back_edges": Patch.back_edges,
+    "inputs": Patch.inputs,
+    "outputs": Patch.outputs,
+    "bodies": Patch.bodies,
+}
 
 
 def printed(printer: Printer) -> etree._Element:

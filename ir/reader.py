@@ -17,7 +17,7 @@ from typing import IO, TypeAlias
 
 from lxml import etree
 
-from ..schemas import IRError, UnreadableError, UnsupportedError, Where
+from ..schemas import IRError, UnreadableError, UnsupportedError, UsageError, Where
 from ..schemas.packing import Buffer
 from .elements import read_info
 from .graph import BODIES, Layer, Model, check_constant, with_bodies
@@ -118,6 +118,12 @@ def read_pair(
         with _opened(xml) as (file, before):
             source = file.read()
             held = Weights.map(weights) if needed or os.path.exists(weights) else None
+            if held is not None and held.identity == identity(before):
+                raise UsageError(
+                    f"{weights} would be both the document and its weights",
+                    Where(str(xml)),
+                    "weights= and --weights name the .bin",
+                )
             if _is_still(xml, file, before, source):
                 return source, held
     raise UnreadableError(
@@ -208,7 +214,7 @@ def _build(
     root = parse(model.text, model.place, lenient)
     model.version = _version(root, model)
     model.name = root.get("name", "")
-    model._load(root)
+    model.load(root)
     for tag in ("meta_data", "quantization_parameters"):
         found = root.find(tag)
         setattr(model, tag, None if found is None else read_info(found))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from ..schemas import IRError
 from .elements import Edge, Info, Port, PortMap, join_names
 from .graph import Graph, Model
-from .layer import BODIES, Layer
+from .layer import Layer
+from .parts import BODIES, PARTS
 
 #: Offset and size of each constant whose bytes are not where its ``data`` says.
 Placing: TypeAlias = "Mapping[Layer, tuple[int, int]]"
@@ -18,13 +19,6 @@ _ESCAPES = {code: f"&#{code:02d};" for code in range(32)} | {
     ord("&"): "&amp;", ord("<"): "&lt;", ord('"'): "&quot;"
 }  # fmt: skip
 _TEXT_ESCAPES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord("\r"): "&#13;"}
-
-#: The elements of a layer in the order of a file.
-LAYER_ORDER = (
-    "data", "rt_info", "else_port_map", "then_port_map", "port_map", "back_edges",
-    "input", "output", "body", "then_body", "else_body",
-)  # fmt: skip
-
 
 #: What no XML document can say, not even by number.
 _FORBIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -134,6 +128,25 @@ class Printer:
             self.empty(depth + 1, entry.kind, attributes)
         self.close(depth, tag)
 
+    def data(self, layer: Layer, depth: int) -> None:
+        """The attributes of a layer."""
+        data = constant_data(layer, self.places)
+        if data:
+            self.empty(depth, "data", data)
+
+    def layer_info(self, layer: Layer, depth: int) -> None:
+        """The further information of a layer."""
+        if layer.rt_info is not None:
+            self.info(layer.rt_info, depth)
+
+    def port_maps(self, layer: Layer, depth: int) -> None:
+        """How the bodies of a layer are wired."""
+        tags = {tag: body for body, tag in BODIES.items() if body in layer.port_maps}
+        for tag in PARTS["port_maps"].tags:
+            if tag in tags:
+                graph = layer.bodies.get(tags[tag])
+                self.port_map(tag, layer.port_maps[tags[tag]], graph, depth)
+
     def back_edges(self, layer: Layer, depth: int) -> None:
         """What the body carries from turn to turn."""
         if not layer.back_edges:
@@ -148,29 +161,29 @@ class Printer:
             self.empty(depth + 1, "edge", dict(pairs))
         self.close(depth, "back_edges")
 
+    def inputs(self, layer: Layer, depth: int) -> None:
+        """The input ports of a layer."""
+        self.ports("input", layer.inputs, 0, depth)
+
+    def outputs(self, layer: Layer, depth: int) -> None:
+        """The output ports of a layer, numbered after its inputs."""
+        self.ports("output", layer.outputs, len(layer.inputs), depth)
+
+    def bodies(self, layer: Layer, depth: int) -> None:
+        """The graphs inside a layer."""
+        for tag in PARTS["bodies"].tags:
+            if tag in layer.bodies:
+                self.open(depth, tag)
+                self.graph(layer.bodies[tag], depth + 1)
+                self.close(depth, tag)
+
     def layer(self, layer: Layer, depth: int) -> None:
         """One layer with all that is in it."""
         number = layer.id if self.numbers is None else self.numbers[layer]
         attributes = layer_attributes(layer) | {"id": str(number)}
         inner = Printer(self.places, self.numbers)
-        data = constant_data(layer, self.places)
-        if data:
-            inner.empty(depth + 1, "data", data)
-        if layer.rt_info is not None:
-            inner.info(layer.rt_info, depth + 1)
-        tags = {tag: body for body, tag in BODIES.items() if body in layer.port_maps}
-        for tag in ("else_port_map", "then_port_map", "port_map"):
-            if tag in tags:
-                graph = layer.bodies.get(tags[tag])
-                inner.port_map(tag, layer.port_maps[tags[tag]], graph, depth + 1)
-        inner.back_edges(layer, depth + 1)
-        inner.ports("input", layer.inputs, 0, depth + 1)
-        inner.ports("output", layer.outputs, len(layer.inputs), depth + 1)
-        for body in ("body", "then_body", "else_body"):
-            if body in layer.bodies:
-                inner.open(depth + 1, body)
-                inner.graph(layer.bodies[body], depth + 2)
-                inner.close(depth + 1, body)
+        for name in PARTS:
+            _PRINTING[name](inner, layer, depth + 1)
         if not inner.lines:
             self.empty(depth, "layer", attributes)
             return
@@ -220,6 +233,23 @@ class Printer:
             if info is not None:
                 self.info(info, 1)
         self.close(0, "net")
+
+
+def _said_with_the_name(printer: Printer, layer: Layer, depth: int) -> None:
+    """Nothing: it is an attribute of the layer."""
+
+
+#: What prints each part of a layer.
+_PRINTING: dict[str, Callable[[Printer, Layer, int], None]] = {
+    "output_names": _said_with_the_name,
+    "data": Printer.data,
+    "rt_info": Printer.layer_info,
+    "port_maps": Printer.port_maps,
+    "back_edges": Printer.back_edges,
+    "inputs": Printer.inputs,
+    "outputs": Printer.outputs,
+    "bodies": Printer.bodies,
+}
 
 
 def layer_attributes(layer: Layer) -> dict[str, str]:

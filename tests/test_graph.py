@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import time
 
 import numpy as np
 import pytest
 from conftest import witness
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from vinoir import ir
+from vinoir.ir import patch, spelling
 from vinoir.ir.graph import Layer
+from vinoir.ir.parts import PARTS
 from vinoir.schemas import IRError, Tensor, UsageError
 
 ANY = Tensor("f32", (1,))
@@ -253,6 +259,116 @@ def test_a_long_model_is_built_and_asked_in_linear_time() -> None:
 
     least = {length: min(seconds(length) for _ in range(3)) for length in (800, 6400)}
     assert least[6400] < 24 * least[800]
+
+
+def test_prune_leaves_what_the_checker_asks_for() -> None:
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "1")
+    spare = net.add("ReLU", "opset1", [x], name="spare")
+    further = net.add("Add", "opset1", [spare, net.constant(np.ones(1, np.float32))], name="more")
+    net.add("ReLU", "opset1", [further], name="end")
+    net.result(net.add("ReLU", "opset1", [x], name="y"), name="out")
+    model = ir.loads(*ir.dumps(net.model()))
+    assert {f.code for f in ir.check(model)} >= {"IR307"}
+    assert {layer.name for layer in model.prune()} == {"spare", "more", "end", "Constant"}
+    again = ir.loads(*ir.dumps(model))
+    assert [layer.name for layer in again] == ["x", "y", "out"]
+    assert len(again.edges) == 2
+    for one in (model, again):
+        assert not {"IR301", "IR302", "IR307"} & {f.code for f in ir.check(one)}
+        assert one.prune() == []
+    with pytest.raises(UsageError):
+        model.layer("spare")
+
+
+def test_prune_goes_into_bodies_and_spares_graphs_without_outputs() -> None:
+    paths = witness("Loop.5.0")
+    if not paths:
+        pytest.skip("the witness files are not beside the checkout")
+    model = ir.read(paths[0])
+    body = next(layer for layer in model if layer.bodies).bodies["body"]
+    dead = body.add(Layer("ReLU", "opset1", "dead", outputs=[ir.Port(0, "FP32", (1,))]))
+    model = ir.loads(*ir.dumps(model))
+    assert [layer.name for layer in model.prune()] == [dead.name]
+    assert not {f.code for f in ir.check(model)} & {"IR301", "IR307"}
+    net = ir.Builder()
+    net.parameter("x", "f32", "1")
+    net.constant(np.ones(1))
+    assert net.graph.prune() == []
+
+
+def test_many_layers_go_in_linear_time() -> None:
+    def seconds(length: int) -> float:
+        net = ir.Builder()
+        x = net.parameter("x", "f32", "1")
+        for _ in range(length):
+            net.add("ReLU", "opset1", [x])
+        net.result(x)
+        model = net.model()
+        began = time.process_time()
+        assert len(model.prune()) == length
+        return time.process_time() - began
+
+    least = {length: min(seconds(length) for _ in range(3)) for length in (1000, 8000)}
+    assert least[8000] < 24 * least[1000]
+    model = diamond()
+    x, two, *_ = model.layers
+    with pytest.raises(UsageError, match=r'"stranger".*is not in this graph'):
+        model.remove(two, Layer("ReLU", "opset1", "stranger"))
+    assert two in model.layers  # all or none
+    model.remove(x, two)
+    assert [layer.name for layer in model] == ["left", "both", "out"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_indices_are_what_layers_and_edges_say_after_any_changes(data: st.DataObject) -> None:
+    model = ir.loads(*ir.dumps(diamond())) if data.draw(st.booleans()) else diamond()
+    for number in range(data.draw(st.integers(1, 8))):
+        layers = list(model.layers)
+        layer = data.draw(st.sampled_from(layers)) if layers else None
+        kind = data.draw(st.sampled_from(["add", "remove", "prune", "connect", "cut", "name"]))
+        _ask(model)
+        if kind == "add" or layer is None:
+            ports = [ir.Port(0, "FP32", (1,), [data.draw(st.sampled_from(["t", f"t{number}"]))])]
+            place = data.draw(st.none() | st.integers(0, len(layers)))
+            model.add(Layer("ReLU", "opset1", f"n{number % 3}", outputs=ports), place)
+        elif kind == "remove":
+            model.remove(*data.draw(st.lists(st.sampled_from(layers), unique_by=id, max_size=3)))
+        elif kind == "prune":
+            with contextlib.suppress(IRError):  # a cycle
+                model.prune()
+        elif kind == "connect":
+            target = data.draw(st.sampled_from(layers))
+            if layer.outputs:
+                index = data.draw(st.none() | st.integers(0, len(target.inputs)))
+                model.connect(layer, target, index)
+        elif kind == "cut" and layer.inputs:
+            model.disconnect(layer, data.draw(st.integers(0, len(layer.inputs) - 1)))
+        else:
+            layer.name = f"renamed{number}"
+        assert _ask(model) == _ask(copy.deepcopy(model))
+
+
+def _ask(model: ir.Model) -> list[object]:
+    """Everything that a graph finds by an index."""
+    rows: list[object] = []
+    names = {layer.name for layer in model} | {"t", "t0", "t1"}
+    for name in sorted(names):
+        try:
+            rows.append((name, model.layer(name).id))
+        except UsageError:
+            rows.append((name, None))
+    for layer in model:
+        sources = [one and (one[0].id, one[1]) for one in model.sources(layer)]
+        users = sorted((user.id, index) for user, index in model.consumers(layer))
+        rows.append((layer.id, model.layer(layer.id) is layer, sources, users))
+    return rows
+
+
+def test_reading_printing_and_patching_go_by_one_table() -> None:
+    assert list(spelling._PRINTING) == list(patch._PATCHING) == list(PARTS)
+    assert all(isinstance(getattr(Layer, name), property) for name in PARTS)
 
 
 def test_a_constant_made_in_memory_has_its_operation() -> None:

@@ -187,6 +187,9 @@ def test_the_document_by_another_name_is_not_its_weights(way: str, pair: Path) -
     with pytest.raises(UsageError, match="both the document and its weights"):
         ir.write(chain(4), target, other)
     assert files(folder) == before
+    if way not in ("new", "case"):
+        with pytest.raises(UsageError, match="both the document and its weights"):
+            ir.read(target, other)
 
 
 def _write_often(xml: Path, weights: Path, seconds: float) -> None:
