@@ -142,10 +142,19 @@ def _find_lines(layer: Layer) -> None:
 def outermost(part: Graph | Layer) -> Graph | Layer:
     """The graph or layer that a part is in, and that is in no other."""
     while True:
-        outer = part.owner if isinstance(part, Graph) else part.graph
-        if outer is None or (isinstance(part, Layer) and not part.is_in_graph):
+        outer = _holder(part)
+        if outer is None:
             return part
         part = outer
+
+
+def _holder(part: Graph | Layer) -> Graph | Layer | None:
+    """What holds a part; what it was taken out of does not."""
+    if isinstance(part, Layer):
+        return part.graph if part.is_in_graph else None
+    owner = part.owner
+    held = () if owner is None else owner.bodies.values()
+    return owner if any(body is part for body in held) else None
 
 
 def copied(part: _Part, memo: dict[int, Any]) -> _Part:
@@ -163,12 +172,12 @@ def copied(part: _Part, memo: dict[int, Any]) -> _Part:
 
 def reduced(part: Graph | Layer) -> tuple[Any, ...]:
     """How to make a part anew: by its place in what holds it, or from plain values."""
-    if isinstance(part, Layer) and part.is_in_graph and part.graph is not None:
-        return _layer_at, (part.graph, [x is part for x in part.graph.layers].index(True))
-    if isinstance(part, Graph) and part.owner is not None:
-        tag = next((tag for tag, body in part.owner.bodies.items() if body is part), None)
-        if tag is not None:
-            return _body_of, (part.owner, tag)
+    holder = _holder(part)
+    if isinstance(holder, Graph):
+        return _layer_at, (holder, [layer is part for layer in holder.layers].index(True))
+    if isinstance(holder, Layer):
+        tags = [tag for tag, body in holder.bodies.items() if body is part]
+        return _body_of, (holder, tags[0])
     state, members = take_apart(part)
     text = part.text if isinstance(part, Model) else None
     return _rebuilt, (state, text, len(members.elements))

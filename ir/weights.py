@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import mmap
 import os
 import pickle
@@ -95,6 +94,8 @@ class Weights:
     def digest(self) -> bytes:
         """What tells these bytes from any others, wherever their file is."""
         if self._digest is None:
+            import hashlib  # reading does without
+
             self._digest = hashlib.blake2b(self.data.data, digest_size=20).digest()
         return self._digest
 

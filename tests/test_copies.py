@@ -169,6 +169,11 @@ def test_parts_bring_what_they_are_in(pair: Path) -> None:
     alone = pickle.loads(pickle.dumps(removed))
     assert alone.graph is None
     assert alone.value.tolist() == [[2, 2, 2]]
+    taken = model.add(ir.Layer("Odd", "extension", "odd"))
+    taken.add_body("body", small())
+    body = taken.bodies.pop("body")
+    for graph in (copy.deepcopy(body), pickle.loads(pickle.dumps(body))):
+        assert [layer.name for layer in graph] == [layer.name for layer in body]
     made = pickle.loads(pickle.dumps(small()))
     assert ir.dumps(made) == ir.dumps(small())
 
