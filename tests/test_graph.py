@@ -293,20 +293,20 @@ def test_prune_goes_into_bodies_and_spares_graphs_without_outputs(written: Writt
     assert net.graph.prune() == []
 
 
-def test_many_layers_go_in_linear_time() -> None:
-    def seconds(length: int) -> float:
-        net = ir.Builder()
-        x = net.parameter("x", "f32", "1")
-        for _ in range(length):
-            net.add("ReLU", "opset1", [x])
-        net.result(x)
-        model = net.model()
-        began = time.process_time()
-        assert len(model.prune()) == length
-        return time.process_time() - began
+def test_many_layers_go_at_once() -> None:
+    net, count = ir.Builder(), 30_000
+    x = net.parameter("x", "f32", "1")
+    for _ in range(count):
+        net.add("Spare", "extension", [x], outputs=[ANY])
+    net.result(x)
+    model = net.model()
+    start = time.perf_counter()
+    assert len(model.prune()) == count  # one by one it would take minutes
+    assert time.perf_counter() - start < 20
+    assert len(model.edges) == 1
 
-    least = {length: min(seconds(length) for _ in range(3)) for length in (1000, 8000)}
-    assert least[8000] < 24 * least[1000]
+
+def test_layers_are_removed_all_or_none() -> None:
     model = diamond()
     x, two, *_ = model.layers
     with pytest.raises(UsageError, match=r'"stranger".*is not in this graph'):
