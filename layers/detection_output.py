@@ -218,7 +218,8 @@ class Detection(Op):
 
     def best(self, order: Array) -> Array:
         """The first of them, as many as are wanted."""
-        return order if self.top_k == -1 else order[: self.top_k]
+        # Of a number below -1 OpenVINO makes none.
+        return order if self.top_k == -1 else order[: max(self.top_k, 0)]
 
 
 class DetectionOutputV1(Detection):

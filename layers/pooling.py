@@ -12,6 +12,7 @@ padding, NaN or -inf gives the lowest finite value. AvgPool lets NaN and infinit
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from math import prod
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -75,13 +76,36 @@ class Pool(Windowed):
         return [(number(begin), number(end)) for begin, end in pairs]
 
     def elements(self, data: Array, fill: object) -> Iterator[Array]:
-        """For each place in the window, what stands there in every window."""
+        """For each place in the window, what stands there in every window.
+
+        Places that hold nothing but padding in all windows are left out, but for the first.
+        """
         counts = self.pooled(Shape(data.shape)).static[2:]
-        view = windows(
-            data, self.kernel, self.strides, self.gaps(), self.all_pads(data), counts, fill
-        )
-        for place in np.ndindex(*self.kernel):
-            yield view[(..., *place)]
+        pads = self.all_pads(data)
+        view = windows(data, self.kernel, self.strides, self.gaps(), pads, counts, fill)
+        filled = [
+            places_on(size, begin, *row)
+            for size, (begin, _), *row in zip(
+                data.shape[2:], pads, self.kernel, self.strides, self.gaps(), counts, strict=True
+            )
+        ]
+        index: Any
+        for index in product((...,), *filled):
+            yield view[index]
+
+
+def places_on(
+    size: int, begin: int, window: int, stride: int, dilation: int, count: int
+) -> list[int]:
+    """The places of a window along an axis that some window has on the data; at least one."""
+    if window <= 2 * size:
+        return list(range(window))
+    on_data = np.zeros(window, bool)
+    for first in range(-begin, count * stride - begin, stride):
+        # From the first place at or after the data's beginning to the last before its end.
+        low, high = -(first // dilation), -((first - size) // dilation)
+        on_data[max(low, 0) : max(high, 0)] = True
+    return np.flatnonzero(on_data).tolist() or [0]
 
 
 class MaxPoolV1(Pool):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import ml_dtypes
 import numpy as np
 import pytest
 from vinoir.layers import Op
+from vinoir.layers.pooling import places_on
 from vinoir.schemas import IRError, Shape, Tensor
 
 PLAIN = {"kernel": "2,2", "strides": "2,2", "pads_begin": "0,0", "pads_end": "0,0"}
@@ -132,3 +135,28 @@ def test_lists_are_read_by_whole_tokens(text: str) -> None:
         Op.registry["MaxPool", 1].read(PLAIN | {"kernel": text}).infer_outputs(
             [Tensor("f32", (1, 1, 4, 4))]
         )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_only_places_that_hold_data_are_looked_at(seed: int) -> None:
+    rng = random.Random(seed)
+    size, window = rng.randint(1, 4), rng.randint(1, 30)
+    stride, dilation, count = rng.randint(1, 9), rng.randint(1, 3), rng.randint(0, 6)
+    begin = rng.randint(0, 40)
+    found = places_on(size, begin, window, stride, dilation, count)
+    wanted = [
+        place
+        for place in range(window)
+        if any(0 <= c * stride - begin + place * dilation < size for c in range(count))
+    ]
+    assert found == (wanted or [0]) or (found == list(range(window)) and window <= 2 * size)
+
+
+@pytest.mark.parametrize("op", ["MaxPoolV1", "MaxPoolV14", "AvgPoolV1", "AvgPoolV14"])
+def test_windows_of_millions_take_no_longer_than_the_data(op: str) -> None:
+    wide = {"kernel": "1, 3000000", "strides": "1, 3000000", "pads_begin": "0, 1000000",
+            "pads_end": "0, 2999999", "rounding_type": "floor", "exclude-pad": "true"}  # fmt: skip
+    data = np.arange(1, 9, dtype="f4").reshape(1, 1, 1, 8)
+    name, _, number = op.rpartition("V")
+    outputs = Op.registry[name, int(number)].read(wide).run(data)
+    assert outputs[0].ravel()[0] == (8 if name == "MaxPool" else 4.5)

@@ -296,3 +296,34 @@ def test_files_of_a_copy_are_not_closed(tmp_path: Path) -> None:
         finally:
             os._exit(code)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+@pytest.mark.parametrize("kind", ["Convolution", "ConvolutionBackpropData"])
+def test_what_needs_more_memory_than_there_is_is_refused_with_its_place(kind: str) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 2, 8, 8))
+    wide, backwards = (10**6, 10**6), kind == "ConvolutionBackpropData"
+    words = {
+        "strides": (1, 1) if backwards else wide,
+        "dilations": wide if backwards else (1, 1),
+        "pads_begin": (0, 0) if backwards else wide,
+        "pads_end": (0, 0) if backwards else wide,
+    }
+    weights = net.constant(np.ones((2, 2, 3, 3), "f4"))
+    net.result(net.add(kind, "opset1", [x, weights], name="wide", **words))
+    model, given = net.model(), [np.ones((1, 2, 8, 8), "f4")]
+    for way in (lambda: ir.run(model, given), lambda: ir.compile(model)(given)):
+        with pytest.raises(ir.IRError, match="not enough memory"):
+            way()
+
+
+def test_axes_that_numpy_has_not_are_an_error_of_the_layer() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1,))
+    pattern = net.constant(np.array([1]))
+    net.result(net.add("Reshape", "opset1", [x, pattern], name="many", special_zero=False))
+    model, given = net.model(), [np.ones(1, "f4")]
+    model.layer(pattern.layer.name).set_value(np.ones(100, np.int64))
+    for way in (lambda: ir.run(model, given), lambda: ir.compile(model)(given)):
+        with pytest.raises(ir.IRError, match='"many"'):
+            way()

@@ -57,7 +57,7 @@ def draw(op: str, rng: random.Random) -> Call:
     images, priors, classes = rng.randint(1, 2), rng.randint(2, 12), rng.randint(2, 4)
     data = {
         "background_label_id": rng.choice(["0", "0", "-1", "1"]),
-        "top_k": rng.choice(["-1", "3", "8"]),
+        "top_k": rng.choice(["-2", "-1", "3", "8"]),
         "variance_encoded_in_target": flag(),
         "keep_top_k": rng.choice(["-1", "3", "10", "50"]),
         "code_type": rng.choice([CENTER, "caffe.PriorBoxParameter.CORNER"]),
