@@ -12,7 +12,7 @@ from ..schemas import ANY, Array, IRError, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Ints, Text
 from ..schemas.shapes import merge
 from .base import Op
-from .detection import ROIAlignV3, of_rank
+from .detection import ROIAlignV3, image_of, of_rank
 from .detection_experimental import OLD
 from .image import round_away
 from .sort import real_type
@@ -108,7 +108,7 @@ class ROIAlignRotatedV15(Op):
             y, x = y - size[1] / 2, x - size[0] / 2
             cosine, sine = np.cos(angle), np.sin(angle)
             rows, columns = y * cosine - x * sine + centre[1], y * sine + x * cosine + centre[0]
-            values = bilinear(data[image].astype(np.float32), rows, columns)
+            values = bilinear(image_of(data, image).astype(np.float32), rows, columns)
             result[i] = values.mean((-3, -1))
         return (result,)
 

@@ -66,7 +66,8 @@ class SpaceToDepthV1(Blocked):
     def infer(self, data: Tensor) -> tuple[Tensor, ...]:
         if data.rank is None:
             return (Tensor(data.type, data.shape),)
-        depth = data.shape[1:2][0] * self.blocks(data.shape)
+        blocks = self.blocks(data.shape)
+        depth = data.shape[1:2][0] * blocks
         space = (share(size, self.block_size) for size in data.shape[2:])
         return (Tensor(data.type, Shape((data.shape[0], depth, *space))),)
 
@@ -87,7 +88,8 @@ class DepthToSpaceV1(Blocked):
     def infer(self, data: Tensor) -> tuple[Tensor, ...]:
         if data.rank is None:
             return (Tensor(data.type, data.shape),)
-        depth = share(data.shape[1], self.blocks(data.shape))
+        blocks = self.blocks(data.shape)
+        depth = share(data.shape[1], blocks)
         space = (size * self.block_size for size in data.shape[2:])
         return (Tensor(data.type, Shape((data.shape[0], depth, *space))),)
 

@@ -46,7 +46,7 @@ class OneHotV1(Op):
         self, indices: Array, depth: Array, on_value: Array, off_value: Array
     ) -> tuple[Array, ...]:
         place = axis_of(self.axis, indices.ndim + 1)
-        count = int(depth)
+        count = int(depth.reshape(()))
         named = self.named(np.expand_dims(indices.astype(np.int64), place), count)
         classes = np.arange(count).reshape(-1, *[1] * (indices.ndim - place))
         return (np.where(named == classes, on_value, off_value).astype(on_value.dtype),)
