@@ -173,6 +173,8 @@ class CumSumV3(Op):
     reverse: Bool = False
 
     def infer(self, data: Tensor, axis: Tensor | None = None) -> tuple[Tensor, ...]:
+        if data.type is ElementType.STRING:
+            raise IRError("strings have no sums")
         if axis is not None:
             element_type(axis, ElementType.I32, ElementType.I64)
             known = axis.ints()

@@ -43,6 +43,8 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
             channels = merge(channels, found)
         kind = real_type(rois, *pyramid)
         side = self.output_size
+        if side < 1:
+            raise IRError(f"output_size is {side}, the least is 1")
         return Tensor(kind, (count, channels, side, side)), Tensor(kind, (count, 4))
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
@@ -93,6 +95,8 @@ class ROIAlignRotatedV15(Op):
         if not index.is_integral and not index.is_dynamic:
             raise IRError(f"image numbers are of type {index}, not of an integer type")
         merge(width, 5)
+        if min(self.pooled_h, self.pooled_w) < 1:
+            raise IRError(f"{self.pooled_h} x {self.pooled_w} cells, the least is 1")
         return (Tensor(kind, (merge(count, numbers), channels, self.pooled_h, self.pooled_w)),)
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way

@@ -12,10 +12,10 @@ LONGEST_NAME, LONGEST_LINE = 200, 4000
 
 
 def printable(text: object, most: int = LONGEST_LINE) -> str:
-    """A text as one line: what is not printable escaped, a long one cut in the middle.
+    r"""A text as one line: what is not printable escaped, a long one cut in the middle.
 
     Control characters (C0, C1), line ends, marks of direction, invisible formatting and
-    surrogates are written as Python writes them, such as ``\\x9b`` and ``\\u202e``.
+    surrogates are written as Python writes them, such as ``\x9b`` and ``\u202e``.
     """
     line = str(text)
     if len(line) > most:
