@@ -47,8 +47,12 @@ def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> t
     for entry in port_map.inputs:
         if entry.purpose == "current_iteration":
             # The body says how it wants the number of the turn.
-            declared = body.layer(entry.internal_layer_id).outputs[0].tensor
-            given[entry.internal_layer_id] = Tensor(inputs[0].type, declared.shape)
+            counter = body.layer(entry.internal_layer_id)
+            if not counter.outputs:
+                raise IRError(f'"{counter.name}" of the body takes the number of the turn, and '
+                              "has no output port")  # fmt: skip
+            shape = counter.outputs[0].tensor.shape
+            given[entry.internal_layer_id] = Tensor(inputs[0].type, shape)
     loop = layer.type == "Loop"
     if loop:
         # As in OpenVINO, what is empty at first may grow.

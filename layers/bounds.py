@@ -44,7 +44,7 @@ def carry(op: Op, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> tupl
     with np.errstate(all="ignore"):
         try:
             bounds = op.bounds(lows, highs) if partly else [(low, low) for low in op.run(*lows)]
-        except (MemoryError, NotImplementedError):
+        except (MemoryError, UnsupportedError):
             return outputs
         if bounds is None:
             return outputs
