@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..schemas import Array, Dim, Shape, Tensor
+from ..schemas import Array, Dim, Shape, Tensor, UnsupportedError
 from ..schemas.tensor import Bounds
 from ..schemas.types import numbers
 
