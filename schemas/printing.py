@@ -7,19 +7,27 @@ person goes through :func:`printable`.
 
 from __future__ import annotations
 
+import re
+
 #: Characters that are printed of a name, and of a whole sentence.
 LONGEST_NAME, LONGEST_LINE = 200, 4000
+
+#: What GitHub's runners obey: two colons where a line begins, and the older sign anywhere.
+_COMMAND = re.compile(r"^\s*::|##\[")
 
 
 def printable(text: object, most: int = LONGEST_LINE) -> str:
     r"""A text as one line: what is not printable escaped, a long one cut in the middle.
 
-    Control characters (C0, C1), line ends, marks of direction, invisible formatting and
-    surrogates are written as Python writes them, such as ``\x9b`` and ``\u202e``.
+    Control characters (C0, C1), line ends, marks of direction, invisible formatting, surrogates
+    and what a build server would take for a command are written as Python writes them, such as
+    ``\x9b`` and ``\u202e``.
     """
     line = str(text)
     if len(line) > most:
         line = f"{line[: most // 2]}…{line[-(most // 2) :]}"
+    if ":" in line or "[" in line:
+        line = _COMMAND.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):02x}", line)
     if line.isprintable():
         return line
     return "".join(

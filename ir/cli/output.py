@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -63,10 +62,6 @@ def writer_options(*, required: bool) -> Callable[[F], F]:
     return decorate
 
 
-#: What a build server takes for a command of its own: at the start of a line, and anywhere.
-_COMMAND = re.compile(r"^\s*::|##\[")
-
-
 def say(text: str, *, err: bool = False, styled: bool = False) -> None:
     """Print one line, in which nothing is left that a terminal or a build server would obey.
 
@@ -76,7 +71,6 @@ def say(text: str, *, err: bool = False, styled: bool = False) -> None:
         styled: It was made printable before, and has been given colours since.
     """
     line = text if styled else printable(text, len(text))
-    line = _COMMAND.sub(lambda found: found[0][:-1] + f"\\x{ord(found[0][-1]):02x}", line)
     click.echo(line, err=err, color=True if styled else None)
 
 
