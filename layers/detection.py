@@ -232,6 +232,8 @@ class ROIAlignV3(RegionPooling):
             count = merge(count, batches)
         except IRError:
             raise IRError(f"{batches} batch indices for {count} boxes") from None
+        if min(self.pooled_h, self.pooled_w) < 1:
+            raise IRError(f"{self.pooled_h} x {self.pooled_w} cells, the least is 1")
         shape = Shape((count, channels, self.pooled_h, self.pooled_w))
         return (Tensor(data.type.merge(rois.type), shape),)
 

@@ -86,6 +86,10 @@ class PriorBoxV1(Priors):
         return self.variance
 
     def count(self) -> int:
+        for name in ("density", "aspect_ratio"):
+            for value in getattr(self, name):
+                if not isfinite(value) or (value == 0 and name == "aspect_ratio" and self.flip):
+                    raise IRError(f"{name} is {value:g}")
         ratios = {1.0}
         for ratio in self.aspect_ratio:
             both = (ratio, 1 / ratio) if self.flip else (ratio,)

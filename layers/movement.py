@@ -360,7 +360,9 @@ class ReverseV1(Op):
 
     def run(self, data: Array, reversed_axes: Array) -> tuple[Array, ...]:
         axes = (
-            np.flatnonzero(reversed_axes) if self.mode == "mask" else set(reversed_axes.tolist())
+            np.flatnonzero(reversed_axes)
+            if self.mode == "mask"
+            else set(reversed_axes.astype(np.int64).tolist())
         )
         return (np.flip(data, tuple(axes)),)
 

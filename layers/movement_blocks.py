@@ -220,6 +220,8 @@ class Col2ImV15(Op):
 
     def stops(self, image: Sequence[int], kernel: Sequence[int]) -> list[int]:
         """How often the window stops along each axis of the image."""
+        if min(self.strides, default=1) < 1:
+            raise IRError(f"a stride is {min(self.strides)}, the least is 1")
         pads = zip(self.pads_begin, self.pads_end, strict=True)
         spans = (int(reach(k, d)) for k, d in zip(kernel, self.dilations, strict=True))  # type: ignore[arg-type]
         rows = zip(image, pads, spans, self.strides, strict=True)
