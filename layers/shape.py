@@ -189,7 +189,11 @@ class UnsqueezeV1(Op):
         return Shape(sizes)
 
     def run(self, data: Array, axes: Array) -> tuple[Array, ...]:
-        return (data.reshape(self.widened(Shape(data.shape), axes.ravel().tolist()).static),)
+        return (
+            data.reshape(
+                self.widened(Shape(data.shape), axes.astype(np.int64).ravel().tolist()).static
+            ),
+        )
 
 
 def asked(size: Size, axis: int) -> Size:
