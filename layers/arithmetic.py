@@ -176,9 +176,13 @@ class CumSumV3(Op):
     reverse: Bool = False
 
     def infer(self, data: Tensor, axis: Tensor | None = None) -> tuple[Tensor, ...]:
+        if data.type is ElementType.STRING:
+            raise IRError("strings have no sums")
         if axis is not None:
             element_type(axis, ElementType.I32, ElementType.I64)
             known = axis.ints()
+            if known == []:
+                raise IRError("there are 0 axes, it sums along one")
             if known and data.rank:
                 axis_of(known[0], data.rank)
         return (Tensor(data.type, data.shape),)

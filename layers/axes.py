@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
 from ..schemas import Dim, IRError, Shape, Size
@@ -17,6 +18,18 @@ def axis_of(axis: int, rank: int, what: str = "axis") -> int:
     if not -rank <= axis < rank:
         raise IRError(f"{what} {axis} is beyond the {rank} axes of the input")
     return axis % rank if rank else axis
+
+
+@contextmanager
+def within_data() -> Iterator[None]:
+    """Refuse indices, given as a tensor's values, that are beyond the data they choose from."""
+    try:
+        yield
+    except IndexError as error:
+        # Only the values are the model's; too many indices for an array would be ours.
+        if "out of bounds" not in str(error):
+            raise
+        raise IRError(str(error)) from None
 
 
 def axes_of(axes: Iterable[int], rank: int, what: str = "axis") -> tuple[int, ...]:

@@ -87,4 +87,4 @@ class IfV8(Op):
     """Runs one of two bodies; they are the document's to infer and run (``ir.subgraphs``)."""
 
     def infer(self, condition: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-        raise NotImplementedError("the document infers bodies")
+        raise IRError("it has no body")

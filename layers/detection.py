@@ -90,7 +90,7 @@ class ROIPoolingV1(Boxed):
             if batch < 0:  # the boxes end here
                 break
             box = np.array(corners, np.float32)
-            image = wide[int(batch)]
+            image = image_of(wide, batch)
             if self.method == "max":
                 self.largest(image, box, result[index])
             else:
@@ -116,6 +116,14 @@ class ROIPoolingV1(Boxed):
         inside = [(p >= 0) & (p <= n - 1) for p, n in zip((y, x), image.shape[1:], strict=True)]
         values = between(image, np.where(inside[0], y, 0), np.where(inside[1], x, 0))
         return np.where(inside[0][:, None] & inside[1], values, 0)
+
+
+def image_of(images: Array, number: float) -> Array:
+    """The image of a batch that a region is of."""
+    if not -len(images) <= number < len(images):  # nor where it is no number
+        raise IRError(f"a region is of image {number:g}, the batch has {len(images)}")
+    found: Array = images[int(number)]
+    return found
 
 
 class PSROIPoolingV1(Boxed):
@@ -150,7 +158,7 @@ class PSROIPoolingV1(Boxed):
         result = np.zeros((len(boxes), self.output_dim, size, size), np.float32)
         of = self.averages if self.mode == "average" else self.samples
         for index, (batch, *corners) in enumerate(boxes.astype(np.float32)):
-            result[index] = of(wide[int(batch)], np.array(corners, np.float32))
+            result[index] = of(image_of(wide, batch), np.array(corners, np.float32))
         return (result.astype(data.dtype),)
 
     def averages(self, image: Array, box: Array) -> Array:
@@ -224,6 +232,8 @@ class ROIAlignV3(RegionPooling):
             count = merge(count, batches)
         except IRError:
             raise IRError(f"{batches} batch indices for {count} boxes") from None
+        if min(self.pooled_h, self.pooled_w) < 1:
+            raise IRError(f"{self.pooled_h} x {self.pooled_w} cells, the least is 1")
         shape = Shape((count, channels, self.pooled_h, self.pooled_w))
         return (Tensor(data.type.merge(rois.type), shape),)
 
@@ -245,7 +255,7 @@ class ROIAlignV3(RegionPooling):
             (y, in_y), (x, in_x) = (
                 self.places(*row, at_least_one=at_least_one) for row in (rows, columns)
             )
-            values = between(wide[batch], y.ravel(), x.ravel())
+            values = between(image_of(wide, batch), y.ravel(), x.ravel())
             values = np.where(in_y.ravel()[:, None] & in_x.ravel(), values, 0)
             apart = values.reshape(data.shape[1], *y.shape, *x.shape)
             if apart.size:

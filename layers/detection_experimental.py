@@ -299,6 +299,8 @@ class ProposalV1(Op):
         (count,) = of_rank(image_shape, 1, "the image size")
         if isinstance(count, int) and count not in (3, 4):
             raise IRError(f"the size of the image has {count} numbers, not 3 or 4")
+        if self.post_nms_topn < 0:
+            raise IRError(f"post_nms_topn is {self.post_nms_topn}, the least is 0")
         return (Tensor(class_probs.type, (merge(images, others) * self.post_nms_topn, 5)),)
 
     def run(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, ...]:

@@ -5,6 +5,7 @@ Specification pages: PriorBox-1, -8; PriorBoxClustered-1. All is worked out in f
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -85,6 +86,10 @@ class PriorBoxV1(Priors):
         return self.variance
 
     def count(self) -> int:
+        for name in ("density", "aspect_ratio"):
+            for value in getattr(self, name):
+                if not isfinite(value) or (value == 0 and name == "aspect_ratio" and self.flip):
+                    raise IRError(f"{name} is {value:g}")
         ratios = {1.0}
         for ratio in self.aspect_ratio:
             both = (ratio, 1 / ratio) if self.flip else (ratio,)
@@ -141,9 +146,11 @@ class PriorBoxV1(Priors):
         """The boxes of a fixed size, several of them beside one another."""
         boxes = []
         for index, size in enumerate(np.array(self.fixed_size, F)):
-            whole = int(size)
-            count = int(self.density[index]) if index < len(self.density) else 1
-            shift = int(size / F(count))
+            density = self.density[index] if index < len(self.density) else 1
+            if not (isfinite(size) and isfinite(density) and density >= 1):
+                raise IRError(f"fixed_size {size:g} with a density of {density:g}, the least is 1")
+            count = int(density)
+            whole, shift = int(size), int(size / F(count))
             places = [F(shift) / 2 - F(whole // 2) + F(i * shift) for i in range(count)]
             shapes = [(ratio, size) for ratio in np.array(self.fixed_ratio, F)]
             if not shapes:

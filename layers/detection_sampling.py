@@ -12,7 +12,7 @@ from ..schemas import ANY, Array, IRError, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Ints, Text
 from ..schemas.shapes import merge
 from .base import Op
-from .detection import ROIAlignV3, of_rank
+from .detection import ROIAlignV3, image_of, of_rank
 from .detection_experimental import OLD
 from .image import round_away
 from .sort import real_type
@@ -43,6 +43,8 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
             channels = merge(channels, found)
         kind = real_type(rois, *pyramid)
         side = self.output_size
+        if side < 1:
+            raise IRError(f"output_size is {side}, the least is 1")
         return Tensor(kind, (count, channels, side, side)), Tensor(kind, (count, 4))
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
@@ -93,6 +95,8 @@ class ROIAlignRotatedV15(Op):
         if not index.is_integral and not index.is_dynamic:
             raise IRError(f"image numbers are of type {index}, not of an integer type")
         merge(width, 5)
+        if min(self.pooled_h, self.pooled_w) < 1:
+            raise IRError(f"{self.pooled_h} x {self.pooled_w} cells, the least is 1")
         return (Tensor(kind, (merge(count, numbers), channels, self.pooled_h, self.pooled_w)),)
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
@@ -108,7 +112,7 @@ class ROIAlignRotatedV15(Op):
             y, x = y - size[1] / 2, x - size[0] / 2
             cosine, sine = np.cos(angle), np.sin(angle)
             rows, columns = y * cosine - x * sine + centre[1], y * sine + x * cosine + centre[0]
-            values = bilinear(data[image].astype(np.float32), rows, columns)
+            values = bilinear(image_of(data, image).astype(np.float32), rows, columns)
             result[i] = values.mean((-3, -1))
         return (result,)
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
+from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor, UnsupportedError
 from ..schemas.attributes import Bool, Float, Ints, NotBefore
 from ..schemas.shapes import interval, merge
 from .base import Op, element_type
@@ -200,7 +200,7 @@ class InterpolateV1(Op):
     def later_mode(self, rank: int) -> Mode:
         """The mode of Interpolate-4 that it stands for."""
         if self.mode == "area":
-            raise NotImplementedError("area interpolation is nowhere defined")
+            raise UnsupportedError("area interpolation is nowhere defined")
         if self.mode == "linear" and rank < 5:
             return "linear_onnx"
         return self.mode

@@ -117,11 +117,11 @@ class TensorIteratorV1(Op):
     """Runs its body once for each slice of its inputs."""
 
     def infer(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        raise NotImplementedError("the document infers bodies")
+        raise IRError("it has no body")
 
 
 class LoopV5(Op):
     """Runs its body a number of times, or for as long as a condition holds."""
 
     def infer(self, trip_count: Tensor, condition: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-        raise NotImplementedError("the document infers bodies")
+        raise IRError("it has no body")

@@ -52,7 +52,7 @@ class XorV1(LogicalXorV1):
 class LogicalNotV1(Unary):
     """Whether it is false; numbers give 1 for zero and 0 for the rest, in their own type."""
 
-    allowed = ANYTHING
+    allowed = tuple(kind for kind in ANYTHING if kind is not ElementType.STRING)
 
     def of(self, x: Array) -> Array:
         return np.equal(x, 0) if x.dtype != np.bool_ else ~x

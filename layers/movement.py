@@ -16,7 +16,7 @@ from pydantic import Field
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Alias, Int
 from ..schemas.shapes import compatible, merge
-from .axes import as_size, axes_of, axis_of, broadcast
+from .axes import as_size, axes_of, axis_of, broadcast, within_data
 from .base import Op
 from .shape import integral
 
@@ -360,7 +360,9 @@ class ReverseV1(Op):
 
     def run(self, data: Array, reversed_axes: Array) -> tuple[Array, ...]:
         axes = (
-            np.flatnonzero(reversed_axes) if self.mode == "mask" else set(reversed_axes.tolist())
+            np.flatnonzero(reversed_axes)
+            if self.mode == "mask"
+            else set(reversed_axes.astype(np.int64).tolist())
         )
         return (np.flip(data, tuple(axes)),)
 
@@ -389,7 +391,8 @@ class ReverseSequenceV1(Op):
         steps = along(np.arange(data.shape[axis]), axis, data.ndim)
         lengths = along(seq_lengths.astype(np.int64), batch, data.ndim)
         order = np.where(steps < lengths, lengths - 1 - steps, steps)
-        return (np.take_along_axis(data, order, axis),)
+        with within_data():
+            return (np.take_along_axis(data, order, axis),)
 
 
 def along(values: Array, axis: int, rank: int) -> Array:

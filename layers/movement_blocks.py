@@ -66,7 +66,8 @@ class SpaceToDepthV1(Blocked):
     def infer(self, data: Tensor) -> tuple[Tensor, ...]:
         if data.rank is None:
             return (Tensor(data.type, data.shape),)
-        depth = data.shape[1:2][0] * self.blocks(data.shape)
+        blocks = self.blocks(data.shape)
+        depth = data.shape[1:2][0] * blocks
         space = (share(size, self.block_size) for size in data.shape[2:])
         return (Tensor(data.type, Shape((data.shape[0], depth, *space))),)
 
@@ -87,7 +88,8 @@ class DepthToSpaceV1(Blocked):
     def infer(self, data: Tensor) -> tuple[Tensor, ...]:
         if data.rank is None:
             return (Tensor(data.type, data.shape),)
-        depth = share(data.shape[1], self.blocks(data.shape))
+        blocks = self.blocks(data.shape)
+        depth = share(data.shape[1], blocks)
         space = (size * self.block_size for size in data.shape[2:])
         return (Tensor(data.type, Shape((data.shape[0], depth, *space))),)
 
@@ -218,6 +220,8 @@ class Col2ImV15(Op):
 
     def stops(self, image: Sequence[int], kernel: Sequence[int]) -> list[int]:
         """How often the window stops along each axis of the image."""
+        if min(self.strides, default=1) < 1:
+            raise IRError(f"a stride is {min(self.strides)}, the least is 1")
         pads = zip(self.pads_begin, self.pads_end, strict=True)
         spans = (int(reach(k, d)) for k, d in zip(kernel, self.dilations, strict=True))  # type: ignore[arg-type]
         rows = zip(image, pads, spans, self.strides, strict=True)

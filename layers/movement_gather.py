@@ -17,7 +17,7 @@ import numpy as np
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import compatible, interval, limits, merge
-from .axes import axis_of
+from .axes import axis_of, within_data
 from .base import Op, element_type
 from .pooling import lowest
 from .shape import integral
@@ -221,7 +221,8 @@ class GatherTreeV1(Op):
         beam = np.broadcast_to(np.arange(beams), (batches, beams))
         for step in reversed(range(steps)):
             inside = step < ends
-            here = np.take_along_axis(step_ids[step], beam, 1)
+            with within_data():
+                here = np.take_along_axis(step_ids[step], beam, 1)
             out[step] = np.where(inside, here, end_token)
             beam = np.where(inside, np.take_along_axis(parents[step], beam, 1), beam)
         ended = np.logical_or.accumulate(out == end_token, 0)
@@ -315,11 +316,13 @@ class ScatterElementsUpdateV12(ScatterElements):
             return brought("none", data, where, updates)
         if not self.use_init_val:
             data = data.copy()
-            data[where] = neutral(self.reduction, data)
+            with within_data():
+                data[where] = neutral(self.reduction, data)
         if self.reduction != "mean":
             return brought(self.reduction, data, where, updates)
         counts = np.zeros(data.shape, np.int64)
-        np.add.at(counts, where, 1)
+        with within_data():
+            np.add.at(counts, where, 1)
         wide = data if data.dtype.kind in "iu" else data.astype(np.promote_types(data.dtype, "f4"))
         total = brought("sum", wide, where, updates.astype(wide.dtype))
         divisor = np.maximum(counts + int(self.use_init_val), 1)
@@ -500,11 +503,12 @@ def brought(reduction: str, data: Array, where: tuple[Any, ...], updates: Array)
     """A copy of the data where the updates are brought together with what is at their places."""
     if reduction == "none":
         out = data.copy()
-        out[where] = updates
+        with within_data():
+            out[where] = updates
         return out
     plain, logical = _RULES[reduction]
     narrow = data.dtype.itemsize == 2 and data.dtype.kind not in "iu"
     out = data.astype(np.float32) if narrow else data.copy()
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), within_data():
         (logical if data.dtype == np.bool_ else plain).at(out, where, updates.astype(out.dtype))
         return out.astype(data.dtype)

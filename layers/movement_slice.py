@@ -400,6 +400,8 @@ def bounds(tensor: Tensor) -> list[Bounds] | None:
 
 def any_part(size: Size, step: int = 1) -> Size:
     """The size of a slice of which at most the step is known."""
+    if step == 0:
+        raise IRError("a step is 0")
     _, most = limits(size)
     return interval(0, None if most is None else -(-most // abs(step)))
 

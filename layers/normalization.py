@@ -281,8 +281,8 @@ def standardized(data: Array, axes: Axes, eps: float, *, inside: bool = True) ->
     """Mean 0 and variance 1 along axes; ``inside``: eps is added to the variance."""
     distance = data - average(data, axes)
     variance = average(np.square(distance), axes)
-    small = data.dtype.type(eps)
     with np.errstate(all="ignore"):
+        small = np.asarray(eps).astype(data.dtype)
         spread = np.sqrt(variance + small) if inside else np.sqrt(variance) + small
         return distance / spread
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import merge
-from .axes import as_size, axis_of, broadcast, broadcast_size
+from .axes import as_size, axis_of, broadcast, broadcast_size, within_data
 from .base import Op
 from .casting import narrowed, widened
 
@@ -46,7 +46,7 @@ class OneHotV1(Op):
         self, indices: Array, depth: Array, on_value: Array, off_value: Array
     ) -> tuple[Array, ...]:
         place = axis_of(self.axis, indices.ndim + 1)
-        count = int(depth)
+        count = int(depth.reshape(()))
         named = self.named(np.expand_dims(indices.astype(np.int64), place), count)
         classes = np.arange(count).reshape(-1, *[1] * (indices.ndim - place))
         return (np.where(named == classes, on_value, off_value).astype(on_value.dtype),)
@@ -165,7 +165,9 @@ class CTCLossV4(Op):
                 raise IRError(f"{count} labels in {steps} steps of {len(row)}")
             chances = row[:steps].astype(np.float64)
             chances -= np.logaddexp.reduce(chances, axis=1, keepdims=True)
-            losses[index] = -self.likelihood(chances, self.target(target[:count].tolist()), blank)
+            with within_data():
+                likelihood = self.likelihood(chances, self.target(target[:count].tolist()), blank)
+            losses[index] = -likelihood
         return (narrowed(losses, logits.dtype),)
 
     def target(self, labels: list[int]) -> list[int]:

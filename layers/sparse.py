@@ -130,7 +130,7 @@ class EmbeddingBagPackedSumV3(Bags):
         self, emb_table: Tensor, indices: Tensor, per_sample_weights: Tensor | None = None
     ) -> tuple[Tensor, ...]:
         shape = same_length(indices, per_sample_weights)
-        count = ANY if shape.rank is None else shape[0]
+        count = ANY if not shape.rank else shape[0]  # a rank of 0 is refused with the others
         return (self.bags(emb_table, count, {"indices": indices}, per_sample_weights, 2),)
 
     def run(

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from ..schemas import Array, Dim, Shape, Tensor
+from ..schemas import Array, Dim, Shape, Tensor, UnsupportedError
 from ..schemas.tensor import Bounds
 from ..schemas.types import numbers
 
@@ -63,7 +63,7 @@ def carry(
     with np.errstate(all="ignore"):
         try:
             bounds = op.bounds(lows, highs) if partly else [(low, low) for low in op.run(*lows)]
-        except (MemoryError, NotImplementedError):
+        except (MemoryError, UnsupportedError):
             return outputs
         if bounds is None:
             return outputs

@@ -1,6 +1,7 @@
 """The words of an IR file: element types, shapes, tensors, attribute spellings, errors."""
 
 from .errors import (
+    InternalError,
     IRError,
     MismatchError,
     UnreadableError,
@@ -20,6 +21,7 @@ __all__ = [
     "Dim",
     "ElementType",
     "IRError",
+    "InternalError",
     "MismatchError",
     "Shape",
     "Size",

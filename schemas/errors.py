@@ -8,6 +8,8 @@ The tree::
     ├── UsageError          the caller asked for what cannot be (exit 2)
     └── MismatchError       numbers differ from what was expected (exit 5)
 
+    InternalError           a mistake of this project, met at a place of a model (exit 70)
+
 An error is raised bare where the rule is, and completed once by the frame that knows the
 element (see :func:`placed`).
 """
@@ -20,6 +22,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from pydantic import ValidationError
+
+from .printing import printable, printable_name
+from .version import VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +57,17 @@ class Where:
         parts = []
         if self.file is not None or self.line is not None:
             place = [self.file or "<memory>", self.line, self.column]
-            parts.append(":".join(str(part) for part in place if part is not None))
+            parts.append(":".join(printable(part) for part in place if part is not None))
         if self.layer is not None or self.name is not None:
             words = ["layer"]
             if self.layer is not None:
                 words.append(str(self.layer))
             if self.name is not None:
-                words.append(f'"{self.name}"')
+                words.append(f'"{printable_name(self.name)}"')
             if self.type is not None:
-                words.append(f"({self.type} {self.version})" if self.version else f"({self.type})")
+                kind = printable_name(self.type)
+                version = f" {printable_name(self.version)}" if self.version else ""
+                words.append(f"({kind}{version})")
             parts.append(" ".join(words))
         return ": ".join(parts)
 
@@ -77,9 +84,9 @@ class IRError(ValueError):
         self.hint = hint
 
     def __str__(self) -> str:
-        place = str(self.where)
-        text = f"{place}: {self.message}" if place else self.message
-        return f"{text} ({self.hint})" if self.hint else text
+        place, message = str(self.where), printable(self.message)
+        text = f"{place}: {message}" if place else message
+        return f"{text} ({printable(self.hint)})" if self.hint else text
 
 
 class UnreadableError(IRError):
@@ -106,6 +113,33 @@ class MismatchError(IRError):
     exit_code = 5
 
 
+class InternalError(Exception):
+    """A mistake of this project, or of an operation that another package offers.
+
+    It is raised from what was caught, at the place of the model that was worked on; no file
+    may bring it about, so that it is no :class:`IRError`.
+    """
+
+    exit_code: ClassVar[int] = 70
+
+    def __init__(self, error: BaseException, where: Where | None = None) -> None:
+        super().__init__(str(error))
+        self.message = f"{type(error).__name__}: {error}"
+        self.where = where or Where()
+
+    def __str__(self) -> str:
+        place = str(self.where)
+        text = f"vinoir {VERSION} has a bug: {printable(self.message)}"
+        return f"{place}: {text}" if place else text
+
+
+#: What wrong code raises; a file is refused by a ValueError that says why.
+MISTAKES = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, NameError, NotImplementedError,
+    RecursionError, TypeError,
+)  # fmt: skip
+
+
 def describe(error: ValidationError) -> tuple[str, str | None]:
     """The first complaint of a validation as one sentence, and the attribute it is about."""
     first = error.errors(include_url=False)[0]
@@ -120,10 +154,14 @@ def describe(error: ValidationError) -> tuple[str, str | None]:
 
 @contextmanager
 def placed(where: Where) -> Iterator[None]:
-    """Give errors raised inside the place ``where``, as far as they lack one."""
+    """Give errors raised inside the place ``where``, as far as they lack one.
+
+    A ValueError is about what the file says, and becomes an IRError; what only wrong code
+    raises becomes an InternalError.
+    """
     try:
         yield
-    except IRError as error:
+    except (IRError, InternalError) as error:
         error.where = error.where.within(where)
         raise
     except ValidationError as error:
@@ -131,7 +169,9 @@ def placed(where: Where) -> Iterator[None]:
         raise IRError(message, replace(where, attribute=attribute)) from error
     except MemoryError as error:
         raise IRError(f"not enough memory: {error}".rstrip(": "), where) from error
-    except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
+    except ValueError as error:
         # Our own ValueErrors are sentences; what NumPy raises says more with its type.
         ours = type(error) is ValueError
         raise IRError(f"{error}" if ours else f"{type(error).__name__}: {error}", where) from error
+    except MISTAKES as error:
+        raise InternalError(error, where) from error

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...layers.memory import without_collection
-from ...schemas import UnreadableError, UsageError
+from ...schemas import UnreadableError, UsageError, Where, placed
 from ...schemas.packing import Buffer
 from ..document.graph import Model
 from ..files.reader import find_pair
@@ -111,10 +111,11 @@ def _check(
         bin_place = None if place is None else str(Path(place).with_suffix(".bin"))
         notes += xml.rules(source)
         if source.root is not None and xml.is_net(source.root) and not xml.is_old(source.root):
-            sheet = Sheet(source.root, held, bin_place, source.text)
-            for group in GROUPS:
-                notes += group(sheet)
-            notes += portability.rules(sheet, release)
+            with placed(Where(place)):
+                sheet = Sheet(source.root, held, bin_place, source.text)
+                for group in GROUPS:
+                    notes += group(sheet)
+                notes += portability.rules(sheet, release)
         if source.odd:
             notes = [
                 note for note in notes if note.code[2] == "1" or note.element not in source.odd

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from ...schemas.printing import printable, printable_name
+
 Severity: TypeAlias = Literal["error", "warning", "info"]
 
 #: The version of the JSON report's form.
@@ -41,16 +43,28 @@ class Finding:
     def place(self) -> str:
         """``file:line:column``, as far as it is known."""
         parts = [self.file or "<memory>", self.line, self.column]
-        return ":".join(str(part) for part in parts if part is not None)
+        return ":".join(printable(part) for part in parts if part is not None)
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong and what to do, fit to be printed."""
+        hint = f" ({printable(self.hint)})" if self.hint else ""
+        return printable(self.message) + hint
+
+    @property
+    def subject(self) -> str:
+        """The layer that it is about, fit to be printed; empty where it is about none."""
+        if self.layer is None and not self.name:
+            return ""
+        number = "" if self.layer is None else f" {self.layer}"
+        kind = " ".join(printable_name(part) for part in (self.type, self.version) if part)
+        return f'layer{number} "{printable_name(self.name or "")}"' + (
+            f" ({kind})" if kind else ""
+        )
 
     def __str__(self) -> str:
-        layer = ""
-        if self.layer is not None or self.name:
-            kind = f" ({self.type} {self.version})" if self.type else ""
-            number = "" if self.layer is None else f" {self.layer}"
-            layer = f'layer{number} "{self.name or ""}"{kind}: '
-        hint = f" ({self.hint})" if self.hint else ""
-        return f"{self.place}: {self.severity} {self.code}: {layer}{self.message}{hint}"
+        layer = f"{self.subject}: " if self.subject else ""
+        return f"{self.place}: {self.severity} {self.code}: {layer}{self.sentence}"
 
 
 class Report:
@@ -133,7 +147,7 @@ class Report:
 
     def __str__(self) -> str:
         lines = [str(finding) for finding in self.findings]
-        return "\n".join([*lines, f"{self.file or '<memory>'}: {self.summary()}"])
+        return "\n".join([*lines, f"{printable(self.file or '<memory>')}: {self.summary()}"])
 
 
 __all__ = ["Finding", "Report", "Severity"]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from ...schemas.printing import printable, printable_name
 from ...schemas.version import VERSION
 from .findings import Finding, Report
 from .rules.catalogue import RULES
@@ -50,7 +51,6 @@ def _rule(code: str) -> dict[str, Any]:
 
 
 def _result(finding: Finding, rank: int) -> dict[str, Any]:
-    hint = f" ({finding.hint})" if finding.hint else ""
     place: dict[str, Any] = {
         "physicalLocation": {"artifactLocation": {"uri": quote(finding.file or "memory")}}
     }
@@ -61,15 +61,20 @@ def _result(finding: Finding, rank: int) -> dict[str, Any]:
         place["physicalLocation"]["region"] = region
     if finding.name or finding.layer is not None:
         place["logicalLocations"] = [
-            {"name": finding.name or str(finding.layer), "kind": "member"}
+            {"name": printable_name(finding.name or finding.layer), "kind": "member"}
         ]
     return {
         "ruleId": finding.code,
         "ruleIndex": rank,
         "level": _LEVELS[finding.severity],
-        "message": {"text": finding.message + hint},
+        "message": {"text": _unlinked(finding.sentence)},
         "locations": [place],
     }
+
+
+def _unlinked(text: str) -> str:
+    """A message in which a viewer of SARIF finds no link, which it writes as ``[text](place)``."""
+    return text.replace("](", "\\](")
 
 
 def to_github(reports: Iterable[Report]) -> str:
@@ -79,12 +84,15 @@ def to_github(reports: Iterable[Report]) -> str:
 
 def _annotation(finding: Finding) -> str:
     command = "notice" if finding.severity == "info" else finding.severity
-    rows = {"file": finding.file, "line": finding.line, "col": finding.column}
+    rows = {
+        "file": finding.file and printable(finding.file),
+        "line": finding.line,
+        "col": finding.column,
+    }
     properties = [f"{k}={_escaped(str(v), True)}" for k, v in rows.items() if v is not None]
     properties.append(f"title={finding.code}")
-    hint = f" ({finding.hint})" if finding.hint else ""
-    layer = f'layer {finding.layer} "{finding.name}": ' if finding.layer is not None else ""
-    return f"::{command} {','.join(properties)}::{_escaped(layer + finding.message + hint)}"
+    layer = f"{finding.subject}: " if finding.subject else ""
+    return f"::{command} {','.join(properties)}::{_escaped(layer + finding.sentence)}"
 
 
 def _escaped(text: str, inside: bool = False) -> str:

@@ -14,8 +14,10 @@ from typing import Any
 
 import click
 
-from ...schemas import IRError
+from ...schemas import InternalError, IRError
+from ...schemas.printing import printable
 from ...schemas.version import REPORTS, VERSION
+from .output import note
 
 #: Verb, the module that has it, and what it does; in the order of the help page.
 VERBS: dict[str, tuple[str, str]] = {
@@ -118,25 +120,21 @@ def report(error: Exception) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, IRError):
-        place = str(error.where)
-        click.echo(
-            f"{place}: error: {error.message}" if place else f"error: {error.message}", err=True
-        )
+        place = f"{error.where}: " if error.where else ""
+        note(f"{place}error: {printable(error.message)}")
         if error.hint:
-            click.echo(f"  hint: {error.hint}", err=True)
+            note(f"  hint: {printable(error.hint)}")
         return error.exit_code
     if isinstance(error, OSError):
         name = f"{error.filename}: " if error.filename else ""
-        click.echo(f"{name}error: {error.strerror or error}", err=True)
+        note(f"{name}error: {error.strerror or error}")
         return 3
     if isinstance(error, MemoryError):
-        click.echo("error: there is not enough memory", err=True)
+        note("error: there is not enough memory")
         return CRASH
-    click.echo(
-        f"vinoir {VERSION} has a bug: {type(error).__name__}: {error}\n"
-        f"  hint: please report it, with what --debug prints, to {REPORTS}",
-        err=True,
-    )
+    bug = error if isinstance(error, InternalError) else InternalError(error)
+    note(str(bug))
+    note(f"  hint: please report it, with what --debug prints, to {REPORTS}")
     return CRASH
 
 

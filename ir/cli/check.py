@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,7 +13,16 @@ from ..checking.checker import check
 from ..checking.findings import Report
 from ..checking.rules.catalogue import RULES, explain
 from .infer import target_of
-from .output import fancy, format_option, note, print_json, print_table, weights_option
+from .output import (
+    fancy,
+    format_option,
+    note,
+    print_json,
+    print_table,
+    say,
+    say_json,
+    weights_option,
+)
 
 _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
 
@@ -111,7 +119,7 @@ def show(reports: list[Report], format_: str) -> None:
     elif format_ == "sarif":
         from ..checking.reports import to_sarif
 
-        click.echo(json.dumps(to_sarif(reports), indent=2))
+        say_json(to_sarif(reports))
     elif format_ == "github":
         from ..checking.reports import to_github
 
@@ -130,9 +138,9 @@ def _print(reports: list[Report]) -> None:
                 word = f"{finding.severity} {finding.code}"
                 styled = click.style(word, fg=_COLOURS[finding.severity], bold=True)
                 text = text.replace(word, styled, 1)
-            click.echo(text, color=fancy() or None)
+            say(text, styled=fancy())
         for code, number in report.left_out.items():
-            click.echo(f"{report.file}: {number} more of {code}")
+            say(f"{report.file}: {number} more of {code}")
     if len(reports) == 1:
         note(f"{reports[0].file}: {reports[0].summary()}")
         return
@@ -157,7 +165,7 @@ def _mend(
     model = read(paths[0], weights, lenient=True, need_weights=False)
     done = fix(model)
     for row in done:
-        click.echo(str(row))
+        say(str(row))
     # In place the weights stay where they are, which need not be beside the model.
     write(model, target, weights if in_place else None)
     note(f"wrote {target}: {len(done)} repairs")

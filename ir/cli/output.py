@@ -10,6 +10,10 @@ from typing import Any, TypeVar
 
 import click
 
+from ...schemas.printing import printable
+
+#: Characters of one cell of a table.
+LONGEST_CELL = 500
 #: Raised when the meaning of a field in the JSON changes.
 SCHEMA_VERSION = 1
 
@@ -58,9 +62,27 @@ def writer_options(*, required: bool) -> Callable[[F], F]:
     return decorate
 
 
+def say(text: str, *, err: bool = False, styled: bool = False) -> None:
+    """Print one line, in which nothing is left that a terminal or a build server would obey.
+
+    Args:
+        text: The line.
+        err: Print it on standard error.
+        styled: It was made printable before, and has been given colours since.
+    """
+    line = text if styled else printable(text, len(text))
+    click.echo(line, err=err, color=True if styled else None)
+
+
 def print_json(content: dict[str, Any]) -> None:
     """Print an object as JSON, with the version of its form."""
-    click.echo(json.dumps({"schema_version": SCHEMA_VERSION, **content}, indent=2, default=str))
+    say_json({"schema_version": SCHEMA_VERSION, **content})
+
+
+def say_json(content: dict[str, Any]) -> None:
+    """Print an object as JSON in plain ASCII: what is not printable is escaped as JSON has it."""
+    text = json.dumps(content, indent=2, default=str)
+    click.echo(text.replace("\x7f", "\\u007f"))
 
 
 def fancy() -> bool:
@@ -72,7 +94,7 @@ def print_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[int] = ()
 ) -> None:
     """Print a table: with lines and colours on a terminal, as plain columns in a pipe."""
-    lines = [[str(cell) for cell in row] for row in rows]
+    lines = [[printable(cell, LONGEST_CELL) for cell in row] for row in rows]
     if not fancy():
         _print_plain(title, columns, lines, right)
         return
@@ -81,7 +103,12 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=Text(title) if title else None,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
     for index, name in enumerate(columns):
         table.add_column(
             name,
@@ -100,22 +127,22 @@ def _print_plain(
     lines = [list(columns), *rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
     if title:
-        click.echo(title)
+        say(title)
     for line in lines:
         cells = [
             cell.rjust(width) if index in right else cell.ljust(width)
             for index, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
-        click.echo("  " + "  ".join(cells).rstrip())
+        say("  " + "  ".join(cells).rstrip())
     click.echo()
 
 
 def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
     """Print names and values, the values aligned."""
-    rows = [(name, str(value)) for name, value in pairs]
+    rows = [(name, printable(value)) for name, value in pairs]
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
-        click.echo(f"{name.ljust(width)}  {value}")
+        say(f"{name.ljust(width)}  {value}")
 
 
 def bytes_text(count: int) -> str:
@@ -130,4 +157,4 @@ def bytes_text(count: int) -> str:
 
 def note(text: str) -> None:
     """Say something on standard error."""
-    click.echo(text, err=True)
+    say(text, err=True)

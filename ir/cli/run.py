@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from ...schemas import Array, IRError, MismatchError, Shape, UsageError
+from ...schemas.printing import printable_name
 from ..display.summary import operation_name
 from ..document.graph import Layer, Model
 from ..document.names import by_input
@@ -25,6 +26,7 @@ from .output import (
     note,
     print_json,
     print_table,
+    say,
     weights_option,
 )
 from .show import value_facts
@@ -115,7 +117,10 @@ class Progress:
             self.bar.start()
             self.task = self.bar.add_task("", total=self.total)
         if self.bar is not None:
-            self.bar.update(self.task, completed=self.done, description=text)
+            from rich.markup import escape
+
+            shown = escape(printable_name(text))
+            self.bar.update(self.task, completed=self.done, description=shown)
 
     def __exit__(self, *_: object) -> None:
         if self.bar is not None:
@@ -211,7 +216,7 @@ def print_outputs(rows: list[dict[str, Any]]) -> None:
 def print_values(row: Mapping[str, Any]) -> None:
     """The values of a small output."""
     shown = ", ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in row["first"])
-    click.echo(f"{row['name']} = [{shown}]")
+    say(f"{printable_name(row['name'])} = [{shown}]")
 
 
 def trace_row(step: Traced) -> dict[str, Any]:

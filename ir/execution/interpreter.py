@@ -16,9 +16,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ... import layers as _operations  # declares the operations
+from ...layers.base import Op
 from ...layers.casting import as_computed, computed, computing, tensor_as_computed
 from ...layers.memory import run_within_memory
 from ...schemas import Array, ElementType, IRError, Shape, Tensor, UnsupportedError, UsageError
+from ...schemas.errors import MISTAKES
 from ..document.graph import Graph, Layer, Model
 from ..document.names import by_input, output_keys, output_names
 from ..inference.bodies import run_bodies
@@ -207,7 +209,7 @@ class Walk:
         if layer.id in self._tensors:
             with layer.at():
                 return computing(op).prepare(self._tensors[layer.id])
-        return partial(run_within_memory, computing(op))
+        return partial(_by_definition, computing(op))
 
     def _run_body(self, body: Graph, arrays: Mapping[int, Array]) -> dict[int, Array]:
         """What the Results of a body hand out; the walk through it is kept."""
@@ -230,6 +232,18 @@ class Walk:
         """Keep a value; it is the caller's own from then on."""
         self._state[op.variable_id] = value
         return value
+
+
+def _by_definition(op: Op, *arrays: Array) -> tuple[Array, ...]:
+    """Run an operation; arrays that its kernel fails on are refused by its rule, if they are bad.
+
+    Of layers behind a tensor whose shape depends on values nothing was inferred beforehand.
+    """
+    try:
+        return run_within_memory(op, *arrays)
+    except MISTAKES:
+        op.infer_outputs([Tensor.of(array) for array in arrays])
+        raise
 
 
 def _is_fixed(layer: Layer) -> bool:

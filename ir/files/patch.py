@@ -517,7 +517,7 @@ def find_spans(source: bytes) -> list[tuple[int, int]] | None:
 
 
 def _codec(source: bytes) -> str:
-    from .reader import encoding_of
+    from ..text.encoding import encoding_of
 
     encoding = encoding_of(source)
     return "utf-8" if encoding == "utf-8-sig" else encoding

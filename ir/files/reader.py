@@ -22,6 +22,7 @@ from ...schemas.packing import Buffer
 from ..document.graph import BODIES, Layer, Model, check_constant, with_bodies
 from ..document.parts import read_info
 from ..storage.weights import Weights, identity, open_regular
+from ..text.encoding import encoding_of, is_plain
 from ..text.positions import at, position
 
 #: What ``read`` takes for the .xml and for the .bin.
@@ -294,23 +295,6 @@ def _root_place(root: etree._Element, source: bytes, file: str | None) -> Where:
 
 
 _PROLOG = re.compile(rb"\s+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
-_ENCODING = re.compile(r"<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"']*)[\"']")
-#: Encodings in which a tag looks like a tag, so that a DOCTYPE cannot hide.
-_PLAIN = re.compile(r"(utf-?8|us-ascii|ascii|iso-?8859-?\d+|latin-?1|windows-125\d|cp125\d)", re.I)
-
-
-def encoding_of(source: bytes) -> str:
-    """The encoding of a document, by its first bytes or its declaration."""
-    if source.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
-        return "utf-32"
-    if source.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    if source.startswith(b"\xef\xbb\xbf"):
-        return "utf-8-sig"
-    if source[:4] in (b"<\0?\0", b"\0<\0?"):
-        return "utf-16-le" if source[:1] == b"<" else "utf-16-be"
-    found = _ENCODING.match(source[:400].decode("latin-1").lstrip())
-    return found[1].lower() if found else "utf-8"
 
 
 def refuse_doctype(source: bytes, file: str | None) -> None:
@@ -319,7 +303,7 @@ def refuse_doctype(source: bytes, file: str | None) -> None:
     if encoding.startswith("utf-16"):
         codec = "utf-16" if encoding == "utf-16" else encoding
         text = source.decode(codec, "replace").encode("utf-8", "replace")
-    elif encoding == "utf-8-sig" or _PLAIN.fullmatch(encoding):
+    elif is_plain(encoding):
         text = source
     else:
         raise UnreadableError(f'encoding "{encoding}" is not read', Where(file, 1, 1))

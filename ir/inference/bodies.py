@@ -8,7 +8,7 @@ edge hands a Result to a Parameter for the next turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -48,8 +48,12 @@ def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> t
     for entry in port_map.inputs:
         if entry.purpose == "current_iteration":
             # The body says how it wants the number of the turn.
-            declared = body.layer(entry.internal_layer_id).outputs[0].tensor
-            given[entry.internal_layer_id] = Tensor(inputs[0].type, declared.shape)
+            counter = body.layer(entry.internal_layer_id)
+            if not counter.outputs:
+                raise IRError(f'"{counter.name}" of the body takes the number of the turn, and '
+                              "has no output port")  # fmt: skip
+            shape = counter.outputs[0].tensor.shape
+            given[entry.internal_layer_id] = Tensor(inputs[0].type, shape)
     loop = layer.type == "Loop"
     if loop:
         # As in OpenVINO, what is empty at first may grow.
@@ -240,12 +244,12 @@ def _turns_of_loop(
         for entry in port_map.inputs:
             if source is not None and entry.internal_layer_id == source[0].id:
                 goes_on = _outer(entry, inputs).ints() if entry.external_port_id >= 0 else None
-    if goes_on is None:
+    if not goes_on:
         return None
     if not goes_on[0]:
         return 1
     count = inputs[0].ints()
-    return None if count is None or count[0] < 0 else count[0]
+    return None if not count or count[0] < 0 else count[0]
 
 
 def _output(
@@ -275,14 +279,14 @@ def _output(
 def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Array, ...]:
     """The outputs of a layer with bodies."""
     if layer.type == "If":
-        name = "then_body" if bool(np.asarray(inputs[0]).reshape(-1)[0]) else "else_body"
+        name = "then_body" if bool(_first(inputs[0], "the condition")) else "else_body"
         body, port_map = _body(layer, name)
         once = run(body, {e.internal_layer_id: _outer(e, inputs) for e in port_map.inputs})
         return tuple(once[entry.internal_layer_id] for entry in _ordered(port_map))
     body, port_map = _body(layer, "body")
     loop = layer.type == "Loop"
     turns = _count(layer, port_map, inputs)
-    going = not loop or bool(np.asarray(inputs[1]).reshape(-1)[0])
+    going = not loop or bool(_first(inputs[1], "the condition"))
     cut = [entry for entry in port_map.inputs if entry.axis is not None]
     given = {
         entry.internal_layer_id: _outer(entry, inputs)
@@ -315,7 +319,7 @@ def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Ar
             given[edge.to_layer] = found[edge.from_layer]
         turn += 1
         if condition is not None:
-            going = bool(found[condition].reshape(-1)[0])
+            going = bool(_first(found[condition], "the condition of the body"))
     return tuple(
         _joined(entry, rows[entry.internal_layer_id], body)
         if entry.axis is not None
@@ -324,10 +328,17 @@ def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Ar
     )
 
 
+def _first(array: Array, what: str) -> Any:
+    """The one element of a condition or count."""
+    if not array.size:
+        raise IRError(f"{what} has 0 elements, one is needed")
+    return array.reshape(-1)[0]
+
+
 def _count(layer: Layer, port_map: PortMap, inputs: Sequence[Array]) -> int | None:
     """How many turns there are at the most; None: as long as the condition holds."""
     if layer.type == "Loop":
-        count = int(np.asarray(inputs[0]).reshape(-1)[0])
+        count = int(_first(inputs[0], "the trip count"))
         return None if count < 0 else count
     counts = []
     for entry in port_map.inputs:

@@ -91,6 +91,8 @@ def parameter_type(parameter: Layer) -> ElementType:
     if op is None:
         return parameter.outputs[0].type
     with parameter.at():
+        if parameter.type != "Parameter":
+            raise IRError("an input has the same id, ids are given once")
         return op.infer()[0].type
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ...layers.base import Op
 from ...schemas import IRError
+from ...schemas.printing import printable, printable_name
 from ..checking.rules.attributes import CRASHES, OTHERWISE, REFUSED
 from ..document.graph import SINKS, Graph, Layer, Model
 from ..inference.shapes import infer
@@ -22,8 +23,8 @@ class Fix(NamedTuple):
     name: str | None = None
 
     def __str__(self) -> str:
-        place = "" if self.layer is None else f'layer {self.layer} "{self.name}": '
-        return f"{self.code}: {place}{self.message}"
+        place = "" if self.layer is None else f'layer {self.layer} "{printable_name(self.name)}": '
+        return f"{self.code}: {place}{printable(self.message)}"
 
 
 def fix(model: Model) -> list[Fix]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from ...schemas import IRError, Where, placed
+from ...schemas import InternalError, IRError, Where, placed
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -60,7 +60,7 @@ def at(where: Where, source: bytes | None, element: etree._Element | None) -> It
     try:
         with placed(where):
             yield
-    except IRError as error:
+    except (IRError, InternalError) as error:
         if source is not None and element is not None and error.where.column is None:
             same = (error.where.layer, error.where.name) == (where.layer, where.name)
             if same:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from .encoding import encoding_of, is_plain
+
 #: More repairs than these are made, but not reported one by one.
 _REPORTED = 1000
 
@@ -21,7 +23,7 @@ _TOKEN = re.compile(
     r"(?P<rest>(?:[^<>\"'=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+')?)*+)>",
     re.DOTALL,
 )
-_ATTRIBUTE = re.compile(r"(\s*)([^\s=<>\"'/]+)(\s*=\s*)(\"[^\"]*\"|'[^']*')")
+_ATTRIBUTE = re.compile(r"(\s++)([^\s=<>\"'/]++)(\s*+=\s*+)(\"[^\"]*+\"|'[^']*+')")
 _LOOSE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,8}|#x[0-9a-fA-F]{1,8});)")
 _NUMERIC = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,8}));")
 _FORBIDDEN = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -38,6 +40,9 @@ class Repair(NamedTuple):
 
 def repair(source: bytes) -> tuple[bytes, list[Repair]]:
     """The document as XML, and what had to be done to it; the same bytes where nothing had."""
+    encoding = encoding_of(source)
+    if not (is_plain(encoding) or encoding.startswith("utf-16")):
+        return source, []  # no document is read in it
     mender = _Mender(source)
     mended = mender.mend()
     if not mender.repairs:
@@ -59,18 +64,18 @@ class _Mender:
         if len(self.repairs) >= _REPORTED:
             return
         if position < self._place:
-            self._place, self._line, self._start = 0, 1, 0
-        self._line += self.text.count("\n", self._place, position)
-        newline = self.text.rfind("\n", self._place, position)
-        if newline >= 0:
-            self._start = newline + 1
+            self._line -= self.text.count("\n", position, self._place)
+            self._start = self.text.rfind("\n", 0, position) + 1
+        else:
+            self._line += self.text.count("\n", self._place, position)
+            newline = self.text.rfind("\n", self._place, position)
+            if newline >= 0:
+                self._start = newline + 1
         self._place = position
         self.repairs.append(Repair(self._line, position - self._start + 1, message))
 
     def decode(self, source: bytes) -> str:
         """The document as text; bytes that are none in its encoding are replaced."""
-        from ..files.reader import encoding_of
-
         encoding = encoding_of(source)
         try:
             return source.decode(encoding)
@@ -81,18 +86,20 @@ class _Mender:
         except LookupError:
             return source.decode("latin-1")
         strict = "utf-8" if encoding.startswith("utf-8") else encoding
-        offset = 0
+        view = memoryview(source)
+        # Of the text: how much of it is what the bytes before the offset stand for.
+        offset = 3 if encoding == "utf-8-sig" else 0
+        read = 0
         while strict == "utf-8" and len(self.repairs) < _REPORTED:
             try:
-                source[offset:].decode(strict)
+                str(view[offset:], strict)
                 break
             except UnicodeDecodeError as error:
                 at = offset + error.start
-                self.report(
-                    len(source[:at].decode(encoding, "replace")),
-                    f"byte 0x{source[at]:02x} is not UTF-8",
-                )
+                read += len(str(view[offset:at], strict))
+                self.report(read, f"byte 0x{source[at]:02x} is not UTF-8")
                 offset += error.end
+                read += 1
         if not self.repairs:
             self.report(0, f"bytes that are not {encoding}")
         return self.text
@@ -195,9 +202,8 @@ class _Mender:
         seen: set[str] = set()
         out: list[str] = []
         end = 0
-        for found in _ATTRIBUTE.finditer(rest):
-            if rest[end : found.start()] or not found[1]:
-                return token[0]  # the parser will say what is wrong
+        # One by one: a search would look at a long name again from each of its letters.
+        while found := _ATTRIBUTE.match(rest, end):
             place, name, value = begin + found.start(2), found[2], found[4]
             end = found.end()
             if name in seen:
@@ -209,8 +215,16 @@ class _Mender:
                 continue
             inner = self.words(value[1:-1], begin + found.start(4) + 1, attribute=True)
             out.append(f"{found[1]}{name}{found[3]}{value[0]}{inner}{value[0]}")
+        if rest[end:].strip().strip("/"):
+            return token[0]  # the parser will say what is wrong
         return f"<{token['name']}{''.join(out)}{rest[end:]}>"
 
 
+_ASIDE = re.compile(r"\s++|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+
+
 def _only_comments(text: str) -> bool:
-    return not re.sub(r"<!--.*?-->|<\?.*?\?>", "", text, flags=re.DOTALL).strip()
+    position = 0
+    while found := _ASIDE.match(text, position):
+        position = found.end()
+    return position == len(text)

@@ -42,7 +42,7 @@ _TAGS = frozenset(
      "port_map", "back_edges", "rt_info"}
 )  # fmt: skip
 #: A tag that begins on a later line: where an attribute's closing quote was forgotten.
-_NEXT_TAG = re.compile(r"\n\s*<")
+_NEXT_TAG = re.compile(r"\n[ \t\r]*<")
 
 
 @dataclass
@@ -67,6 +67,9 @@ class Scanner:
         self.stack: list[etree._Element] = []
         self.deeper: list[str] = []  # open elements beyond the depth that is kept
         self.told_depth = False
+        self.pieces: list[str] = []  # text since the last tag
+        #: Behind it the file has no tag any more, not even the end of one.
+        self.last_bracket = max(self.text.rfind("<"), self.text.rfind(">"))
         self.odd = False  # whether an attribute of the tag that is read was not understood
 
     def run(self) -> Scan:
@@ -110,11 +113,20 @@ class Scanner:
             return
         if self.deeper:
             return
+        self.pieces.append(value)
+
+    def _settle(self) -> None:
+        """Give the text since the last tag to the element that it stands in."""
+        if not self.pieces:
+            return
+        value = "".join(self.pieces)
+        self.pieces.clear()
         element = self.stack[-1]
-        if len(element):
-            element[-1].tail = (element[-1].tail or "") + value
+        last = next(element.iterchildren(reversed=True), None)
+        if last is None:
+            element.text = value
         else:
-            element.text = (element.text or "") + value
+            last.tail = value
 
     def _decoded(self, raw: str, offset: int) -> str:
         """Text with its references resolved, those that XML knows."""
@@ -219,11 +231,12 @@ class Scanner:
                 while self.deeper.pop() != name:
                     pass
                 return
-        tags = [str(element.tag) for element in self.stack]
+        self._settle()
         wanted = _tag(name)
-        if tags and tags[-1] == wanted and not self.deeper:
+        if self.stack and self.stack[-1].tag == wanted:
             self.stack.pop()
             return
+        tags = [str(element.tag) for element in self.stack]
         if wanted in tags:
             self._forgotten(f"</{name}>", start)
             self.deeper.clear()
@@ -265,6 +278,9 @@ class Scanner:
         self.odd = False
         while True:
             position = _blank(text, position)
+            if len(self.scan.notes) >= MOST:
+                self._enter(name, attributes, start, closed=False)
+                return len(text)
             if text.startswith("/>", position):
                 self._enter(name, attributes, start, closed=True)
                 return position + 2
@@ -323,7 +339,7 @@ class Scanner:
         self.odd = True
         found = _QUOTED.match(text, position)
         if found is None:
-            if "<" not in text[position:] and ">" not in text[position:]:
+            if position > self.last_bracket:
                 whose = f"<{tag}>{_of(attributes)}{self._inside()}"
                 self._tell("IR102", f"the file ends inside the tag {whose}", start)
                 return len(text)
@@ -366,6 +382,7 @@ class Scanner:
 
     def _enter(self, name: str, attributes: dict[str, str], start: int, *, closed: bool) -> None:
         tag = _tag(name)
+        self._settle()
         while self.stack and not self.deeper:
             outer = str(self.stack[-1].tag)
             if outer not in _LEAVES and (outer, tag) not in _NEVER_IN:
@@ -401,6 +418,7 @@ class Scanner:
     # The end.
 
     def _finish(self, whole: bool) -> None:
+        self._settle()
         if not self.stack or not whole:
             return
         if any(note.code in ("IR102", "IR103") for note in self.scan.notes[-1:]):

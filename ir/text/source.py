@@ -10,6 +10,7 @@ from xml.parsers import expat
 from lxml import etree
 
 from ..checking.rules.note import Note
+from .encoding import is_plain
 from .scanner import Scanner
 
 _DECLARATION = re.compile(rb"<\?xml[ \t\r\n](?:[^?]|\?(?!>))*\?>")
@@ -95,9 +96,11 @@ class Source:
 
     def _recode(self, encoding: str) -> bool:
         try:
+            if not (is_plain(encoding) or encoding.startswith(("utf-16", "utf-32"))):
+                raise LookupError(encoding)
             text = self.text.decode(encoding)
         except LookupError:
-            self._tell("IR112", f'encoding "{encoding}" is not known', 0, "save it as UTF-8")
+            self._tell("IR112", f'encoding "{encoding}" is not read', 0, "save it as UTF-8")
             return False
         except UnicodeError:
             text = self.text.decode(encoding, "replace")
@@ -187,13 +190,20 @@ class Source:
         """Leave out most of values and texts so long that looking at them would take seconds."""
         text = self.text
         pieces, done, cut = [], 0, 0
-        for start in range(_LOOKED_AT // 2, len(text), _LOOKED_AT // 2):
-            if start < done:
-                continue
+        step = _LOOKED_AT // 2
+        # The last mark before a place and the next after it: each byte is looked at once.
+        before_it: dict[bytes, int] = {}
+        after_it: dict[bytes, int] = {}
+        for start in range(step, len(text), step):
             for opening, closing in ((b'"', b'"'), (b"'", b"'"), (b">", b"<")):
-                first = text.rfind(opening, done, start)
-                last = text.find(closing, start)
-                last = len(text) if last < 0 else last
+                found = text.rfind(opening, start - step, start)
+                before_it[opening] = first = max(found, before_it.get(opening, -1))
+                if after_it.get(closing, -1) < start:
+                    found = text.find(closing, start)
+                    after_it[closing] = len(text) if found < 0 else found
+                last = after_it[closing]
+                if start < done or first < done:
+                    continue
                 if first < 0 or last - first < _LOOKED_AT:
                     continue
                 before = text[max(first - 8, 0) : first].rstrip()

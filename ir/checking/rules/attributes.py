@@ -177,7 +177,7 @@ def _values(node: Node, kind: type[Op]) -> Iterator[Note]:
             if name:
                 message = f"{name}={shown(node.data.get(name, ''))} of {kind.spec()}: {message}"
             yield _value(node, kind, name or None, message)
-    except (ValueError, ArithmeticError, TypeError, LookupError) as error:
+    except ValueError as error:
         yield _value(node, kind, None, f"{kind.spec()}: {error}")
     if bad:
         node.op = None

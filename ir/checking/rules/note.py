@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ....schemas.printing import printable
+
 if TYPE_CHECKING:
     from lxml import etree
 
@@ -28,8 +30,9 @@ class Note(NamedTuple):
 
 def shown(text: object, most: int = 60) -> str:
     """A text of the file for a message: quoted, not longer than a line."""
-    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
-    return f'"{plain}"' if len(plain) <= most else f'"{plain[:most]}…"'
+    line = str(text)
+    end = "…" if len(line) > most else ""
+    return f'"{printable(line[:most])}{end}"'
 
 
 def tag(element: etree._Element) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ....layers.value_bounds import CARRIED
-from ....schemas import ElementType, IRError, Shape, Tensor
+from ....schemas import ElementType, IRError, Shape, Tensor, placed
 from ....schemas.packing import unpack
 from ....schemas.shapes import compatible
 from ...inference.bodies import infer_bodies
@@ -16,9 +16,6 @@ from . import known, weights
 from .note import Note
 from .sheet import Node, Pin, Scope, Sheet, whole
 
-#: What a rule that was not written for such a file may raise instead of an error of ours.
-_SLIPS = (ValueError, ArithmeticError, LookupError)
-_BLIND = (TypeError, AttributeError, RuntimeError, AssertionError, MemoryError)
 #: They hold bodies: what they give is worked out with those.
 _BODIED = frozenset({"TensorIterator", "Loop", "If"})
 
@@ -40,13 +37,10 @@ def graph(scope: Scope) -> Iterator[Note]:
         yield from pads(node, given)
         found: tuple[Tensor, ...] | None = None
         try:
-            found = outputs(node, given)
+            with placed(node.where):
+                found = outputs(node, given)
         except IRError as error:
             yield _refused(node, error.message)
-        except _SLIPS as error:
-            yield _refused(node, f"{type(error).__name__}: {error}")
-        except _BLIND:
-            found = None
         if found is None:
             tensors[node] = tuple(pin.tensor for pin in node.outputs)
             continue

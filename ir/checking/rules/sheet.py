@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ....schemas import ANY, ElementType, IRError, Shape, Tensor
+from ....schemas import ANY, ElementType, IRError, Shape, Tensor, Where
 from ...document.layer import BODIES
 from ...document.parts import LARGEST_ID, split_names
 from ...files.reader import loads
@@ -177,6 +177,12 @@ class Node:
     def label(self) -> str:
         """How messages call it."""
         return f'{self.id if self.id is not None else "?"} "{self.name[:60]}"'
+
+    @property
+    def where(self) -> Where:
+        """Its place for an error that is no finding."""
+        return Where(None, self.element.sourceline, None, self.id, self.name, self.type,
+                     self.version)  # fmt: skip
 
     @property
     def place(self) -> etree._Element:

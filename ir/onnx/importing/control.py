@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import ANY, ElementType, IRError, Shape, Tensor, UnsupportedError
-from ...document.builder import Output
+from ...document.builder import Builder, Output
 from ...document.graph import Graph
 from ...document.layer import Layer
 from ...document.parts import BackEdge, Port, PortMap
@@ -38,6 +38,7 @@ def build(
     *,
     wrap: Sequence[int | None] = (),
     cut: Sequence[int | None] = (),
+    scalars: int = 0,
 ) -> Body:
     """Make a body.
 
@@ -47,6 +48,8 @@ def build(
         given: Types and shapes of its inputs.
         wrap: For each output, the axis that is added after the body, for turns to be stacked on.
         cut: For each input, the axis that is taken away before the body sees it.
+        scalars: How many inputs come first that are scalars, and which a body may take as lists
+            of one; with them its first output, the condition.
     """
     if len(given) != len(proto.input):
         raise IRError(f"the body has {len(proto.input)} inputs, {len(given)} are given")
@@ -59,6 +62,8 @@ def build(
             if axis is not None:
                 axes = scope.builder.constant(np.array([axis]))
                 made = scope.builder.add("Squeeze", "opset1", [made, axes])
+            if index < scalars and len(value.type.tensor_type.shape.dim) == 1:
+                made = _reshaped(scope.builder, made, [1])
             scope.values[value.name] = made
         importer.walk(proto)
         results = []
@@ -70,9 +75,16 @@ def build(
             if axis is not None:
                 axes = scope.builder.constant(np.array([axis]))
                 found = scope.builder.add("Unsqueeze", "opset1", [found, axes])
+            if scalars and index == 0 and found.tensor.rank != 0:
+                found = _reshaped(scope.builder, found, [])
             results.append(scope.builder.result(found, name=f"{value.name}/result", names=()))
         scope.builder.graph.prune()
         return Body(scope.builder.graph, scope.captured, parameters, results)
+
+
+def _reshaped(builder: Builder, x: Output, shape: Sequence[int]) -> Output:
+    sizes = builder.constant(np.array(shape, np.int64))
+    return builder.add("Reshape", "opset1", [x, sizes], special_zero=False)
 
 
 def place(
@@ -178,7 +190,7 @@ def loop(node: Node) -> Made:
         *(Tensor(one.tensor.type, one.tensor.shape) for one in states),
     ]
     wrap: list[int | None] = [None] * (1 + len(states)) + [0] * stacked
-    body = settled(node.importer, proto, given, range(2, len(given)), 1, wrap=wrap)
+    body = settled(node.importer, proto, given, range(2, len(given)), 1, wrap=wrap, scalars=2)
     inputs, wiring = [count, condition, *states], PortMap()
     for index, one in enumerate(body.parameters[1:], 1):
         wiring.add("input", external_port_id=index, internal_layer_id=one.layer.id)

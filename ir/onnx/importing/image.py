@@ -50,11 +50,14 @@ def scaled_axes(node: Node, scales: Output, rank: int) -> tuple[Output, list[int
 
 
 def scaled_from_zero(node: Node, scales: Output, rank: int) -> Made:
-    """Interpolate-11 by scales, as long as there was but one way to count places."""
+    """Interpolate-11 by scales, as long as there was but one way to count places.
+
+    Both runtimes take the place before where an axis grows, and the place after where it shrinks.
+    """
     scales, axes = scaled_axes(node, scales, rank)
     return interpolate(
         node, node[0], scales, "scales", axes,
-        coordinate_transformation_mode="asymmetric", nearest_mode="floor",
+        coordinate_transformation_mode="asymmetric", nearest_mode="simple",
     )  # fmt: skip
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from ....schemas import IRError, UnreadableError, UsageError, Where
 from ...storage.weights import open_regular
@@ -64,6 +65,35 @@ def check(model: Any) -> None:
         raise UnreadableError("is not a whole ONNX model: it names no opset")
     if not model.graph.output:
         raise IRError("the graph has no outputs")
+    _check_text(model)
+
+
+@cache
+def _fields(kind: Any) -> tuple[list[str], list[str]]:
+    """The fields of a message that are text, and those that are messages."""
+    text = [f.name for f in kind.fields if f.type == f.TYPE_STRING and f.name != "doc_string"]
+    return text, [f.name for f in kind.fields if f.type == f.TYPE_MESSAGE]
+
+
+def _check_text(message: Any) -> None:
+    """Refuse text that is not UTF-8, which protobuf hands out as bytes."""
+    text, messages = _fields(message.DESCRIPTOR)
+    for name in text:
+        value = getattr(message, name)
+        for one in (value,) if isinstance(value, (str, bytes)) else value:
+            if isinstance(one, bytes):
+                shown = one.decode("utf-8", "backslashreplace")
+                kind = message.DESCRIPTOR.name.removesuffix("Proto").lower()
+                raise UnreadableError(
+                    f'{name} "{shown}" of a {kind} is not UTF-8', hint="export the model again"
+                )
+    for name in messages:
+        value = getattr(message, name)
+        if not isinstance(value, Message):  # it is repeated
+            for inner in value:
+                _check_text(inner)
+        elif message.HasField(name):
+            _check_text(value)
 
 
 def opsets(imports: Iterable[Any]) -> dict[str, int]:

@@ -25,6 +25,8 @@ PLAIN = {
 def reduced(node: Node, x: Output, spec: str) -> Output:
     """A reduction over the axes that the node names; over all where it names none."""
     axes, keep = axes_of(node), node.flag("keepdims", True)
+    if axes is not None and x.tensor.rank == 0:
+        return node.add(spec, x, no_axes(node, axes), keep_dims=keep)
     if axes is not None and axes.tensor.shape.is_static and axes.tensor.shape.count == 0:
         axes = None
     if axes is None:
@@ -37,6 +39,15 @@ def reduced(node: Node, x: Output, spec: str) -> Output:
             count = node.squeeze(node.add("ShapeOf-3", node.shape(x), output_type="i64"), [0])
             axes = node.add("Range-4", node.ints64(0), count, node.ints64(1), output_type="i64")
     return node.add(spec, x, axes, keep_dims=keep)
+
+
+def no_axes(node: Node, axes: Output) -> Output:
+    """The axes of a scalar: the standard lets 0 and -1 pass for the one that it has not."""
+    value = axes.tensor.value
+    wrong = [] if value is None else [int(a) for a in value.ravel() if a not in (0, -1)]
+    if wrong:
+        raise IRError(f"axis {wrong[0]} is beyond the 0 axes of the input")
+    return node.ints64([])
 
 
 @converts(*PLAIN)
@@ -73,7 +84,7 @@ def reduce_log_sum_exp(node: Node) -> Made:
     empty = axes is None or (known is not None and not known.size)
     if empty and node.flag("noop_with_empty_axes"):
         return x
-    if rank is None or (not empty and known is None) or 0 in x.tensor.shape.sizes:
+    if not rank or (not empty and known is None) or 0 in x.tensor.shape.sizes:
         return node.add("Log-1", reduced(node, node.add("Exp-1", x), "ReduceSum-1"))
     over = node.ints64(list(range(rank)) if empty else [int(a) for a in known.ravel()]
                        if known is not None else [])  # fmt: skip

@@ -1,0 +1,44 @@
+"""Text of a file, made fit to be printed.
+
+A name in a file may hold anything: an escape sequence that a terminal obeys, a mark that
+reverses the line, a new line that a build server takes for a command. Whatever leaves for a
+person goes through :func:`printable`.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: Characters that are printed of a name, and of a whole sentence.
+LONGEST_NAME, LONGEST_LINE = 200, 4000
+
+#: What GitHub's runners obey: two colons where a line begins, and the older sign anywhere.
+_COMMAND = re.compile(r"^\s*::|##\[")
+
+
+def printable(text: object, most: int = LONGEST_LINE) -> str:
+    r"""A text as one line: what is not printable escaped, a long one cut in the middle.
+
+    Control characters (C0, C1), line ends, marks of direction, invisible formatting, surrogates
+    and what a build server would take for a command are written as Python writes them, such as
+    ``\x9b`` and ``\u202e``.
+    """
+    line = str(text)
+    if len(line) > most:
+        line = f"{line[: most // 2]}…{line[-(most // 2) :]}"
+    if ":" in line or "[" in line:
+        line = _COMMAND.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):02x}", line)
+    if line.isprintable():
+        return line
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in line
+    )
+
+
+def printable_name(text: object) -> str:
+    """A name for a message, not longer than a name should be."""
+    return printable(text, LONGEST_NAME)
+
+
+__all__ = ["LONGEST_LINE", "LONGEST_NAME", "printable", "printable_name"]

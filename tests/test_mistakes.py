@@ -1,0 +1,104 @@
+"""Whose fault it is: a file's is an IRError, a mistake of ours an InternalError."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import calls
+import numpy as np
+import pytest
+from oracle import Call, single
+from vinoir import ir
+from vinoir.ir.cli import CRASH, main
+from vinoir.layers import Op
+from vinoir.layers.activation import ReLUV1
+from vinoir.schemas import InternalError, IRError, Where, placed
+
+ATTRIBUTE = re.compile(r'([\w\-]+)="([^"]*)"')
+VALUES = ("0", "-1", "1", "7", "2147483648", "99999999999999999999", "1e30", "nan", "-inf", "0.5",
+          "", "x", "1,2,3", "-1,-1", "string", "i64", "u1", "?,?", "...", "2,0,2")  # fmt: skip
+
+
+def mutated(xml: str, rng: random.Random) -> str:
+    """A document with one attribute or size that says something else."""
+    places = [m.span(2) for d in re.finditer(r"<data [^>]*>", xml)
+              for m in ATTRIBUTE.finditer(xml, *d.span())]  # fmt: skip
+    places += [m.span(1) for m in re.finditer(r"<dim>([^<]*)</dim>", xml)]
+    start, stop = rng.choice(places)
+    return xml[:start] + rng.choice(VALUES) + xml[stop:]
+
+
+def treat(xml: str, weights: bytes) -> None:
+    """Everything that is done with a model; a bad one is refused."""
+    ir.check(xml.encode(), weights=weights)
+    try:
+        model = ir.loads(xml, weights)
+        ir.infer(model)
+    except IRError:
+        return
+
+
+@pytest.mark.parametrize("call", calls.samples(), ids=str)
+def test_mutants_of_sample_calls_are_refused_by_rules(call: Call) -> None:
+    rng = random.Random(str(call))
+    for known in (False, True):
+        xml, weights = single(call.make(), call.tensors(known=known))
+        for _ in range(5):
+            treat(mutated(xml, rng), weights)
+
+
+#: By operation: inputs whose values point beyond the others.
+BEYOND = {
+    "GatherElementsV6": [np.zeros((2, 2), "f4"), np.full((2, 2), 9)],
+    "GatherNDV8": [np.zeros((2, 2), "f4"), np.full((2, 1), 9)],
+    "ScatterUpdateV3": [
+        np.zeros((2, 2), "f4"), np.array([9]), np.zeros((1, 2), "f4"), np.int64(0),
+    ],
+    "ScatterElementsUpdateV3": [
+        np.zeros((2, 2), "f4"), np.full((1, 1), 9), np.zeros((1, 1), "f4"), np.int64(0),
+    ],
+    "ScatterNDUpdateV3": [np.zeros((2, 2), "f4"), np.full((1, 1), 9), np.zeros((1, 2), "f4")],
+    "GatherTreeV1": [
+        np.zeros((2, 1, 2), "i4"), np.full((2, 1, 2), 9, "i4"), np.array([2], "i4"), np.int32(1),
+    ],
+    "ReverseSequenceV1": [np.zeros((2, 3), "f4"), np.array([9, 9])],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_indices_beyond_the_data_are_refused(name: str) -> None:
+    kind, _, number = name.rpartition("V")
+    op = Op.registry[kind, int(number)].model_validate({"batch_axis": 0, "seq_axis": 1, "axis": 0})
+    with pytest.raises(IRError, match="out of bounds"):
+        op.run(*map(np.asarray, BEYOND[name]))
+
+
+@pytest.mark.parametrize("error", [KeyError("k"), TypeError("t"), AttributeError("a"),
+                                   IndexError("i"), ZeroDivisionError("z")])  # fmt: skip
+def test_what_wrong_code_raises_is_ours(error: Exception) -> None:
+    outer, inner = Where("m.xml", layer=3), Where(layer=3, name="pool")
+    with pytest.raises(InternalError) as raised, placed(outer), placed(inner):
+        raise error
+    assert raised.value.__cause__ is error
+    assert not isinstance(raised.value, IRError)
+    assert str(raised.value.where) == 'm.xml: layer 3 "pool"'
+
+
+@pytest.mark.parametrize("verb", ["run", "infer", "check"])
+def test_a_bug_ends_with_its_own_exit_code_and_place(
+    verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr(ReLUV1, "run", broken)
+    monkeypatch.setattr(ReLUV1, "infer", broken)
+    with pytest.raises(SystemExit) as left:
+        main([verb, str(Path(__file__).parents[1] / "samples" / "digits.xml")])
+    assert left.value.code == CRASH
+    said = capsys.readouterr().err
+    assert "has a bug: KeyError: 'lost'" in said
+    assert "(ReLU opset1)" in said
+    assert "please report it" in said

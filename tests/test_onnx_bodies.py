@@ -1,0 +1,161 @@
+"""Bodies, scalars, old versions and odd text: ONNX models against ONNX Runtime."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from vinoir import ir
+from vinoir.schemas import UnreadableError
+
+RNG = np.random.default_rng(7)
+
+
+def info(name: str, shape: Sequence[Any] | None, kind: int = TensorProto.FLOAT) -> Any:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def tensors(**arrays: Any) -> list[Any]:
+    return [numpy_helper.from_array(np.asarray(array), name) for name, array in arrays.items()]
+
+
+def model(
+    nodes: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any] = (),
+    opset: int = 17,
+) -> Any:  # fmt: skip
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(given))
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    made.ir_version = 8
+    return made
+
+
+def same(made: Any, feed: dict[str, Any], tolerance: float = 1e-4) -> None:
+    """Shapes, types and values of ``run`` and ``compile`` against ONNX Runtime."""
+    options = ["CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(made.SerializeToString(), providers=options)
+    wanted = session.run(None, feed)
+    found = ir.from_onnx(made)
+    for outputs in (ir.run(found, feed), ir.compile(found, fork=False, threads=1)(feed)):
+        for one, other in zip(outputs.values(), wanted, strict=True):
+            assert one.shape == np.shape(other)
+            assert one.dtype == np.asarray(other).dtype
+            np.testing.assert_allclose(one, other, tolerance, tolerance)
+
+
+ONES = [(), (1,)]
+
+
+@pytest.mark.parametrize("state", [(), (1,), (2,), (2, 3)])
+@pytest.mark.parametrize("turn", ONES)
+@pytest.mark.parametrize("going", ONES)
+def test_a_loop_whose_numbers_are_lists_of_one(
+    state: tuple[int, ...], turn: tuple[int, ...], going: tuple[int, ...]
+) -> None:
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["c"], ["c_out"]),
+            helper.make_node("Cast", ["i"], ["number"], to=TensorProto.FLOAT),
+            helper.make_node("Add", ["s", "number"], ["s_out"]),
+            helper.make_node("Identity", ["s_out"], ["each"]),
+        ],
+        "body",
+        [info("i", turn, TensorProto.INT64), info("c", going, TensorProto.BOOL), info("s", None)],
+        [info("c_out", going, TensorProto.BOOL), info("s_out", None), info("each", None)],
+    )
+    for count in ONES:
+        made = model(
+            [helper.make_node("Loop", ["n", "c", "x"], ["last", "all"], body=body)],
+            [info("x", state)],
+            [info("last", None), info("all", None)],
+            tensors(n=np.full(count, 2), c=np.full(going, True)),
+        )
+        same(made, {"x": np.ones(state, np.float32)})
+
+
+@pytest.mark.parametrize("opset", [9, 11, 13, 18])
+@pytest.mark.parametrize(
+    "kind",
+    ["Max", "Min", "Mean", "Sum", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare"],
+)
+def test_reductions_of_a_scalar(kind: str, opset: int) -> None:
+    as_input = opset >= 18 or (kind == "Sum" and opset >= 13)
+    for axis, keep in itertools.product((-1, 0), (0, 1)):
+        more: dict[str, Any] = {} if as_input else {"axes": [axis]}
+        node = helper.make_node(
+            f"Reduce{kind}", ["x", "axes"] if as_input else ["x"], ["y"], keepdims=keep, **more
+        )
+        given = tensors(axes=[axis]) if as_input else []
+        made = model([node], [info("x", ())], [info("y", None)], given, opset)
+        try:
+            same(made, {"x": np.array(2.5, np.float32)})
+        except onnxruntime.capi.onnxruntime_pybind11_state.Fail:
+            continue  # it refuses keepdims=0 in some versions
+
+
+@pytest.mark.parametrize("sizes", [(7, 9), (8, 8), (5, 4)])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_old_resize_grows_and_shrinks(mode: str, sizes: tuple[int, int]) -> None:
+    for scales in itertools.product((0.3, 0.5, 0.75, 1, 1.5, 2.6), repeat=2):
+        made = model(
+            [helper.make_node("Resize", ["x", "s"], ["y"], mode=mode)],
+            [info("x", (1, 2, *sizes))],
+            [info("y", None)],
+            tensors(s=np.array([1, 1, *scales], np.float32)),
+            10,
+        )
+        same(made, {"x": RNG.standard_normal((1, 2, *sizes), np.float32)})
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("shape", [(5, 2, 3), (None, None, 3), None], ids=str)
+def test_recurrence_in_a_branch(kind: str, shape: tuple[int | None, ...] | None) -> None:
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind]
+    weights = tensors(
+        w=RNG.standard_normal((1, gates * 4, 3), np.float32),
+        r=RNG.standard_normal((1, gates * 4, 4), np.float32),
+        one=[1],
+    )
+
+    def branch(name: str, negate: bool) -> Any:
+        nodes = [
+            helper.make_node("Neg" if negate else "Identity", ["x"], [f"{name}x"]),
+            helper.make_node(kind, [f"{name}x", "w", "r"], [f"{name}y", f"{name}h"],
+                             hidden_size=4),
+            helper.make_node("Squeeze", [f"{name}y", "one"], [f"{name}s"]),
+            helper.make_node("Transpose", [f"{name}s"], [f"{name}t"], perm=[1, 0, 2]),
+        ]  # fmt: skip
+        outputs = [info(f"{name}t", None), info(f"{name}h", None)]
+        return helper.make_graph(nodes, name, [], outputs)
+
+    made = model(
+        [helper.make_node("If", ["c"], ["y", "h"], then_branch=branch("a", False),
+                          else_branch=branch("b", True))],
+        [info("x", shape), info("c", (1,), TensorProto.BOOL)],
+        [info("y", None), info("h", None)],
+        weights,
+    )  # fmt: skip
+    for choice in (True, False):
+        x = RNG.standard_normal((5, 2, 3), np.float32)
+        same(made, {"x": x, "c": np.array([choice])})
+
+
+@pytest.mark.parametrize("word", ["INPUT", "OUTPUT", "NODE", "GRAPH", "SIZE", "Relu"])
+def test_text_that_is_not_utf_8_is_refused_with_its_place(word: str) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["INPUT"], ["OUTPUT"], name="NODE")],
+        "GRAPH",
+        [info("INPUT", ["SIZE"])],
+        [info("OUTPUT", ["SIZE"])],
+    )
+    content = helper.make_model(graph).SerializeToString()
+    bad = content.replace(word.encode(), b"\xff" + word[1:].encode())
+    with pytest.raises(UnreadableError, match="is not UTF-8") as raised:
+        ir.from_onnx(bad)
+    assert f"\\xff{word[1:]}" in str(raised.value)
+    assert onnx.load_from_string(content).graph.name == "GRAPH"
