@@ -123,7 +123,7 @@ def _check(
             torn = source.torn
             notes = [note for note in notes if _stands(note, torn)]
     if any(note.code == "IR514" for note in notes):
-        notes = [note for note in notes if note.code != "IR508"]
+        notes = [note for note in notes if note.code not in ("IR508", "IR517")]
     chosen: list[Note] = []
     count = Counter[str]()
     for note in notes:
@@ -248,10 +248,9 @@ def _finish(notes: list[Note], source: Source | None, place: str | None) -> Iter
         if key in seen:
             continue
         seen.add(key)
-        severity = note.severity or RULES[note.code].severity
         yield Finding(
-            note.code, severity, note.message, place, line, column, layer, name, kind, version,
-            note.attribute, note.hint,
+            note.code, RULES[note.code].severity, note.message, place, line, column, layer, name,
+            kind, version, note.attribute, note.hint,
         )  # fmt: skip
 
 

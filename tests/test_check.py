@@ -68,7 +68,7 @@ def test_a_sound_file_has_no_findings() -> None:
 @pytest.mark.parametrize(("old", "new", "code", "line", "severity"), [
     ("</add", "</add", "", 0, ""),
     ('name="m"', 'name="&foo;"', "IR106", 2, "error"),
-    ('<?xml version="1.0"?>\n', '<?xml version="1.0"?>\n<!DOCTYPE net>', "IR107", 2, "warning"),
+    ('<?xml version="1.0"?>\n', '<?xml version="1.0"?>\n<!DOCTYPE net>', "IR107", 2, "error"),
     ('<?xml version="1.0"?>', '\n<?xml version="1.0"?>', "IR108", 1, "warning"),
     ("</net>\n", "</net>\0", "IR109", 30, "error"),
     ('version="11"', 'version="12"', "IR205", 2, "error"),

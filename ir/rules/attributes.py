@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...layers.base import Attribute, Op
+from ...layers.windows import Windowed
 from ...schemas.errors import describe
 from . import known
 from .note import Note, shown
@@ -50,19 +51,34 @@ OTHERWISE = {
     ("RNNSequence", 5): {"activations": ("tanh", "no functions")},
 }
 
-#: Required by the specification, although OpenVINO, and so the classes here, have a default.
-_PADDED = (
-    ("AvgPool", 1), ("AvgPool", 14), ("AvgPool", 16), ("MaxPool", 1), ("MaxPool", 8),
-    ("MaxPool", 14), ("Convolution", 1), ("BinaryConvolution", 1), ("GroupConvolution", 1),
-    ("ConvolutionBackpropData", 1), ("GroupConvolutionBackpropData", 1),
-    ("DeformableConvolution", 1), ("DeformableConvolution", 8),
-)  # fmt: skip
+#: Required by the specification, although the classes here have a default.
 NEEDED_ALL_THE_SAME = {
     ("Const", 1): ("offset", "size"),
-    **dict.fromkeys(_PADDED, ("pads_begin", "pads_end")),
-    ("RandomUniform", 8): ("global_seed", "op_seed"),
-    ("ReadValue", 6): ("variable_type", "variable_shape"),
+    ("DeformableConvolution", 1): ("pads_begin", "pads_end"),
+    ("DeformableConvolution", 8): ("pads_begin", "pads_end"),
 }
+#: Required by the specification; OpenVINO reads and runs the model without, and takes this.
+_TAKEN = {
+    ("RandomUniform", 8): {"global_seed": "0", "op_seed": "0"},
+    ("ReadValue", 6): {
+        "variable_type": "the type of the initial value",
+        "variable_shape": "the shape of the initial value",
+    },
+}
+#: Of operations that Model Optimizer gave them to for all OpenVINO's readers, which never read
+#: them there: nothing is lost with them.
+_LEFT_OVER = {
+    "Convolution": {"output_padding"},
+    "GroupConvolution": {"output_padding"},
+    "BinaryConvolution": {"output_padding"},
+    "DeformableConvolution": {"output_padding"},
+    "PriorBox": {"img_h", "img_size", "img_w", "step_h", "step_w"},
+    "PriorBoxClustered": {"flip", "img_h", "img_size", "img_w"},
+    "DetectionOutput": {
+        "eta", "height", "height_scale", "interp_mode", "pad_mode", "pad_value", "prob",
+        "resize_mode", "visualize", "visualize_threshold", "width", "width_scale",
+    },
+}  # fmt: skip
 
 #: The least value of an attribute, by its name; of a list, of each item.
 _LEAST = {
@@ -113,16 +129,34 @@ def operation(node: Node, kind: type[Op]) -> Iterator[Note]:
     yield from notes
 
 
+def _unknown(data: Mapping[str, str], kind: type[Op]) -> list[str]:
+    """Names among the attributes that the operation does not have; not all of very many."""
+    described = _described(kind)
+    free = _FREE | {"value"} if kind.xml_type == "Const" else _FREE
+    return [name for name in data if name not in described and name not in free][:100]
+
+
+def misspelt(data: Mapping[str, str], kind: type[Op]) -> dict[str, str]:
+    """Names that the operation does not have, and the name that each was meant to be."""
+    spare = [name for name in _described(kind) if name not in data]
+    found: dict[str, str] = {}
+    for name in _unknown(data, kind) if spare else ():
+        near = known.near(name, spare)
+        if near is not None and not _left_over(kind, name):
+            found[name] = near
+    return found
+
+
+def _left_over(kind: type[Op], name: str) -> bool:
+    return name in _LEFT_OVER.get(kind.xml_type, ())
+
+
 def _names(node: Node, kind: type[Op]) -> Iterator[Note]:
     """Attributes that the operation does not have."""
     described = _described(kind)
-    unknown = [name for name in node.data if name not in described and name not in _FREE]
-    unknown = unknown[:100]
-    if kind.xml_type == "Const" and "value" in unknown:
-        unknown.remove("value")
-    spare = [name for name in described if name not in node.data]
-    for name in unknown:
-        near = known.near(name, spare) if spare else None
+    meant = misspelt(node.data, kind)
+    for name in _unknown(node.data, kind):
+        near = meant.get(name)
         if near is not None:
             yield Note(
                 "IR402", f"{kind.spec()} has no attribute {name}; {near} is probably meant",
@@ -131,7 +165,8 @@ def _names(node: Node, kind: type[Op]) -> Iterator[Note]:
         else:
             names = ", ".join(described) or "none"
             yield Note(
-                "IR403", f"{kind.spec()} has no attribute {name}, it is ignored",
+                "IR413" if _left_over(kind, name) else "IR403",
+                f"{kind.spec()} has no attribute {name}, it is ignored",
                 node.data_element, node, name, f"its attributes are: {names}"[:300],
             )  # fmt: skip
 
@@ -139,6 +174,7 @@ def _names(node: Node, kind: type[Op]) -> Iterator[Note]:
 def _values(node: Node, kind: type[Op]) -> Iterator[Note]:
     """Values that cannot be read, and required attributes that are not there."""
     described = _described(kind)
+    meant = set(misspelt(node.data, kind).values())  # told as such, and not as missing too
     values: dict[str, Any] = {name: text for name, text in node.data.items() if name in described}
     bad: set[str] = set()
     if (
@@ -170,7 +206,7 @@ def _values(node: Node, kind: type[Op]) -> Iterator[Note]:
         for row in error.errors(include_url=False):
             name = ".".join(str(part) for part in row["loc"] if isinstance(part, str))
             if row["type"] == "missing":
-                if name not in bad and name:
+                if name and name not in bad and name not in meant:
                     yield _missing(node, kind, name)
                 continue
             message = row["msg"].removeprefix("Value error, ")
@@ -235,11 +271,19 @@ def _practice(node: Node, kind: type[Op]) -> Iterator[Note]:
     """Optional attributes without which OpenVINO does something else than specified."""
     key = kind.xml_type, kind.number
     described = _described(kind)
+    meant = set(misspelt(node.data, kind).values())
 
     def lacks(name: str) -> bool:
         row = described.get(name)
-        return row is not None and not row.required and name not in node.data
+        return row is not None and not (row.required or name in node.data or name in meant)
 
+    for name, taken in without(node, kind).items():
+        if name in meant:
+            continue
+        yield Note(
+            "IR412", f"{kind.spec()} has no attribute {name}, which the specification asks for; "
+            f"OpenVINO takes {taken}", node.place, node, name, f"add {name}",
+        )  # fmt: skip
     for name in NEEDED_ALL_THE_SAME.get(key, ()):
         if lacks(name) and not (kind.xml_type == "Const" and "value" in node.data):
             yield _missing(node, kind, name)
@@ -271,6 +315,23 @@ def _practice(node: Node, kind: type[Op]) -> Iterator[Note]:
                 f"OpenVINO takes {taken}", node.place, node, name,
                 f'add {name}="{specified}"',
             )  # fmt: skip
+
+
+def without(node: Node, kind: type[Op]) -> dict[str, str]:
+    """Required attributes that a layer lacks and OpenVINO does without; what it takes instead."""
+    data = node.data
+    if issubclass(kind, Windowed):
+        # Without any of these lists nothing tells how many axes there are.
+        if not any(data.get(name, "").strip() for name in kind.counted):
+            return {}
+        settled = data.get("auto_pad", "explicit").lower() != "explicit"
+        return {
+            name: f"{number} for each axis"
+            for name, number in kind.neutral.items()
+            if not data.get(name, "").strip() and not (settled and name.startswith("pads"))
+        }
+    table = _TAKEN.get((kind.xml_type, kind.number), {})
+    return {name: taken for name, taken in table.items() if name not in data}
 
 
 def _default(name: str) -> str:

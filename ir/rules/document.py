@@ -101,8 +101,8 @@ def doubled(child: etree._Element, parent: str, node: Node | None) -> Note:
     heavy = name in _HEAVY and (len(child) > 0 or len(child.attrib) > 0)
     lost = "all that stands in it is lost" if heavy else "it is ignored"
     return Note(
-        "IR207", f"a second <{name}> in <{parent}>: {lost}", child, node,
-        hint=f"put its content into the first <{name}>", severity=None if heavy else "warning",
+        "IR207" if heavy else "IR218", f"a second <{name}> in <{parent}>: {lost}", child, node,
+        hint=f"put its content into the first <{name}>",
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from ...schemas.packing import unpack
 from ...schemas.shapes import compatible
 from ..inference import infer_graph
 from ..subgraphs import infer_bodies
-from . import known, weights
+from . import attributes, known, weights
 from .note import Note
 from .sheet import Node, Pin, Scope, Sheet, whole
 
@@ -87,14 +87,14 @@ def arity(node: Node) -> Iterator[Note]:
     if most is not None and len(node.outputs) > most:
         v10 = node.scope.sheet.version == 10
         yield Note(
-            "IR603", f"{row.spec} declares {len(node.outputs)} output ports, it has {most}",
+            "IR608" if v10 else "IR603",
+            f"{row.spec} declares {len(node.outputs)} output ports, it has {most}",
             node.outputs[most].element, node, hint="remove the port",
-            severity="warning" if v10 else None,
         )  # fmt: skip
     elif not node.outputs and row.outputs[0]:
         yield Note(
-            "IR603", f"{row.spec} declares no output port, it has {row.outputs[0]}", node.element,
-            node, hint="add an <output> with its ports", severity="warning",
+            "IR609", f"{row.spec} declares no output port, it has {row.outputs[0]}", node.element,
+            node, hint="add an <output> with its ports",
         )  # fmt: skip
 
 
@@ -180,14 +180,22 @@ def constant(node: Node) -> tuple[Tensor, ...] | None:
 
 def declared_ports(node: Node, found: tuple[Tensor, ...]) -> Iterator[Note]:
     """The sizes and types that output ports declare against those that are inferred."""
+    lost = [] if node.kind is None else list(attributes.without(node, node.kind))
     for pin, tensor in zip(node.outputs, found, strict=False):
         sizes = pin.sizes
         if sizes is not None:
             problem = differs(sizes, tensor.shape)
             if problem:
+                what = f"output port {pin.id} declares {_sizes(sizes)}, inferred is {tensor.shape}"
+                if lost and sizes:  # what the file lacks was something else than OpenVINO takes
+                    yield Note(
+                        "IR610", f"{what}{problem}: {' and '.join(lost)} of the layer must have "
+                        "been something else than OpenVINO takes without", pin.element, node,
+                        hint=f"add {', '.join(lost)}",
+                    )  # fmt: skip
+                    continue
                 yield Note(
-                    "IR606", f"output port {pin.id} declares {_sizes(sizes)}, inferred is "
-                    f"{tensor.shape}{problem}", pin.element, node,
+                    "IR606", what + problem, pin.element, node,
                     hint="vinoir check --fix writes what is inferred",
                 )  # fmt: skip
         kind = pin.type

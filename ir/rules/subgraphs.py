@@ -56,8 +56,8 @@ def rules(sheet: Sheet) -> Iterator[Note]:
         if expected is None:
             for tag in node.bodies:
                 yield Note(
-                    "IR701", f"{node.type} has a <{tag}>, which it cannot have",
-                    node.parts[tag], node, severity="warning",
+                    "IR729", f"{node.type} has a <{tag}>, which it cannot have",
+                    node.parts[tag], node,
                 )  # fmt: skip
             continue
         maps: dict[str, list[Entry]] = {}
@@ -122,8 +122,8 @@ def numbers(node: Node, kind: str, entry: Entry) -> Iterator[Note]:
         near = known.near(name, spare)
         if name in _OLD:
             yield Note(
-                "IR212", f"{name} is of IR version 7 and before, it is ignored", element, node,
-                name, severity="info",
+                "IR223", f"{name} is of IR version 7 and before, it is ignored", element, node,
+                name,
             )  # fmt: skip
         elif near is not None:
             needed = [word for word in needed if word != near]
@@ -354,10 +354,9 @@ def complete(node: Node, tag: str, scope: Scope, entries: list[Entry]) -> Iterat
     if len(outputs) != len(node.outputs):
         first = node.outputs[0].element if node.outputs else node.parts[_MAPS[tag]]
         yield Note(
-            "IR715",
+            "IR715" if len(outputs) < len(node.outputs) else "IR730",
             f"{len(outputs)} <output> lines in <{_MAPS[tag]}>, {len(node.outputs)} output ports",
             first, node, None, "each output port has one line",
-            None if len(outputs) < len(node.outputs) else "warning",
         )  # fmt: skip
     ids = {pin.id for pin in node.outputs}
     named = {entry.external for entry in outputs}

@@ -37,8 +37,8 @@ def operation(node: Node) -> Iterator[Note]:
     if row is not None:
         if node.type == "Constant":
             yield Note(
-                "IR312", 'type "Constant" is read with uninitialised data', node.element, node,
-                "type", 'write type="Const"', severity="error",
+                "IR316", 'type "Constant" is read with uninitialised data', node.element, node,
+                "type", 'write type="Const"',
             )  # fmt: skip
         return
     canonical = known.by_lower_case().get(node.type.lower())
@@ -61,8 +61,8 @@ def _other_case(node: Node, canonical: str) -> Iterator[Note]:
         return
     what = "refuses it" if role == "Const" else "drops it, and all that feeds only it"
     yield Note(
-        "IR312", f"type {shown(node.type)} is not {role}: OpenVINO {what}", node.element, node,
-        "type", f'write type="{role}"', severity="error",
+        "IR316", f"type {shown(node.type)} is not {role}: OpenVINO {what}", node.element, node,
+        "type", f'write type="{role}"',
     )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from ...schemas import ElementType, IRError
 from ...schemas.packing import unpack
-from ..findings import Severity
 from .note import Note, shown
 from .sheet import Node, Sheet, whole
 
@@ -60,11 +59,6 @@ def rules(sheet: Sheet) -> Iterator[Note]:
     yield from unaligned(extents)
     yield from overlaps(extents)
     yield from unused(extents, sheet)
-
-
-def _weight(sheet_reads: bool) -> Severity | None:
-    """What OpenVINO leaves out cannot hurt it."""
-    return None if sheet_reads else "warning"
 
 
 def element_type(node: Node) -> ElementType | None:
@@ -157,12 +151,11 @@ def short(node: Node, extent: Extent, held: int, sheet: Sheet) -> Note:
     lacking = extent.end - max(held, extent.begin)
     reads = sheet.reads(node)
     return Note(
-        "IR507",
+        "IR507" if reads else "IR516",
         f"bytes {extent.begin} to {extent.end} are needed, the .bin has {held}: {lacking} are "
         f"missing" + ("" if reads else " (OpenVINO leaves this constant out)"),
         node.data_element, node, "offset",
         "the .bin belongs to another model or was cut: copy it again with its .xml",
-        _weight(reads),
     )  # fmt: skip
 
 
@@ -175,10 +168,10 @@ def absent(extents: list[Extent], sheet: Sheet) -> Iterator[Note]:
     place = f"; looked for {sheet.place}" if sheet.place else ""
     end = max(extent.end for extent in extents)
     yield Note(
-        "IR508", f"there is no .bin, {len(extents)} constants need {end} bytes of it{place}",
+        "IR508" if needed else "IR517",
+        f"there is no .bin, {len(extents)} constants need {end} bytes of it{place}",
         first.node.data_element, first.node, "offset",
         "put the .bin beside the .xml under the same name",
-        _weight(bool(needed)),
     )  # fmt: skip
 
 
