@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...layers.base import Attribute, Op
+from ...layers.sequence_recurrent import ACTIVATIONS, Along, Recurrent
 from ...layers.windows import Windowed
 from ...schemas.errors import describe
 from . import known
@@ -122,6 +123,7 @@ def operation(node: Node, kind: type[Op]) -> Iterator[Note]:
     notes = [*_names(node, kind), *_values(node, kind), *_practice(node, kind)]
     if node.op is not None:
         notes += _ranges(node, node.op)
+        notes += _activations(node, node.op)
         if not notes and before and kind.xml_type != "Const":
             if len(_SHARED) > 10_000:
                 _SHARED.clear()
@@ -375,6 +377,29 @@ def _ranges(node: Node, op: Op) -> Iterator[Note]:
                 "IR410", f"{name}={shown(data[name])} of {op.spec()}: {low[0]} is less than "
                 f"{least}", node.data_element, node, name, f"the least is {least}",
             )  # fmt: skip
+
+
+def _activations(node: Node, op: Op) -> Iterator[Note]:
+    """The functions that a recurrent layer names: known ones, and one for each that it uses."""
+    if not isinstance(op, Recurrent) or "activations" not in node.data:
+        return
+    names, needed = op.activations, len(op.usual)
+    if not names and isinstance(op, Along):
+        return  # as OpenVINO writes it itself
+    unknown = [name for name in names if name.lower() not in ACTIVATIONS]
+    if unknown:
+        near = known.near(unknown[0], ACTIVATIONS)
+        yield Note(
+            "IR414", f"activations={shown(node.data['activations'])} of {op.spec()}: "
+            f"{shown(unknown[0])} is not one of {', '.join(ACTIVATIONS)}", node.data_element, node,
+            "activations", f"did you mean {near}?" if near else None,
+        )  # fmt: skip
+    elif len(names) < needed:
+        yield Note(
+            "IR414", f"activations={shown(node.data['activations'])} of {op.spec()} names "
+            f"{len(names)} functions, it uses {needed}", node.data_element, node, "activations",
+            f'usual is activations="{", ".join(op.usual)}"',
+        )  # fmt: skip
 
 
 __all__ = ["CRASHES", "OTHERWISE", "REFUSED", "describe", "rules"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...layers.bounds import CARRIED
+from ...layers.sequence_recurrent import Recurrent
 from ...schemas import ElementType, IRError, Shape, Tensor
 from ...schemas.packing import unpack
 from ...schemas.shapes import compatible
@@ -38,6 +39,7 @@ def graph(scope: Scope) -> Iterator[Note]:
         given = [(pin, scope.fed(node, pin)) for pin in node.inputs]
         yield from fed(node, given)
         yield from pads(node, given)
+        yield from hidden(node, given)
         found: tuple[Tensor, ...] | None = None
         try:
             found = outputs(node, given)
@@ -52,6 +54,8 @@ def graph(scope: Scope) -> Iterator[Note]:
             continue
         if node.type != "Result":
             yield from declared_ports(node, found)
+        if node.type == "Pad" and given:
+            yield from emptied(node, given[0][1], found)
         tensors[node] = found
 
 
@@ -130,6 +134,42 @@ def pads(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
                 "IR410", f"{name} has {len(values)} values, the input {rank} axes", node.place,
                 node, name, "write one for each axis",
             )  # fmt: skip
+
+
+def emptied(node: Node, data: Tensor, found: tuple[Tensor, ...]) -> Iterator[Note]:
+    """A Pad whose margins cut off all there is."""
+    if data.shape.rank is None or not found or found[0].shape.rank != data.shape.rank:
+        return
+    for axis, (before, after) in enumerate(zip(data.shape, found[0].shape, strict=True)):
+        if after == 0 and before != 0:
+            yield Note(
+                "IR612", f"the margins cut off all of axis {axis}, which has {before}: nothing is "
+                "left", node.element, node, hint="negative margins cut off: mend them",
+            )  # fmt: skip
+
+
+def hidden(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
+    """The hidden size that a recurrent layer names against that of its state and weights."""
+    op = node.op
+    if not isinstance(op, Recurrent):
+        return
+    said, names = op.hidden_size, op.arity()[0]
+    for name, (pin, tensor) in zip(names, given, strict=False):
+        shape = tensor.shape
+        if not shape.rank:
+            continue
+        state = name.startswith("initial_") or name == "r"
+        axis = -1 if state else (shape.rank - 2 if name == "w" else None)
+        if axis is None or not -shape.rank <= axis < shape.rank:
+            continue
+        many = 1 if state else op.gates
+        if not compatible(shape[axis], said * many):
+            rows = f"{shape[axis]} rows for {many} gates" if many > 1 else f"size {shape[axis]}"
+            yield Note(
+                "IR611", f"hidden_size is {said}, {name} (port {pin.id}) has {rows}", node.place,
+                node, "hidden_size", "OpenVINO takes the one of the weights",
+            )  # fmt: skip
+            return
 
 
 def outputs(node: Node, given: list[tuple[Pin, Tensor]]) -> tuple[Tensor, ...] | None:

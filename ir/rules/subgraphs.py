@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...schemas import Shape, Tensor
+from ...schemas import ElementType, Shape, Tensor
 from ...schemas.shapes import compatible
 from . import known
 from .note import Note, listed, shown
@@ -64,6 +64,7 @@ def rules(sheet: Sheet) -> Iterator[Note]:
         for tag in expected:
             yield from body(node, kind, tag, maps)
         yield from outer_inputs(node, kind, maps)
+        yield from condition(node, kind)
         if kind == "If":
             yield from branches(node, maps)
         elif "body" in maps:
@@ -384,6 +385,20 @@ def outer_inputs(node: Node, kind: str, maps: dict[str, list[Entry]]) -> Iterato
                 "IR717", f"input {pin.index} (port {pin.id}) goes into no body", pin.element, node,
                 hint=f'no <input> line has external_port_id="{pin.index}"',
             )  # fmt: skip
+
+
+def condition(node: Node, kind: str) -> Iterator[Note]:
+    """The input that decides is boolean: OpenVINO takes the first byte of others."""
+    index = {"If": 0, "Loop": 1}.get(kind)
+    if index is None or index >= len(node.inputs):
+        return
+    pin = node.inputs[index]
+    given = node.scope.fed(node, pin).type
+    if given not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
+        yield Note(
+            "IR731", f"the condition of {kind} is {given}, it must be boolean", pin.element, node,
+            hint="put a Convert to boolean before it",
+        )  # fmt: skip
 
 
 def branches(node: Node, maps: dict[str, list[Entry]]) -> Iterator[Note]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...schemas import ElementType, IRError
 from ...schemas.packing import unpack
+from ..weights import Weights
 from .note import Note, shown
 from .sheet import Node, Sheet, whole
 
@@ -52,6 +53,8 @@ def rules(sheet: Sheet) -> Iterator[Note]:
             missing.append(extent)
         elif extent.end > held:
             yield short(node, extent, held, sheet)
+        elif kind is ElementType.STRING and shape is not None and prod(shape) > _STRINGS:
+            yield from strings(node, shape, extent, sheet.weights)
         elif size <= min(_LOOKED_AT, budget) and kind is not None and shape is not None:
             budget -= size
             yield from values(node, kind, shape, extent, sheet)
@@ -194,7 +197,7 @@ def values(
         return
     raw = sheet.weights.view(extent.begin, extent.end - extent.begin)
     if kind is ElementType.STRING:
-        if prod(shape) <= _STRINGS and all(size >= 0 for size in shape):
+        if all(size >= 0 for size in shape):
             try:
                 unpack(raw, kind, shape)
             except IRError as error:
@@ -225,6 +228,21 @@ def values(
                 "IR511", f"{array.size} values, of which {nans} are NaN and "
                 f"{array.size - finite - nans} infinite", node.data_element, node, "offset",
             )  # fmt: skip
+
+
+def strings(node: Node, shape: tuple[int, ...], extent: Extent, held: Weights) -> Iterator[Note]:
+    """The head of a block of strings too many to be looked at: how many it says it holds."""
+    if any(size < 0 for size in shape):
+        return
+    size, wanted = extent.end - extent.begin, prod(shape)
+    count = int(held.view(extent.begin, 4).view("<i4")[0]) if size >= 4 else 0
+    least = 4 * (wanted + 2)  # the count, and where each string begins and the last one ends
+    if count != wanted or size < least:
+        yield Note(
+            "IR509", f"block of strings: it holds {count} in {size} bytes, the shape says {wanted}: "
+            f"{least} bytes at least", node.data_element, node, "shape",
+            "OpenVINO reads beyond the block: write the constant again",
+        )  # fmt: skip
 
 
 def unaligned(extents: list[Extent]) -> Iterator[Note]:
