@@ -14,7 +14,7 @@ from ...layers.sequence_recurrent import ACTIVATIONS, Along, Recurrent
 from ...layers.windows import Windowed
 from ...schemas.errors import describe
 from . import known
-from .note import Note, shown
+from .note import Note, listed, shown
 from .sheet import Node, Sheet
 
 #: Read on any layer as further information; and what broadcasting of kind pdpd adds.
@@ -164,13 +164,18 @@ def _names(node: Node, kind: type[Op]) -> Iterator[Note]:
                 "IR402", f"{kind.spec()} has no attribute {name}; {near} is probably meant",
                 node.data_element, node, name, f"write {near}={shown(node.data[name])}",
             )  # fmt: skip
-        else:
+        elif not _left_over(kind, name):
             names = ", ".join(described) or "none"
             yield Note(
-                "IR413" if _left_over(kind, name) else "IR403",
-                f"{kind.spec()} has no attribute {name}, it is ignored",
+                "IR403", f"{kind.spec()} has no attribute {name}, it is ignored",
                 node.data_element, node, name, f"its attributes are: {names}"[:300],
             )  # fmt: skip
+    left = [name for name in node.data if _left_over(kind, name) and name not in described]
+    if left:
+        yield Note(
+            "IR413", f"{kind.spec()} never had {listed(left, 3)}: left over from Model Optimizer, "
+            "ignored by OpenVINO", node.data_element, node, left[0],
+        )  # fmt: skip
 
 
 def _values(node: Node, kind: type[Op]) -> Iterator[Note]:
@@ -279,12 +284,12 @@ def _practice(node: Node, kind: type[Op]) -> Iterator[Note]:
         row = described.get(name)
         return row is not None and not (row.required or name in node.data or name in meant)
 
-    for name, taken in without(node, kind).items():
+    for name, instead in without(node.data, kind).items():
         if name in meant:
             continue
         yield Note(
             "IR412", f"{kind.spec()} has no attribute {name}, which the specification asks for; "
-            f"OpenVINO takes {taken}", node.place, node, name, f"add {name}",
+            f"OpenVINO takes {instead}", node.place, node, name, f"add {name}",
         )  # fmt: skip
     for name in NEEDED_ALL_THE_SAME.get(key, ()):
         if lacks(name) and not (kind.xml_type == "Const" and "value" in node.data):
@@ -310,30 +315,38 @@ def _practice(node: Node, kind: type[Op]) -> Iterator[Note]:
                 "OpenVINO refuses the model without", node.place, node, name,
                 f"add {name}={shown(described[name].default or '')}",
             )  # fmt: skip
-    for name, (specified, taken) in OTHERWISE.get(key, {}).items():
+    for name, (specified, instead) in OTHERWISE.get(key, {}).items():
         if lacks(name):
             yield Note(
                 "IR409", f"{kind.spec()} has no {name}: the specification says {specified}, "
-                f"OpenVINO takes {taken}", node.place, node, name,
+                f"OpenVINO takes {instead}", node.place, node, name,
                 f'add {name}="{specified}"',
             )  # fmt: skip
 
 
-def without(node: Node, kind: type[Op]) -> dict[str, str]:
-    """Required attributes that a layer lacks and OpenVINO does without; what it takes instead."""
-    data = node.data
+def without(data: Mapping[str, str], kind: type[Op]) -> dict[str, str]:
+    """Required attributes that are not there and that OpenVINO does without; what it takes."""
+    if not issubclass(kind, Windowed):
+        table = _TAKEN.get((kind.xml_type, kind.number), {})
+        return {name: words for name, words in table.items() if name not in data}
+    # Without any of these lists nothing tells how many axes there are.
+    if not any(data.get(name, "").strip() for name in kind.counted):
+        return {}
+    settled = data.get("auto_pad", "explicit").lower() != "explicit"
+    return {
+        name: f"{number} for each axis"
+        for name, number in kind.neutral.items()
+        if not data.get(name, "").strip() and not (settled and name.startswith("pads"))
+    }
+
+
+def taken(data: Mapping[str, str], kind: type[Op]) -> dict[str, str]:
+    """The texts that say what OpenVINO takes for such attributes, where a text can say it."""
     if issubclass(kind, Windowed):
-        # Without any of these lists nothing tells how many axes there are.
-        if not any(data.get(name, "").strip() for name in kind.counted):
-            return {}
-        settled = data.get("auto_pad", "explicit").lower() != "explicit"
-        return {
-            name: f"{number} for each axis"
-            for name, number in kind.neutral.items()
-            if not data.get(name, "").strip() and not (settled and name.startswith("pads"))
-        }
+        full = kind.completed(dict(data))
+        return {name: ", ".join(map(str, full[name])) for name in kind.neutral if name in full}
     table = _TAKEN.get((kind.xml_type, kind.number), {})
-    return {name: taken for name, taken in table.items() if name not in data}
+    return {name: text for name, text in table.items() if text.isdigit()}
 
 
 def _default(name: str) -> str:

@@ -220,7 +220,7 @@ def constant(node: Node) -> tuple[Tensor, ...] | None:
 
 def declared_ports(node: Node, found: tuple[Tensor, ...]) -> Iterator[Note]:
     """The sizes and types that output ports declare against those that are inferred."""
-    lost = [] if node.kind is None else list(attributes.without(node, node.kind))
+    lost = [] if node.kind is None else list(attributes.without(node.data, node.kind))
     for pin, tensor in zip(node.outputs, found, strict=False):
         sizes = pin.sizes
         if sizes is not None:

@@ -239,8 +239,8 @@ def strings(node: Node, shape: tuple[int, ...], extent: Extent, held: Weights) -
     least = 4 * (wanted + 2)  # the count, and where each string begins and the last one ends
     if count != wanted or size < least:
         yield Note(
-            "IR509", f"block of strings: it holds {count} in {size} bytes, the shape says {wanted}: "
-            f"{least} bytes at least", node.data_element, node, "shape",
+            "IR509", f"block of strings: it holds {count} in {size} bytes, the shape says "
+            f"{wanted}: {least} bytes at least", node.data_element, node, "shape",
             "OpenVINO reads beyond the block: write the constant again",
         )  # fmt: skip
 

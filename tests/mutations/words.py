@@ -7,8 +7,8 @@ import re
 
 from .base import File, Made, after, at, block, names, pick, put, set_attribute, text
 
-WIDE = str.maketrans("0123456789", "０１２３４５６７８９")
-ARABIC = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
+#: Digits of ASCII to those of full width, and to Arabic ones.
+WIDE, ARABIC = ({48 + n: first + n for n in range(10)} for first in (0xFF10, 0x0660))
 
 
 @text("error")
