@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..layers.memory import without_collection
-from ..schemas import UnreadableError, UsageError
+from ..schemas import UnreadableError
 from ..schemas.packing import Buffer
 from .findings import Finding, Report
 from .graph import Model
@@ -38,7 +38,7 @@ from .rules import (
     weights,
     xml,
 )
-from .rules.catalogue import RULES, Rule, explain
+from .rules.catalogue import RULES, Rule, codes, explain
 from .rules.note import Note
 from .rules.sheet import Sheet
 from .rules.source import Source
@@ -91,7 +91,7 @@ def check(
     Raises:
         UsageError: A code or a release is not known.
     """
-    wanted, unwanted = _codes(select), _codes(ignore)
+    wanted, unwanted = codes(select), codes(ignore)
     release = None if target is None else portability.release(target)
     with without_collection():
         return _check(model, weights, release, wanted, unwanted)
@@ -153,14 +153,6 @@ def _stands(note: Note, torn: set[etree._Element]) -> bool:
         return False
     inner = note.element if note.node is None else note.node.element
     return note.code.startswith(_WHOLE) or inner not in torn
-
-
-def _codes(codes: Iterable[str]) -> tuple[str, ...]:
-    found = tuple(code.strip().upper() for code in codes if code.strip())
-    for code in found:
-        if not any(known.startswith(code) for known in RULES):
-            raise UsageError(f"no finding has the code {code}", hint="codes are IR100 to IR999")
-    return found
 
 
 def _open(

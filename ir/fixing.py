@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from ..layers.base import Op
@@ -11,6 +11,7 @@ from .graph import SINKS, Graph, Layer, Model
 from .inference import infer_layer
 from .reshaping import same_declaration
 from .rules import attributes, known
+from .rules.catalogue import codes
 from .rules.portability import Release, release
 
 
@@ -35,8 +36,8 @@ def fix(
     model: Model,
     target: str | None = None,
     *,
-    select: Collection[str] = (),
-    ignore: Collection[str] = (),
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
 ) -> list[Fix]:
     """Repair what can be repaired without guessing; what was done, in order.
 
@@ -46,7 +47,7 @@ def fix(
     inferred. ``select`` and ``ignore`` name the findings that are to be repaired, as in
     :func:`check`.
     """
-    chosen, unwanted = tuple(map(str.upper, select)), tuple(map(str.upper, ignore))
+    chosen, unwanted = codes(select), codes(ignore)
 
     def wanted(code: str) -> bool:
         return (not chosen or code.startswith(chosen)) and not code.startswith(unwanted)

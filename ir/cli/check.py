@@ -216,7 +216,6 @@ def _mend(
     from ..reader import read
     from ..writer import write
 
-    check(b"", target, select=chosen, ignore=unwanted)  # codes and release are known
     model = read(source, weights, lenient=True, need_weights=False)
     done = fix(model, target, select=chosen, ignore=unwanted)
     written = bool(done) or path != source
