@@ -26,6 +26,8 @@ CRASHES = {
     ("DetectionOutput", 1): ("keep_top_k",),
     ("DetectionOutput", 8): ("keep_top_k",),
     ("AvgPool", 16): ("dilations",),
+    ("MaxPool", 8): ("dilations",),
+    ("MaxPool", 14): ("dilations",),
     ("Assign", 6): ("variable_id",),
     ("ReadValue", 6): ("variable_id",),
 }
@@ -304,8 +306,8 @@ def _practice(node: Node, kind: type[Op]) -> Iterator[Note]:
         elif not node.data.get(name, "-").strip() and not described[name].required:
             # OpenVINO writes it so itself, and crashes when it runs what it wrote.
             yield Note(
-                "IR411", f"{name} of {kind.spec()} is empty, as OpenVINO writes it; 2026.4.1 "
-                "crashes at inference", node.data_element, node, name,
+                "IR411", f"{name} of {kind.spec()} is empty, as OpenVINO writes it for "
+                "AvgPool-16; 2026.4.1 crashes at inference", node.data_element, node, name,
                 f'write {name}="{_default(name)}"',
             )  # fmt: skip
     for name in REFUSED.get(key, ()):
