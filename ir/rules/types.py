@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ... import layers  # noqa: F401  # declares the operations
-from ...layers.base import Op
 from . import known
 from .note import Note, shown
 from .sheet import Node, Sheet
@@ -20,7 +18,7 @@ _CUSTOM = frozenset(
 
 
 def rules(sheet: Sheet) -> Iterator[Note]:
-    """Everything of this group; layers are given their operation's class on the way."""
+    """Everything of this group."""
     for node in sheet.nodes:
         yield from operation(node)
 
@@ -30,7 +28,6 @@ def operation(node: Node) -> Iterator[Note]:
     if "type" not in node.element.attrib or "version" not in node.element.attrib:
         return  # told as a missing attribute
     kind = known.CLASS_NAMES.get(node.type, node.type)
-    node.kind = Op.find(kind, node.version)
     if node.kind is not None and kind == node.type == node.kind.xml_type:
         return
     row = known.find(node.type, node.version)
@@ -45,7 +42,6 @@ def operation(node: Node) -> Iterator[Note]:
     if canonical is not None and canonical != kind:
         yield from _other_case(node, canonical)
         kind = canonical
-        node.kind = Op.find(kind, node.version)
         if known.find(kind, node.version) is not None:
             return
     yield from _unknown(node, kind)
