@@ -15,6 +15,8 @@ from .scanner import Scanner
 _DECLARATION = re.compile(rb"<\?xml[ \t\r\n](?:[^?]|\?(?!>))*\?>")
 _ENCODING = re.compile(rb"""[ \t\r\n]encoding[ \t\r\n]*=[ \t\r\n]*["']([A-Za-z][\w.\-]*)["']""")
 _VERSION = re.compile(rb"""[ \t\r\n]version[ \t\r\n]*=[ \t\r\n]*["']1\.[0-9]+["']""")
+#: What is to be left as it is, however long: comments, plain text, instructions.
+_CLOSED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
 _BLANKS = re.compile(rb"[ \t\r\n]*")
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"),
@@ -186,15 +188,19 @@ class Source:
     def _shorten(self) -> None:
         """Leave out most of values and texts so long that looking at them would take seconds."""
         text = self.text
+        if len(text) < _LOOKED_AT:
+            return
         pieces, done, cut = [], 0, 0
+        closed = [found.span() for found in _CLOSED.finditer(text)]
         for start in range(_LOOKED_AT // 2, len(text), _LOOKED_AT // 2):
-            if start < done:
+            inside = bisect_right(closed, (start, len(text))) - 1
+            if start < done or (inside >= 0 and start < closed[inside][1]):
                 continue
             for opening, closing in ((b'"', b'"'), (b"'", b"'"), (b">", b"<")):
                 first = text.rfind(opening, done, start)
                 last = text.find(closing, start)
                 last = len(text) if last < 0 else last
-                if first < 0 or last - first < _LOOKED_AT:
+                if first < 0 or last - first < _LOOKED_AT or b"<" in text[first:start]:
                     continue
                 before = text[max(first - 8, 0) : first].rstrip()
                 if opening != b">" and not before.endswith(b"="):

@@ -7,6 +7,7 @@ import re
 
 from .base import (
     REQUIRED,
+    Element,
     File,
     Made,
     at,
@@ -23,9 +24,32 @@ from .base import (
 @text("error")
 def lost_required(file: File, rng: random.Random) -> Made:
     rows = attributes(file, lambda row: row["required"] and row["in_spec"])
+    rows = [(data, name) for data, name, row in rows if not taken(data, name, row)]
     if not rows:
         return None
-    data, name, _ = rng.choice(rows)
+    data, name = rng.choice(rows)
+    return set_attribute(file, data, name, None), at(data), names(data)
+
+
+def taken(data: Element, name: str, row: dict) -> bool:
+    """Whether OpenVINO takes the same, or the same value comes in, where it is not said."""
+    kind = data.getparent().get("type")
+    if name in ("strides", "dilations", "pads_begin", "pads_end"):
+        same = data.get(name) == row.get("read_as_if_missing")
+        return same or (kind.endswith("BackpropData") and len(data.getparent().find("input")) > 2)
+    return kind in ("RandomUniform", "ReadValue") and name != "variable_id"
+
+
+@text("warning")
+def lost_what_openvino_takes(file: File, rng: random.Random) -> Made:
+    rows = attributes(file, lambda row: row["required"] and row["in_spec"])
+    rows = [
+        (data, name) for data, name, row in rows
+        if taken(data, name, row) and data.get("auto_pad") in (None, "explicit")
+    ]  # fmt: skip
+    if not rows:
+        return None
+    data, name = rng.choice(rows)
     return set_attribute(file, data, name, None), at(data), names(data)
 
 

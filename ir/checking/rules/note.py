@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from lxml import etree
 
-    from ..findings import Severity
     from .sheet import Node
 
 
@@ -20,8 +19,6 @@ class Note(NamedTuple):
     node: Node | None = None
     attribute: str | None = None
     hint: str | None = None
-    #: Where this case weighs other than the catalogue says.
-    severity: Severity | None = None
     #: The place in bytes, where there is no element.
     offset: int | None = None
 
