@@ -10,7 +10,7 @@ stops at the ends of its type.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, ClassVar, Literal
 
@@ -35,6 +35,11 @@ class Convolve(Windowed):
     ranks: ClassVar[tuple[int, ...]] = (3, 4, 5)
 
     dilations: Ints
+
+    neutral: ClassVar[Mapping[str, int]] = {
+        **Windowed.neutral, "strides": 1, "dilations": 1
+    }  # fmt: skip
+    counted: ClassVar[tuple[str, ...]] = ("strides", "dilations", "pads_begin", "pads_end")
 
     def sizes(self, data: Shape, filters: Shape) -> tuple[list[Size], list[Size]]:
         """Spatial sizes of the data and of the filters, after the checks they share."""
@@ -135,6 +140,7 @@ class ConvolutionBackpropDataV1(Convolve):
     @classmethod
     def completed(cls, data: dict[str, Any]) -> dict[str, Any]:
         """Write the default of the output padding out, as OpenVINO does."""
+        data = super().completed(data)
         if "strides" in data and not data.get("output_padding"):
             axes = len(read_list(str)(data["strides"]))
             return data | {"output_padding": (0,) * axes}
@@ -272,6 +278,8 @@ class DeformableConvolutionV1(Convolve):
     """Convolution whose windows' elements are moved, each by an offset of its own."""
 
     ranks: ClassVar[tuple[int, ...]] = (4,)
+    #: OpenVINO refuses it without its pads.
+    neutral: ClassVar[Mapping[str, int]] = {"strides": 1, "dilations": 1}
 
     group: Int = 1
     deformable_group: Int = 1

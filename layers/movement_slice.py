@@ -243,8 +243,13 @@ class PadV1(Op):
         begins, ends = bounds(pads_begin), bounds(pads_end)
         if begins is None or ends is None:
             return (Tensor(kind, Shape.of_rank(data.rank)),)
-        for begin, end, size in zip(begins, ends, data.shape, strict=True):
+        for axis, row in enumerate(zip(begins, ends, data.shape, strict=True)):
+            begin, end, size = row
             self.check_pads(begin[0], end[0], size)
+            if isinstance(size, int) and size + begin[1] + end[1] < 0:
+                raise IRError(
+                    f"margins of {begin[1]} and {end[1]} cut more off axis {axis} than its {size}"
+                )
         sizes = (padded(*row) for row in zip(data.shape, begins, ends, strict=True))
         return (Tensor(kind, Shape(sizes)),)
 

@@ -41,9 +41,12 @@ class Pool(Windowed):
         """The dilations: distance between neighbours in the window, per axis."""
         return (1,) * len(self.kernel)
 
+    counted: ClassVar[tuple[str, ...]] = ("kernel",)
+
     @classmethod
     def completed(cls, data: dict[str, Any]) -> dict[str, Any]:
         """Write the dilations out: OpenVINO crashes where a file leaves them out."""
+        data = super().completed(data)
         if "dilations" in cls.model_fields and "kernel" in data:
             axes = len(read_list(str)(data["kernel"]))
             return {"dilations": (1,) * axes} | data

@@ -26,6 +26,10 @@ States: TypeAlias = tuple[Array, ...]
 Step: TypeAlias = Callable[[Array, States], States]
 
 
+#: The functions that a layer may name.
+ACTIVATIONS = ("sigmoid", "tanh", "relu", "hardsigmoid")
+
+
 class Recurrent(Op):
     """What cells and sequences share: the gates, their activations, the step."""
 
@@ -48,7 +52,7 @@ class Recurrent(Op):
         names = self.activations or self.usual
         if self.clip > 0 and index < 2:
             values = np.clip(values, -self.clip, self.clip)
-        name = names[index] if index < len(names) else "(none)"
+        name = names[index].lower() if index < len(names) else "(none)"
         if name == "tanh":
             return np.tanh(values)
         if name == "sigmoid":

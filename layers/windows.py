@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..schemas import Array, Dim, IRError, Size
-from ..schemas.attributes import Ints
+from ..schemas.attributes import Ints, read_list
 from ..schemas.shapes import at_least, interval, limits, number
 from .base import Op
 from .memory import require
@@ -29,6 +29,21 @@ class Windowed(Op):
     pads_begin: Ints = ()
     pads_end: Ints = ()
     auto_pad: AutoPad = "explicit"
+
+    #: What OpenVINO takes, for each axis, of a list that the specification asks for and a file
+    #: leaves out; and the lists that tell the number of axes.
+    neutral: ClassVar[Mapping[str, int]] = {"pads_begin": 0, "pads_end": 0}
+    counted: ClassVar[tuple[str, ...]] = ("strides",)
+
+    @classmethod
+    def completed(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Write out the lists that OpenVINO does without: no padding, windows side by side."""
+        missing = [name for name in cls.neutral if not _said(data.get(name))]
+        given = next((data[name] for name in cls.counted if _said(data.get(name))), None)
+        if not missing or given is None:
+            return data
+        axes = len(read_list(str)(given))
+        return data | {name: (cls.neutral[name],) * axes for name in missing}
 
     def attributes(self) -> dict[str, str]:
         texts = super().attributes()
@@ -62,6 +77,11 @@ class Windowed(Op):
         if self.auto_pad == "valid":
             return 0, 0
         return same_pads(size, reach, self.strides[axis], upper=self.auto_pad == "same_upper")
+
+
+def _said(values: Any) -> bool:
+    """Whether a list is there and holds something."""
+    return bool(values.strip() if isinstance(values, str) else values)
 
 
 def reach(kernel: Size, dilation: int) -> Size:

@@ -48,8 +48,10 @@ class Alias:
     choice: str
 
 
-_INT = re.compile(r"-?\d+")
-_FLOAT = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)", re.I)
+_INT = re.compile(r"-?[0-9]+")
+_FLOAT = re.compile(
+    r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)", re.I | re.A
+)
 
 
 def read_int(text: Any) -> Any:

@@ -392,7 +392,7 @@ class Shape:
 
 Shape.UNKNOWN = Shape(None)
 
-_RANGE = re.compile(r"(\d*)\s*\.\.\s*(\d*)")
+_RANGE = re.compile(r"([0-9]*)\s*\.\.\s*([0-9]*)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 

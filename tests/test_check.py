@@ -68,7 +68,7 @@ def test_a_sound_file_has_no_findings() -> None:
 @pytest.mark.parametrize(("old", "new", "code", "line", "severity"), [
     ("</add", "</add", "", 0, ""),
     ('name="m"', 'name="&foo;"', "IR106", 2, "error"),
-    ('<?xml version="1.0"?>\n', '<?xml version="1.0"?>\n<!DOCTYPE net>', "IR107", 2, "warning"),
+    ('<?xml version="1.0"?>\n', '<?xml version="1.0"?>\n<!DOCTYPE net>', "IR107", 2, "error"),
     ('<?xml version="1.0"?>', '\n<?xml version="1.0"?>', "IR108", 1, "warning"),
     ("</net>\n", "</net>\0", "IR109", 30, "error"),
     ('version="11"', 'version="12"', "IR205", 2, "error"),
@@ -266,3 +266,18 @@ def test_checking_takes_about_as_long_as_reading_and_inferring(tmp_path: Path) -
     middle = time.process_time()
     assert ir.check(path).ok
     assert time.process_time() - middle < 4 * (middle - begin) + 0.5
+
+
+def test_the_table_of_opsets_says_what_the_operations_say() -> None:
+    from vinoir.ir.checking.rules import known
+    from vinoir.layers import Op
+
+    rows = [row for versions in known.operations().values() for row in versions]
+    keys = [(row.type, int(row.spec.rpartition("-")[2])) for row in rows]
+    own = {key for key in Op.registry if Op.registry[key].__module__.startswith("vinoir.layers")}
+    assert set(keys) == own
+    for row, key in zip(rows, keys, strict=True):
+        named = [f"opset{n}" for n in row.opsets] + list(row.also)
+        found = {Op.find(row.type, version) for version in (*named, row.version)}
+        assert found == {Op.registry[key]}, row.spec
+        assert set(named) == set(Op.registry[key].opsets()), row.spec

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...layers.memory import without_collection
-from ...schemas import UnreadableError, UsageError, Where, placed
+from ...schemas import UnreadableError, Where, placed
 from ...schemas.packing import Buffer
 from ..document.graph import Model
 from ..files.reader import find_pair
@@ -40,7 +40,7 @@ from .rules import (
     weights,
     xml,
 )
-from .rules.catalogue import RULES, Rule, explain
+from .rules.catalogue import RULES, Rule, codes, explain
 from .rules.note import Note
 from .rules.sheet import Sheet
 
@@ -91,7 +91,7 @@ def check(
     Raises:
         UsageError: A code or a release is not known.
     """
-    wanted, unwanted = _codes(select), _codes(ignore)
+    wanted, unwanted = codes(select), codes(ignore)
     release = None if target is None else portability.release(target)
     with without_collection():
         return _check(model, weights, release, wanted, unwanted)
@@ -124,7 +124,7 @@ def _check(
             torn = source.torn
             notes = [note for note in notes if _stands(note, torn)]
     if any(note.code == "IR514" for note in notes):
-        notes = [note for note in notes if note.code != "IR508"]
+        notes = [note for note in notes if note.code not in ("IR508", "IR517")]
     chosen: list[Note] = []
     count = Counter[str]()
     for note in notes:
@@ -154,14 +154,6 @@ def _stands(note: Note, torn: set[etree._Element]) -> bool:
         return False
     inner = note.element if note.node is None else note.node.element
     return note.code.startswith(_WHOLE) or inner not in torn
-
-
-def _codes(codes: Iterable[str]) -> tuple[str, ...]:
-    found = tuple(code.strip().upper() for code in codes if code.strip())
-    for code in found:
-        if not any(known.startswith(code) for known in RULES):
-            raise UsageError(f"no finding has the code {code}", hint="codes are IR100 to IR999")
-    return found
 
 
 def _open(
@@ -247,10 +239,9 @@ def _finish(notes: list[Note], source: Source | None, place: str | None) -> Iter
         if key in seen:
             continue
         seen.add(key)
-        severity = note.severity or RULES[note.code].severity
         yield Finding(
-            note.code, severity, note.message, place, line, column, layer, name, kind, version,
-            note.attribute, note.hint,
+            note.code, RULES[note.code].severity, note.message, place, line, column, layer, name,
+            kind, version, note.attribute, note.hint,
         )  # fmt: skip
 
 

@@ -14,7 +14,11 @@ Severity: TypeAlias = Literal["error", "warning", "info"]
 #: The version of the JSON report's form.
 SCHEMA_VERSION = 1
 
-_RANK = {"error": 0, "warning": 1, "info": 2}
+#: So many places of a finding that is repeated are named.
+_PLACES = 3
+
+#: How much each weighs: errors come first.
+RANK = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,29 @@ class Finding:
         return f"{self.place}: {self.severity} {self.code}: {layer}{self.sentence}"
 
 
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Findings that say the same of one kind of layer: the first, and the others."""
+
+    first: Finding
+    others: tuple[Finding, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How often it was found."""
+        return 1 + len(self.others)
+
+    @property
+    def repeated(self) -> str:
+        """``(3 more: lines 18, 40, 57)``, or nothing."""
+        if not self.others:
+            return ""
+        lines = [str(finding.line) for finding in self.others if finding.line is not None]
+        shown = ", ".join(lines[:_PLACES]) + (", …" if len(lines) > _PLACES else "")
+        where = f": line{'s' if len(lines) > 1 else ''} {shown}" if lines else ""
+        return f"({len(self.others)} more{where})"
+
+
 class Report:
     """The findings of one model, in the order of the file."""
 
@@ -79,7 +106,7 @@ class Report:
         left_out: Mapping[str, int] | None = None,
     ) -> None:
         self.findings = sorted(
-            findings, key=lambda f: (f.line or 0, f.column or 0, _RANK[f.severity], f.code)
+            findings, key=lambda f: (f.line or 0, f.column or 0, RANK[f.severity], f.code)
         )
         self.file = file
         #: Whether there was a document to look at.
@@ -117,6 +144,21 @@ class Report:
             return 3
         return 1 if self.errors or (strict and self.warnings) else 0
 
+    def causes(self, *, gathered: bool = True) -> list[Cause]:
+        """The findings, those of one cause as one.
+
+        One cause have those of one code, attribute and type of layer; notes, those of one code.
+        """
+        if not gathered:
+            return [Cause(finding) for finding in self.findings]
+        rows: dict[tuple[str | None, ...], list[Finding]] = {}
+        for finding in self.findings:
+            kind = finding.attribute, finding.type, finding.version
+            rows.setdefault(
+                (finding.code, *(kind if finding.severity != "info" else ())), []
+            ).append(finding)
+        return [Cause(row[0], tuple(row[1:])) for row in rows.values()]
+
     def summary(self) -> str:
         """How many there are of each weight."""
         counts = Counter[str](finding.severity for finding in self.findings)
@@ -142,6 +184,15 @@ class Report:
                 "info": counts["info"],
             },
             "left_out": self.left_out,
+            "causes": [
+                {
+                    "code": cause.first.code,
+                    "severity": cause.first.severity,
+                    "count": cause.count,
+                    "first": cause.first.place,
+                }
+                for cause in self.causes()
+            ],
             "findings": [finding.to_json() for finding in self.findings],
         }
 
@@ -150,4 +201,4 @@ class Report:
         return "\n".join([*lines, f"{printable(self.file or '<memory>')}: {self.summary()}"])
 
 
-__all__ = ["Finding", "Report", "Severity"]
+__all__ = ["Cause", "Finding", "Report", "Severity"]

@@ -8,16 +8,16 @@ from urllib.parse import quote
 
 from ...schemas.printing import printable, printable_name
 from ...schemas.version import VERSION
-from .findings import Finding, Report
+from .findings import RANK, Cause, Report
 from .rules.catalogue import RULES
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
-def to_sarif(reports: Sequence[Report]) -> dict[str, Any]:
-    """The reports as one run of a SARIF log."""
-    findings = [finding for report in reports for finding in report]
-    codes = sorted({finding.code for finding in findings})
+def to_sarif(reports: Sequence[Report], *, gathered: bool = False) -> dict[str, Any]:
+    """The reports as one run of a SARIF log; gathered, each cause is one result."""
+    causes = [cause for report in reports for cause in report.causes(gathered=gathered)]
+    codes = sorted({cause.first.code for cause in causes})
     ranks = {code: rank for rank, code in enumerate(codes)}
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -32,7 +32,7 @@ def to_sarif(reports: Sequence[Report]) -> dict[str, Any]:
                     }
                 },
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(finding, ranks[finding.code]) for finding in findings],
+                "results": [_result(cause, ranks[cause.first.code]) for cause in causes],
             }
         ],
     }
@@ -50,7 +50,8 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, rank: int) -> dict[str, Any]:
+def _result(cause: Cause, rank: int) -> dict[str, Any]:
+    finding = cause.first
     place: dict[str, Any] = {
         "physicalLocation": {"artifactLocation": {"uri": quote(finding.file or "memory")}}
     }
@@ -63,7 +64,9 @@ def _result(finding: Finding, rank: int) -> dict[str, Any]:
         place["logicalLocations"] = [
             {"name": printable_name(finding.name or finding.layer), "kind": "member"}
         ]
+    repeats = {"occurrenceCount": cause.count} if cause.others else {}
     return {
+        **repeats,
         "ruleId": finding.code,
         "ruleIndex": rank,
         "level": _LEVELS[finding.severity],
@@ -77,12 +80,18 @@ def _unlinked(text: str) -> str:
     return text.replace("](", "\\](")
 
 
-def to_github(reports: Iterable[Report]) -> str:
-    """Workflow commands that mark the lines of a pull request."""
-    return "\n".join(_annotation(finding) for report in reports for finding in report)
+def to_github(reports: Iterable[Report], *, gathered: bool = False) -> str:
+    """Workflow commands that mark the lines of a pull request; gathered, one for each cause.
+
+    GitHub shows ten of a kind for each step: the errors come first.
+    """
+    causes = [cause for report in reports for cause in report.causes(gathered=gathered)]
+    causes.sort(key=lambda cause: RANK[cause.first.severity])
+    return "\n".join(map(_annotation, causes))
 
 
-def _annotation(finding: Finding) -> str:
+def _annotation(cause: Cause) -> str:
+    finding = cause.first
     command = "notice" if finding.severity == "info" else finding.severity
     rows = {
         "file": finding.file and printable(finding.file),
@@ -92,7 +101,8 @@ def _annotation(finding: Finding) -> str:
     properties = [f"{k}={_escaped(str(v), True)}" for k, v in rows.items() if v is not None]
     properties.append(f"title={finding.code}")
     layer = f"{finding.subject}: " if finding.subject else ""
-    return f"::{command} {','.join(properties)}::{_escaped(layer + finding.sentence)}"
+    text = " ".join(filter(None, (layer + finding.sentence, cause.repeated)))
+    return f"::{command} {','.join(properties)}::{_escaped(text)}"
 
 
 def _escaped(text: str, inside: bool = False) -> str:

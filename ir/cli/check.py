@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from ...schemas import UsageError
 from ..checking.checker import check
-from ..checking.findings import Report
+from ..checking.findings import RANK, Cause, Report
 from ..checking.rules.catalogue import RULES, explain
 from .infer import target_of
 from .output import (
@@ -38,6 +41,7 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
 @click.option("--select", multiple=True, metavar="CODE", help="Only these; IR5 means all of them.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="Without these.")
+@click.option("--all", "each", is_flag=True, help="Each finding, not one line for each cause.")
 @click.option("--fix", "mend", is_flag=True, help="Repair what is safe, and write it to OUTPUT.")
 @click.option("-o", "--output", type=click.Path(), help="The .xml that --fix writes.")
 @click.option("--in-place", is_flag=True, help="Let --fix write over the model.")
@@ -50,6 +54,7 @@ def check_command(
     strict: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    each: bool,
     mend: bool,
     output: str | None,
     in_place: bool,
@@ -58,20 +63,27 @@ def check_command(
 ) -> None:
     """Find what is wrong with MODELs (files, or folders with any number of them).
 
+    With --fix they are mended and written where that is safe; what is told is what remains.
+
     Exit code 0: no errors, 1: errors (with --strict warnings too), 3: a file cannot be read.
     """
     paths = list(files(models))
     if weights is not None and len(paths) != 1:
         raise UsageError(f"--weights is for one model, these are {len(paths)}")
+    chosen, unwanted = split(select), split(ignore)
     if mend:
-        _mend(paths, weights, output, in_place, force)
-        return
-    codes = split(select), split(ignore)
+        if len(paths) != 1:
+            raise UsageError(f"--fix mends one model, these are {len(paths)}")
+        if output is None and not in_place:
+            raise UsageError("--fix needs -o OUTPUT or --in-place")
+        path = target_of(paths[0], output, force, in_place)
+        report = _mend(paths[0], path, weights, target, chosen, unwanted, format_, each)
+        raise SystemExit(report.exit_code(strict=strict))
     reports = [
-        check(path, target, weights=weights, select=codes[0], ignore=codes[1])
+        check(path, target, weights=weights, select=chosen, ignore=unwanted)
         for path in watched(paths)
     ]
-    show(reports, format_)
+    show(reports, format_, each=each)
     raise SystemExit(max(report.exit_code(strict=strict) for report in reports))
 
 
@@ -104,8 +116,8 @@ def watched(paths: list[str]) -> Iterator[str]:
     yield from track(paths, "checking", console=Console(stderr=True), transient=True)
 
 
-def show(reports: list[Report], format_: str) -> None:
-    """Print the reports."""
+def show(reports: list[Report], format_: str, *, each: bool = False) -> None:
+    """Print the reports: one line for each cause, or for each finding."""
     if format_ == "json":
         rows = [report.to_json() for report in reports]
         if len(rows) == 1:
@@ -119,56 +131,118 @@ def show(reports: list[Report], format_: str) -> None:
     elif format_ == "sarif":
         from ..checking.reports import to_sarif
 
-        say_json(to_sarif(reports))
+        say_json(to_sarif(reports, gathered=not each))
     elif format_ == "github":
         from ..checking.reports import to_github
 
-        text = to_github(reports)
+        text = to_github(reports, gathered=not each)
         if text:
             click.echo(text)
     else:
-        _print(reports)
+        _print(reports, each)
 
 
-def _print(reports: list[Report]) -> None:
+def _print(reports: list[Report], each: bool) -> None:
     for report in reports:
-        for finding in report:
-            text = str(finding)
-            if fancy():
-                word = f"{finding.severity} {finding.code}"
-                styled = click.style(word, fg=_COLOURS[finding.severity], bold=True)
-                text = text.replace(word, styled, 1)
-            say(text, styled=fancy())
+        for cause in report.causes(gathered=not each):
+            _print_cause(cause)
         for code, number in report.left_out.items():
             say(f"{report.file}: {number} more of {code}")
+    _print_sums(reports, each)
+
+
+def _print_cause(cause: Cause) -> None:
+    """A finding in lines no longer than the screen: its place, what is wrong, what to do."""
+    finding = cause.first
+    word = f"{finding.severity} {finding.code}"
+    text = str(replace(finding, hint=None))
+    lines = _wrapped(f"{text} {cause.repeated}".rstrip(), "    ", first="")
+    if finding.hint:
+        lines += _wrapped(finding.hint, "       ", first="    -> ")
+    if fancy():
+        styled = click.style(word, fg=_COLOURS[finding.severity], bold=True)
+        lines = [line.replace(word, styled, 1) for line in lines]
+    for line in lines:
+        say(line, styled=fancy())
+
+
+def _wrapped(text: str, indent: str, first: str) -> list[str]:
+    """A text in lines; words are kept whole."""
+    width = max(shutil.get_terminal_size().columns, 40)
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=indent,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _print_sums(reports: list[Report], each: bool) -> None:
+    """How many of each kind there are; of much, a table of them."""
+    causes = [cause for report in reports for cause in report.causes()]
+    rows: dict[str, list[int]] = {}
+    for cause in causes:
+        row = rows.setdefault(cause.first.code, [0, 0])
+        row[0], row[1] = row[0] + cause.count, row[1] + 1
+    total = sum(row[0] for row in rows.values())
+    if len(reports) > 1 and rows:
+        ranked = sorted(rows, key=lambda code: (RANK[RULES[code].severity], -rows[code][0], code))
+        note("")
+        for code in ranked:
+            rule = RULES[code]
+            note(f"{rows[code][0]:6}  {rule.severity:7}  {code}  {rule.title}")
     if len(reports) == 1:
-        note(f"{reports[0].file}: {reports[0].summary()}")
-        return
-    errors = sum(not report.ok for report in reports)
-    total = sum(len(report.errors) for report in reports), sum(len(r.warnings) for r in reports)
-    note(f"{len(reports)} models, {errors} with errors: {total[0]} errors, {total[1]} warnings")
+        text = f"{reports[0].file}: {reports[0].summary()}"
+    else:
+        wrong = sum(not report.ok for report in reports)
+        counts = (
+            sum(len(report.errors) for report in reports),
+            sum(len(report.warnings) for report in reports),
+        )
+        text = (
+            f"{_many(len(reports), 'model')}, {wrong} with errors: "
+            f"{_many(counts[0], 'error')}, {_many(counts[1], 'warning')}"
+        )
+    if total > len(causes) and not each:
+        text += f" of {_many(len(causes), 'cause')} (--all shows each)"
+    note(text)
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _mend(
-    paths: list[str], weights: str | None, output: str | None, in_place: bool, force: bool
-) -> None:
-    """Repair one model and write it."""
+    source: str,
+    path: str,
+    weights: str | None,
+    target: str | None,
+    chosen: list[str],
+    unwanted: list[str],
+    format_: str,
+    each: bool,
+) -> Report:
+    """Repair one model, write it, and tell what was done and what remains."""
     from ..files.reader import read
     from ..files.writer import write
     from ..surgery.fixing import fix
 
-    if len(paths) != 1:
-        raise UsageError(f"--fix mends one model, these are {len(paths)}")
-    if output is None and not in_place:
-        raise UsageError("--fix needs -o OUTPUT or --in-place")
-    target = target_of(paths[0], output, force, in_place)
-    model = read(paths[0], weights, lenient=True, need_weights=False)
-    done = fix(model)
-    for row in done:
-        say(str(row))
-    # In place the weights stay where they are, which need not be beside the model.
-    write(model, target, weights if in_place else None)
-    note(f"wrote {target}: {len(done)} repairs")
+    model = read(source, weights, lenient=True, need_weights=False)
+    done = fix(model, target, select=chosen, ignore=unwanted)
+    written = bool(done) or path != source
+    if written:
+        # In place the weights stay where they are, which need not be beside the model.
+        write(model, path, weights if path == source else None)
+    report = check(path, target, select=chosen, ignore=unwanted)
+    if format_ == "json":
+        repairs = [row._asdict() for row in done]
+        print_json({**report.to_json(), "repairs": repairs, "written": written})
+        return report
+    if format_ == "text":
+        for row in done:
+            for line in _wrapped(f"mended {row}", "    ", first=""):
+                say(line)
+    show([report], format_, each=each)
+    note(f"{_many(len(done), 'repair')}, {f'wrote {path}' if written else 'nothing written'}")
+    return report
 
 
 @click.command("explain", epilog="Examples: vinoir explain IR203; vinoir explain")

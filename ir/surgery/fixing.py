@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from ...layers.base import Op
-from ...schemas import IRError
+from ...schemas import IRError, Shape, Tensor
 from ...schemas.printing import printable, printable_name
-from ..checking.rules.attributes import CRASHES, OTHERWISE, REFUSED
+from ..checking.rules import attributes, known
+from ..checking.rules.catalogue import codes
+from ..checking.rules.portability import Release, release
 from ..document.graph import SINKS, Graph, Layer, Model
-from ..inference.shapes import infer
-from .reshaping import declare
+from ..inference.shapes import infer_layer
+from .reshaping import same_declaration
 
 
 class Fix(NamedTuple):
@@ -27,19 +29,42 @@ class Fix(NamedTuple):
         return f"{self.code}: {place}{printable(self.message)}"
 
 
-def fix(model: Model) -> list[Fix]:
+#: Whether findings of a code are to be repaired.
+Wanted = Callable[[str], bool]
+
+
+def fix(
+    model: Model,
+    target: str | None = None,
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+) -> list[Fix]:
     """Repair what can be repaired without guessing; what was done, in order.
 
-    Dead layers are removed, names made unique, defaults written out where OpenVINO crashes,
-    refuses or takes another one, and ports made to declare what is inferred.
+    Misspelt attributes get their names, defaults are written out where OpenVINO crashes,
+    refuses or takes another one, dead layers are removed, names made unique, versions made
+    those of the target where the operation is as old, and ports made to declare what is
+    inferred. ``select`` and ``ignore`` name the findings that are to be repaired, as in
+    :func:`check`.
     """
+    chosen, unwanted = codes(select), codes(ignore)
+
+    def wanted(code: str) -> bool:
+        return (not chosen or code.startswith(chosen)) and not code.startswith(unwanted)
+
+    oldest = None if target is None else release(target)
     done: list[Fix] = []
     for graph in _graphs(model):
-        done += _remove_dead(graph)
-        done += _rename(graph)
         for layer in graph.layers:
-            done += _write_defaults(layer)
-    done += _declare(model)
+            done += _mend_attributes(layer, wanted)
+            if oldest is not None and wanted("IR902"):
+                done += _make_older(layer, oldest)
+        if wanted("IR307"):
+            done += _remove_dead(graph)
+        if wanted("IR216"):
+            done += _rename(graph)
+    done += _declare(model, wanted)
     return done
 
 
@@ -48,6 +73,74 @@ def _graphs(model: Model) -> list[Graph]:
     for layer in model.everywhere():
         found.extend(layer.bodies.values())
     return found
+
+
+def _mend_attributes(layer: Layer, wanted: Wanted) -> Iterable[Fix]:
+    """Give misspelt attributes their names, and write out what OpenVINO should not be left to."""
+    kind = _kind(layer)
+    if kind is None:
+        return
+    if wanted("IR402"):
+        meant = attributes.misspelt(layer.data, kind)
+        taken: set[str] = set()
+        for wrong, right in meant.items():
+            if right in taken:
+                continue  # two names for one attribute: which one is meant is not certain
+            taken.add(right)
+            layer.data = {right if n == wrong else n: text for n, text in layer.data.items()}
+            yield Fix("IR402", f"{wrong} is now {right}", layer.id, layer.name)
+    for name, (code, value) in _defaults(layer, kind).items():
+        empty = code in ("IR411", "IR412") and not layer.data.get(name, "").strip()
+        if (name not in layer.data or empty) and wanted(code):
+            layer.data = {**layer.data, name: value}
+            yield Fix(code, f'{name}="{value}" written out', layer.id, layer.name)
+
+
+def _defaults(layer: Layer, kind: type[Op]) -> Mapping[str, tuple[str, str]]:
+    """What the specification lets a file leave out and OpenVINO does not; and the other way."""
+    key = kind.xml_type, kind.number
+    described = {row.name: row for row in kind.describe()}
+    found: dict[str, tuple[str, str]] = {}
+    for name in attributes.CRASHES.get(key, ()):
+        if not described[name].required:
+            code = "IR411" if name in layer.data else "IR407"
+            found[name] = code, _spread(layer, name)
+    for name in attributes.REFUSED.get(key, ()):
+        default = described[name].default
+        if default is not None:
+            found[name] = "IR408", default
+    for name, (specified, _) in attributes.OTHERWISE.get(key, {}).items():
+        found[name] = "IR409", specified
+    for name in attributes.without(layer.data, kind):
+        text = attributes.taken(layer.data, kind).get(name)
+        if text is not None:
+            found[name] = "IR412", text
+    return found
+
+
+def _kind(layer: Layer) -> type[Op] | None:
+    from ... import layers  # noqa: F401  # declares the operations
+
+    return Op.find(layer.type, layer.version)
+
+
+def _spread(layer: Layer, name: str) -> str:
+    """The neutral value, once for each spatial axis."""
+    axes = len(layer.data["kernel"].split(",")) if layer.data.get("kernel") else 2
+    return ", ".join(["0" if name.startswith("pads") else "1"] * axes)
+
+
+def _make_older(layer: Layer, oldest: Release) -> Iterable[Fix]:
+    """Name the opset that brought the operation, where a release does not know the one named."""
+    row = known.find(layer.type, layer.version)
+    since = known.releases().get(known.opset_number(layer.version) or 0)
+    if row is None or since is None or release(since) <= oldest:
+        return
+    brought = known.releases().get(row.opsets[0])
+    if brought is not None and release(brought) <= oldest:
+        old, layer.version = layer.version, f"opset{row.opsets[0]}"
+        message = f"version is now {layer.version}, was {old}"
+        yield Fix("IR902", message, layer.id, layer.name)
 
 
 def _remove_dead(graph: Graph) -> Iterable[Fix]:
@@ -80,62 +173,44 @@ def _rename(graph: Graph) -> Iterable[Fix]:
         seen.add(layer.name)
 
 
-def _write_defaults(layer: Layer) -> Iterable[Fix]:
-    """Write out what the specification lets a file leave out and OpenVINO does not."""
-    kind = _kind(layer)
-    if kind is None:
-        return
-    key = kind.xml_type, kind.number
-    described = {row.name: row for row in kind.describe()}
-    wanted: dict[str, tuple[str, str]] = {}
-    for name in CRASHES.get(key, ()):
-        if not described[name].required:
-            wanted[name] = "IR407", _spread(layer, name)
-    for name in REFUSED.get(key, ()):
-        default = described[name].default
-        if default is not None:
-            wanted[name] = "IR408", default
-    for name, (specified, _) in OTHERWISE.get(key, {}).items():
-        wanted[name] = "IR409", specified
-    for name, (code, value) in wanted.items():
-        empty = code == "IR407" and not layer.data.get(name, "").strip()
-        if name not in layer.data or empty:
-            layer.data = {**layer.data, name: value}
-            yield Fix(code, f'{name}="{value}" written out', layer.id, layer.name)
-
-
-def _kind(layer: Layer) -> type[Op] | None:
-    from ... import layers  # noqa: F401  # declares the operations
-
-    return Op.find(layer.type, layer.version)
-
-
-def _spread(layer: Layer, name: str) -> str:
-    """The neutral value, once for each spatial axis."""
-    axes = len(layer.data["kernel"].split(",")) if layer.data.get("kernel") else 2
-    return ", ".join(["0" if name.startswith("pads") else "1"] * axes)
-
-
-def _declare(model: Model) -> Iterable[Fix]:
-    """Make ports declare what is inferred."""
-    before = {
-        (id(layer), id(port)): (layer, port.precision, port.dims)
-        for layer in model.layers
-        for port in (*layer.inputs, *layer.outputs)
-    }
+def _declare(model: Model, wanted: Wanted) -> Iterable[Fix]:
+    """Make ports declare what is inferred; of a layer with an error, what it declares counts."""
     try:
-        declare(model, infer(model))
+        order = model.order()
     except IRError:
-        return  # a layer does not take its inputs: what is declared may be what is right
-    for layer in model.layers:
-        for port in (*layer.inputs, *layer.outputs):
-            _, precision, dims = before[id(layer), id(port)]
-            if (port.precision, port.dims) != (precision, dims):
-                new = f"{port.precision} {','.join(map(str, port.dims)) or 'without sizes'}"
-                old = f"{precision} {','.join(map(str, dims)) or 'without sizes'}"
-                yield Fix(
-                    "IR606", f"port {port.id} declares {new}, was {old}", layer.id, layer.name
-                )
+        return  # a cycle, or an edge from nowhere: nothing is certain
+    tensors: dict[int, tuple[Tensor, ...]] = {}
+    for layer in order:
+        try:
+            found = infer_layer(model, layer, tensors, {})
+        except IRError:
+            found = tuple(port.tensor for port in layer.outputs)
+        tensors[layer.id] = found
+        for index, tensor in enumerate(found[: len(layer.outputs)]):
+            yield from _describe(layer, index, tensor, wanted, given=True)
+            for user, place in model.consumers(layer, index):
+                yield from _describe(user, place, tensor, wanted, given=False)
+
+
+def _describe(
+    layer: Layer, index: int, tensor: Tensor, wanted: Wanted, *, given: bool
+) -> Iterable[Fix]:
+    """Make one port say what is known of its tensor."""
+    port = (layer.outputs if given else layer.inputs)[index]
+    precision, dims = port.precision, port.dims
+    if same_declaration(port, tensor):
+        return
+    sizes, types = ("IR606", "IR607") if given else ("IR604", "IR605")
+    code = sizes if port.tensor.shape != Shape(tensor.shape) else types
+    if not wanted(code):
+        return
+    port.describe(tensor)
+    if (port.precision, port.dims) != (precision, dims):
+        new, old = (
+            f"{kind or 'no type'} {','.join(map(str, rows)) or 'without sizes'}"
+            for kind, rows in ((port.precision, port.dims), (precision, dims))
+        )
+        yield Fix(code, f"port {port.id} declares {new}, was {old}", layer.id, layer.name)
 
 
 __all__ = ["Fix", "fix"]

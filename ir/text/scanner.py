@@ -93,7 +93,7 @@ class Scanner:
             element = self.stack[-1] if self.stack else None
             if code in ("IR102", "IR103"):
                 self.scan.torn = (self.scan.torn or set()).union(self.stack)
-            self.scan.notes.append(Note(code, message, element, None, None, hint, None, offset))
+            self.scan.notes.append(Note(code, message, element, hint=hint, offset=offset))
 
     # Between tags.
 

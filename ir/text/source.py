@@ -16,6 +16,8 @@ from .scanner import Scanner
 _DECLARATION = re.compile(rb"<\?xml[ \t\r\n](?:[^?]|\?(?!>))*\?>")
 _ENCODING = re.compile(rb"""[ \t\r\n]encoding[ \t\r\n]*=[ \t\r\n]*["']([A-Za-z][\w.\-]*)["']""")
 _VERSION = re.compile(rb"""[ \t\r\n]version[ \t\r\n]*=[ \t\r\n]*["']1\.[0-9]+["']""")
+#: What is to be left as it is, however long: comments, plain text, instructions.
+_CLOSED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
 _BLANKS = re.compile(rb"[ \t\r\n]*")
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"),
@@ -189,12 +191,19 @@ class Source:
     def _shorten(self) -> None:
         """Leave out most of values and texts so long that looking at them would take seconds."""
         text = self.text
+        if len(text) < _LOOKED_AT:
+            return
         pieces, done, cut = [], 0, 0
         step = _LOOKED_AT // 2
+        closed = [found.span() for found in _CLOSED.finditer(text)]
         # The last mark before a place and the next after it: each byte is looked at once.
         before_it: dict[bytes, int] = {}
         after_it: dict[bytes, int] = {}
         for start in range(step, len(text), step):
+            tag = max(text.rfind(b"<", start - step, start), before_it.get(b"<", -1))
+            before_it[b"<"] = tag
+            inside = bisect_right(closed, (start, len(text))) - 1
+            in_closed = inside >= 0 and start < closed[inside][1]
             for opening, closing in ((b'"', b'"'), (b"'", b"'"), (b">", b"<")):
                 found = text.rfind(opening, start - step, start)
                 before_it[opening] = first = max(found, before_it.get(opening, -1))
@@ -202,9 +211,9 @@ class Source:
                     found = text.find(closing, start)
                     after_it[closing] = len(text) if found < 0 else found
                 last = after_it[closing]
-                if start < done or first < done:
+                if in_closed or start < done or first < done:
                     continue
-                if first < 0 or last - first < _LOOKED_AT:
+                if first < 0 or last - first < _LOOKED_AT or tag > first:
                     continue
                 before = text[max(first - 8, 0) : first].rstrip()
                 if opening != b">" and not before.endswith(b"="):

@@ -4,10 +4,10 @@ A mutation takes a file and a random generator and gives a damaged copy, or None
 nothing to damage. Its label is what a check has to say: error, warning, or ok (nothing).
 """
 
-from . import attributes, document, harmless, subgraphs, warnings, weights, wiring, xml
+from . import attributes, document, harmless, subgraphs, warnings, weights, wiring, words, xml
 from .base import Case, File, cases
 
 __all__ = [
     "Case", "File", "attributes", "cases", "document", "harmless", "subgraphs",
-    "warnings", "weights", "wiring", "xml",
+    "warnings", "weights", "wiring", "words", "xml",
 ]  # fmt: skip

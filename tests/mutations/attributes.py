@@ -6,6 +6,7 @@ import random
 import re
 
 from .base import (
+    Element,
     File,
     Made,
     at,
@@ -23,10 +24,37 @@ from .base import (
 
 @text("error")
 def lost_required(file: File, rng: random.Random) -> Made:
-    rows = [row for row in attributes(file) if is_needed(row[0], row[2])]
+    rows = [
+        (data, name)
+        for data, name, row in attributes(file)
+        if is_needed(data, row) and not taken(data, name)
+    ]
     if not rows:
         return None
-    data, name, _ = rng.choice(rows)
+    data, name = rng.choice(rows)
+    return set_attribute(file, data, name, None), at(data), names(data)
+
+
+def taken(data: Element, name: str) -> bool:
+    """Whether OpenVINO takes the same, or the same value comes in, where it is not said."""
+    kind = data.getparent().get("type")
+    if name in ("strides", "dilations", "pads_begin", "pads_end"):
+        neutral = "0" if name.startswith("pads") else "1"
+        same = set(re.findall(r"-?\d+", data.get(name))) <= {neutral}
+        return same or (kind.endswith("BackpropData") and len(data.getparent().find("input")) > 2)
+    return kind in ("RandomUniform", "ReadValue") and name != "variable_id"
+
+
+@text("warning")
+def lost_what_openvino_takes(file: File, rng: random.Random) -> Made:
+    rows = [
+        (data, name) for data, name, row in attributes(file)
+        if is_needed(data, row) and taken(data, name)
+        and data.get("auto_pad") in (None, "explicit")
+    ]  # fmt: skip
+    if not rows:
+        return None
+    data, name = rng.choice(rows)
     return set_attribute(file, data, name, None), at(data), names(data)
 
 

@@ -112,14 +112,6 @@ def back_edge_to_slice(file: File, rng: random.Random) -> Made:
 
 
 @text("error")
-def lost_back_edges(file: File, rng: random.Random) -> Made:
-    section = pick(rng, file.all("back_edges"))
-    if section is None:
-        return None
-    return without(file, section), {section.sourceline, section.sourceline - 1}, names(section)
-
-
-@text("error")
 def lost_body(file: File, rng: random.Random) -> Made:
     section = pick(rng, file.all("body") + file.all("then_body") + file.all("else_body"))
     if section is None:

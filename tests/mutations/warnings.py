@@ -157,7 +157,7 @@ def unknown_attribute(file: File, rng: random.Random) -> Made:
     return changed, at(data), names(data)
 
 
-@raw("warning")
+@raw("error")
 def doctype(file: File, rng: random.Random) -> Damaged:
     changed = file.text.replace('<?xml version="1.0"?>', '<?xml version="1.0"?><!DOCTYPE net>', 1)
     return changed.encode(), file.weights, set(), set()

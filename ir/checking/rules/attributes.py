@@ -10,9 +10,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from ....layers.base import Attribute, Op
+from ....layers.sequence_recurrent import ACTIVATIONS, Along, Recurrent
+from ....layers.windows import Windowed
 from ....schemas.errors import describe
 from . import known
-from .note import Note, shown
+from .note import Note, listed, shown
 from .sheet import Node, Sheet
 
 #: Read on any layer as further information; and what broadcasting of kind pdpd adds.
@@ -24,6 +26,8 @@ CRASHES = {
     ("DetectionOutput", 1): ("keep_top_k",),
     ("DetectionOutput", 8): ("keep_top_k",),
     ("AvgPool", 16): ("dilations",),
+    ("MaxPool", 8): ("dilations",),
+    ("MaxPool", 14): ("dilations",),
     ("Assign", 6): ("variable_id",),
     ("ReadValue", 6): ("variable_id",),
 }
@@ -50,19 +54,34 @@ OTHERWISE = {
     ("RNNSequence", 5): {"activations": ("tanh", "no functions")},
 }
 
-#: Required by the specification, although OpenVINO, and so the classes here, have a default.
-_PADDED = (
-    ("AvgPool", 1), ("AvgPool", 14), ("AvgPool", 16), ("MaxPool", 1), ("MaxPool", 8),
-    ("MaxPool", 14), ("Convolution", 1), ("BinaryConvolution", 1), ("GroupConvolution", 1),
-    ("ConvolutionBackpropData", 1), ("GroupConvolutionBackpropData", 1),
-    ("DeformableConvolution", 1), ("DeformableConvolution", 8),
-)  # fmt: skip
+#: Required by the specification, although the classes here have a default.
 NEEDED_ALL_THE_SAME = {
     ("Const", 1): ("offset", "size"),
-    **dict.fromkeys(_PADDED, ("pads_begin", "pads_end")),
-    ("RandomUniform", 8): ("global_seed", "op_seed"),
-    ("ReadValue", 6): ("variable_type", "variable_shape"),
+    ("DeformableConvolution", 1): ("pads_begin", "pads_end"),
+    ("DeformableConvolution", 8): ("pads_begin", "pads_end"),
 }
+#: Required by the specification; OpenVINO reads and runs the model without, and takes this.
+_TAKEN = {
+    ("RandomUniform", 8): {"global_seed": "0", "op_seed": "0"},
+    ("ReadValue", 6): {
+        "variable_type": "the type of the initial value",
+        "variable_shape": "the shape of the initial value",
+    },
+}
+#: Of operations that Model Optimizer gave them to for all OpenVINO's readers, which never read
+#: them there: nothing is lost with them.
+_LEFT_OVER = {
+    "Convolution": {"output_padding"},
+    "GroupConvolution": {"output_padding"},
+    "BinaryConvolution": {"output_padding"},
+    "DeformableConvolution": {"output_padding"},
+    "PriorBox": {"img_h", "img_size", "img_w", "step_h", "step_w"},
+    "PriorBoxClustered": {"flip", "img_h", "img_size", "img_w"},
+    "DetectionOutput": {
+        "eta", "height", "height_scale", "interp_mode", "pad_mode", "pad_value", "prob",
+        "resize_mode", "visualize", "visualize_threshold", "width", "width_scale",
+    },
+}  # fmt: skip
 
 #: The least value of an attribute, by its name; of a list, of each item.
 _LEAST = {
@@ -106,6 +125,7 @@ def operation(node: Node, kind: type[Op]) -> Iterator[Note]:
     notes = [*_names(node, kind), *_values(node, kind), *_practice(node, kind)]
     if node.op is not None:
         notes += _ranges(node, node.op)
+        notes += _activations(node, node.op)
         if not notes and before and kind.xml_type != "Const":
             if len(_SHARED) > 10_000:
                 _SHARED.clear()
@@ -113,32 +133,57 @@ def operation(node: Node, kind: type[Op]) -> Iterator[Note]:
     yield from notes
 
 
+def _unknown(data: Mapping[str, str], kind: type[Op]) -> list[str]:
+    """Names among the attributes that the operation does not have; not all of very many."""
+    described = _described(kind)
+    free = _FREE | {"value"} if kind.xml_type == "Const" else _FREE
+    return [name for name in data if name not in described and name not in free][:100]
+
+
+def misspelt(data: Mapping[str, str], kind: type[Op]) -> dict[str, str]:
+    """Names that the operation does not have, and the name that each was meant to be."""
+    spare = [name for name in _described(kind) if name not in data]
+    found: dict[str, str] = {}
+    for name in _unknown(data, kind) if spare else ():
+        near = known.near(name, spare)
+        if near is not None and not _left_over(kind, name):
+            found[name] = near
+    return found
+
+
+def _left_over(kind: type[Op], name: str) -> bool:
+    return name in _LEFT_OVER.get(kind.xml_type, ())
+
+
 def _names(node: Node, kind: type[Op]) -> Iterator[Note]:
     """Attributes that the operation does not have."""
     described = _described(kind)
-    unknown = [name for name in node.data if name not in described and name not in _FREE]
-    unknown = unknown[:100]
-    if kind.xml_type == "Const" and "value" in unknown:
-        unknown.remove("value")
-    spare = [name for name in described if name not in node.data]
-    for name in unknown:
-        near = known.near(name, spare) if spare else None
+    meant = misspelt(node.data, kind)
+    for name in _unknown(node.data, kind):
+        near = meant.get(name)
         if near is not None:
             yield Note(
                 "IR402", f"{kind.spec()} has no attribute {name}; {near} is probably meant",
                 node.data_element, node, name, f"write {near}={shown(node.data[name])}",
             )  # fmt: skip
-        else:
+        elif not _left_over(kind, name):
             names = ", ".join(described) or "none"
             yield Note(
                 "IR403", f"{kind.spec()} has no attribute {name}, it is ignored",
                 node.data_element, node, name, f"its attributes are: {names}"[:300],
             )  # fmt: skip
+    left = [name for name in node.data if _left_over(kind, name) and name not in described]
+    if left:
+        yield Note(
+            "IR413", f"{kind.spec()} never had {listed(left, 3)}: left over from Model Optimizer, "
+            "ignored by OpenVINO", node.data_element, node, left[0],
+        )  # fmt: skip
 
 
 def _values(node: Node, kind: type[Op]) -> Iterator[Note]:
     """Values that cannot be read, and required attributes that are not there."""
     described = _described(kind)
+    meant = set(misspelt(node.data, kind).values())  # told as such, and not as missing too
     values: dict[str, Any] = {name: text for name, text in node.data.items() if name in described}
     bad: set[str] = set()
     if (
@@ -170,7 +215,7 @@ def _values(node: Node, kind: type[Op]) -> Iterator[Note]:
         for row in error.errors(include_url=False):
             name = ".".join(str(part) for part in row["loc"] if isinstance(part, str))
             if row["type"] == "missing":
-                if name not in bad and name:
+                if name and name not in bad and name not in meant:
                     yield _missing(node, kind, name)
                 continue
             message = row["msg"].removeprefix("Value error, ")
@@ -235,11 +280,19 @@ def _practice(node: Node, kind: type[Op]) -> Iterator[Note]:
     """Optional attributes without which OpenVINO does something else than specified."""
     key = kind.xml_type, kind.number
     described = _described(kind)
+    meant = set(misspelt(node.data, kind).values())
 
     def lacks(name: str) -> bool:
         row = described.get(name)
-        return row is not None and not row.required and name not in node.data
+        return row is not None and not (row.required or name in node.data or name in meant)
 
+    for name, instead in without(node.data, kind).items():
+        if name in meant:
+            continue
+        yield Note(
+            "IR412", f"{kind.spec()} has no attribute {name}, which the specification asks for; "
+            f"OpenVINO takes {instead}", node.place, node, name, f"add {name}",
+        )  # fmt: skip
     for name in NEEDED_ALL_THE_SAME.get(key, ()):
         if lacks(name) and not (kind.xml_type == "Const" and "value" in node.data):
             yield _missing(node, kind, name)
@@ -253,8 +306,8 @@ def _practice(node: Node, kind: type[Op]) -> Iterator[Note]:
         elif not node.data.get(name, "-").strip() and not described[name].required:
             # OpenVINO writes it so itself, and crashes when it runs what it wrote.
             yield Note(
-                "IR411", f"{name} of {kind.spec()} is empty, as OpenVINO writes it; 2026.4.1 "
-                "crashes at inference", node.data_element, node, name,
+                "IR411", f"{name} of {kind.spec()} is empty, as OpenVINO writes it for "
+                "AvgPool-16; 2026.4.1 crashes at inference", node.data_element, node, name,
                 f'write {name}="{_default(name)}"',
             )  # fmt: skip
     for name in REFUSED.get(key, ()):
@@ -264,13 +317,38 @@ def _practice(node: Node, kind: type[Op]) -> Iterator[Note]:
                 "OpenVINO refuses the model without", node.place, node, name,
                 f"add {name}={shown(described[name].default or '')}",
             )  # fmt: skip
-    for name, (specified, taken) in OTHERWISE.get(key, {}).items():
+    for name, (specified, instead) in OTHERWISE.get(key, {}).items():
         if lacks(name):
             yield Note(
                 "IR409", f"{kind.spec()} has no {name}: the specification says {specified}, "
-                f"OpenVINO takes {taken}", node.place, node, name,
+                f"OpenVINO takes {instead}", node.place, node, name,
                 f'add {name}="{specified}"',
             )  # fmt: skip
+
+
+def without(data: Mapping[str, str], kind: type[Op]) -> dict[str, str]:
+    """Required attributes that are not there and that OpenVINO does without; what it takes."""
+    if not issubclass(kind, Windowed):
+        table = _TAKEN.get((kind.xml_type, kind.number), {})
+        return {name: words for name, words in table.items() if name not in data}
+    # Without any of these lists nothing tells how many axes there are.
+    if not any(data.get(name, "").strip() for name in kind.counted):
+        return {}
+    settled = data.get("auto_pad", "explicit").lower() != "explicit"
+    return {
+        name: f"{number} for each axis"
+        for name, number in kind.neutral.items()
+        if not data.get(name, "").strip() and not (settled and name.startswith("pads"))
+    }
+
+
+def taken(data: Mapping[str, str], kind: type[Op]) -> dict[str, str]:
+    """The texts that say what OpenVINO takes for such attributes, where a text can say it."""
+    if issubclass(kind, Windowed):
+        full = kind.completed(dict(data))
+        return {name: ", ".join(map(str, full[name])) for name in kind.neutral if name in full}
+    table = _TAKEN.get((kind.xml_type, kind.number), {})
+    return {name: text for name, text in table.items() if text.isdigit()}
 
 
 def _default(name: str) -> str:
@@ -314,6 +392,29 @@ def _ranges(node: Node, op: Op) -> Iterator[Note]:
                 "IR410", f"{name}={shown(data[name])} of {op.spec()}: {low[0]} is less than "
                 f"{least}", node.data_element, node, name, f"the least is {least}",
             )  # fmt: skip
+
+
+def _activations(node: Node, op: Op) -> Iterator[Note]:
+    """The functions that a recurrent layer names: known ones, and one for each that it uses."""
+    if not isinstance(op, Recurrent) or "activations" not in node.data:
+        return
+    names, needed = op.activations, len(op.usual)
+    if not names and isinstance(op, Along):
+        return  # as OpenVINO writes it itself
+    unknown = [name for name in names if name.lower() not in ACTIVATIONS]
+    if unknown:
+        near = known.near(unknown[0], ACTIVATIONS)
+        yield Note(
+            "IR414", f"activations={shown(node.data['activations'])} of {op.spec()}: "
+            f"{shown(unknown[0])} is not one of {', '.join(ACTIVATIONS)}", node.data_element, node,
+            "activations", f"did you mean {near}?" if near else None,
+        )  # fmt: skip
+    elif len(names) < needed:
+        yield Note(
+            "IR414", f"activations={shown(node.data['activations'])} of {op.spec()} names "
+            f"{len(names)} functions, it uses {needed}", node.data_element, node, "activations",
+            f'usual is activations="{", ".join(op.usual)}"',
+        )  # fmt: skip
 
 
 __all__ = ["CRASHES", "OTHERWISE", "REFUSED", "describe", "rules"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -59,4 +60,13 @@ def explain(code: str) -> Rule:
     return rule
 
 
-__all__ = ["GROUPS", "RULES", "Rule", "explain"]
+def codes(given: Iterable[str]) -> tuple[str, ...]:
+    """Codes, or the beginnings of some, as a caller names them; an error where none is such."""
+    found = tuple(code.strip().upper() for code in given if code.strip())
+    for code in found:
+        if not any(known.startswith(code) for known in RULES):
+            raise UsageError(f"no finding has the code {code}", hint="codes are IR100 to IR999")
+    return found
+
+
+__all__ = ["GROUPS", "RULES", "Rule", "codes", "explain"]

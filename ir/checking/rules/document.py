@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ....schemas import ElementType
-from ...document.parts import LARGEST_ID
+from ...document.parts import LARGEST_ID, split_names
 from . import known
 from .note import Note, shown, tag
 from .sheet import ATTRIBUTES, CHILDREN, NEEDED, Node, Pin, Scope, Sheet, whole
@@ -101,8 +101,8 @@ def doubled(child: etree._Element, parent: str, node: Node | None) -> Note:
     heavy = name in _HEAVY and (len(child) > 0 or len(child.attrib) > 0)
     lost = "all that stands in it is lost" if heavy else "it is ignored"
     return Note(
-        "IR207", f"a second <{name}> in <{parent}>: {lost}", child, node,
-        hint=f"put its content into the first <{name}>", severity=None if heavy else "warning",
+        "IR207" if heavy else "IR218", f"a second <{name}> in <{parent}>: {lost}", child, node,
+        hint=f"put its content into the first <{name}>",
     )  # fmt: skip
 
 
@@ -214,6 +214,30 @@ def names(scope: Scope) -> Iterator[Note]:
                 )  # fmt: skip
             else:
                 tensors[name] = node
+    yield from handed_out(scope, tensors)
+
+
+def handed_out(scope: Scope, tensors: dict[str, Node]) -> Iterator[Note]:
+    """Names that Results give to what they hand out: each is the name of one tensor."""
+    given: dict[str, tuple[Node, object]] = {}
+    for node in scope.nodes:
+        text = node.element.get("output_names")
+        if text is None or node.type != "Result":
+            continue
+        wire = node.sources.get(0)
+        feeder = None if wire is None else wire.source
+        tensor = node if wire is None else (feeder, wire.source_pin)
+        for name in split_names(text):
+            first, known_as = given.setdefault(name, (node, tensor))
+            if first is node and known_as is tensor and tensors.get(name, feeder) is feeder:
+                continue
+            if known_as == tensor and tensors.get(name, feeder) is feeder:
+                continue  # two Results hand out one tensor
+            other = first if first is not node else tensors.get(name, node)
+            yield Note(
+                "IR217", f"output name {shown(name)} is also that of layer {other.label}",
+                node.element, node, "output_names", "OpenVINO renames one of them when reading",
+            )  # fmt: skip
 
 
 def old_names(sheet: Sheet) -> Iterator[Note]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 #: Names of the classes where the XML says otherwise; both are read.
 CLASS_NAMES = {"Constant": "Const", "Relu": "ReLU", "Softmax": "SoftMax", "PRelu": "PReLU"}
 
-_OPSET = re.compile(r"opset([1-9]\d*)")
+_OPSET = re.compile(r"opset([1-9][0-9]*)")
 
 
 class Row(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ _READ = frozenset(
      "old_api_map_element_type", "memory_type", "preprocessing", "precise",
      "DisablePrecisionConversion"}
 )  # fmt: skip
+#: The name of an axis in a layout.
+_AXIS = re.compile(r"_*[A-Za-z0-9][A-Za-z0-9_]*")
 _REFUSED = frozenset({"DisableConstantFolding", "nms_selected_indices", "strides_propagation"})
 
 
@@ -30,15 +33,20 @@ def rules(sheet: Sheet) -> Iterator[Note]:
                 yield from entries(section, node)
             for pin in (*node.inputs, *node.outputs):
                 if len(pin.element) > len(pin.dims):
+                    rank = len(pin.sizes) if pin.sizes else None
                     for child in pin.element.iterchildren("rt_info"):
-                        yield from entries(child, node)
+                        yield from entries(child, node, rank)
+    for scope in sheet:
+        section = scope.parts.get("rt_info")
+        if section is not None and sheet.version != 10:
+            yield from keys(section)
     yield from legacy(sheet)
     found = sheet.main.parts.get("pre-process")
     if found is not None:
         yield from preprocess(sheet, found)
 
 
-def entries(section: etree._Element, node: Node) -> Iterator[Note]:
+def entries(section: etree._Element, node: Node, rank: int | None = None) -> Iterator[Note]:
     """The attributes that OpenVINO reads of a layer or port."""
     seen: dict[str, etree._Element] = {}
     for child in section.iterchildren("attribute"):
@@ -49,17 +57,82 @@ def entries(section: etree._Element, node: Node) -> Iterator[Note]:
                 node, "name", "remove it",
             )  # fmt: skip
         if name not in _READ:
+            if name and seen.setdefault(name, child) is not child:
+                yield Note(
+                    "IR239", f"{shown(name)} stands twice in rt_info: one of the two is lost",
+                    child, node, "name", "remove one",
+                )  # fmt: skip
             continue
         if seen.setdefault(name, child) is not child:
             yield Note(
                 "IR231", f"rt_info attribute {name} is given twice, OpenVINO refuses the model",
                 child, node, "name", "remove one",
             )  # fmt: skip
+        if name == "layout":
+            yield from layout(child, node, rank)
         if child.get("version", "0") != "0":
             yield Note(
                 "IR232", f"rt_info attribute {name} version {shown(child.get('version'))} is not "
                 "known and is ignored", child, node, "version",
             )  # fmt: skip
+
+
+def keys(section: etree._Element) -> Iterator[Note]:
+    """Further information of a model: each key once on its level."""
+    for element in section.iter("*"):
+        seen: dict[str, etree._Element] = {}
+        for child in element:
+            name = child.get("name") if child.tag in ("info", "attribute") else None
+            first = seen.setdefault(name or tag(child), child)
+            if first is not child:
+                yield Note(
+                    "IR239", f"{shown(name or tag(child))} stands twice in <{tag(element)}> of "
+                    f"rt_info, first in line {first.sourceline}: one of the two is lost", child,
+                    hint="remove one",
+                )  # fmt: skip
+
+
+def layout(child: etree._Element, node: Node, rank: int | None) -> Iterator[Note]:
+    """The layout of a port: names of its axes."""
+    text = child.get("layout") or ""
+    problem, axes = _layout(text)
+    if problem is not None:
+        yield Note(
+            "IR241", f"layout={shown(text)}: {problem}", child, node, "layout",
+            'write one such as "NCHW", "[N,C,H,W]", "N?..." or "..."',
+        )  # fmt: skip
+    elif axes is not None and rank is not None and axes != rank:
+        yield Note(
+            "IR242", f"layout={shown(text)} names {axes} axes, the port has {rank}", child, node,
+            "layout", "name each axis, or write ... for those that do not matter",
+        )  # fmt: skip
+
+
+def _layout(text: str) -> tuple[str | None, int | None]:
+    """What is wrong with a layout; and how many axes it names, where it says."""
+    plain = text.strip()
+    if not plain:
+        return None, None
+    if plain.upper() in ("**SCALAR**", "[**SCALAR**]"):
+        return None, 0
+    if plain.startswith("[") and plain.endswith("]"):
+        names = [name.strip() for name in plain[1:-1].split(",")]
+    else:
+        names = re.findall(r"\.\.\.|.", plain, re.DOTALL)
+    if names.count("...") > 1:
+        return '"..." stands twice', None
+    seen: set[str] = set()
+    for name in names:
+        if not name:
+            return "a name is empty", None
+        if name in ("?", "..."):
+            continue
+        if not _AXIS.fullmatch(name):
+            return f"{shown(name)} is no name of letters, digits and _", None
+        if name.upper() in seen:
+            return f"{shown(name)} stands twice", None
+        seen.add(name.upper())
+    return None, None if "..." in names else len(names)
 
 
 def legacy(sheet: Sheet) -> Iterator[Note]:

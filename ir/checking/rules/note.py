@@ -9,7 +9,6 @@ from ....schemas.printing import printable
 if TYPE_CHECKING:
     from lxml import etree
 
-    from ..findings import Severity
     from .sheet import Node
 
 
@@ -22,8 +21,6 @@ class Note(NamedTuple):
     node: Node | None = None
     attribute: str | None = None
     hint: str | None = None
-    #: Where this case weighs other than the catalogue says.
-    severity: Severity | None = None
     #: The place in bytes, where there is no element.
     offset: int | None = None
 

@@ -13,7 +13,7 @@ from .sheet import Node, Sheet
 #: A release by year and number.
 Release = tuple[int, int]
 
-_RELEASE = re.compile(r"(20[12]\d)\.(\d{1,2})(?:\.\d+)*")
+_RELEASE = re.compile(r"(20[12]\d)\.(\d{1,2})(?:\.\d+)*", re.ASCII)
 #: IR version 11 came with this one; the public reader of versions 2 to 7 ended with 2020.4.
 V11 = (2022, 1)
 

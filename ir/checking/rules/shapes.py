@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ....layers.sequence_recurrent import Recurrent
 from ....layers.value_bounds import CARRIED
 from ....schemas import ElementType, IRError, Shape, Tensor, placed
 from ....schemas.packing import unpack
 from ....schemas.shapes import compatible
 from ...inference.bodies import infer_bodies
 from ...inference.shapes import infer_graph
-from . import known, weights
+from . import attributes, known, weights
 from .note import Note
 from .sheet import Node, Pin, Scope, Sheet, whole
 
@@ -35,6 +36,7 @@ def graph(scope: Scope) -> Iterator[Note]:
         given = [(pin, scope.fed(node, pin)) for pin in node.inputs]
         yield from fed(node, given)
         yield from pads(node, given)
+        yield from hidden(node, given)
         found: tuple[Tensor, ...] | None = None
         try:
             with placed(node.where):
@@ -46,6 +48,8 @@ def graph(scope: Scope) -> Iterator[Note]:
             continue
         if node.type != "Result":
             yield from declared_ports(node, found)
+        if node.type == "Pad" and given:
+            yield from emptied(node, given[0][1], found)
         tensors[node] = found
 
 
@@ -81,14 +85,14 @@ def arity(node: Node) -> Iterator[Note]:
     if most is not None and len(node.outputs) > most:
         v10 = node.scope.sheet.version == 10
         yield Note(
-            "IR603", f"{row.spec} declares {len(node.outputs)} output ports, it has {most}",
+            "IR608" if v10 else "IR603",
+            f"{row.spec} declares {len(node.outputs)} output ports, it has {most}",
             node.outputs[most].element, node, hint="remove the port",
-            severity="warning" if v10 else None,
         )  # fmt: skip
     elif not node.outputs and row.outputs[0]:
         yield Note(
-            "IR603", f"{row.spec} declares no output port, it has {row.outputs[0]}", node.element,
-            node, hint="add an <output> with its ports", severity="warning",
+            "IR609", f"{row.spec} declares no output port, it has {row.outputs[0]}", node.element,
+            node, hint="add an <output> with its ports",
         )  # fmt: skip
 
 
@@ -124,6 +128,42 @@ def pads(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
                 "IR410", f"{name} has {len(values)} values, the input {rank} axes", node.place,
                 node, name, "write one for each axis",
             )  # fmt: skip
+
+
+def emptied(node: Node, data: Tensor, found: tuple[Tensor, ...]) -> Iterator[Note]:
+    """A Pad whose margins cut off all there is."""
+    if data.shape.rank is None or not found or found[0].shape.rank != data.shape.rank:
+        return
+    for axis, (before, after) in enumerate(zip(data.shape, found[0].shape, strict=True)):
+        if after == 0 and before != 0:
+            yield Note(
+                "IR612", f"the margins cut off all of axis {axis}, which has {before}: nothing is "
+                "left", node.element, node, hint="negative margins cut off: mend them",
+            )  # fmt: skip
+
+
+def hidden(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
+    """The hidden size that a recurrent layer names against that of its state and weights."""
+    op = node.op
+    if not isinstance(op, Recurrent):
+        return
+    said, names = op.hidden_size, op.arity()[0]
+    for name, (pin, tensor) in zip(names, given, strict=False):
+        shape = tensor.shape
+        if not shape.rank:
+            continue
+        state = name.startswith("initial_") or name == "r"
+        axis = -1 if state else (shape.rank - 2 if name == "w" else None)
+        if axis is None or not -shape.rank <= axis < shape.rank:
+            continue
+        many = 1 if state else op.gates
+        if not compatible(shape[axis], said * many):
+            rows = f"{shape[axis]} rows for {many} gates" if many > 1 else f"size {shape[axis]}"
+            yield Note(
+                "IR611", f"hidden_size is {said}, {name} (port {pin.id}) has {rows}", node.place,
+                node, "hidden_size", "OpenVINO takes the one of the weights",
+            )  # fmt: skip
+            return
 
 
 def outputs(node: Node, given: list[tuple[Pin, Tensor]]) -> tuple[Tensor, ...] | None:
@@ -174,14 +214,22 @@ def constant(node: Node) -> tuple[Tensor, ...] | None:
 
 def declared_ports(node: Node, found: tuple[Tensor, ...]) -> Iterator[Note]:
     """The sizes and types that output ports declare against those that are inferred."""
+    lost = [] if node.kind is None else list(attributes.without(node.data, node.kind))
     for pin, tensor in zip(node.outputs, found, strict=False):
         sizes = pin.sizes
         if sizes is not None:
             problem = differs(sizes, tensor.shape)
             if problem:
+                what = f"output port {pin.id} declares {_sizes(sizes)}, inferred is {tensor.shape}"
+                if lost and sizes:  # what the file lacks was something else than OpenVINO takes
+                    yield Note(
+                        "IR610", f"{what}{problem}: {' and '.join(lost)} of the layer must have "
+                        "been something else than OpenVINO takes without", pin.element, node,
+                        hint=f"add {', '.join(lost)}",
+                    )  # fmt: skip
+                    continue
                 yield Note(
-                    "IR606", f"output port {pin.id} declares {_sizes(sizes)}, inferred is "
-                    f"{tensor.shape}{problem}", pin.element, node,
+                    "IR606", what + problem, pin.element, node,
                     hint="vinoir check --fix writes what is inferred",
                 )  # fmt: skip
         kind = pin.type

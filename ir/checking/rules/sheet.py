@@ -10,15 +10,17 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from .... import layers  # noqa: F401  # declares the operations
+from ....layers.base import Op
 from ....schemas import ANY, ElementType, IRError, Shape, Tensor, Where
 from ...document.layer import BODIES
 from ...document.parts import LARGEST_ID, split_names
 from ...files.reader import loads
+from . import known
 
 if TYPE_CHECKING:
     from lxml import etree
 
-    from ....layers.base import Op
     from ...document.graph import Model
     from ...storage.weights import Weights
 
@@ -165,13 +167,21 @@ class Node:
         if self.data_element is not None:
             self.data = {str(name): text for name, text in self.data_element.items()}
         self.bodies: dict[str, Scope] = {}
-        #: The operation's class; the operation itself where its attributes are right.
-        self.kind: type[Op] | None = None
+        #: The operation, where its attributes are right.
         self.op: Op | None = None
         #: What feeds each input, by index.
         self.sources: dict[int, Wire] = {}
         #: What leaves it.
         self.users: list[Wire] = []
+
+    @cached_property
+    def kind(self) -> type[Op] | None:
+        """The operation's class, also where the type is written in another letter case."""
+        if not {"type", "version"} <= set(self.element.attrib):
+            return None
+        name = known.CLASS_NAMES.get(self.type, self.type)
+        usual = known.by_lower_case().get(self.type.lower(), name)
+        return Op.find(name, self.version) or Op.find(usual, self.version)
 
     @property
     def label(self) -> str:
@@ -223,8 +233,8 @@ class Scope:
                 self.extra.append(child)
             else:
                 self.parts[str(child.tag)] = child
-        layers, edges = self.parts.get("layers"), self.parts.get("edges")
-        found = () if layers is None else layers.iterchildren("layer")
+        inner, edges = self.parts.get("layers"), self.parts.get("edges")
+        found = () if inner is None else inner.iterchildren("layer")
         self.nodes = [Node(child, self) for child in found]
         self.by_id: dict[int, Node] = {}
         for node in self.nodes:

@@ -48,9 +48,10 @@ def rules(sheet: Sheet) -> Iterator[Note]:
         if name not in writes:
             near = known.near(name, [other for other in writes if other not in reads])
             yield Note(
-                "IR805", f"variable {shown(name)} is read and never written", node.data_element,
+                # Without any Assign the program sets the variables itself.
+                "IR805" if writes else "IR808",
+                f"variable {shown(name)} is read and never written", node.data_element,
                 node, "variable_id", f"did you mean {near}?" if near else None,
-                None if writes else "info",  # the program may set what no Assign of it writes
             )  # fmt: skip
         declared = variable(node)
         if declared is not None:

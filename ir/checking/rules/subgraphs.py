@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ....schemas import Shape, Tensor
+from ....schemas import ElementType, Shape, Tensor
 from ....schemas.shapes import compatible
 from . import known
 from .note import Note, listed, shown
@@ -56,14 +56,15 @@ def rules(sheet: Sheet) -> Iterator[Note]:
         if expected is None:
             for tag in node.bodies:
                 yield Note(
-                    "IR701", f"{node.type} has a <{tag}>, which it cannot have",
-                    node.parts[tag], node, severity="warning",
+                    "IR729", f"{node.type} has a <{tag}>, which it cannot have",
+                    node.parts[tag], node,
                 )  # fmt: skip
             continue
         maps: dict[str, list[Entry]] = {}
         for tag in expected:
             yield from body(node, kind, tag, maps)
         yield from outer_inputs(node, kind, maps)
+        yield from condition(node, kind)
         if kind == "If":
             yield from branches(node, maps)
         elif "body" in maps:
@@ -122,8 +123,8 @@ def numbers(node: Node, kind: str, entry: Entry) -> Iterator[Note]:
         near = known.near(name, spare)
         if name in _OLD:
             yield Note(
-                "IR212", f"{name} is of IR version 7 and before, it is ignored", element, node,
-                name, severity="info",
+                "IR223", f"{name} is of IR version 7 and before, it is ignored", element, node,
+                name,
             )  # fmt: skip
         elif near is not None:
             needed = [word for word in needed if word != near]
@@ -354,10 +355,9 @@ def complete(node: Node, tag: str, scope: Scope, entries: list[Entry]) -> Iterat
     if len(outputs) != len(node.outputs):
         first = node.outputs[0].element if node.outputs else node.parts[_MAPS[tag]]
         yield Note(
-            "IR715",
+            "IR715" if len(outputs) < len(node.outputs) else "IR730",
             f"{len(outputs)} <output> lines in <{_MAPS[tag]}>, {len(node.outputs)} output ports",
             first, node, None, "each output port has one line",
-            None if len(outputs) < len(node.outputs) else "warning",
         )  # fmt: skip
     ids = {pin.id for pin in node.outputs}
     named = {entry.external for entry in outputs}
@@ -385,6 +385,20 @@ def outer_inputs(node: Node, kind: str, maps: dict[str, list[Entry]]) -> Iterato
                 "IR717", f"input {pin.index} (port {pin.id}) goes into no body", pin.element, node,
                 hint=f'no <input> line has external_port_id="{pin.index}"',
             )  # fmt: skip
+
+
+def condition(node: Node, kind: str) -> Iterator[Note]:
+    """The input that decides is boolean: OpenVINO takes the first byte of others."""
+    index = {"If": 0, "Loop": 1}.get(kind)
+    if index is None or index >= len(node.inputs):
+        return
+    pin = node.inputs[index]
+    given = node.scope.fed(node, pin).type
+    if given not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
+        yield Note(
+            "IR731", f"the condition of {kind} is {given}, it must be boolean", pin.element, node,
+            hint="put a Convert to boolean before it",
+        )  # fmt: skip
 
 
 def branches(node: Node, maps: dict[str, list[Entry]]) -> Iterator[Note]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .... import layers  # noqa: F401  # declares the operations
-from ....layers.base import Op
 from . import known
 from .note import Note, shown
 from .sheet import Node, Sheet
@@ -20,7 +18,7 @@ _CUSTOM = frozenset(
 
 
 def rules(sheet: Sheet) -> Iterator[Note]:
-    """Everything of this group; layers are given their operation's class on the way."""
+    """Everything of this group."""
     for node in sheet.nodes:
         yield from operation(node)
 
@@ -30,22 +28,20 @@ def operation(node: Node) -> Iterator[Note]:
     if "type" not in node.element.attrib or "version" not in node.element.attrib:
         return  # told as a missing attribute
     kind = known.CLASS_NAMES.get(node.type, node.type)
-    node.kind = Op.find(kind, node.version)
     if node.kind is not None and kind == node.type == node.kind.xml_type:
         return
     row = known.find(node.type, node.version)
     if row is not None:
         if node.type == "Constant":
             yield Note(
-                "IR312", 'type "Constant" is read with uninitialised data', node.element, node,
-                "type", 'write type="Const"', severity="error",
+                "IR316", 'type "Constant" is read with uninitialised data', node.element, node,
+                "type", 'write type="Const"',
             )  # fmt: skip
         return
     canonical = known.by_lower_case().get(node.type.lower())
     if canonical is not None and canonical != kind:
         yield from _other_case(node, canonical)
         kind = canonical
-        node.kind = Op.find(kind, node.version)
         if known.find(kind, node.version) is not None:
             return
     yield from _unknown(node, kind)
@@ -61,8 +57,8 @@ def _other_case(node: Node, canonical: str) -> Iterator[Note]:
         return
     what = "refuses it" if role == "Const" else "drops it, and all that feeds only it"
     yield Note(
-        "IR312", f"type {shown(node.type)} is not {role}: OpenVINO {what}", node.element, node,
-        "type", f'write type="{role}"', severity="error",
+        "IR316", f"type {shown(node.type)} is not {role}: OpenVINO {what}", node.element, node,
+        "type", f'write type="{role}"',
     )  # fmt: skip
 
 

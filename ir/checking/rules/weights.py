@@ -10,7 +10,7 @@ import numpy as np
 
 from ....schemas import ElementType, IRError
 from ....schemas.packing import unpack
-from ..findings import Severity
+from ...storage.weights import Weights
 from .note import Note, shown
 from .sheet import Node, Sheet, whole
 
@@ -53,6 +53,8 @@ def rules(sheet: Sheet) -> Iterator[Note]:
             missing.append(extent)
         elif extent.end > held:
             yield short(node, extent, held, sheet)
+        elif kind is ElementType.STRING and shape is not None and prod(shape) > _STRINGS:
+            yield from strings(node, shape, extent, sheet.weights)
         elif size <= min(_LOOKED_AT, budget) and kind is not None and shape is not None:
             budget -= size
             yield from values(node, kind, shape, extent, sheet)
@@ -60,11 +62,6 @@ def rules(sheet: Sheet) -> Iterator[Note]:
     yield from unaligned(extents)
     yield from overlaps(extents)
     yield from unused(extents, sheet)
-
-
-def _weight(sheet_reads: bool) -> Severity | None:
-    """What OpenVINO leaves out cannot hurt it."""
-    return None if sheet_reads else "warning"
 
 
 def element_type(node: Node) -> ElementType | None:
@@ -157,12 +154,11 @@ def short(node: Node, extent: Extent, held: int, sheet: Sheet) -> Note:
     lacking = extent.end - max(held, extent.begin)
     reads = sheet.reads(node)
     return Note(
-        "IR507",
+        "IR507" if reads else "IR516",
         f"bytes {extent.begin} to {extent.end} are needed, the .bin has {held}: {lacking} are "
         f"missing" + ("" if reads else " (OpenVINO leaves this constant out)"),
         node.data_element, node, "offset",
         "the .bin belongs to another model or was cut: copy it again with its .xml",
-        _weight(reads),
     )  # fmt: skip
 
 
@@ -175,10 +171,10 @@ def absent(extents: list[Extent], sheet: Sheet) -> Iterator[Note]:
     place = f"; looked for {sheet.place}" if sheet.place else ""
     end = max(extent.end for extent in extents)
     yield Note(
-        "IR508", f"there is no .bin, {len(extents)} constants need {end} bytes of it{place}",
+        "IR508" if needed else "IR517",
+        f"there is no .bin, {len(extents)} constants need {end} bytes of it{place}",
         first.node.data_element, first.node, "offset",
         "put the .bin beside the .xml under the same name",
-        _weight(bool(needed)),
     )  # fmt: skip
 
 
@@ -201,7 +197,7 @@ def values(
         return
     raw = sheet.weights.view(extent.begin, extent.end - extent.begin)
     if kind is ElementType.STRING:
-        if prod(shape) <= _STRINGS and all(size >= 0 for size in shape):
+        if all(size >= 0 for size in shape):
             try:
                 unpack(raw, kind, shape)
             except IRError as error:
@@ -232,6 +228,21 @@ def values(
                 "IR511", f"{array.size} values, of which {nans} are NaN and "
                 f"{array.size - finite - nans} infinite", node.data_element, node, "offset",
             )  # fmt: skip
+
+
+def strings(node: Node, shape: tuple[int, ...], extent: Extent, held: Weights) -> Iterator[Note]:
+    """The head of a block of strings too many to be looked at: how many it says it holds."""
+    if any(size < 0 for size in shape):
+        return
+    size, wanted = extent.end - extent.begin, prod(shape)
+    count = int(held.view(extent.begin, 4).view("<i4")[0]) if size >= 4 else 0
+    least = 4 * (wanted + 2)  # the count, and where each string begins and the last one ends
+    if count != wanted or size < least:
+        yield Note(
+            "IR509", f"block of strings: it holds {count} in {size} bytes, the shape says "
+            f"{wanted}: {least} bytes at least", node.data_element, node, "shape",
+            "OpenVINO reads beyond the block: write the constant again",
+        )  # fmt: skip
 
 
 def unaligned(extents: list[Extent]) -> Iterator[Note]:
