@@ -197,7 +197,16 @@ def graph_edges(file: File) -> list[Element]:
 
 #: Attributes that a file needs though the operation can do without: under ``auto_pad`` OpenVINO
 #: finds the pads itself, a constant in memory lies nowhere.
-NEEDED = {"pads_begin", "pads_end", "offset", "size", "op_seed", "global_seed"}
+NEEDED = {
+    "strides",
+    "dilations",
+    "pads_begin",
+    "pads_end",
+    "offset",
+    "size",
+    "op_seed",
+    "global_seed",
+}
 
 
 def kinds(element: Element) -> dict[str, Attribute]:

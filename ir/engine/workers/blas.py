@@ -64,9 +64,9 @@ def _libraries() -> Iterator[Any]:
         return
     # Windows looks through a module itself, not through what it is linked to.
     beside = Path(np.__file__).parent.with_name("numpy.libs")
-    for path in [str(core.__file__), *sorted(beside.glob("*.dll"))]:
+    for path in [str(core.__file__), *map(str, sorted(beside.glob("*.dll")))]:
         try:
-            yield ctypes.CDLL(os.fspath(path))
+            yield ctypes.CDLL(path)
         except OSError:
             continue
 
