@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..schemas import Array, UsageError
+from .engine.blas import describe
 from .engine.fusion import needed
 from .engine.graph import Node
 from .execution import Traced, run
@@ -96,6 +97,8 @@ class Report:
     threads: int
     #: Resident memory of the process at its highest, in bytes.
     peak: int
+    #: The library that multiplies matrices for ours.
+    blas: str
 
     @property
     def difference(self) -> float:
@@ -155,7 +158,7 @@ def measure(
     for row in rows[1:]:
         row.ratio = ours.median / row.median
     steps = layer_rows(program, inputs) if layers else []
-    return Report(rows, steps, program.threads, _peak())
+    return Report(rows, steps, program.threads, _peak(), describe())
 
 
 def until_quiet() -> None:

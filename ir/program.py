@@ -380,8 +380,11 @@ class Program:
         if self._walk is None:
             refuse_unknown(self.model.order())
             self._walk = Walk(self.model, [(layer, 0) for layer in results])
-            self._walk.fold()
-        found = self._walk(arrays, self.state)
+            with single_blas:
+                self._walk.fold()
+        # Threads of BLAS would take sums in another order, and bear no fork.
+        with single_blas:
+            found = self._walk(arrays, self.state)
         # Definitions may hand on what they were given: nobody's memory is to be another's.
         for name, value in self.state.items():
             self.state[name] = own(value, arrays.values())
