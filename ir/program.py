@@ -382,7 +382,9 @@ class Program:
             self._walk = Walk(self.model, [(layer, 0) for layer in results])
             with single_blas:
                 self._walk.fold()
-        # Threads of BLAS would take sums in another order, and bear no fork.
+        # Threads of BLAS would take sums in another order, and bear no fork; in another order it
+        # takes them where matrices lie the other way, too.
+        arrays = {place: np.asarray(array, order="C") for place, array in arrays.items()}
         with single_blas:
             found = self._walk(arrays, self.state)
         # Definitions may hand on what they were given: nobody's memory is to be another's.

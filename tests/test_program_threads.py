@@ -175,6 +175,45 @@ def test_answers_do_not_depend_on_the_number_of_workers(
             assert same(program(inputs), wanted)
 
 
+def test_answers_of_definitions_do_not_depend_on_threads_of_blas() -> None:
+    model, inputs = network("attention")
+    library = blas()
+    program = ir.compile(model, exact=True)
+    wanted = program(inputs)
+    for many in (1, 2, 3):
+        before = library.count() if library is not None else 1
+        try:
+            if library is not None:
+                library.limit(many)
+            assert same(program(inputs), wanted)
+            assert same(program([np.asfortranarray(array) for array in inputs]), wanted)
+            assert same(ir.compile(model, exact=True, threads=many)(inputs), wanted)
+        finally:
+            if library is not None:
+                library.limit(before)
+
+
+def test_weights_that_are_folded_do_not_depend_on_threads_of_blas() -> None:
+    rng, net = np.random.default_rng(0), ir.Builder()
+    x = net.parameter("x", "f32", (1, 700))
+    halves = [weights(net, rng, 700, 700) for _ in range(2)]
+    words = {"transpose_a": False, "transpose_b": False}
+    joined = net.add("MatMul", "opset1", halves, **words)
+    net.result(net.add("MatMul", "opset1", [x, joined], **words), name="y")
+    model, library = net.model(), blas()
+    inputs = [rng.standard_normal((1, 700)).astype("f4")]
+    wanted = ir.compile(model, threads=1)(inputs)
+    before = library.count() if library is not None else 1
+    for many in (1, 2, 3):
+        try:
+            if library is not None:
+                library.limit(many)
+            assert same(ir.compile(model, threads=many)(inputs), wanted)
+        finally:
+            if library is not None:
+                library.limit(before)
+
+
 KERNELS = pytest.mark.parametrize("kernels", ["", "Haswell"])
 
 
