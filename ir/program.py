@@ -438,6 +438,7 @@ def compile(
     Args:
         model: The model; it must not be changed while the program is used.
         threads: How many workers share each call, the caller among them; None for all cores.
+            The answer is the same for any number, bit for bit.
         shapes: Input shapes to plan for at once, where the model leaves them open.
         exact: Keep to the arithmetic of the definitions: nothing folded, nothing reordered.
         fork: Whether the other workers may be forked processes (on Linux, x86-64), which is
