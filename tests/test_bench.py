@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.cli import main
+from vinoir.ir.engine.workers.blas import describe
 from vinoir.ir.measuring import bench
 from vinoir.schemas import UsageError
 
@@ -30,6 +31,7 @@ def test_ratios_and_correctness_are_printed(capsys: pytest.CaptureFixture[str]) 
     assert code == 0
     for text in ("vinoir", "openvino", "ours / its", "GFLOP/s", "MaxPool+ReLU", "peak memory"):
         assert text in out
+    assert describe() in out
 
 
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,6 +41,7 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     facts = json.loads(out)
     assert code == 0
     assert facts["correct"] is True
+    assert facts["blas"] == describe()
     assert [row["name"] for row in facts["runtimes"]] == ["vinoir", "openvino"]
     ours, theirs = facts["runtimes"]
     assert facts["ratios"]["openvino"] == pytest.approx(ours["median"] / theirs["median"])

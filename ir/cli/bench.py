@@ -90,6 +90,7 @@ def facts(report: Report, model: str, tolerance: float) -> dict[str, Any]:
     return {
         "model": model,
         "threads": report.threads,
+        "blas": report.blas,
         "runtimes": [runtime(row) for row in report.rows],
         "ratios": {row.name: row.ratio for row in report.rows[1:]},
         "correct": report.difference <= tolerance,
@@ -129,8 +130,10 @@ def print_report(report: Report) -> None:
             ],
             right=range(3, 7),
         )  # fmt: skip
+    pairs = [("BLAS of NumPy", report.blas)]
     if report.peak:
-        print_pairs([("peak memory of the process", bytes_text(report.peak))])
+        pairs.append(("peak memory of the process", bytes_text(report.peak)))
+    print_pairs(pairs)
 
 
 def milliseconds(seconds: float) -> str:

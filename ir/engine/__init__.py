@@ -8,7 +8,7 @@ others, and some (``direct``) are the caller's own arrays. Kernels write where t
 ``matrices``, ``rows``, ``copies``, ``activations`` and ``pointwise``, which also has what is
 left to the definitions.
 ``team`` runs their parts together with ``helpers``, or with threads that wait for ``signals``,
-on ``cores`` of their own.
+on ``cores`` of their own, each with one thread of ``blas``.
 Images are kept with their channels last: a row of channels is then a row of a matrix, and every
 copy and sum runs along contiguous memory.
 """

@@ -391,8 +391,13 @@ class Program:
         if self._walk is None:
             refuse_unknown(self.model.order())
             self._walk = Walk(self.model, [(layer, 0) for layer in results])
-            self._walk.fold()
-        found = self._walk(arrays, self.state)
+            with single_blas:
+                self._walk.fold()
+        # Threads of BLAS would take sums in another order, and bear no fork; in another order it
+        # takes them where matrices lie the other way, too.
+        arrays = {place: np.asarray(array, order="C") for place, array in arrays.items()}
+        with single_blas:
+            found = self._walk(arrays, self.state)
         # Definitions may hand on what they were given: nobody's memory is to be another's.
         for name, value in self.state.items():
             self.state[name] = own(value, arrays.values())
@@ -450,6 +455,7 @@ def compile(
     Args:
         model: The model; it must not be changed while the program is used.
         threads: How many workers share each call, the caller among them; None for all cores.
+            The answer is the same for any number, bit for bit.
         shapes: Input shapes to plan for at once, where the model leaves them open.
         exact: Keep to the arithmetic of the definitions: nothing folded, nothing reordered.
         fork: Whether the other workers may be forked processes (on Linux, x86-64), which is

@@ -24,6 +24,7 @@ from ...schemas import Array, UsageError
 from ..document.graph import Layer, Model
 from ..engine.plan.nodes import Node
 from ..engine.program import Program
+from ..engine.workers.blas import describe
 from ..execution.interpreter import Traced, run
 
 #: Runs a model once: inputs in order, outputs in order.
@@ -95,6 +96,8 @@ class Report:
     threads: int
     #: Resident memory of the process at its highest, in bytes.
     peak: int
+    #: The library that multiplies matrices for ours.
+    blas: str
 
     @property
     def difference(self) -> float:
@@ -154,7 +157,7 @@ def measure(
     for row in rows[1:]:
         row.ratio = ours.median / row.median
     steps = layer_rows(program, inputs) if layers else []
-    return Report(rows, steps, program.threads, _peak())
+    return Report(rows, steps, program.threads, _peak(), describe())
 
 
 def until_quiet() -> None:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,8 @@ import numpy as np
 
 #: How builds of OpenBLAS spell their functions: NumPy's own, those of distributions.
 SPELLINGS = [(before, after) for before in ("scipy_", "") for after in ("64_", "", "_64")]
+#: The part of NumPy that multiplies matrices.
+MODULE = "numpy._core._multiarray_umath"
 #: What OpenBLAS says of its threads when they are those of OpenMP.
 OPENMP = 2
 #: Kernels of x86 that work on 512 bits.
@@ -58,9 +59,8 @@ def blas() -> Blas | None:
 
 def _libraries() -> Iterator[Any]:
     """Where its functions may be found: in what NumPy's own module is linked to."""
-    try:
-        core = import_module("numpy._core._multiarray_umath")
-    except ImportError:
+    core = sys.modules.get(MODULE)
+    if core is None:
         return
     # Windows looks through a module itself, not through what it is linked to.
     beside = Path(np.__file__).parent.with_name("numpy.libs")
@@ -240,8 +240,8 @@ def describe() -> str:
 
 def _held_back(kernels: str) -> str:
     """What to say of kernels that use less than the processor has."""
-    features = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
-    wide = getattr(features, "__cpu_features__", {}).get("AVX512_SKX", False)
+    features = getattr(sys.modules.get(MODULE), "__cpu_features__", {})
+    wide = features.get("AVX512_SKX", False)
     if not wide or kernels in WIDE_KERNELS:
         return ""
     pinned = os.environ.get("OPENBLAS_CORETYPE")
