@@ -16,6 +16,7 @@ from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import limits
 from .axes import as_size
 from .base import Op, element_type
+from .budget import steps
 
 #: The types of random values.
 RANDOM = (
@@ -228,7 +229,7 @@ class MultinomialV13(Op):
         chances = (bits.astype(np.float32) / np.float32(2**32 - 1)).astype(kind)
         drawn = np.zeros((rows, samples), self.convert_type.dtype)
         classes = np.arange(weights.shape[1])
-        for sample, chance in enumerate(chances.reshape(rows, samples).T):
+        for sample, chance in enumerate(steps(chances.reshape(rows, samples).T)):
             reached = chance[:, None] <= reach
             chosen = reached.argmax(1)[:, None]
             drawn[:, sample] = chosen[:, 0]

@@ -17,6 +17,7 @@ from ..schemas.attributes import Int, Ints
 from ..schemas.shapes import LARGEST, at_least, interval, limits
 from .axes import axis_of
 from .base import Op, element_type
+from .budget import steps
 from .movement import listed, shape_of
 from .windows import Pads, reach, same_pads, stops_same, windows
 
@@ -235,7 +236,7 @@ class Col2ImV15(Op):
             np.float32 if data.dtype.itemsize < 4 and data.dtype.kind not in "iub" else data.dtype
         )
         canvas = np.zeros((*batch, depth, *whole), wide)
-        for i, j in np.ndindex(*kernel):
+        for i, j in steps(np.ndindex(*kernel)):
             at = [
                 slice(k * d, k * d + (n - 1) * s + 1, s)
                 for k, d, n, s in zip(

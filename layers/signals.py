@@ -18,6 +18,7 @@ from ..schemas.attributes import Bool
 from ..schemas.shapes import at_least, compatible, interval, limits, number
 from .axes import as_size, axes_of
 from .base import Op, element_type
+from .budget import steps
 from .precision import narrowed, quiet, widened
 
 REAL = (ElementType.F32, ElementType.F16, ElementType.BF16)
@@ -259,7 +260,7 @@ class ISTFTV16(Op):
         count = frames.shape[-2]
         whole = np.zeros((*frames.shape[:-2], (count - 1) * step + size), frames.dtype)
         total = np.zeros(whole.shape[-1], frames.dtype)
-        for index in range(count):
+        for index in steps(range(count)):
             place = slice(index * step, index * step + size)
             whole[..., place] += frames[..., index, :] * weights
             total[place] += weights * weights

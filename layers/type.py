@@ -21,6 +21,7 @@ from ..schemas.packing import NF4
 from ..schemas.tensor import Bounds
 from .base import Kernel, Op
 from .bounds import largest, without
+from .budget import steps
 
 #: Middles between neighbours of nf4: what lies above counts up.
 _NF4_STEPS = (NF4[1:] + NF4[:-1]) / 2
@@ -159,7 +160,7 @@ class StringTensorPackV15(Op):
 
     def run(self, begins: Array, ends: Array, symbols: Array) -> tuple[Array, ...]:
         texts = np.empty(begins.size, ElementType.STRING.dtype)
-        for index, (begin, end) in enumerate(zip(begins.flat, ends.flat, strict=True)):
+        for index, (begin, end) in enumerate(zip(steps(begins.flat), ends.flat, strict=True)):
             if not 0 <= begin <= end <= len(symbols):
                 raise IRError(f"string {index} is {begin} to {end} of {len(symbols)} symbols")
             try:

@@ -13,7 +13,7 @@ from ..schemas import Array, Dim, IRError, Size
 from ..schemas.attributes import Ints
 from ..schemas.shapes import at_least, interval, limits, number
 from .base import Op
-from .memory import require
+from .budget import require
 
 #: Padding before the first and after the last element of an axis.
 Pads: TypeAlias = tuple[int, int]
