@@ -21,8 +21,9 @@ from .resources import available
 
 T = TypeVar("T")
 
-#: Turns of all loops and sequences of one call, where no time is set: far more than models have.
-MOST_TURNS = 1_000_000
+#: Turns of all loops and sequences of one call, where no time is set: more than models
+#: have, and done in seconds.
+MOST_TURNS = 250_000
 #: Steps that kernels do in Python: each takes about a tenth of what a turn takes.
 MOST_STEPS = 10 * MOST_TURNS
 

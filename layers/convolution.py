@@ -217,6 +217,7 @@ class ConvolutionBackpropDataV1(Convolve):
         laid = multiplied(weights, data[:, :, None])
         laid = laid.reshape(len(data), groups * outer, *kernel, *sizes)
         room = [max(s, b + n) for s, b, n in zip(spans, begins, results, strict=True)]
+        require(prod(laid.shape[:2]) * prod(room) * laid.itemsize)
         output = np.zeros((*laid.shape[:2], *room), laid.dtype)
         for place in steps(np.ndindex(*kernel)):
             starts = [k * d for k, d in zip(place, self.dilations, strict=True)]

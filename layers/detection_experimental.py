@@ -15,7 +15,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Floats, Int, Text, Type
 from ..schemas.shapes import compatible, interval, limits, merge
 from .base import Op
-from .budget import steps
+from .budget import require, steps
 from .detection import of_rank
 from .sort import descending, real_type
 from .sort_nms import above, best, overlaps_met, product
@@ -57,6 +57,7 @@ class ExperimentalDetectronPriorGridGeneratorV6(Op):
         x = (np.arange(columns, dtype=np.float32) + np.float32(0.5)) * step_x
         y = (np.arange(rows, dtype=np.float32) + np.float32(0.5)) * step_y
         centre = np.stack(np.broadcast_arrays(x, y[:, None]), -1)
+        require(8 * rows * columns * priors.size)
         moved = priors.astype(np.float32) + np.tile(centre, 2)[:, :, None]
         # A grid smaller than the feature map leaves the rest at zero.
         result = np.zeros((height * width * len(priors), 4), priors.dtype)

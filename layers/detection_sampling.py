@@ -211,6 +211,7 @@ class DeformablePSROIPoolingV1(Op):
     def means(self, data: Array, left: Array, top: Array, cell: Array) -> Array:
         """Means of the samples of each cell that lie inside the map."""
         _, height, width = data.shape
+        require(64 * left.size * self.spatial_bins_x * self.spatial_bins_y)
         across = np.arange(self.spatial_bins_x, dtype=np.float32) / self.spatial_bins_x * cell[0]
         down = np.arange(self.spatial_bins_y, dtype=np.float32) / self.spatial_bins_y * cell[1]
         x, y = np.broadcast_arrays(
