@@ -326,6 +326,8 @@ class Graph:
         open_: set[int] = set()
         for root in roots:
             if root.id in done:
+                if done[root.id].type == "Parameter" and root.type != "Parameter":
+                    raise IRError(f"a Parameter has the id {root.id}, too", root.where)
                 continue
             stack = [(root, self._entering(root))]
             open_.add(root.id)

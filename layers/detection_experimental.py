@@ -54,10 +54,10 @@ class ExperimentalDetectronPriorGridGeneratorV6(Op):
         steps = np.float32(self.stride_x), np.float32(self.stride_y)
         step_x = steps[0] or np.float32(im_data.shape[3]) / np.float32(columns)
         step_y = steps[1] or np.float32(im_data.shape[2]) / np.float32(rows)
+        require(8 * (rows * columns * priors.size + rows + columns))
         x = (np.arange(columns, dtype=np.float32) + np.float32(0.5)) * step_x
         y = (np.arange(rows, dtype=np.float32) + np.float32(0.5)) * step_y
         centre = np.stack(np.broadcast_arrays(x, y[:, None]), -1)
-        require(8 * rows * columns * priors.size)
         moved = priors.astype(np.float32) + np.tile(centre, 2)[:, :, None]
         # A grid smaller than the feature map leaves the rest at zero.
         result = np.zeros((height * width * len(priors), 4), priors.dtype)

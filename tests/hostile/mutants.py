@@ -15,8 +15,9 @@ SAMPLES = Path(__file__).parents[2] / "samples"
 #: What a size, a count or a number in an attribute becomes.
 NUMBERS = (
     "0", "1", "2", "-1", "-2", "3", "7", "64", "65", "1000", "30000", "1000000", "100000000",
-    "2000000000", "4294967296", "4611686018427387904", "9223372036854775807", "-9223372036854775808",
-    "99999999999999999999999", "0.5", "-0.5", "1e-30", "1e30", "nan", "inf", "-inf",
+    "2000000000", "4294967296", "4611686018427387904", "9223372036854775807",
+    "-9223372036854775808", "99999999999999999999999", "0.5", "-0.5", "1e-30", "1e30",
+    "nan", "inf", "-inf",
 )  # fmt: skip
 WORDS = (
     "",
@@ -77,7 +78,8 @@ def nested(depth: int, turns: int) -> tuple[str, bytes]:
             f'element_type="f32" /><output>{f32}</output></layer>{layers}{_constant(1)}'
             '<layer id="13" name="more" type="Result" version="opset1"><input>'
             '<port id="0" precision="BOOL" /></input></layer>'
-            f'<layer id="14" name="out" type="Result" version="opset1"><input>{f32}</input></layer>'
+            '<layer id="14" name="out" type="Result" version="opset1">'
+            f"<input>{f32}</input></layer>"
         )
         inner = (
             f'{_constant(2)}{_constant(3)}<layer id="12" name="loop" type="Loop" '
@@ -89,7 +91,8 @@ def nested(depth: int, turns: int) -> tuple[str, bytes]:
             '</port_map><back_edges><edge from-layer="14" to-layer="0" /></back_edges>'
             f"<body><layers>{body}</layers><edges>{edges}"
             '<edge from-layer="1" from-port="0" to-layer="13" to-port="0" />'
-            '<edge from-layer="12" from-port="3" to-layer="14" to-port="0" /></edges></body></layer>',
+            '<edge from-layer="12" from-port="3" to-layer="14" to-port="0" /></edges>'
+            "</body></layer>",
             '<edge from-layer="2" from-port="0" to-layer="12" to-port="0" />'
             '<edge from-layer="3" from-port="0" to-layer="12" to-port="1" />'
             '<edge from-layer="0" from-port="0" to-layer="12" to-port="2" />',

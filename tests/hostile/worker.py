@@ -18,7 +18,7 @@ SECONDS = 5.0
 
 
 def put_through(path: Path) -> tuple[dict[str, str], float]:
-    """What each verb says of a model ("ok", an error, a bug's traceback); the longest's seconds."""
+    """What each verb says of a model: "ok", an error, or a traceback; the longest's seconds."""
     from vinoir import ir
     from vinoir.ir.cli.run import make_inputs
     from vinoir.layers.budget import within
