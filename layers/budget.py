@@ -25,7 +25,8 @@ T = TypeVar("T")
 #: have, and done in seconds.
 MOST_TURNS = 250_000
 #: Steps that kernels do in Python: each takes about a tenth of what a turn takes.
-MOST_STEPS = 10 * MOST_TURNS
+STEPS_OF_A_TURN = 10
+MOST_STEPS = STEPS_OF_A_TURN * MOST_TURNS
 
 #: So much is there always: asking the system would take longer than taking it.
 _SMALL = 1 << 20
@@ -112,7 +113,7 @@ class Budget:
 
     def turn(self) -> None:
         """Count one more turn of a loop, or layer of a body that is gone through."""
-        self.step(MOST_STEPS // MOST_TURNS)
+        self.step(STEPS_OF_A_TURN)
 
     def step(self, count: int = 1) -> None:
         """Count what is done in Python again and again; where a time is set, that is the limit."""
@@ -121,8 +122,8 @@ class Budget:
             self.check_time()
         elif self._steps > MOST_STEPS:
             raise LimitError(
-                f"more than {MOST_TURNS} turns of loops, or {MOST_STEPS} steps of operations, "
-                "are wanted in all",
+                f"more than {MOST_STEPS} steps are wanted in all (a turn of a loop counts as "
+                f"{STEPS_OF_A_TURN})",
                 hint=_TIME_HINT,
             )
 
