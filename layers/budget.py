@@ -24,8 +24,8 @@ T = TypeVar("T")
 #: Turns of all loops and sequences of one call, where no time is set: more than models
 #: have, and done in seconds.
 MOST_TURNS = 250_000
-#: Steps that kernels do in Python: each takes about a tenth of what a turn takes.
-STEPS_OF_A_TURN = 10
+#: Steps that kernels do in Python take less time than a turn, by about so much.
+STEPS_OF_A_TURN = 40
 MOST_STEPS = STEPS_OF_A_TURN * MOST_TURNS
 
 #: So much is there always: asking the system would take longer than taking it.

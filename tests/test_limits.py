@@ -268,10 +268,10 @@ def test_loops_in_loops_give_what_they_should() -> None:
 
 
 def test_all_loops_of_a_run_have_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budgets, "MOST_STEPS", 10_000)
+    monkeypatch.setattr(budgets, "MOST_STEPS", 40_000)
     assert ir.run(loops(2, 20), [0.0])["y"] == 400
     for call in (lambda: ir.run(loops(3, 20), [0.0]), lambda: ir.compile(loops(3, 20))([0.0])):
-        with pytest.raises(LimitError, match=r"more than 10000 steps.*--max-seconds"):
+        with pytest.raises(LimitError, match=r"more than 40000 steps.*--max-seconds"):
             call()
     # Who says how long it may take is not stopped by their number.
     assert ir.run(loops(3, 20), [0.0], max_seconds=60)["y"] == 8000
@@ -387,6 +387,29 @@ def test_arrays_are_saved_under_any_names(tmp_path: Path) -> None:
             assert not name.startswith("/")
             assert ".." not in name.split("/")
     assert {"file", "up", "up#1", "a/b:0"} <= set(saved_names(arrays))
+
+
+def test_outputs_of_one_layer_are_found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 300
+    net = ir.Builder()
+    x = net.parameter("x", "f32", [count])
+    pieces = net.add("Split", "opset1", [x, net.constant(np.array(0))], num_splits=count)
+    for index in range(count):
+        net.result(pieces[index].named("same", f"n{index}"), name=f"r{index}")
+    model = ir.loads(*ir.dumps(net.model()))
+    seen: list[str] = []
+    read = ir.Layer.port_ids
+
+    def port_ids(layer: ir.Layer, tag: str) -> list[int]:
+        if layer.type == "Split" and tag == "output":
+            seen.append(layer.name)
+        return read(layer, tag)
+
+    monkeypatch.setattr(ir.Layer, "port_ids", port_ids)
+    ir.infer(model)
+    outputs = ir.run(model, [np.arange(count, dtype=np.float32)])
+    assert [float(array[0]) for array in outputs.values()] == list(range(count))
+    assert len(seen) < 10
 
 
 # ONNX.
