@@ -13,7 +13,14 @@ Example::
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..schemas import IRError, MismatchError, UnreadableError, UnsupportedError, UsageError
+from ..schemas import (
+    IRError,
+    LimitError,
+    MismatchError,
+    UnreadableError,
+    UnsupportedError,
+    UsageError,
+)
 from .document.graph import Graph, Layer, Model
 from .document.parts import BackEdge, Edge, Info, Port, PortMap
 from .files.reader import loads, read
@@ -74,6 +81,7 @@ __all__ = [
     "Inferred",
     "Info",
     "Layer",
+    "LimitError",
     "MismatchError",
     "Model",
     "Output",

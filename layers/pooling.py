@@ -24,6 +24,7 @@ from ..schemas.shapes import number
 from ..schemas.types import numbers
 from .axes import as_size
 from .base import Op, element_type
+from .budget import steps
 from .elementwise import settled
 from .windows import Pads, Windowed, reach, stops, stops_same, windows
 
@@ -80,7 +81,7 @@ class Pool(Windowed):
         view = windows(
             data, self.kernel, self.strides, self.gaps(), self.all_pads(data), counts, fill
         )
-        for place in np.ndindex(*self.kernel):
+        for place in steps(np.ndindex(*self.kernel)):
             yield view[(..., *place)]
 
 
@@ -212,7 +213,7 @@ class AdaptivePool(Op):
         """Each window with its place in the output."""
         sizes = [int(n) for n in output_shape]
         rows = []
-        for place in np.ndindex(*sizes):
+        for place in steps(np.ndindex(*sizes)):
             edges = [edge(*row) for row in zip(place, sizes, data.shape[2:], strict=True)]
             index: Any = (..., *edges)
             rows.append((place, data[index]))

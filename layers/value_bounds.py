@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..schemas import Array, Dim, Shape, Tensor
+from ..schemas import Array, Dim, LimitError, Shape, Tensor
 from ..schemas.tensor import Bounds
 from ..schemas.types import numbers
+from .budget import at_most
 
 if TYPE_CHECKING:
     from .base import Op
 
 #: Values are carried through inference only while they are small: they describe shapes.
 CARRIED = 4096
+#: Nor is it worth much memory beside them.
+_WORK = 1 << 24
 
 
 def carry(op: Op, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -41,10 +44,10 @@ def carry(op: Op, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> tupl
     partly = [index for index, tensor in enumerate(inputs) if tensor.value is None]
     if not all(op.may_vary(index) for index in partly):
         return outputs
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), at_most(_WORK):
         try:
             bounds = op.bounds(lows, highs) if partly else [(low, low) for low in op.run(*lows)]
-        except (MemoryError, NotImplementedError):
+        except (LimitError, MemoryError, NotImplementedError):
             return outputs
         if bounds is None:
             return outputs

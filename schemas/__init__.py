@@ -2,6 +2,7 @@
 
 from .errors import (
     IRError,
+    LimitError,
     MismatchError,
     UnreadableError,
     UnsupportedError,
@@ -20,6 +21,7 @@ __all__ = [
     "Dim",
     "ElementType",
     "IRError",
+    "LimitError",
     "MismatchError",
     "Shape",
     "Size",

@@ -14,7 +14,15 @@ from ..checking.checker import check
 from ..checking.findings import Report
 from ..checking.rules.catalogue import RULES, explain
 from .infer import target_of
-from .output import fancy, format_option, note, print_json, print_table, weights_option
+from .output import (
+    fancy,
+    format_option,
+    limit_options,
+    note,
+    print_json,
+    print_table,
+    weights_option,
+)
 
 _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
 
@@ -34,6 +42,7 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
 @click.option("-o", "--output", type=click.Path(), help="The .xml that --fix writes.")
 @click.option("--in-place", is_flag=True, help="Let --fix write over the model.")
 @click.option("--force", is_flag=True, help="Overwrite the output.")
+@limit_options
 @format_option("sarif", "github")
 def check_command(
     models: tuple[str, ...],
@@ -46,6 +55,8 @@ def check_command(
     output: str | None,
     in_place: bool,
     force: bool,
+    max_memory: int | None,
+    max_seconds: float | None,
     format_: str,
 ) -> None:
     """Find what is wrong with MODELs (files, or folders with any number of them).
@@ -60,7 +71,15 @@ def check_command(
         return
     codes = split(select), split(ignore)
     reports = [
-        check(path, target, weights=weights, select=codes[0], ignore=codes[1])
+        check(
+            path,
+            target,
+            weights=weights,
+            select=codes[0],
+            ignore=codes[1],
+            max_memory=max_memory,
+            max_seconds=max_seconds,
+        )
         for path in watched(paths)
     ]
     show(reports, format_)

@@ -34,6 +34,10 @@ _COUNT = etree.XPath("count(edge)")
 DEEPEST = 64
 
 
+#: Outputs of a layer from which on their ranks are kept.
+_MANY = 16
+
+
 class _Uses:
     """Edges by the layer they enter, and by the layer they leave."""
 
@@ -83,6 +87,8 @@ class Graph:
         self._layers: list[Layer] = []
         self._edges: list[Edge] = []
         self._by_id: dict[int, Layer] = {}
+        #: Of layers with many outputs the ranks of their ports, and what those were read from.
+        self._ranks: dict[int, tuple[object, dict[int, int]]] = {}
         self._element: etree._Element | None = None
         self._uses: _Uses | None = None
         self._names: dict[str, Layer] | None = None
@@ -282,14 +288,34 @@ class Graph:
                 f"port {edge.to_port} is fed by layer {edge.from_layer}, which is not there",
                 target.where,
             )
-        ports = producer.port_ids("output")
-        if edge.from_port in ports:
-            return producer, ports.index(edge.from_port)
+        index = self._output_index(producer, edge.from_port)
+        if index is not None:
+            return producer, index
         raise IRError(
             f"port {edge.to_port} is fed by port {edge.from_port} of layer {edge.from_layer} "
-            f'"{producer.name}", whose output ports are {ports}',
+            f'"{producer.name}", whose output ports are {producer.port_ids("output")}',
             target.where,
         )
+
+    def _output_index(self, layer: Layer, port: int) -> int | None:
+        """The rank of an output port; looked up, where a layer has many and all are asked for."""
+        ports = layer._outputs if layer._opened else None
+        owner, ranks = self._ranks.get(layer.id, (None, {}))
+        index = ranks.get(port)
+        if index is not None and owner is not None:
+            if ports is None and owner is layer._element:
+                return index
+            still = ports is not None and owner is ports and index < len(ports)
+            if still and ports is not None and ports[index].id == port:
+                return index
+        ids = layer.port_ids("output")
+        if port not in ids:
+            return None
+        if len(ids) > _MANY:
+            ranks = {number: index for index, number in reversed(list(enumerate(ids)))}
+            ports = layer._outputs if layer._opened else None  # opened by now, perhaps
+            self._ranks[layer.id] = layer._element if ports is None else ports, ranks
+        return ids.index(port)
 
     def producer(self, layer: Layer, input_index: int) -> tuple[Layer, int] | None:
         """The layer and output index that feed an input, None where nothing does."""
@@ -326,6 +352,8 @@ class Graph:
         open_: set[int] = set()
         for root in roots:
             if root.id in done:
+                if done[root.id].type == "Parameter" and root.type != "Parameter":
+                    raise IRError(f"a Parameter has the id {root.id}, too", root.where)
                 continue
             stack = [(root, self._entering(root))]
             open_.add(root.id)

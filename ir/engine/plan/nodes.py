@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ....layers.base import Op
-from ....layers.memory import without_collection
+from ....layers.memory import run_within_memory, without_collection
 from ....schemas import Array, ElementType, IRError, Tensor
 from ...document.graph import Layer, Model
 from ...execution.interpreter import refuse_unknown
@@ -203,10 +203,11 @@ def fold(
         for value, tensor in zip(outputs, tensors, strict=True):
             value.constant = tensor.value
         return True
-    if not inputs or op.is_random or any(value.constant is None for value in inputs):
+    given = [value.constant for value in inputs if value.constant is not None]
+    if not given or op.is_random or len(given) < len(inputs):
         return False
     with layer.at():
-        results = op.run(*(value.constant for value in inputs))
+        results = run_within_memory(op, *given)
     for value, result in zip(outputs, results, strict=True):
         value.constant = result
     return True
