@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..schemas import (
     InternalError,
     IRError,
+    LimitError,
     MismatchError,
     UnreadableError,
     UnsupportedError,
@@ -82,6 +83,7 @@ __all__ = [
     "Inferred",
     "Info",
     "Layer",
+    "LimitError",
     "MismatchError",
     "Model",
     "Output",

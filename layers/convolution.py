@@ -21,6 +21,7 @@ from ..schemas.attributes import Bool, Float, Int, Ints, read_list
 from ..schemas.shapes import at_least, compatible, interval, limits, merge, number
 from .axes import as_size
 from .base import element_type
+from .budget import require, steps
 from .casting import narrowed, quiet, widened
 from .windows import Pads, Windowed, reach, stops, stops_same, windows
 
@@ -216,18 +217,21 @@ class ConvolutionBackpropDataV1(Convolve):
             begins = [self.spread_pads(*row, n)[0] for row, n in zip(rows, results, strict=True)]
         spans = [number(self.span(*row)) for row in rows]
         groups, inner, outer = filters.shape[:3]
+        # Each value times each weight, before the products are laid upon one another.
+        require(prod(data.shape[:1]) * groups * outer * prod(kernel) * prod(sizes) * data.itemsize)
         weights = np.moveaxis(filters, 1, -1).reshape(groups, outer * prod(kernel), inner)
         laid = multiplied(weights, data[:, :, None])
         laid = laid.reshape(len(data), groups * outer, *kernel, *sizes)
         room = [max(s, b + n) for s, b, n in zip(spans, begins, results, strict=True)]
+        require(prod(laid.shape[:2]) * prod(room) * laid.itemsize)
         output = np.zeros((*laid.shape[:2], *room), laid.dtype)
-        for place in np.ndindex(*kernel):
+        for place in steps(np.ndindex(*kernel)):
             starts = [k * d for k, d in zip(place, self.dilations, strict=True)]
-            steps: Any = [
+            taken: Any = [
                 slice(start, start + n * stride, stride)
                 for start, n, stride in zip(starts, sizes, self.strides, strict=True)
             ]
-            output[..., *steps] += laid[:, :, *place]
+            output[..., *taken] += laid[:, :, *place]
         kept: Any = [slice(b, b + n) for b, n in zip(begins, results, strict=True)]
         return output[..., *kept]
 

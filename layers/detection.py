@@ -17,6 +17,7 @@ from ..schemas.attributes import Bool, Float, Floats, Int, Ints, read_int
 from ..schemas.shapes import compatible, merge
 from .axes import axis_of
 from .base import Op
+from .budget import require, steps
 from .image import round_away
 from .movement import along
 from .movement_blocks import share
@@ -86,7 +87,7 @@ class ROIPoolingV1(Boxed):
         wide = data.astype(np.float32)
         pooled = (self.pooled_h, self.pooled_w)
         result = np.zeros((len(boxes), data.shape[1], *pooled), np.float32)
-        for index, (batch, *corners) in enumerate(boxes.astype(np.float32)):
+        for index, (batch, *corners) in enumerate(steps(boxes.astype(np.float32))):
             if batch < 0:  # the boxes end here
                 break
             box = np.array(corners, np.float32)
@@ -103,7 +104,7 @@ class ROIPoolingV1(Boxed):
         rows = list(cells(top, bottom, self.pooled_h, image.shape[1]))
         columns = list(cells(left, right, self.pooled_w, image.shape[2]))
         for i, row in enumerate(rows):
-            for j, column in enumerate(columns):
+            for j, column in enumerate(steps(columns)):
                 cell = image[:, row, column]
                 if cell.size:
                     result[:, i, j] = cell.max((1, 2))
@@ -157,7 +158,7 @@ class PSROIPoolingV1(Boxed):
         size = self.group_size
         result = np.zeros((len(boxes), self.output_dim, size, size), np.float32)
         of = self.averages if self.mode == "average" else self.samples
-        for index, (batch, *corners) in enumerate(boxes.astype(np.float32)):
+        for index, (batch, *corners) in enumerate(steps(boxes.astype(np.float32))):
             result[index] = of(image_of(wide, batch), np.array(corners, np.float32))
         return (result.astype(data.dtype),)
 
@@ -171,7 +172,7 @@ class PSROIPoolingV1(Boxed):
         rows = list(self.bins(ends[1], ends[3], image.shape[1]))
         columns = list(self.bins(ends[0], ends[2], image.shape[2]))
         for i, row in enumerate(rows):
-            for j, column in enumerate(columns):
+            for j, column in enumerate(steps(columns)):
                 cell = planes[:, i, j, row, column]
                 if cell.size:
                     result[:, i, j] = cell.mean((1, 2))
@@ -180,7 +181,7 @@ class PSROIPoolingV1(Boxed):
     def bins(self, begin: Any, end: Any, size: int) -> Iterator[slice]:
         """The cells of a box along one axis."""
         step = (end - begin) / np.float32(self.group_size)
-        for i in range(self.group_size):
+        for i in steps(range(self.group_size)):
             first = int(np.floor(begin + np.float32(i) * step))
             last = int(np.ceil(begin + np.float32(i + 1) * step))
             yield slice(min(max(first, 0), size), min(max(last, 0), size))
@@ -190,12 +191,12 @@ class PSROIPoolingV1(Boxed):
         left, top, right, bottom = box * np.float32(self.spatial_scale)
         bins = self.spatial_bins_y, self.spatial_bins_x
         planes = image.reshape(prod(bins), self.output_dim, *image.shape[1:])
-        steps = (bottom - top) / np.float32(bins[0]), (right - left) / np.float32(bins[1])
+        apart = (bottom - top) / np.float32(bins[0]), (right - left) / np.float32(bins[1])
         total = np.zeros((self.output_dim, self.group_size, self.group_size), np.float32)
-        for plane, (i, j) in zip(planes, np.ndindex(*bins), strict=True):
-            starts = top + np.float32(i) * steps[0], left + np.float32(j) * steps[1]
+        for plane, (i, j) in zip(planes, steps(np.ndindex(*bins)), strict=True):
+            starts = top + np.float32(i) * apart[0], left + np.float32(j) * apart[1]
             places, inside = [], []
-            for start, step, size in zip(starts, steps, image.shape[1:], strict=True):
+            for start, step, size in zip(starts, apart, image.shape[1:], strict=True):
                 place = spread(start, start + step, self.group_size, size, exact_end=False)
                 inside.append((place >= 0) & (place < size))
                 places.append(np.where(inside[-1], place, 0))
@@ -248,7 +249,7 @@ class ROIAlignV3(RegionPooling):
         corners = (rois.astype(np.float32) + np.float32(before)) * scale + np.float32(after)
         result = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), np.float32)
         for index, ((left, top, right, bottom), batch) in enumerate(
-            zip(corners, batch_indices.tolist(), strict=True)
+            zip(steps(corners), batch_indices.tolist(), strict=True)
         ):
             rows = (top, bottom - top, self.pooled_h, data.shape[2])
             columns = (left, right - left, self.pooled_w, data.shape[3])
@@ -271,6 +272,7 @@ class ROIAlignV3(RegionPooling):
         extent = max(extent, np.float32(1)) if at_least_one else extent
         width = extent / np.float32(cells)
         samples = self.sampling_ratio or int(np.ceil(width))
+        require(16 * cells * max(samples, 0))
         distance = width / np.float32(max(samples, 1))
         cell = along(np.arange(cells, dtype=np.float32), 0, 2)
         sample = along(np.arange(samples, dtype=np.float32), 1, 2)
@@ -374,7 +376,7 @@ def of_rank(tensor: Tensor, rank: int, what: str) -> tuple[Size, ...]:
 def cells(first: int, last: int, count: int, size: int) -> Iterator[slice]:
     """The pixels from the first to the last, divided into cells and held on the image."""
     width = np.float32(max(last - first + 1, 1)) / np.float32(count)
-    for i in range(count):
+    for i in steps(range(count)):
         begin = int(np.floor(np.float32(i) * width)) + first
         end = int(np.ceil(np.float32(i + 1) * width)) + first
         yield slice(min(max(begin, 0), size), min(max(end, 0), size))
@@ -394,6 +396,8 @@ def spread(start: Any, end: Any, count: int, size: int, *, exact_end: bool = Tru
 
 def between(image: Array, y: Array, x: Array) -> Array:
     """Values between the pixels, at every pair of places on the image."""
+    # Rows of the image, above and below, then what lies between at each place.
+    require(4 * len(image) * (2 * len(y) * image.shape[2] + 4 * len(y) * len(x)))
     low_y, low_x = np.floor(y).astype(int), np.floor(x).astype(int)
     high_y = np.minimum(np.ceil(y).astype(int), image.shape[1] - 1)
     high_x = np.minimum(np.ceil(x).astype(int), image.shape[2] - 1)

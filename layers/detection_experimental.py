@@ -15,6 +15,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Floats, Int, Text, Type
 from ..schemas.shapes import compatible, interval, limits, merge
 from .base import Op
+from .budget import require, steps
 from .detection import of_rank
 from .sort import descending, real_type
 from .sort_nms import above, best, overlaps_met, product
@@ -53,6 +54,7 @@ class ExperimentalDetectronPriorGridGeneratorV6(Op):
         steps = np.float32(self.stride_x), np.float32(self.stride_y)
         step_x = steps[0] or np.float32(im_data.shape[3]) / np.float32(columns)
         step_y = steps[1] or np.float32(im_data.shape[2]) / np.float32(rows)
+        require(8 * (rows * columns * priors.size + rows + columns))
         x = (np.arange(columns, dtype=np.float32) + np.float32(0.5)) * step_x
         y = (np.arange(rows, dtype=np.float32) + np.float32(0.5)) * step_y
         centre = np.stack(np.broadcast_arrays(x, y[:, None]), -1)
@@ -172,7 +174,7 @@ class GenerateProposalsV9(Anchored):
     ) -> tuple[Array, ...]:
         extra = 0 if self.normalized else 1
         rows, marks, counts = [], [], []
-        for image in zip(im_info, deltas, scores, strict=True):
+        for image in zip(steps(im_info), deltas, scores, strict=True):
             size, its_deltas, its_scores = image
             boxes, each, large = self.proposed(size, anchors, its_deltas, its_scores, extra)
             order = descending(each, 0)[: self.pre_nms_count]
@@ -242,7 +244,7 @@ class ExperimentalDetectronDetectionOutputV6(Op):
         # A box without extent has no detections.
         there: Array = np.all(rois[:, 2:] > rois[:, :2], 1)
         found: list[tuple[float, int, int]] = []
-        for kind in range(1, self.num_classes):
+        for kind in steps(range(1, self.num_classes)):
             marks = scores[:, kind]
             order = descending(marks, 0)
             order = order[there[order] & (marks[order] > np.float32(self.score_threshold))]
@@ -260,7 +262,7 @@ class ExperimentalDetectronDetectionOutputV6(Op):
             found = sorted(found)[:count]
         boxes = np.zeros((count, 4), input_rois.dtype)
         kinds, left = np.zeros(count, np.int32), np.zeros(count, input_scores.dtype)
-        for row, (mark, kind, index) in enumerate(found):
+        for row, (mark, kind, index) in enumerate(steps(found)):
             boxes[row], kinds[row], left[row] = refined[index, kind], kind, -mark
         return boxes, kinds, left
 
@@ -328,7 +330,7 @@ class ProposalV1(Op):
         count = self.post_nms_topn
         result = np.zeros((images, count, 5), class_probs.dtype)
         marks = np.zeros((images, count), class_probs.dtype)
-        for i in range(images):
+        for i in steps(range(images)):
             boxes = moved(anchors, deltas[i], np.float32(np.inf), extra)
             boxes[:, 2:] += extra
             if self.clip_before_nms:

@@ -13,6 +13,7 @@ from ..schemas import ANY, Array, Dim, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Ints
 from ..schemas.shapes import compatible
 from .base import Op
+from .budget import steps
 from .detection import of_rank
 from .sort import real_type
 
@@ -149,7 +150,7 @@ class Detection(Op):
             boxes = self.decode(boxes, variances[:, :, None], refined)
         boxes = self.decode(boxes, variances[:, :, None], places)
         rows = []
-        for image in range(images):
+        for image in steps(range(images)):
             for found in self.choose(boxes[image], scores[image]):
                 box = boxes[image, found.prior, 0 if self.share_location else found.label]
                 if self.clip_after_nms:
@@ -181,7 +182,7 @@ class Detection(Op):
     def choose(self, boxes: Array, scores: Array) -> list[Found]:
         """The boxes of one image that are kept, by class."""
         kept: dict[int, list[int]] = {}
-        for label, prior in self.candidates(scores):
+        for label, prior in steps(self.candidates(scores)):
             place = boxes[:, 0 if self.share_location else label]
             rivals = kept.setdefault(label, [])
             if not rivals or (overlaps(place[prior], place[rivals]) <= self.nms_threshold).all():
@@ -201,7 +202,7 @@ class Detection(Op):
         labels = [n for n in range(scores.shape[1]) if n != self.background_label_id]
         if not self.decrease_label_id:
             rows = []
-            for label in labels:
+            for label in steps(labels):
                 order = np.argsort(-scores[:, label], kind="stable")
                 good = order[scores[order, label] > F(self.confidence_threshold)]
                 rows += [(label, int(prior)) for prior in self.best(good)]

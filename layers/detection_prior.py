@@ -13,6 +13,7 @@ import numpy as np
 from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Floats
 from .base import Op
+from .budget import steps
 from .movement import listed, shape_of
 
 F = np.float32
@@ -151,14 +152,16 @@ class PriorBoxV1(Priors):
                 raise IRError(f"fixed_size {size:g} with a density of {density:g}, the least is 1")
             count = int(density)
             whole, shift = int(size), int(size / F(count))
-            places = [F(shift) / 2 - F(whole // 2) + F(i * shift) for i in range(count)]
+            places = [F(shift) / 2 - F(whole // 2) + F(i * shift) for i in steps(range(count))]
             shapes = [(ratio, size) for ratio in np.array(self.fixed_ratio, F)]
             if not shapes:
                 shapes = [(F(1), F(whole)), *((ratio, size) for ratio in self.ratios())]
             for ratio, side in shapes:
                 root, half = np.sqrt(ratio), side * F(0.5)
                 boxes += [
-                    Box(x, y, half * root, half / root, True) for y in places for x in places
+                    Box(x, y, half * root, half / root, True)
+                    for y in places
+                    for x in steps(places)
                 ]
         return boxes
 

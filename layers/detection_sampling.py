@@ -12,6 +12,7 @@ from ..schemas import ANY, Array, IRError, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Ints, Text
 from ..schemas.shapes import merge
 from .base import Op
+from .budget import require, steps
 from .detection import ROIAlignV3, image_of, of_rank
 from .detection_experimental import OLD
 from .image import round_away
@@ -103,7 +104,9 @@ class ROIAlignRotatedV15(Op):
     def run(self, data: Array, rois: Array, batch_indices: Array) -> tuple[Array, ...]:
         scale, half = np.float32(self.spatial_scale), np.float32(0.5)
         result = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), data.dtype)
-        for i, (roi, image) in enumerate(zip(rois.astype(np.float32), batch_indices, strict=True)):
+        for i, (roi, image) in enumerate(
+            zip(steps(rois.astype(np.float32)), batch_indices, strict=True)
+        ):
             centre, size = roi[:2] * scale - half, roi[2:4] * scale
             angle = -roi[4] if self.clockwise_mode else roi[4]
             y, x = cells(size, self.pooled_h, self.pooled_w, self.sampling_ratio)
@@ -129,6 +132,7 @@ def cells(size: Array, rows: int, columns: int, ratio: int) -> tuple[Array, Arra
         if not ratio and not cell < MOST:
             raise IRError(f"a cell of {cell} pixels takes too many samples")
         samples = ratio or int(np.ceil(cell))
+        require(16 * count * max(samples, 0))
         within = (np.arange(samples, dtype=np.float32) + np.float32(0.5)) * cell
         first = np.arange(count, dtype=np.float32)[:, None] * cell
         places.append(first + within / np.float32(max(samples, 1)))
@@ -139,6 +143,7 @@ def bilinear(data: Array, y: Array, x: Array) -> Array:
     """Values of all channels at places; those more than a pixel outside are zero."""
     _, height, width = data.shape
     y, x = np.broadcast_arrays(y, x)
+    require(y.size * (4 * data.itemsize * len(data) + 48))
     there = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
     y = np.where(there, np.clip(y, 0, height - 1), 0).astype(np.float32)
     x = np.where(there, np.clip(x, 0, width - 1), 0).astype(np.float32)
@@ -180,7 +185,7 @@ class DeformablePSROIPoolingV1(Op):
         side, scale, half = self.group_size, np.float32(self.spatial_scale), np.float32(0.5)
         wide = data.astype(np.float32)
         result = np.zeros((len(rois), self.output_dim, side, side), data.dtype)
-        for i, roi in enumerate(rois.astype(np.float32)):
+        for i, roi in enumerate(steps(rois.astype(np.float32))):
             if not roi[0] > -1:
                 continue
             if roi[0] >= len(data):
@@ -210,6 +215,7 @@ class DeformablePSROIPoolingV1(Op):
     def means(self, data: Array, left: Array, top: Array, cell: Array) -> Array:
         """Means of the samples of each cell that lie inside the map."""
         _, height, width = data.shape
+        require(64 * left.size * self.spatial_bins_x * self.spatial_bins_y)
         across = np.arange(self.spatial_bins_x, dtype=np.float32) / self.spatial_bins_x * cell[0]
         down = np.arange(self.spatial_bins_y, dtype=np.float32) / self.spatial_bins_y * cell[1]
         x, y = np.broadcast_arrays(

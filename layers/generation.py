@@ -16,6 +16,7 @@ from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import limits
 from .axes import as_size
 from .base import Op, element_type
+from .budget import steps
 
 #: The types of random values.
 RANDOM = (
@@ -145,6 +146,10 @@ class EyeV9(Op):
         return (np.broadcast_to(matrix, (*batch, rows, columns)).copy(),)
 
 
+#: Blocks of random numbers that are made at once.
+PART = 1 << 13
+
+
 class RandomUniformV8(Op):
     """Random values between two; the same ones for the same seeds, as of TensorFlow or PyTorch."""
 
@@ -228,7 +233,7 @@ class MultinomialV13(Op):
         chances = (bits.astype(np.float32) / np.float32(2**32 - 1)).astype(kind)
         drawn = np.zeros((rows, samples), self.convert_type.dtype)
         classes = np.arange(weights.shape[1])
-        for sample, chance in enumerate(chances.reshape(rows, samples).T):
+        for sample, chance in enumerate(steps(chances.reshape(rows, samples).T)):
             reached = chance[:, None] <= reach
             chosen = reached.argmax(1)[:, None]
             drawn[:, sample] = chosen[:, 0]
@@ -249,14 +254,23 @@ def one_size(tensor: Tensor) -> Size:
 
 def philox(blocks: int, key: int, counter: int) -> Array:
     """Random numbers of 32 bits, four to a block: Philox 4x32 in ten rounds (Salmon et al.)."""
+    found = np.empty((blocks, 4), np.uint32)
+    # A part at a time stays in the cache.
+    for first in steps(range(0, blocks, PART)):
+        part = found[first : first + PART]
+        part[:] = rounds(np.arange(first, first + len(part), dtype=np.uint64), key, counter)
+    return found.ravel()
+
+
+def rounds(n: Array, key: int, counter: int) -> Array:
+    """The blocks of these numbers."""
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
 
     def split(value: int) -> tuple[Any, Any]:
         return np.uint64(value & 0xFFFFFFFF), np.uint64(value >> 32 & 0xFFFFFFFF)
 
-    n = np.arange(blocks, dtype=np.uint64)
     n_low, n_high = n & low, n >> half
-    c_low, c_high = (np.full(blocks, part) for part in split(counter))
+    c_low, c_high = (np.full(len(n), part) for part in split(counter))
     k_low, k_high = split(key)
     for _ in range(10):
         one, other = n_low * np.uint64(0xD2511F53), c_low * np.uint64(0xCD9E8D57)
@@ -264,7 +278,7 @@ def philox(blocks: int, key: int, counter: int) -> Array:
         c_low, c_high = (one >> half) ^ c_high ^ k_high, one & low
         k_low = (k_low + np.uint64(0x9E3779B9)) & low
         k_high = (k_high + np.uint64(0xBB67AE85)) & low
-    return np.stack([n_low, n_high, c_low, c_high], -1).astype(np.uint32).ravel()
+    return np.stack([n_low, n_high, c_low, c_high], -1)
 
 
 def as_tensorflow(size: int, key: int, counter: int, low: Array, high: Array) -> Array:

@@ -19,6 +19,7 @@ from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Ints, NotBefore
 from ..schemas.shapes import interval, merge
 from .base import Op, element_type
+from .windows import surrounded
 
 #: Which input rows an output row is made of, and with which weights: both ``(output, taps)``.
 Taps: TypeAlias = "tuple[Array, Array]"
@@ -104,7 +105,7 @@ class Interpolation(Op):
     def resized(self, data: Array, wanted: Array, axes: Array | None) -> tuple[Array, ...]:
         """The output, given sizes or scales of the axes."""
         chosen = list(range(data.ndim)) if axes is None else [int(axis) for axis in axes]
-        data = np.pad(data, list(zip(*self.pads(data.ndim), strict=True)))
+        data = surrounded(data, list(zip(*self.pads(data.ndim), strict=True)))
         steps = []
         for axis, by in zip(chosen, wanted.tolist(), strict=False):
             old = data.shape[axis]

@@ -18,6 +18,7 @@ from ..schemas.attributes import Bool, Text
 from ..schemas.shapes import merge
 from .axes import broadcast_size
 from .base import Op, element_type
+from .budget import require
 from .casting import narrowed, quiet, widened
 
 
@@ -198,6 +199,8 @@ class InverseV14(Op):
 
     @quiet
     def run(self, data: Array) -> tuple[Array, ...]:
+        # Copies of their own for the determinants, for LAPACK, and for its answer.
+        require(4 * data.size * max(data.itemsize, 4))
         matrices = widened(data)
         determinants = np.linalg.det(matrices)
         singular = determinants == 0

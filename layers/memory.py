@@ -1,41 +1,22 @@
-"""Arrays too large for the machine, refused before they are asked for.
-
-Where the system promises memory that it does not have, asking for it ends the process.
-"""
+"""Operations run within the budget that is open."""
 
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from math import prod
 
 import numpy as np
 
 from ..schemas import Array, ElementType, Tensor
 from .base import Op
+from .budget import require
 from .elementwise import Broadcasting, Unary
 from .value_bounds import CARRIED
 
 #: Outputs of so many elements fit everywhere.
 _SMALL = 1 << 20
-
-
-@cache
-def memory() -> int:
-    """Bytes of memory that the machine has."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not on Windows
-        return 1 << 36
-
-
-def require(nbytes: int) -> None:
-    """Refuse what the machine has not the memory for."""
-    if nbytes > memory():
-        raise MemoryError(f"{nbytes} bytes are needed, the machine has {memory()}")
 
 
 @contextmanager
@@ -51,25 +32,38 @@ def without_collection() -> Iterator[None]:
 
 
 def run_within_memory(op: Op, *arrays: Array) -> tuple[Array, ...]:
-    """``run``, after a look at how large the outputs will be."""
-    if not isinstance(op, (Unary, Broadcasting)) or prod(a.size for a in arrays) > _SMALL:
-        require(_outputs(op, arrays))
+    """``run``, after a look at how much it will take; what is empty is given without it."""
+    if isinstance(op, (Unary, Broadcasting)) and prod(a.size for a in arrays) <= _SMALL:
+        return op.run(*arrays)
+    outputs = _outputs(op, arrays)
+    if outputs and not op.rows_vary and all(_is_empty(out) for out in outputs):
+        # A kernel may go through much to find nothing.
+        return tuple(np.empty(out.shape.static, out.type.dtype) for out in outputs)
+    require(nbytes(outputs))
     return op.run(*arrays)
 
 
-def _outputs(op: Op, arrays: Sequence[Array]) -> int:
-    """Bytes that the outputs take; 0 where that is not known beforehand."""
+def _outputs(op: Op, arrays: Sequence[Array]) -> tuple[Tensor, ...]:
+    """What comes out; nothing where that is not known beforehand."""
     try:
         inputs = [
             Tensor(ElementType.of(a.dtype), a.shape, a if a.size <= CARRIED else None)
             for a in arrays
         ]
         with np.errstate(all="ignore"):
-            outputs = op.infer(*inputs)
+            return op.infer(*inputs)
     except (ArithmeticError, IndexError, TypeError, ValueError):
-        return 0  # the kernel says it, or takes it: nf4 is held as f32, u1 as u8
+        return ()  # the kernel says it, or takes it: nf4 is held as f32, u1 as u8
+
+
+def _is_empty(tensor: Tensor) -> bool:
+    return tensor.shape.is_static and 0 in tensor.shape.static and not tensor.type.is_dynamic
+
+
+def nbytes(tensors: Sequence[Tensor]) -> int:
+    """Bytes of tensors, as far as their types and shapes are known."""
     return sum(
-        prod(out.shape.static) * out.type.dtype.itemsize
-        for out in outputs
-        if out.shape.is_static and not out.type.is_dynamic
+        prod(tensor.shape.static) * tensor.type.dtype.itemsize
+        for tensor in tensors
+        if tensor.shape.is_static and not tensor.type.is_dynamic
     )

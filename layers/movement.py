@@ -20,6 +20,9 @@ from .axes import as_size, axes_of, axis_of, broadcast, within_data
 from .base import Op
 from .shape import integral
 
+#: Each output is a port with lines of its own in the file: no model comes near this.
+MOST_OUTPUTS = 1 << 16
+
 
 class TransposeV1(Op):
     """The axes in another order; an empty order reverses them."""
@@ -85,6 +88,7 @@ class SplitV1(Op):
             raise IRError(f"axis has {axis.rank} axes ({axis.shape}), it is a scalar")
         if self.num_splits < 1:
             raise IRError(f"num_splits is {self.num_splits}, the least is 1")
+        check_pieces(self.num_splits)
         shape = Shape.of_rank(data.rank)
         given = axis.ints()
         if given is not None and data.rank is not None:
@@ -117,6 +121,7 @@ class VariadicSplitV1(Op):
         count = listed(split_lengths, "split_lengths")
         if isinstance(count, Dim):
             raise IRError("the number of outputs is not known: that of split_lengths is not")
+        check_pieces(count)
         place, lengths = axis.ints(), split_lengths.ints()
         if place is None or data.rank is None:
             return (Tensor(data.type, Shape.of_rank(data.rank)),) * count
@@ -398,6 +403,12 @@ class ReverseSequenceV1(Op):
 def along(values: Array, axis: int, rank: int) -> Array:
     """A list laid along one axis of many."""
     return values.reshape([-1 if i == axis else 1 for i in range(rank)])
+
+
+def check_pieces(count: int) -> None:
+    """Refuse more outputs than any layer has."""
+    if count > MOST_OUTPUTS:
+        raise IRError(f"{count} pieces are asked for, the most are {MOST_OUTPUTS}")
 
 
 def listed(tensor: Tensor, name: str) -> Size:

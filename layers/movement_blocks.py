@@ -17,8 +17,9 @@ from ..schemas.attributes import Int, Ints
 from ..schemas.shapes import LARGEST, at_least, interval, limits
 from .axes import axis_of
 from .base import Op, element_type
+from .budget import require, steps
 from .movement import listed, shape_of
-from .windows import Pads, reach, same_pads, stops_same, windows
+from .windows import Pads, reach, same_pads, stops_same, surrounded, windows
 
 
 class ShuffleChannelsV1(Op):
@@ -138,7 +139,7 @@ class SpaceToBatchV2(Op):
         if blocks[0] != 1:
             raise IRError(f"block_shape begins with {blocks[0]}, the batch is not divided")
         widths = list(zip(pads_begin.tolist(), pads_end.tolist(), strict=True))
-        space = np.pad(data, widths)
+        space = surrounded(data, widths)
         rows = [(size // block, block) for size, block in zip(space.shape, blocks, strict=True)]
         apart = space.reshape([n for row in rows for n in row])
         moved = apart.transpose(*range(1, apart.ndim, 2), *range(0, apart.ndim, 2))
@@ -238,8 +239,9 @@ class Col2ImV15(Op):
         wide = (
             np.float32 if data.dtype.itemsize < 4 and data.dtype.kind not in "iub" else data.dtype
         )
+        require(prod(batch) * depth * prod(whole) * 8)
         canvas = np.zeros((*batch, depth, *whole), wide)
-        for i, j in np.ndindex(*kernel):
+        for i, j in steps(np.ndindex(*kernel)):
             at = [
                 slice(k * d, k * d + (n - 1) * s + 1, s)
                 for k, d, n, s in zip(

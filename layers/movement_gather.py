@@ -19,6 +19,7 @@ from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import compatible, interval, limits, merge
 from .axes import axis_of, within_data
 from .base import Op, element_type
+from .budget import steps as counted
 from .pooling import lowest
 from .shape import integral
 from .value_bounds import largest
@@ -219,7 +220,7 @@ class GatherTreeV1(Op):
         parents = parent_idx.astype(np.int64)
         out = np.full_like(step_ids, end_token)
         beam = np.broadcast_to(np.arange(beams), (batches, beams))
-        for step in reversed(range(steps)):
+        for step in counted(reversed(range(steps))):
             inside = step < ends
             with within_data():
                 here = np.take_along_axis(step_ids[step], beam, 1)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..schemas import ANY, Array, Dim, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Ints
-from ..schemas.shapes import LARGEST, compatible, interval, limits
+from ..schemas.shapes import LARGEST, MOST_AXES, compatible, interval, limits
 from .axes import axes_of
 from .base import Op
 from .movement import listed
@@ -369,6 +369,8 @@ def common_count(lists: Mapping[str, Tensor | None]) -> Size:
             if not compatible(count, length):
                 raise IRError(f"{name} has {length} elements, those before it {count}")
             count = length if isinstance(count, Dim) else count
+    if count > MOST_AXES:
+        raise IRError(f"{count} axes are sliced, the most are {MOST_AXES}")
     return count
 
 

@@ -25,6 +25,7 @@ from ..schemas.shapes import number
 from ..schemas.types import numbers
 from .axes import as_size
 from .base import Op, element_type
+from .budget import steps
 from .elementwise import settled
 from .windows import Pads, Windowed, reach, stops, stops_same, windows
 
@@ -93,7 +94,7 @@ class Pool(Windowed):
             )
         ]
         index: Any
-        for index in product((...,), *filled):
+        for index in steps(product((...,), *filled)):
             yield view[index]
 
 
@@ -239,7 +240,7 @@ class AdaptivePool(Op):
         """Each window with its place in the output."""
         sizes = [int(n) for n in output_shape]
         rows = []
-        for place in np.ndindex(*sizes):
+        for place in steps(np.ndindex(*sizes)):
             edges = [edge(*row) for row in zip(place, sizes, data.shape[2:], strict=True)]
             index: Any = (..., *edges)
             rows.append((place, data[index]))

@@ -6,7 +6,7 @@ ScaledDotProductAttention-13.
 
 from __future__ import annotations
 
-from math import sqrt
+from math import prod, sqrt
 from typing import Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import merge
 from .axes import as_size, axis_of, broadcast, broadcast_size, within_data
 from .base import Op
+from .budget import require, steps
 from .casting import narrowed, widened
 
 
@@ -160,10 +161,10 @@ class CTCLossV4(Op):
         blank = logits.shape[2] - 1 if blank_index is None else int(blank_index)
         losses = np.empty(len(logits), np.float64)
         rows = zip(logits, logit_length.tolist(), labels, label_length.tolist(), strict=True)
-        for index, (row, steps, target, count) in enumerate(rows):
-            if not count <= steps <= len(row):
-                raise IRError(f"{count} labels in {steps} steps of {len(row)}")
-            chances = row[:steps].astype(np.float64)
+        for index, (row, length, target, count) in enumerate(rows):
+            if not count <= length <= len(row):
+                raise IRError(f"{count} labels in {length} steps of {len(row)}")
+            chances = row[:length].astype(np.float64)
             chances -= np.logaddexp.reduce(chances, axis=1, keepdims=True)
             with within_data():
                 likelihood = self.likelihood(chances, self.target(target[:count].tolist()), blank)
@@ -184,7 +185,7 @@ class CTCLossV4(Op):
             # Each label takes one step, all others are blank.
             reached = np.full(len(target) + 1, -np.inf)
             reached[0] = 0
-            for chance in chances:
+            for chance in steps(chances):
                 further = reached[:-1] + chance[target]
                 reached = reached + chance[blank]
                 reached[1:] = np.logaddexp(reached[1:], further)
@@ -198,7 +199,7 @@ class CTCLossV4(Op):
         reached = np.full(len(spelt), -np.inf)
         reached[0] = 0
         first = True
-        for chance in chances:
+        for chance in steps(chances):
             before = reached.copy()
             reached[1:] = np.logaddexp(reached[1:], before[:-1])
             if not first:
@@ -276,6 +277,7 @@ class ScaledDotProductAttentionV13(Op):
     ) -> tuple[Array, ...]:
         q, k, v = widened(query), widened(key), widened(value)
         factor = 1 / sqrt(q.shape[-1]) if scale is None else float(scale.ravel()[0])
+        require(2 * prod(q.shape[:-1]) * k.shape[-2] * q.itemsize)
         scores = q * q.dtype.type(factor) @ np.swapaxes(k, -1, -2)
         if self.causal:
             scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, -np.inf)

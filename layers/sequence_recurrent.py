@@ -17,6 +17,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Floats, Int, Words
 from ..schemas.shapes import compatible, merge
 from .base import Op
+from .budget import turns
 from .casting import narrowed, widened
 
 #: The states that a step leaves, the output first.
@@ -413,7 +414,7 @@ def walk(
     rows, count = x.shape[:2]
     outputs = np.zeros((rows, count, states[0].shape[1]), x.dtype)
     lengths = np.clip(lengths, 0, count)
-    for time in range(count):
+    for time in turns(range(int(lengths.max(initial=0)))):
         running = np.flatnonzero(time < lengths)
         place = lengths[running] - 1 - time if backward else np.full(len(running), time)
         with np.errstate(over="ignore"):

@@ -8,6 +8,7 @@ Complex numbers are pairs on the last axis. All is calculated in float32.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,9 @@ from ..schemas.attributes import Bool
 from ..schemas.shapes import at_least, compatible, interval, limits, number
 from .axes import as_size, axes_of
 from .base import Op, element_type
+from .budget import require, steps
 from .casting import narrowed, quiet, widened
+from .windows import surrounded
 
 REAL = (ElementType.F32, ElementType.F16, ElementType.BF16)
 INDEX = (ElementType.I32, ElementType.I64)
@@ -253,13 +256,16 @@ class ISTFTV16(Op):
     ) -> tuple[Array, ...]:
         size, step = int(frame_size), int(frame_step)
         wide, weights = as_complex(widened(data)), centred(widened(window), size)
+        require(8 * prod(wide.shape[:-2]) * wide.shape[-1] * size)
         frames = np.fft.irfft(wide.swapaxes(-1, -2), size)
         if self.normalized:
             frames = frames * np.float32(np.sqrt(size))
         count = frames.shape[-2]
-        whole = np.zeros((*frames.shape[:-2], (count - 1) * step + size), frames.dtype)
+        span = (count - 1) * step + size
+        require((prod(frames.shape[:-2]) + 1) * span * frames.itemsize)
+        whole = np.zeros((*frames.shape[:-2], span), frames.dtype)
         total = np.zeros(whole.shape[-1], frames.dtype)
-        for index in range(count):
+        for index in steps(range(count)):
             place = slice(index * step, index * step + size)
             whole[..., place] += frames[..., index, :] * weights
             total[place] += weights * weights
@@ -338,7 +344,7 @@ def half(size: Size) -> Size:
 def centred(window: Array, size: int) -> Array:
     """The window in the middle of a frame, zeros around it."""
     before = (size - len(window)) // 2
-    return np.pad(window, (before, size - len(window) - before))
+    return surrounded(window, [(before, size - len(window) - before)])
 
 
 def as_complex(pairs: Array) -> Array:

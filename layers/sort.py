@@ -18,6 +18,7 @@ from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import interval, limits, merge
 from .axes import axis_of
 from .base import Op, element_type
+from .budget import steps
 
 
 class Indexed(Op):
@@ -148,7 +149,7 @@ class SearchSortedV15(Indexed):
             found: Array = np.asarray(np.searchsorted(rows, wanted, side))
         else:
             found = np.empty(wanted.shape, np.int64)
-            for place in np.ndindex(*wanted.shape[:-1]):
+            for place in steps(np.ndindex(*wanted.shape[:-1])):
                 found[place] = np.searchsorted(rows[place], wanted[place], side)
         return (found.astype(self.output_type.dtype),)
 

@@ -16,6 +16,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Type
 from ..schemas.shapes import compatible, interval, limits
 from .base import element_type
+from .budget import steps
 from .sort import Indexed, descending
 from .sort_nms import REAL, Found, best, check_boxes, overlaps, overlaps_met, product
 
@@ -78,7 +79,7 @@ class ManyClasses(Indexed):
         """The boxes of an image that stay, best first; ``first`` is the number of its first."""
         boxes, scores = boxes.astype(np.float32), scores.astype(np.float32)
         parts = []
-        for kind in range(len(scores)):
+        for kind in steps(range(len(scores))):
             if kind != self.background_class:
                 chosen, left = self.suppressed(boxes[kind], scores[kind])
                 parts.append(Found.of(image, kind, chosen + first, left))

@@ -16,6 +16,7 @@ from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Type
 from ..schemas.shapes import compatible, interval, limits
 from .base import element_type
+from .budget import budget, steps
 from .sort import Indexed, descending
 
 #: How much one box overlaps each of others: the intersection over the union.
@@ -351,7 +352,7 @@ def suppressed(
     for image, (its_boxes, its_scores) in enumerate(
         zip(boxes, scores.astype(np.float32), strict=True)
     ):
-        for kind, row in enumerate(its_scores):
+        for kind, row in enumerate(steps(its_scores)):
             if judgement.sigma > 0:
                 chosen, left = faded(its_boxes, row, count, judgement, overlaps)
             else:
@@ -378,12 +379,14 @@ def best(
 ) -> Array:
     """Of boxes in order, each that overlaps the chosen ones less; ``eta`` lowers the limit."""
     chosen: list[int] = []
+    counted = budget()
     for first in range(0, len(order), CHUNK):
         part = order[first : first + CHUNK]
         worst: Array = np.full(len(part), -np.inf, np.float32)
-        for index in chosen:
+        for index in steps(chosen):
             worst = np.maximum(worst, overlaps(boxes[index], boxes[part]))
         while len(chosen) < count:
+            counted.step()
             part, worst = part[worst < limit], worst[worst < limit]
             if not len(part):
                 break
@@ -405,7 +408,9 @@ def faded(
     waiting = scores > judgement.score
     # How many of the chosen boxes each score has already been held against.
     met = np.zeros(len(scores), np.int64)
+    counted = budget()
     while waiting.any() and len(chosen) < count:
+        counted.step()
         index = int(np.where(waiting, scores, -np.inf).argmax())
         shared = overlaps(boxes[index], boxes[chosen[met[index] :]])
         score = scores[index] * np.exp(shared * shared / (-2 * judgement.sigma)).prod()

@@ -16,6 +16,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.shapes import compatible
 from .axes import as_size
 from .base import Op, element_type
+from .budget import require
 from .casting import narrowed, quiet, widened
 
 INDEX = (ElementType.I32, ElementType.I64)
@@ -218,7 +219,8 @@ class SparseFillEmptyRowsV16(Op):
         filled: Size = ANY
         values_filled: Size = ANY
         if dense_shape.value is not None and indices.value is not None:
-            empty = int(self.empty(dense_shape.value, indices.value).sum())
+            self.check_places(dense_shape.value, indices.value)
+            empty = int(dense_shape.value[0]) - len(np.unique(indices.value[:, 0]))
             filled = indices.shape[0] + empty
             values_filled = ANY if values.rank is None else values.shape[0] + empty
         return (
@@ -227,18 +229,20 @@ class SparseFillEmptyRowsV16(Op):
             Tensor(ElementType.BOOLEAN, (rows,)),
         )
 
-    def empty(self, dense_shape: Array, indices: Array) -> Array:
-        """Which rows have no value."""
+    def check_places(self, dense_shape: Array, indices: Array) -> None:
+        """Refuse values outside the matrix."""
         outside = (indices < 0) | (indices >= dense_shape)
         if outside.any():
             row, column = indices[outside.any(1)][0].tolist()
             raise IRError(f"index {row}, {column} is outside the shape {dense_shape.tolist()}")
-        return np.bincount(indices[:, 0], minlength=int(dense_shape[0])) == 0
 
     def run(
         self, values: Array, dense_shape: Array, indices: Array, default_value: Array
     ) -> tuple[Array, ...]:
-        empty = self.empty(dense_shape, indices)
+        self.check_places(dense_shape, indices)
+        rows = int(dense_shape[0])
+        require(32 * rows)  # what is counted, and a place and a value for each
+        empty = np.bincount(indices[:, 0], minlength=rows) == 0
         added = np.stack([np.flatnonzero(empty), np.zeros(empty.sum(), np.int64)], 1)
         places = np.concatenate([indices, added.astype(indices.dtype)])
         defaults = np.full(len(added), default_value, values.dtype)

@@ -20,6 +20,7 @@ from ..schemas.attributes import Bool, Type
 from ..schemas.packing import NF4
 from ..schemas.tensor import Bounds
 from .base import Kernel, Op
+from .budget import steps
 from .value_bounds import largest, without
 
 #: Middles between neighbours of nf4: what lies above counts up.
@@ -159,7 +160,7 @@ class StringTensorPackV15(Op):
 
     def run(self, begins: Array, ends: Array, symbols: Array) -> tuple[Array, ...]:
         texts = np.empty(begins.size, ElementType.STRING.dtype)
-        for index, (begin, end) in enumerate(zip(begins.flat, ends.flat, strict=True)):
+        for index, (begin, end) in enumerate(zip(steps(begins.flat), ends.flat, strict=True)):
             if not 0 <= begin <= end <= len(symbols):
                 raise IRError(f"string {index} is {begin} to {end} of {len(symbols)} symbols")
             try:

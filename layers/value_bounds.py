@@ -18,9 +18,12 @@ import numpy as np
 from ..schemas import Array, Dim, Shape, Tensor, UnsupportedError
 from ..schemas.tensor import Bounds
 from ..schemas.types import numbers
+from .budget import at_most
 
 #: Values are carried through inference only while they are small: they describe shapes.
 CARRIED = 4096
+#: Nor is it worth much memory beside them.
+_WORK = 1 << 24
 
 
 class Carrier(Protocol):
@@ -60,7 +63,7 @@ def carry(
     partly = [index for index, tensor in enumerate(inputs) if tensor.value is None]
     if not all(op.may_vary(index) for index in partly):
         return outputs
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), at_most(_WORK):
         try:
             bounds = op.bounds(lows, highs) if partly else [(low, low) for low in op.run(*lows)]
         except (MemoryError, UnsupportedError):

@@ -13,7 +13,7 @@ from ..schemas import Array, Dim, IRError, Size
 from ..schemas.attributes import Ints, read_list
 from ..schemas.shapes import at_least, interval, limits, number
 from .base import Op
-from .memory import require
+from .budget import require
 
 #: Padding before the first and after the last element of an axis.
 Pads: TypeAlias = tuple[int, int]
@@ -129,6 +129,14 @@ def stops(
     return count - 1 if (count - 1) * stride >= size + begin else count
 
 
+def surrounded(data: Array, widths: Sequence[Pads], fill: object = 0) -> Array:
+    """The data with so much of ``fill`` before and after it on each axis."""
+    sizes = [size + sum(pair) for size, pair in zip(data.shape, widths, strict=True)]
+    require(prod(sizes) * data.itemsize)
+    padded: Array = np.pad(data, widths, constant_values=fill)  # type: ignore[call-overload]
+    return padded
+
+
 def windows(
     data: Array,
     kernel: Sequence[int],
@@ -150,9 +158,7 @@ def windows(
     ):
         widths.append((begin, max(end, max(count - 1, 0) * stride + span - size - begin)))
     if any(before or after for before, after in widths):
-        sizes = [size + sum(pair) for size, pair in zip(data.shape, widths, strict=True)]
-        require(prod(sizes) * data.itemsize)
-        data = np.pad(data, widths, constant_values=fill)  # type: ignore[call-overload]
+        data = surrounded(data, widths, fill)
     axes = tuple(range(lead, data.ndim))
     view = sliding_window_view(data, spans, axes)
     steps = [slice(0, max((c - 1) * s + 1, 0), s) for c, s in zip(counts, strides, strict=True)]

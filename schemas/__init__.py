@@ -3,6 +3,7 @@
 from .errors import (
     InternalError,
     IRError,
+    LimitError,
     MismatchError,
     UnreadableError,
     UnsupportedError,
@@ -22,6 +23,7 @@ __all__ = [
     "ElementType",
     "IRError",
     "InternalError",
+    "LimitError",
     "MismatchError",
     "Shape",
     "Size",

@@ -5,6 +5,7 @@ The tree::
     IRError                 anything wrong with a model, its place given where known
     ├── UnreadableError     the file is not an IR that can be read (exit 3)
     ├── UnsupportedError    an operation, type or feature this project does not have (exit 4)
+    │   └── LimitError      more memory or time is wanted than is allowed
     ├── UsageError          the caller asked for what cannot be (exit 2)
     └── MismatchError       numbers differ from what was expected (exit 5)
 
@@ -99,6 +100,10 @@ class UnsupportedError(IRError):
     """Legal, but not supported here."""
 
     exit_code = 4
+
+
+class LimitError(UnsupportedError):
+    """More memory or time is wanted than is there or allowed."""
 
 
 class UsageError(IRError):

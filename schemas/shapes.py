@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TypeAlias, overload
 
 from .errors import IRError
@@ -19,6 +20,10 @@ Size: TypeAlias = "int | Dim"
 
 #: OpenVINO keeps sizes in 64 signed bits.
 LARGEST = 2**63 - 1
+
+#: NumPy's arrays have at most so many axes: nothing of a higher rank could be computed. It also
+#: keeps a shape that is made from a value, such as Reshape's, from being as long as the value.
+MOST_AXES = 64
 
 
 class Dim:
@@ -115,7 +120,7 @@ class Dim:
             return (-self) // -other
         if other == 0:
             raise IRError(f"division of {self} by zero")
-        symbol = self.symbol.floordiv(other) if self.symbol is not None else None
+        symbol = None if self.symbol is None else self.symbol.floordiv(other).if_short()
         return interval(
             None if a is None else a // other, None if b is None else b // other, symbol
         )
@@ -159,6 +164,13 @@ class Dim:
 
 #: A dimension of which nothing is known.
 ANY = Dim()
+
+
+def any_sizes(rank: int) -> tuple[Size, ...]:
+    """The sizes of a shape of which only the rank is known."""
+    if rank > MOST_AXES:
+        raise IRError(f"the shape has {rank} axes, the most are {MOST_AXES}")
+    return (ANY,) * rank
 
 
 def limits(size: Size) -> tuple[int | None, int | None]:
@@ -242,7 +254,7 @@ def _combine(
             pair.append(size.symbol)
         else:
             pair.append(Expression.number(int(size)))
-    return rule(*pair)
+    return rule(*pair).if_short()
 
 
 def _corners(
@@ -275,12 +287,23 @@ class Shape:
     UNKNOWN: Shape
 
     def __init__(self, sizes: Iterable[Size] | None = ()) -> None:
-        self._sizes: tuple[Size, ...] | None = None if sizes is None else tuple(sizes)
+        self._sizes: tuple[Size, ...] | None = None
+        if sizes is None:
+            return
+        row = sizes if isinstance(sizes, tuple) else tuple(islice(sizes, MOST_AXES + 1))
+        if len(row) > MOST_AXES:
+            many = f"{len(row)}" if row is sizes else f"more than {MOST_AXES}"
+            raise IRError(f"the shape has {many} axes, the most are {MOST_AXES}")
+        for size in row:
+            # Products of products soon have more digits than memory holds.
+            if isinstance(size, int) and size > LARGEST:
+                raise IRError(f"the shape has a size of {size.bit_length()} bits, the most are 63")
+        self._sizes = row
 
     @classmethod
     def of_rank(cls, rank: int | None) -> Shape:
         """A shape of which only the rank is known."""
-        return cls(None if rank is None else (ANY,) * rank)
+        return cls(None if rank is None else any_sizes(rank))
 
     @classmethod
     def parse(cls, text: str, *, symbols: bool = False) -> Shape:

@@ -12,6 +12,10 @@ from typing import TypeAlias
 #: The factors of one product, sorted; the empty product is the constant term.
 Product: TypeAlias = "tuple[str, ...]"
 
+#: Letters of the longest expression that is kept. Each squaring doubles one: forty of them, and
+#: no memory holds it.
+LONGEST = 1000
+
 
 class Expression:
     """A polynomial over named sizes."""
@@ -36,6 +40,11 @@ class Expression:
         for product, factor in other.terms.items():
             terms[product] = terms.get(product, 0) + factor
         return Expression(terms)
+
+    def if_short(self) -> Expression | None:
+        """The expression, None where it is so long that it tells nobody anything."""
+        letters = sum(len(name) + 1 for product in self.terms for name in product)
+        return self if letters + len(self.terms) <= LONGEST else None
 
     def __mul__(self, other: Expression) -> Expression:
         terms: dict[Product, int] = {}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .shapes import Dim, Shape, Size, limits
+from .errors import IRError
+from .shapes import MOST_AXES, Dim, Shape, Size, limits
 from .symbols import Expression
 from .types import ElementType
 
@@ -98,7 +100,10 @@ class Tensor:
             return [int(p) if not isinstance(p, Dim) else p for p in parts.ravel().tolist()]
         if not self.shape.is_static:
             return None
-        return [Dim(None, None)] * int(np.prod(self.shape.static, dtype=np.int64))
+        count = prod(self.shape.static)
+        if count > MOST_AXES:
+            raise IRError(f"{count} sizes are given, a shape has at most {MOST_AXES} axes")
+        return [Dim(None, None)] * count
 
     def ints(self) -> list[int] | None:
         """The elements as numbers, None unless the value is known."""

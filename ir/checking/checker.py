@@ -19,6 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from ...layers.budget import budget, within
 from ...layers.memory import without_collection
 from ...schemas import UnreadableError, Where, placed
 from ...schemas.packing import Buffer
@@ -78,6 +79,8 @@ def check(
     weights: Buffer | str | PathLike[str] | None = None,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
+    max_memory: int | None = None,
+    max_seconds: float | None = None,
 ) -> Report:
     """Find everything that is wrong with a model.
 
@@ -87,13 +90,16 @@ def check(
         weights: The .bin, where it is not beside the .xml: a path, or the bytes.
         select: Report only these codes; ``IR5`` stands for all that begin so.
         ignore: Leave these codes out.
+        max_memory: Bytes that may be taken; None for what the machine has left.
+        max_seconds: Looked at between groups of rules and between layers; None for no limit.
 
     Raises:
         UsageError: A code or a release is not known.
+        LimitError: More memory or time is wanted than is there or allowed.
     """
     wanted, unwanted = codes(select), codes(ignore)
     release = None if target is None else portability.release(target)
-    with without_collection():
+    with without_collection(), within(max_memory, max_seconds):
         return _check(model, weights, release, wanted, unwanted)
 
 
@@ -114,6 +120,7 @@ def _check(
             with placed(Where(place)):
                 sheet = Sheet(source.root, held, bin_place, source.text)
                 for group in GROUPS:
+                    budget().check_time()
                     notes += group(sheet)
                 notes += portability.rules(sheet, release)
         if source.odd:

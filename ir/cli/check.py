@@ -19,6 +19,7 @@ from .infer import target_of
 from .output import (
     fancy,
     format_option,
+    limit_options,
     note,
     print_json,
     print_table,
@@ -46,6 +47,7 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
 @click.option("-o", "--output", type=click.Path(), help="The .xml that --fix writes.")
 @click.option("--in-place", is_flag=True, help="Let --fix write over the model.")
 @click.option("--force", is_flag=True, help="Overwrite the output.")
+@limit_options
 @format_option("sarif", "github")
 def check_command(
     models: tuple[str, ...],
@@ -59,6 +61,8 @@ def check_command(
     output: str | None,
     in_place: bool,
     force: bool,
+    max_memory: int | None,
+    max_seconds: float | None,
     format_: str,
 ) -> None:
     """Find what is wrong with MODELs (files, or folders with any number of them).
@@ -80,7 +84,15 @@ def check_command(
         report = _mend(paths[0], path, weights, target, chosen, unwanted, format_, each)
         raise SystemExit(report.exit_code(strict=strict))
     reports = [
-        check(path, target, weights=weights, select=chosen, ignore=unwanted)
+        check(
+            path,
+            target,
+            weights=weights,
+            select=chosen,
+            ignore=unwanted,
+            max_memory=max_memory,
+            max_seconds=max_seconds,
+        )
         for path in watched(paths)
     ]
     show(reports, format_, each=each)

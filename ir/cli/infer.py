@@ -16,6 +16,7 @@ from ..inference.shapes import Inferred, infer
 from ..surgery.reshaping import reshape, same_declaration
 from .output import (
     format_option,
+    limit_options,
     model_argument,
     note,
     print_json,
@@ -42,6 +43,7 @@ from .output import (
     help="A new shape for an input: 1,3,H,W or 1..8,?,... ; names stand for unknown sizes.",
 )
 @writer_options(required=False)
+@limit_options
 @format_option()
 def infer_command(
     model: str,
@@ -50,6 +52,8 @@ def infer_command(
     output: str | None,
     force: bool,
     in_place: bool,
+    max_memory: int | None,
+    max_seconds: float | None,
     format_: str,
 ) -> None:
     """Work out the types and shapes of every port of MODEL, beside what the file declares.
@@ -58,7 +62,7 @@ def infer_command(
     """
     found = read(model, weights)
     shapes = dict(split(text) for text in inputs)
-    inferred = infer(found, shapes)
+    inferred = infer(found, shapes, max_memory=max_memory, max_seconds=max_seconds)
     rows = port_rows(found, inferred)
     if format_ == "json":
         print_json(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -42,6 +43,44 @@ model_argument = click.argument("model", metavar="MODEL", type=click.Path())
 weights_option = click.option(
     "--weights", type=click.Path(), help="The .bin, where it is not beside the .xml."
 )
+
+
+def limit_options(function: F) -> F:
+    """The options ``--max-memory`` and ``--max-seconds`` of verbs that compute."""
+    for option in (
+        click.option(
+            "--max-seconds",
+            type=click.FloatRange(min=0),
+            metavar="SECONDS",
+            help="Stop when it has taken so long.",
+        ),
+        click.option(
+            "--max-memory",
+            type=Bytes(),
+            metavar="BYTES",
+            help="Refuse what would take more memory: 500M, 1G; not given: what the machine has.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+class Bytes(click.ParamType[int]):
+    """A number of bytes, such as 500M or 1.5G."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number that a text means."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(
+            r"(\d{1,15}(?:\.\d{1,6})?) ?([KMGT]?)(I?B?)", value.strip().upper(), re.A
+        )
+        if found is None:
+            self.fail(f"{value!r} is no number of bytes, such as 500M or 1.5G", param, ctx)
+        base = 1024 if found[3].startswith("I") else 1000
+        return int(float(found[1]) * base ** " KMGT".index(found[2] or " "))
 
 
 def writer_options(*, required: bool) -> Callable[[F], F]:

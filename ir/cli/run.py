@@ -5,23 +5,26 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
+from math import prod
 from typing import Any, Self
 
 import click
 import numpy as np
 
-from ...schemas import Array, IRError, MismatchError, Shape, UsageError
+from ...layers.budget import budget, require, within
+from ...schemas import Array, IRError, MismatchError, Shape, UnsupportedError, UsageError
 from ...schemas.printing import printable_name
 from ..display.summary import operation_name
 from ..document.graph import Layer, Model
 from ..document.names import by_input
 from ..execution.interpreter import Traced, run
 from ..files.reader import read
+from .archive import savable, save_arrays, saved_names
 from .infer import split
 from .output import (
     bytes_text,
     format_option,
+    limit_options,
     model_argument,
     note,
     print_json,
@@ -54,6 +57,7 @@ from .show import value_facts
 @click.option("--expect", type=click.Path(), help="Compare with this .npz; exit 5 if they differ.")
 @click.option("--tolerance", type=float, default=1e-4, show_default=True, help="For --expect.")
 @click.option("--trace", is_flag=True, help="Time and memory of each layer.")
+@limit_options
 @format_option()
 def run_command(
     model: str,
@@ -65,11 +69,14 @@ def run_command(
     expect: str | None,
     tolerance: float,
     trace: bool,
+    max_memory: int | None,
+    max_seconds: float | None,
     format_: str,
 ) -> None:
     """Run MODEL once and describe its outputs."""
     found = read(model, weights)
-    arrays = make_inputs(found, dict(split(text) for text in inputs), seed)
+    with within(max_memory, max_seconds):
+        arrays = make_inputs(found, dict(split(text) for text in inputs), seed)
     traced: list[dict[str, Any]] = []
     with Progress(len(found.order())) as progress:
 
@@ -78,7 +85,14 @@ def run_command(
             if trace:
                 traced.append(trace_row(step))
 
-        outputs = run(found, arrays, outputs="all" if everything else None, trace=watch)
+        outputs = run(
+            found,
+            arrays,
+            outputs="all" if everything else None,
+            trace=watch,
+            max_memory=max_memory,
+            max_seconds=max_seconds,
+        )
     rows = [{"name": name, **array_facts(array)} for name, array in outputs.items()]
     if format_ == "json":
         print_json({"outputs": rows} | ({"trace": traced} if trace else {}))
@@ -87,8 +101,7 @@ def run_command(
             print_trace(traced)
         print_outputs(rows)
     if save is not None:
-        with Path(save).open("wb") as file:
-            np.savez(file, **{k: savable(v) for k, v in outputs.items()})  # type: ignore[arg-type]  # names are str
+        save_arrays(outputs, save)
         note(f"wrote {len(outputs)} arrays to {save}")
     if expect is not None:
         compare(outputs, expect, tolerance)
@@ -131,19 +144,30 @@ def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, 
     """An array for every input, from what the command line says."""
     words = by_input(model, given)
     rng = np.random.default_rng(seed)
-    return {
-        index: make_input(parameter, words.get(parameter.id, "random"), rng)
-        for index, parameter in enumerate(model.parameters)
-    }
+    allowed, made = budget(), dict[int, Array]()
+    for index, parameter in enumerate(model.parameters):
+        with parameter.at():
+            made[index] = make_input(parameter, words.get(parameter.id, "random"), rng)
+            allowed.hold([made[index]])
+    return made
 
 
 def make_input(parameter: Layer, word: str, rng: np.random.Generator) -> Array:
     """One input: read from a file, or filled as a word says."""
-    assert parameter.op is not None
+    if parameter.op is None:
+        raise UnsupportedError(f"{parameter.type} {parameter.version} is not known")
     (tensor,) = parameter.op.infer()
     if word not in ("random", "zeros", "ones"):
         return load(word, parameter)
     shape = filled(tensor.shape, parameter)
+    if tensor.type.is_dynamic:
+        raise UsageError(
+            f'input "{parameter.name}" has no element type, an array is needed',
+            hint=f"--input {parameter.name}=FILE.npy",
+        )
+    # Random numbers are made with 8 bytes each.
+    width = tensor.type.dtype.itemsize + (8 if word == "random" else 0)
+    require(prod(shape) * width)
     if word == "zeros":
         return np.zeros(shape, tensor.type.dtype)
     if word == "ones":
@@ -247,13 +271,6 @@ def print_trace(rows: list[dict[str, Any]]) -> None:
     )  # fmt: skip
 
 
-def savable(array: Array) -> Array:
-    """An array as NumPy's file format can hold it."""
-    if array.dtype.kind == "T":
-        return array.astype(str)
-    return array if array.dtype.isbuiltin == 1 else array.astype(np.float32)
-
-
 def compare(outputs: Mapping[str, Array], path: str, tolerance: float) -> None:
     """Refuse outputs that differ from a file's by more than a tolerance."""
     try:
@@ -261,10 +278,11 @@ def compare(outputs: Mapping[str, Array], path: str, tolerance: float) -> None:
     except (ValueError, EOFError) as error:
         raise IRError(f"{path} is no .npz of plain arrays: {error}") from None
     wrong = []
+    saved = saved_names(outputs)
     for name in content.files:
-        if name not in outputs:
+        if name not in saved:
             raise UsageError(f'{path} has "{name}", the model gives {", ".join(outputs)}')
-        got, wanted = savable(outputs[name]), content[name]
+        got, wanted = savable(outputs[saved[name]]), content[name]
         if got.shape != wanted.shape:
             wrong.append(f"{name} has the shape {got.shape}, expected {wanted.shape}")
         elif got.dtype.kind in "US":

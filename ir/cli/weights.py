@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
-from ...schemas import UsageError
+from ...schemas import Array, UsageError
 from ..display.summary import constant_bytes
 from ..document.graph import Layer, Model
 from ..files.reader import read
+from .archive import save_arrays
 from .output import (
     bytes_text,
     format_option,
@@ -62,15 +62,11 @@ def export_command(model: str, weights: str | None, output: str, force: bool) ->
     if target.exists() and not force:
         raise UsageError(f"{output} is already there", hint="--force overwrites it")
     found = read(model, weights)
-    arrays: dict[str, Any] = {}
+    arrays: dict[str, Array] = {}
     for layer in constants(found):
         name = layer.name if layer.name not in arrays else f"{layer.name}#{layer.id}"
-        value = layer.value
-        # The file format knows NumPy's own types only; the others keep their bytes' values.
-        plain = value.dtype.kind in "biuf" and value.dtype.isbuiltin == 1
-        arrays[name] = value if plain else value.astype(str if value.dtype.kind == "T" else "f4")
-    with target.open("wb") as file:
-        np.savez(file, **arrays)
+        arrays[name] = layer.value
+    save_arrays(arrays, output)
     note(f"wrote {len(arrays)} constants to {output}")
 
 

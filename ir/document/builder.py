@@ -55,7 +55,7 @@ class Output:
     def named(self, *names: str) -> Output:
         """Give the tensor further names."""
         port = self.layer.outputs[self.index]
-        port.names = (*port.names, *(name for name in names if name not in port.names))
+        port.names = tuple(dict.fromkeys((*port.names, *names)))
         return self
 
     def __repr__(self) -> str:

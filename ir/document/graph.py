@@ -5,18 +5,17 @@ Nothing here recurses along the graph.
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from lxml import etree
 
-from ...schemas import IRError, UsageError, Where
-from ..text.positions import at
+from ...schemas import IRError, UsageError
+from .edges import EdgeIndex, read_edges
 from .layer import Layer, check_constant
 from .layer_parts import BODIES
-from .parts import LARGEST_ID, BackEdge, Edge, Info, Port, PortMap, read_info, whole
+from .parts import BackEdge, Edge, Info, Port, PortMap, read_info
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -27,58 +26,18 @@ if TYPE_CHECKING:
 #: Layers that are wanted for themselves; all else is there for what it feeds.
 SINKS = frozenset({"Result", "Assign"})
 
-#: The attributes of an edge, and all of each kind in a section.
-END_NAMES = ("from-layer", "from-port", "to-layer", "to-port")
-_ENDS = [etree.XPath(f"edge/@{name}", smart_strings=False) for name in END_NAMES]
-_COUNT = etree.XPath("count(edge)")
-
 #: What a graph keeps that follows from its layers, their ids and the edges, or is not its own.
 _DERIVED = frozenset({
-    "_by_id", "_free_id", "_layers", "_names", "_tensor_names", "_uses", "element", "owner",
+    "_by_id", "_free_id", "_layers", "_names", "_ranks", "_tensor_names", "_uses", "element",
+    "owner",
 })  # fmt: skip
 
 #: Bodies within bodies; OpenVINO's own models have two.
 DEEPEST = 64
 
 
-class _Uses:
-    """Edges by the layer they enter, and by the layer they leave."""
-
-    __slots__ = ("_places", "edges", "entering", "leaving")
-
-    def __init__(self, edges: list[Edge]) -> None:
-        self.edges = edges
-        self.entering: dict[int, list[Edge]] = {}
-        self.leaving: dict[int, list[Edge]] = {}
-        self._places: dict[tuple[int, ...], int] | None = None
-        entering, leaving = self.entering, self.leaving
-        for edge in edges:
-            entering.setdefault(edge[2], []).append(edge)
-            leaving.setdefault(edge[0], []).append(edge)
-
-    def put(self, new: Edge) -> None:
-        """An edge in the place of the one that enters the same input; else a further one."""
-        places = self.places
-        place = places.get(new[2:])
-        if place is None:
-            places[new[2:]] = len(self.edges)
-            self.edges.append(new)
-            self.entering.setdefault(new[2], []).append(new)
-            self.leaving.setdefault(new[0], []).append(new)
-            return
-        old, self.edges[place] = self.edges[place], new
-        entering = self.entering[old[2]]
-        entering[entering.index(old)] = new
-        self.leaving[old[0]].remove(old)
-        insort(self.leaving.setdefault(new[0], []), new, key=lambda edge: places[edge[2:]])
-
-    @property
-    def places(self) -> dict[tuple[int, ...], int]:
-        """Where in the list the edge into an input stands, the first of several."""
-        if self._places is None:
-            backwards = range(len(self.edges) - 1, -1, -1)
-            self._places = {self.edges[place][2:]: place for place in backwards}
-        return self._places
+#: Outputs of a layer from which on their ranks are kept.
+_MANY = 16
 
 
 class Graph:
@@ -92,7 +51,9 @@ class Graph:
         self._by_id: dict[int, Layer] = {}
         #: What it was read from, None where it was made in memory; never changed.
         self.element: etree._Element | None = None
-        self._uses: _Uses | None = None
+        #: Of layers with many outputs, by their ids, the places of their ports.
+        self._ranks: dict[int, dict[int, int]] = {}
+        self._uses: EdgeIndex | None = None
         self._names: dict[str, Layer] | None = None
         self._tensor_names: dict[str, tuple[Layer, int]] | None = None
         self._free_id: int | None = None
@@ -138,24 +99,8 @@ class Graph:
         ]
 
     def read_edges(self, section: etree._Element) -> list[Edge]:
-        """Read the edges: all at once where each has four plain numbers, else one by one."""
-        ends = [find(section) for find in _ENDS]
-        digits = "".join(map("".join, ends))
-        if len({_COUNT(section), *map(len, ends)}) == 1 and digits.isascii() and digits.isdigit():
-            try:
-                columns = [list(map(int, texts)) for texts in ends]
-            except ValueError:  # an empty one
-                columns = [[-1]]
-            if max(map(max, columns)) <= LARGEST_ID and min(map(min, columns)) >= 0:
-                return list(map(Edge._make, zip(*columns, strict=True)))
-        found = []
-        model = self.model
-        for child in section.iterchildren("edge"):
-            where = Where(model.place if model else None, child.sourceline)
-            with at(where, model.text if model else None, child):
-                numbers = (whole(_end(child, name), f"{name} of an edge") for name in END_NAMES)
-                found.append(Edge(*numbers))
-        return found
+        """The edges of a section of the file."""
+        return read_edges(section, self.model)
 
     # What is there.
 
@@ -262,9 +207,9 @@ class Graph:
 
     # Who feeds whom.
 
-    def _use_lists(self) -> _Uses:
+    def _use_lists(self) -> EdgeIndex:
         if self._uses is None:
-            self._uses = _Uses(self._edges)
+            self._uses = EdgeIndex(self._edges)
         return self._uses
 
     def sources(self, layer: Layer) -> list[tuple[Layer, int] | None]:
@@ -290,14 +235,28 @@ class Graph:
                 f"port {edge.to_port} is fed by layer {edge.from_layer}, which is not there",
                 target.where,
             )
-        ports = producer.port_ids("output")
-        if edge.from_port in ports:
-            return producer, ports.index(edge.from_port)
+        index = self._output_index(producer, edge.from_port)
+        if index is not None:
+            return producer, index
         raise IRError(
             f"port {edge.to_port} is fed by port {edge.from_port} of layer {edge.from_layer} "
-            f'"{producer.name}", whose output ports are {ports}',
+            f'"{producer.name}", whose output ports are {producer.port_ids("output")}',
             target.where,
         )
+
+    def _output_index(self, layer: Layer, port: int) -> int | None:
+        """The place of an output port; looked up, where a layer has many and all are asked for."""
+        ranks = self._ranks.get(layer.id)
+        if ranks is not None and port in ranks:
+            ports, index = layer.outputs, ranks[port]
+            if index < len(ports) and ports[index].id == port:
+                return index
+        ids = layer.port_ids("output")
+        if len(ids) > _MANY:
+            self._ranks[layer.id] = {
+                number: index for index, number in reversed(list(enumerate(ids)))
+            }
+        return ids.index(port) if port in ids else None
 
     def producer(self, layer: Layer, input_index: int) -> tuple[Layer, int] | None:
         """The layer and output index that feed an input, None where nothing does."""
@@ -334,6 +293,8 @@ class Graph:
         open_: set[int] = set()
         for root in roots:
             if root.id in done:
+                if done[root.id].type == "Parameter" and root.type != "Parameter":
+                    raise IRError(f"a Parameter has the id {root.id}, too", root.where)
                 continue
             stack = [(root, self._entering(root))]
             open_.add(root.id)
@@ -534,13 +495,6 @@ class Graph:
         from .copies import reduced
 
         return reduced(self)
-
-
-def _end(element: etree._Element, name: str) -> str:
-    text = element.get(name)
-    if text is None:
-        raise IRError(f"an edge has no {name}")
-    return text
 
 
 def _cycle(path: Sequence[Layer]) -> IRError:

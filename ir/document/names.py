@@ -31,11 +31,11 @@ def output_names(graph: Graph, result: Layer) -> list[str]:
 
 def output_keys(graph: Graph) -> list[str]:
     """One name for each output, no two the same."""
-    keys: list[str] = []
+    keys: dict[str, None] = {}  # in order, and found at once
     for index, result in enumerate(graph.results):
         names = [*output_names(graph, result), f"{result.name}#{index}"]
-        keys.append(next(name for name in names if name and name not in keys))
-    return keys
+        keys[next(name for name in names if name and name not in keys)] = None
+    return list(keys)
 
 
 def by_input(

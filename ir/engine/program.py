@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ...layers.budget import within
 from ...layers.memory import without_collection
 from ...schemas import Array, ElementType, Shape
 from ..document.graph import Model
@@ -297,8 +298,11 @@ class Program:
         shapes: Shapes | None = None,
         exact: bool = False,
         fork: bool = True,
+        max_memory: int | None = None,
+        max_seconds: float | None = None,
     ) -> None:
         self.model, self.exact, self.fork = model, exact, fork
+        self.max_memory, self.max_seconds = max_memory, max_seconds
         self.threads = min(core_count(), MANY) if threads is None else max(1, threads)
         if blas() is None:
             # Its threads, which nobody can hold back, would fight with ours.
@@ -317,10 +321,11 @@ class Program:
         self._names: dict[str | int, int] = {}
         for place, parameter in reversed(list(enumerate(model.parameters))):
             self._names |= dict.fromkeys([place, *input_names(parameter)], parameter.id)
-        inferred = infer(model, shapes)
-        shown = [inferred.of(parameter)[0].shape for parameter in model.parameters]
-        if all(shape.is_static for shape in shown):
-            self._planned(tuple(shape.static for shape in shown), inferred)
+        with within(max_memory, max_seconds):
+            inferred = infer(model, shapes)
+            shown = [inferred.of(parameter)[0].shape for parameter in model.parameters]
+            if all(shape.is_static for shape in shown):
+                self._planned(tuple(shape.static for shape in shown), inferred)
 
     def __call__(self, inputs: Inputs | None = None) -> Outputs:
         """Run the model once."""
@@ -330,7 +335,7 @@ class Program:
             arrays = check_inputs(self.model, inputs)
             self._types = {place: arrays[place].dtype for place in self._types}
             shapes = self._shapes(arrays)
-        with self._alone():
+        with self._alone(), within(self.max_memory, self.max_seconds):
             planned = self._planned(shapes)
             if planned is None:
                 found = self._walked(arrays)
@@ -372,7 +377,8 @@ class Program:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As a copy or in another process: planned anew there."""
-        return _again, (self.model, self.threads, self.exact, self.fork, self.state)
+        limits = self.max_memory, self.max_seconds
+        return _again, (self.model, self.threads, self.exact, self.fork, self.state, *limits)
 
     def times(self, inputs: Inputs | None, runs: int = 5) -> list[tuple[Node, float]] | None:
         """The least seconds of each step for these inputs; None where nothing is planned."""
@@ -436,8 +442,23 @@ class Program:
         return planned
 
 
-def _again(model: Model, threads: int, exact: bool, fork: bool, state: State) -> Program:
-    program = Program(model, threads=threads, exact=exact, fork=fork)
+def _again(
+    model: Model,
+    threads: int,
+    exact: bool,
+    fork: bool,
+    state: State,
+    max_memory: int | None,
+    max_seconds: float | None,
+) -> Program:
+    program = Program(
+        model,
+        threads=threads,
+        exact=exact,
+        fork=fork,
+        max_memory=max_memory,
+        max_seconds=max_seconds,
+    )
     program.state = dict(state)
     return program
 
@@ -449,6 +470,8 @@ def compile(
     shapes: Shapes | None = None,
     exact: bool = False,
     fork: bool = True,
+    max_memory: int | None = None,
+    max_seconds: float | None = None,
 ) -> Program:
     """Prepare a model to be called often.
 
@@ -461,5 +484,19 @@ def compile(
         fork: Whether the other workers may be forked processes (on Linux, x86-64), which is
             quicker: threads of Python wait for each other. They share the program's memory,
             close all files, sleep between calls, and end with the program.
+        max_memory: Bytes that preparing, or a call, may take; None for what the machine has left.
+        max_seconds: Limit of preparing and of a call, looked at between layers and turns of
+            loops; a call that is planned is one piece, of which the memory alone is limited.
+
+    Raises:
+        LimitError: More memory or time is wanted than is there or allowed; so do calls.
     """
-    return Program(model, threads=threads, shapes=shapes, exact=exact, fork=fork)
+    return Program(
+        model,
+        threads=threads,
+        shapes=shapes,
+        exact=exact,
+        fork=fork,
+        max_memory=max_memory,
+        max_seconds=max_seconds,
+    )

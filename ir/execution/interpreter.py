@@ -17,6 +17,7 @@ import numpy as np
 
 from ... import layers as _operations  # declares the operations
 from ...layers.base import Op
+from ...layers.budget import budget, within
 from ...layers.casting import as_computed, computed, computing, tensor_as_computed
 from ...layers.memory import run_within_memory
 from ...schemas import Array, ElementType, IRError, Shape, Tensor, UnsupportedError, UsageError
@@ -67,6 +68,8 @@ def run(
     outputs: Wanted = None,
     state: State | None = None,
     trace: Callable[[Traced], None] | None = None,
+    max_memory: int | None = None,
+    max_seconds: float | None = None,
 ) -> Outputs:
     """Run a model once, by the definition of each operation.
 
@@ -78,12 +81,28 @@ def run(
         outputs: None for the model's outputs; ``"all"`` or names for any tensors.
         state: The values of the model's variables, read and written; None to begin anew.
         trace: Called after each layer.
+        max_memory: Bytes that all arrays may take together; None for what the machine has left.
+        max_seconds: Looked at between layers and between the turns of loops; None for no limit
+            but that of the turns.
 
     Raises:
+        LimitError: More memory or time is wanted than is there or allowed.
         UnsupportedError: Layers are of unknown types; all are listed, nothing was run.
         UsageError: An input is missing, unknown, or of the wrong type or shape.
         IRError: A layer does not accept its inputs; whatever their values, before anything runs.
     """
+    with within(max_memory, max_seconds):
+        return _run(model, inputs, outputs, state, trace)
+
+
+def _run(
+    model: Model,
+    inputs: Inputs | None,
+    outputs: Wanted,
+    state: State | None,
+    trace: Callable[[Traced], None] | None,
+) -> Outputs:
+    """``run`` within a budget that is open."""
     order = model.order()
     refuse_unknown(order)
     wanted = wanted_names(model, outputs)
@@ -154,6 +173,8 @@ class Walk:
                 with layer.at():
                     computed = kernel(*(known[source][index] for source, index in sources))
                 found = tuple(map(_locked, computed))
+                if not layer.is_constant:
+                    budget().hold(found)  # for as long as there is the budget
                 known[layer.id] = found
                 self.steps[number] = step._replace(kernel=_giving(found), sources=())
 
@@ -174,19 +195,26 @@ class Walk:
         trace: Callable[[Traced], None] | None,
     ) -> dict[int, tuple[Array, ...]]:
         self._state = state
+        allowed = budget()
         values: dict[int, tuple[Array, ...]] = {}
-        for layer, kernel, sources, freed in self.steps:
-            began = time.perf_counter()
-            if kernel is None:
-                values[layer.id] = (as_computed(arrays[layer.id]),)
-            else:
-                with layer.at():
-                    values[layer.id] = kernel(*(values[i][index] for i, index in sources))
-            if trace is not None:
-                trace(Traced(layer, time.perf_counter() - began, values[layer.id]))
-            for done in freed:
-                del values[done]
-        return values
+        try:
+            for layer, kernel, sources, freed in self.steps:
+                began = time.perf_counter()
+                if kernel is None:
+                    values[layer.id] = (as_computed(arrays[layer.id]),)
+                else:
+                    with layer.at():
+                        allowed.check_time()
+                        values[layer.id] = kernel(*(values[i][index] for i, index in sources))
+                allowed.hold(values[layer.id])
+                if trace is not None:
+                    trace(Traced(layer, time.perf_counter() - began, values[layer.id]))
+                for done in freed:
+                    allowed.let_go(values.pop(done))
+            return values
+        finally:
+            for outputs in values.values():
+                allowed.let_go(outputs)
 
     def _kernel(self, layer: Layer) -> Callable[..., tuple[Array, ...]] | None:
         """What computes a layer; None for a Parameter, whose array is given."""

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...layers.axes import axis_of
+from ...layers.budget import budget
 from ...layers.casting import computed
-from ...layers.memory import require
 from ...schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ...schemas.shapes import interval, limits
 from ..document.graph import Graph
@@ -27,9 +27,6 @@ InferGraph = Callable[[Graph, Mapping[int, Tensor]], dict[int, tuple[Tensor, ...
 RunGraph = Callable[[Graph, Mapping[int, Array]], dict[int, Array]]
 
 T = TypeVar("T")
-
-#: A loop without a count whose condition stays true would never end.
-MOST_TURNS = 1_000_000
 
 
 # Inference.
@@ -301,10 +298,10 @@ def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Ar
         e.internal_layer_id: [] for e in port_map.outputs if e.axis is not None
     }
     found: dict[int, Array] = {}
-    turn = held = 0
+    turn = nbytes = 0
+    allowed = budget()
     while going and (turns is None or turn < turns):
-        if turn >= MOST_TURNS:
-            raise IRError(f"the loop has not ended after {turn} turns")
+        allowed.turn()
         for entry in cut:
             given[entry.internal_layer_id] = part(entry, _outer(entry, inputs), turn)
         for layer_id in numbered:
@@ -313,13 +310,18 @@ def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Ar
         found = run(body, given)
         for layer_id, row in rows.items():
             row.append(found[layer_id])
-        held += sum(row[-1].nbytes for row in rows.values())
-        require(held if turns is None or turn else held * turns)
+        added = [row[-1] for row in rows.values()]
+        nbytes += sum(array.nbytes for array in added)
+        allowed.hold(added)
+        # What the turns gave is joined in the end, and stays until then.
+        allowed.require(nbytes if turns is None or turn else 2 * nbytes * turns)
         for edge in layer.back_edges:
             given[edge.to_layer] = found[edge.from_layer]
         turn += 1
         if condition is not None:
             going = bool(_first(found[condition], "the condition of the body"))
+    for row in rows.values():
+        allowed.let_go(row)
     return tuple(
         _joined(entry, rows[entry.internal_layer_id], body)
         if entry.axis is not None

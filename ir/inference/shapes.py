@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from ...layers.budget import budget, within
 from ...layers.memory import without_collection
 from ...layers.value_bounds import CARRIED
 from ...schemas import ElementType, IRError, Shape, Size, Tensor, UsageError
@@ -66,15 +67,24 @@ class Inferred(Mapping[str, Tensor]):
                     yield layer, index, tensor
 
 
-def infer(model: Model, shapes: Shapes | None = None) -> Inferred:
+def infer(
+    model: Model,
+    shapes: Shapes | None = None,
+    *,
+    max_memory: int | None = None,
+    max_seconds: float | None = None,
+) -> Inferred:
     """Work out types and shapes of every port.
 
     Args:
         model: The model; it is not changed.
         shapes: New shapes for some of the inputs, such as ``{"x": "1..8,3,H,W"}``; the others
             keep what the file says.
+        max_memory: Bytes that may be taken; None for what the machine has left.
+        max_seconds: Looked at between layers; None for no limit but that of the turns of bodies.
 
     Raises:
+        LimitError: More memory or time is wanted than is there or allowed.
         IRError: A layer does not accept its inputs; the error names it.
         UsageError: An input is not there.
     """
@@ -82,7 +92,8 @@ def infer(model: Model, shapes: Shapes | None = None) -> Inferred:
         layer_id: Tensor(parameter_type(model.layer(layer_id)), read_shape(shape))
         for layer_id, shape in by_input(model, _pairs(shapes)).items()
     }
-    return Inferred(model, infer_graph(model, given, new_shapes=bool(given)))
+    with within(max_memory, max_seconds):
+        return Inferred(model, infer_graph(model, given, new_shapes=bool(given)))
 
 
 def parameter_type(parameter: Layer) -> ElementType:
@@ -125,8 +136,12 @@ def infer_graph(
     ``given`` are Parameters that are not what the file says.
     """
     tensors: dict[int, tuple[Tensor, ...]] = {}
+    # A body is gone through several times, and those in it as often each time.
+    count = budget().check_time if isinstance(graph, Model) else budget().turn
     for layer in graph.order():
         try:
+            with layer.at():
+                count()
             tensors[layer.id] = infer_layer(graph, layer, tensors, given)
         except IRError as error:
             if new_shapes and error.hint is None:

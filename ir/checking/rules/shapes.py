@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ....layers.budget import budget
 from ....layers.sequence_recurrent import Recurrent
 from ....layers.value_bounds import CARRIED
-from ....schemas import ElementType, IRError, Shape, Tensor, placed
+from ....schemas import ElementType, IRError, LimitError, Shape, Tensor, placed
 from ....schemas.packing import unpack
 from ....schemas.shapes import compatible
 from ...inference.bodies import infer_bodies
@@ -31,7 +32,9 @@ def rules(sheet: Sheet) -> Iterator[Note]:
 def graph(scope: Scope) -> Iterator[Note]:
     """One graph, each layer after what feeds it; after an error the declared ports count."""
     tensors = scope.tensors
+    allowed = budget()
     for node in scope.order:
+        allowed.check_time()
         yield from arity(node)
         given = [(pin, scope.fed(node, pin)) for pin in node.inputs]
         yield from fed(node, given)
@@ -41,6 +44,8 @@ def graph(scope: Scope) -> Iterator[Note]:
         try:
             with placed(node.where):
                 found = outputs(node, given)
+        except LimitError:
+            raise
         except IRError as error:
             yield _refused(node, error.message)
         if found is None:

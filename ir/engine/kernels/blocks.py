@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ....layers.base import Op
-from ....layers.memory import require
+from ....layers.budget import require
 from ....schemas import Array
 from ..plan.nodes import Node, Value
 from ..workers.team import Part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ....layers.memory import require
+from ....layers.budget import require
 from ....schemas import Array, Where, placed
 from ..plan.nodes import Plan, Value
 from .views import join_concats, rename, root_of, seen_in

@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ....layers.memory import memory
+from ....layers.budget import fits
 from ....schemas import Array
 from ..plan.nodes import POOLINGS, Node, Plan, Value
 
@@ -93,7 +93,7 @@ def _renames(node: Node, trials: dict[Value, Array]) -> bool:
         return False
     source = node.inputs[0]
     root, _ = root_of(source)
-    if source.constant is not None or not 0 < root.nbytes <= memory():
+    if source.constant is not None or not root.nbytes or not fits(root.nbytes):
         return False
     if root not in trials:
         # Nobody writes to it: it takes no real memory.

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from math import prod
 
 from ....layers.base import Op
+from ....layers.budget import require
 from ....layers.casting import as_computed, computed, computing
-from ....layers.memory import without_collection
+from ....layers.memory import nbytes, without_collection
 from ....schemas import ElementType, IRError, Tensor
 from ...document.graph import Layer, Model
 from ...execution.interpreter import refuse_unknown
@@ -90,6 +91,7 @@ def fold(
     if not inputs or op.is_random or any(value.constant is None for value in inputs):
         return False
     with layer.at():
+        require(nbytes(tensors))
         results = op.prepare([value.tensor for value in inputs])(*(v.constant for v in inputs))
     for value, result in zip(outputs, results, strict=True):
         value.constant = result

@@ -19,6 +19,7 @@ from ...document.parts import Port, join_names
 from ...document.symbols import keep_symbols
 from .node import Node, find
 from .proto import (
+    calls_of,
     check,
     dangling_output,
     free_names,
@@ -88,6 +89,8 @@ class Importer:
         self._row: Row | None = None
         self._missing: dict[tuple[int, int], str] = {}
         self._inner = 0
+        #: How many nodes a call of each function comes to.
+        self._amounts: dict[tuple[str, str, str], int] = {}
         self._depth = 0
         self.opsets: Mapping[str, int] = {}
         self.functions: Mapping[tuple[str, str, str], Any] = {}
@@ -221,8 +224,11 @@ class Importer:
             for one in inputs
             if one is not None and (key := (one.layer.id, one.index)) in self._missing
         ]
-        function = self.functions.get((domain, proto.op_type, getattr(proto, "overload", "")))
+        called = (domain, proto.op_type, getattr(proto, "overload", ""))
+        function = self.functions.get(called)
         if function is not None:
+            if self._inner + self._amount(called) > _MOST_NODES:
+                raise UnsupportedError(f"the functions come to more than {_MOST_NODES} nodes")
             self._call(function, proto, inputs, opsets(function.opset_import))
             return
         opset = self.opsets.get(domain)
@@ -372,6 +378,17 @@ class Importer:
         known = [*self.scope.values, *self.scope.tensors, *outside]
         for node in ordered(graph, known, self.place):
             self.convert(node)
+
+    def _amount(self, key: tuple[str, str, str], depth: int = 0) -> int:
+        """How many nodes a call of a function comes to, counted before any is made."""
+        if depth > _DEEPEST:
+            raise IRError(f"functions call each other more than {_DEEPEST} deep")
+        if key not in self._amounts:
+            self._amounts[key] = sum(
+                1 + (self._amount(called, depth + 1) if called in self.functions else 0)
+                for called in calls_of(self.functions[key])
+            )
+        return self._amounts[key]
 
     def _call(
         self,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ....layers.movement import check_pieces
 from ....schemas import IRError, UnsupportedError
 from ...document.builder import Output
 from .node import Made, Node, Number, converts, normal
@@ -134,6 +135,7 @@ def split(node: Node) -> Made:
         return list(node.add("VariadicSplit-1", x, node.ints64(axis), lengths))
     if count < 1:
         raise IRError(f"num_outputs is {count}, the least is 1")
+    check_pieces(count)
     room = x.tensor.shape[axis] if x.tensor.rank is not None else None
     if isinstance(room, int) and room % count:
         if node.version < 18:

@@ -205,6 +205,19 @@ def dangling_output(name: str, known: Iterable[str], place: str | None) -> IRErr
     return error
 
 
+def calls_of(function: Any) -> Iterator[tuple[str, str, str]]:
+    """What the nodes of a function or graph call, those in bodies among them."""
+    for node in function.node:
+        yield (
+            "" if node.domain == "ai.onnx" else node.domain,
+            node.op_type,
+            getattr(node, "overload", ""),
+        )
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from calls_of(graph)
+
+
 def functions_of(model: Any) -> Mapping[tuple[str, str, str], Any]:
     """The functions that the model brings along, by domain, name and overload."""
     found: dict[tuple[str, str, str], Any] = {}
