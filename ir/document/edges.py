@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from bisect import insort
-from typing import TYPE_CHECKING
-
 from lxml import etree
 
 from ...schemas import IRError, Where
 from ..text.positions import at
 from .parts import LARGEST_ID, Edge, whole
-
-if TYPE_CHECKING:
-    from .graph import Model
 
 #: The attributes of an edge, and all of each kind in a section.
 END_NAMES = ("from-layer", "from-port", "to-layer", "to-port")
@@ -60,7 +55,9 @@ class EdgeIndex:
         return self._places
 
 
-def read_edges(section: etree._Element, model: Model | None) -> list[Edge]:
+def read_edges(
+    section: etree._Element, file: str | None, text: bytes | None
+) -> list[Edge]:
     """Read the edges: all at once where each has four plain numbers, else one by one."""
     ends = [find(section) for find in _ENDS]
     digits = "".join(map("".join, ends))
@@ -73,8 +70,8 @@ def read_edges(section: etree._Element, model: Model | None) -> list[Edge]:
             return list(map(Edge._make, zip(*columns, strict=True)))
     found = []
     for child in section.iterchildren("edge"):
-        where = Where(model.place if model else None, child.sourceline)
-        with at(where, model.text if model else None, child):
+        where = Where(file, child.sourceline)
+        with at(where, text, child):
             numbers = (whole(_end(child, name), f"{name} of an edge") for name in END_NAMES)
             found.append(Edge(*numbers))
     return found

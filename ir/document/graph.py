@@ -84,7 +84,9 @@ class Graph:
         self._read_labels = self._labels()
         edges = element.find("edges")
         if edges is not None:
-            self._edges = self.read_edges(edges)
+            model = self.model
+            place, text = (None, None) if model is None else (model.place, model.text)
+            self._edges = read_edges(edges, place, text)
         found = element.find("rt_info")
         self.rt_info = None if found is None else read_info(found)
 
@@ -97,10 +99,6 @@ class Graph:
             [layer.type for layer in layers],
             [layer.version for layer in layers],
         ]
-
-    def read_edges(self, section: etree._Element) -> list[Edge]:
-        """The edges of a section of the file."""
-        return read_edges(section, self.model)
 
     # What is there.
 

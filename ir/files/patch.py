@@ -13,6 +13,7 @@ from xml.parsers import expat
 
 from lxml import etree
 
+from ..document.edges import read_edges
 from ..document.graph import Graph, Model
 from ..document.layer import Layer
 from ..document.layer_parts import BODIES, LAYER_ORDER, PARTS
@@ -130,7 +131,7 @@ class Patch:
         if graph.element is not None and not graph.is_rewired:
             return
         section = element.find("edges")
-        old = [] if section is None else graph.read_edges(section)
+        old = [] if section is None else read_edges(section, None, None)
         new = list(graph.edges)
         if old == new:
             return
