@@ -10,66 +10,68 @@ Example::
     ir.write(model, "copy.xml")
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..schemas import (
-    InternalError,
-    IRError,
-    LimitError,
-    MismatchError,
-    UnreadableError,
-    UnsupportedError,
-    UsageError,
-)
-from .document.graph import Graph, Layer, Model
-from .document.parts import BackEdge, Edge, Info, Port, PortMap
-from .files.reader import loads, read
-from .storage.weights import Weights
+from .faces import face
 
 if TYPE_CHECKING:
-    from .checking.checker import check as check
-    from .checking.checker import explain as explain
-    from .checking.findings import Finding as Finding
-    from .checking.findings import Report as Report
-    from .document.builder import Builder as Builder
-    from .document.builder import Output as Output
-    from .engine.program import Program as Program
-    from .engine.program import compile as compile
-    from .execution.interpreter import Outputs as Outputs
-    from .execution.interpreter import run as run
-    from .files.writer import dumps as dumps
-    from .files.writer import write as write
-    from .inference.shapes import Inferred as Inferred
-    from .inference.shapes import infer as infer
+    from ..schemas import InternalError as InternalError
+    from ..schemas import IRError as IRError
+    from ..schemas import LimitError as LimitError
+    from ..schemas import MismatchError as MismatchError
+    from ..schemas import UnreadableError as UnreadableError
+    from ..schemas import UnsupportedError as UnsupportedError
+    from ..schemas import UsageError as UsageError
+    from .checking import Finding as Finding
+    from .checking import Report as Report
+    from .checking import check as check
+    from .checking import explain as explain
+    from .document import BackEdge as BackEdge
+    from .document import Builder as Builder
+    from .document import Edge as Edge
+    from .document import Graph as Graph
+    from .document import Info as Info
+    from .document import Layer as Layer
+    from .document import Model as Model
+    from .document import Output as Output
+    from .document import Port as Port
+    from .document import PortMap as PortMap
+    from .engine import Program as Program
+    from .engine import compile as compile
+    from .execution import Outputs as Outputs
+    from .execution import run as run
+    from .files import dumps as dumps
+    from .files import loads as loads
+    from .files import read as read
+    from .files import write as write
+    from .inference import Inferred as Inferred
+    from .inference import infer as infer
     from .onnx import from_onnx as from_onnx
-    from .surgery.fixing import Fix as Fix
-    from .surgery.fixing import fix as fix
-    from .surgery.reshaping import reshape as reshape
-    from .text.repair import Repair as Repair
+    from .storage import Weights as Weights
+    from .surgery import Fix as Fix
+    from .surgery import fix as fix
+    from .surgery import reshape as reshape
+    from .text import Repair as Repair
 
-#: What reading a file does not need is imported when it is first used.
-_LATER = {
-    "Builder": "document.builder",
-    "Finding": "checking.findings",
-    "Fix": "surgery.fixing",
-    "Inferred": "inference.shapes",
-    "Output": "document.builder",
-    "Outputs": "execution.interpreter",
-    "Program": "engine.program",
-    "Repair": "text.repair",
-    "Report": "checking.findings",
-    "check": "checking.checker",
-    "compile": "engine.program",
-    "dumps": "files.writer",
-    "explain": "checking.checker",
-    "from_onnx": "onnx",
-    "fix": "surgery.fixing",
-    "infer": "inference.shapes",
-    "reshape": "surgery.reshaping",
-    "run": "execution.interpreter",
-    "write": "files.writer",
-}
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "..schemas": (
+            "IRError InternalError LimitError MismatchError UnreadableError UnsupportedError "
+            "UsageError"
+        ),
+        "checking": "Finding Report check explain",
+        "document": "BackEdge Builder Edge Graph Info Layer Model Output Port PortMap",
+        "engine": "Program compile",
+        "execution": "Outputs run",
+        "files": "dumps loads read write",
+        "inference": "Inferred infer",
+        "onnx": "from_onnx",
+        "storage": "Weights",
+        "surgery": "Fix fix reshape",
+        "text": "Repair",
+    },
+)
 
 __all__ = [
     "BackEdge",
@@ -79,9 +81,9 @@ __all__ = [
     "Fix",
     "Graph",
     "IRError",
-    "InternalError",
     "Inferred",
     "Info",
+    "InternalError",
     "Layer",
     "LimitError",
     "MismatchError",
@@ -98,22 +100,15 @@ __all__ = [
     "UsageError",
     "Weights",
     "check",
-    "infer",
     "compile",
     "dumps",
     "explain",
     "fix",
+    "from_onnx",
+    "infer",
     "loads",
     "read",
     "reshape",
-    "write",
     "run",
+    "write",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_LATER[name]}", __name__), name)
-    globals()[name] = value
-    return value

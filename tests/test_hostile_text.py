@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from vinoir import ir
-from vinoir.ir.text.repair import repair
+from vinoir.ir.text.repairs import repair
 from vinoir.schemas import IRError, UnreadableError
 
 HEAD = '<?xml version="1.0"?><net name="m" version="11"><layers>'

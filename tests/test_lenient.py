@@ -7,7 +7,7 @@ import time
 
 import pytest
 from vinoir import ir
-from vinoir.ir.text.repair import repair
+from vinoir.ir.text.repairs import repair
 from vinoir.schemas import UnreadableError
 
 NET = """<?xml version="1.0"?>

@@ -70,7 +70,7 @@ def test_a_first_run_imports_no_more_than_it_needs(tmp_path: Path) -> None:
         "import sys, numpy as np; before = set(sys.modules); from vinoir import ir\n"
         f"ir.compile(ir.read({str(tmp_path / 'm.xml')!r}))([np.ones((1, 16, 9, 9), 'f4')])\n"
         "late = {'importlib.metadata', 'ml_dtypes', 'difflib', 'concurrent.futures', 'click',"
-        "'vinoir.ir.files.writer', 'vinoir.ir.text.repair', 'vinoir.layers.sort_nms'}\n"
+        "'vinoir.ir.files.writer', 'vinoir.ir.text.repairs', 'vinoir.layers.sort_nms'}\n"
         "print(late & (set(sys.modules) - before))"
     )
     assert run(code).strip() == "set()"

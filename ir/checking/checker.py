@@ -23,10 +23,10 @@ from ...layers.budget import budget, within
 from ...layers.memory import without_collection
 from ...schemas import UnreadableError, Where, placed
 from ...schemas.packing import Buffer
-from ..document.graph import Model
-from ..files.reader import find_pair
-from ..storage.weights import Weights, open_regular
-from ..text.source import Source
+from ..document import Model
+from ..files import find_pair
+from ..storage import Weights, open_regular
+from ..text import Source
 from .findings import Finding, Report
 from .rules import (
     attributes,
@@ -210,7 +210,7 @@ def _read(path: Path) -> bytes:
 
 def _of_model(model: Model) -> tuple[bytes, Weights | None]:
     """What writing the model would give; of an unchanged one the bytes that were read."""
-    from ..files.writer import compose
+    from ..files import compose
 
     text, layout = compose(model)
     return text, layout.weights

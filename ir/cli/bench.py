@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ...schemas import MismatchError
-from ..files.reader import read
-from ..measuring.bench import LayerRow, Report, Row, measure
+from ..files import read
+from ..measuring import LayerRow, Report, Row, measure
 from .infer import split
 from .output import (
     bytes_text,

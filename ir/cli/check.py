@@ -12,9 +12,7 @@ from pathlib import Path
 import click
 
 from ...schemas import UsageError
-from ..checking.checker import check
-from ..checking.findings import RANK, Cause, Report
-from ..checking.rules.catalogue import RULES, explain
+from ..checking import RANK, RULES, Cause, Report, check, explain
 from .infer import target_of
 from .output import (
     fancy,
@@ -141,11 +139,11 @@ def show(reports: list[Report], format_: str, *, each: bool = False) -> None:
             findings = [finding for row in rows for finding in row["findings"]]
             print_json({"counts": counts, "findings": findings, "reports": rows})
     elif format_ == "sarif":
-        from ..checking.reports import to_sarif
+        from ..checking import to_sarif
 
         say_json(to_sarif(reports, gathered=not each))
     elif format_ == "github":
-        from ..checking.reports import to_github
+        from ..checking import to_github
 
         text = to_github(reports, gathered=not each)
         if text:
@@ -233,9 +231,8 @@ def _mend(
     each: bool,
 ) -> Report:
     """Repair one model, write it, and tell what was done and what remains."""
-    from ..files.reader import read
-    from ..files.writer import write
-    from ..surgery.fixing import fix
+    from ..files import read, write
+    from ..surgery import fix
 
     model = read(source, weights, lenient=True, need_weights=False)
     done = fix(model, target, select=chosen, ignore=unwanted)

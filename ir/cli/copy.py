@@ -6,10 +6,8 @@ import click
 import numpy as np
 
 from ...schemas import MismatchError
-from ..document.graph import Model
-from ..document.layer import Layer
-from ..files.reader import read
-from ..files.writer import write
+from ..document import Layer, Model
+from ..files import read, write
 from .infer import target_of
 from .output import bytes_text, note, weights_option
 

@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from ...schemas import UsageError
-from ..display.summary import declared, operation_name, shape_text
-from ..document.graph import Model
-from ..files.reader import read
-from ..inference.shapes import Inferred, infer
-from ..surgery.reshaping import reshape, same_declaration
+from ..display import declared, operation_name, shape_text
+from ..document import Model
+from ..files import read
+from ..inference import Inferred, infer
+from ..surgery import reshape, same_declaration
 from .output import (
     format_option,
     limit_options,
@@ -79,7 +79,7 @@ def infer_command(
             ],
         )  # fmt: skip
     if output is not None or in_place:
-        from ..files.writer import write
+        from ..files import write
 
         reshape(found, shapes)
         target = target_of(model, output, force, in_place)

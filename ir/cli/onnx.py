@@ -14,7 +14,7 @@ from .infer import target_of
 from .output import format_option, note, print_json, print_table
 
 if TYPE_CHECKING:
-    from ..onnx.importing.importer import Importer, Row
+    from ..onnx import Importer, Row
 
 
 @click.command(
@@ -64,7 +64,7 @@ def import_command(
     if cannot:
         raise SystemExit(exit_code(cannot))
     if not dry_run and output is not None:
-        from ..files.writer import write
+        from ..files import write
 
         target = target_of(model, output, force, in_place=False)
         write(importer.model, target)

@@ -14,11 +14,10 @@ import numpy as np
 from ...layers.budget import budget, require, within
 from ...schemas import Array, IRError, MismatchError, Shape, UnsupportedError, UsageError
 from ...schemas.printing import printable_name
-from ..display.summary import operation_name
-from ..document.graph import Layer, Model
-from ..document.names import by_input
-from ..execution.interpreter import Traced, run
-from ..files.reader import read
+from ..display import operation_name
+from ..document import Layer, Model, by_input
+from ..execution import Traced, run
+from ..files import read
 from .archive import savable, save_arrays, saved_names
 from .infer import split
 from .output import (

@@ -8,9 +8,9 @@ import click
 import numpy as np
 
 from ...schemas import Array
-from ..display.summary import declared, operation_name, shape_text, summary
-from ..document.graph import Graph, Layer
-from ..files.reader import read
+from ..display import declared, operation_name, shape_text, summary
+from ..document import Graph, Layer
+from ..files import read
 from .output import (
     bytes_text,
     format_option,

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from ...schemas import Array, UsageError
-from ..display.summary import constant_bytes
-from ..document.graph import Layer, Model
-from ..files.reader import read
+from ..display import constant_bytes
+from ..document import Layer, Model
+from ..files import read
 from .archive import save_arrays
 from .output import (
     bytes_text,

@@ -1,1 +1,21 @@
-"""TODO face."""
+"""Models described for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..faces import face
+
+if TYPE_CHECKING:
+    from .summaries import constant_bytes as constant_bytes
+    from .summaries import declared as declared
+    from .summaries import operation_name as operation_name
+    from .summaries import shape_text as shape_text
+    from .summaries import summary as summary
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "summaries": "constant_bytes declared operation_name shape_text summary",
+    },
+)

@@ -1,1 +1,60 @@
-"""TODO face."""
+"""The model in memory: layers and their parts, the graph, names, named sizes, the builder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..faces import face
+
+if TYPE_CHECKING:
+    from .builder import Builder as Builder
+    from .builder import Output as Output
+    from .edges import read_edges as read_edges
+    from .graph import SINKS as SINKS
+    from .graph import Graph as Graph
+    from .graph import Model as Model
+    from .graph import with_bodies as with_bodies
+    from .layer import Layer as Layer
+    from .layer import check_constant as check_constant
+    from .layer_parts import BODIES as BODIES
+    from .layer_parts import LAYER_ORDER as LAYER_ORDER
+    from .layer_parts import PARTS as PARTS
+    from .names import by_input as by_input
+    from .names import input_names as input_names
+    from .names import output_keys as output_keys
+    from .names import output_names as output_names
+    from .parts import LARGEST_ID as LARGEST_ID
+    from .parts import BackEdge as BackEdge
+    from .parts import Edge as Edge
+    from .parts import Info as Info
+    from .parts import MapEntry as MapEntry
+    from .parts import Port as Port
+    from .parts import PortMap as PortMap
+    from .parts import dims_of as dims_of
+    from .parts import join_names as join_names
+    from .parts import read_back_edges as read_back_edges
+    from .parts import read_dim as read_dim
+    from .parts import read_info as read_info
+    from .parts import read_port_map as read_port_map
+    from .parts import read_ports as read_ports
+    from .parts import split_names as split_names
+    from .parts import whole as whole
+    from .symbols import keep_symbols as keep_symbols
+    from .symbols import with_symbols as with_symbols
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "builder": "Builder Output",
+        "edges": "read_edges",
+        "graph": "Graph Model SINKS with_bodies",
+        "layer": "Layer check_constant",
+        "layer_parts": "BODIES LAYER_ORDER PARTS",
+        "names": "by_input input_names output_keys output_names",
+        "parts": (
+            "BackEdge Edge Info LARGEST_ID MapEntry Port PortMap dims_of join_names "
+            "read_back_edges read_dim read_info read_port_map read_ports split_names whole"
+        ),
+        "symbols": "keep_symbols with_symbols",
+    },
+)

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 from lxml import etree
 
 from ...schemas import IRError
-from .graph import BODIES, Graph, Layer, Model
+from .graph import Graph, Model
+from .layer import Layer
+from .layer_parts import BODIES
 from .parts import read_port_map
 
 _Part = TypeVar("_Part", Graph, Layer)
@@ -195,7 +197,7 @@ def _rebuilt(state: State, text: bytes | None, count: int) -> Graph | Layer:
     """The part that was pickled."""
     elements: list[etree._Element] = []
     if text is not None:
-        from ..files.reader import parse
+        from ..files import parse
 
         elements = numbered_elements(parse(text, None))
         if len(elements) != count:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import insort
+
 from lxml import etree
 
 from ...schemas import IRError, Where
-from ..text.positions import at
+from ..text import at
 from .parts import LARGEST_ID, Edge, whole
 
 #: The attributes of an edge, and all of each kind in a section.
@@ -55,9 +56,7 @@ class EdgeIndex:
         return self._places
 
 
-def read_edges(
-    section: etree._Element, file: str | None, text: bytes | None
-) -> list[Edge]:
+def read_edges(section: etree._Element, file: str | None, text: bytes | None) -> list[Edge]:
     """Read the edges: all at once where each has four plain numbers, else one by one."""
     ends = [find(section) for find in _ENDS]
     digits = "".join(map("".join, ends))

@@ -14,14 +14,13 @@ from lxml import etree
 from ...schemas import IRError, UsageError
 from .edges import EdgeIndex, read_edges
 from .layer import Layer, check_constant
-from .layer_parts import BODIES
 from .parts import BackEdge, Edge, Info, Port, PortMap, read_info
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from ..storage.weights import Weights
-    from ..text.repair import Repair
+    from ..storage import Weights
+    from ..text import Repair
 
 #: Layers that are wanted for themselves; all else is there for what it feeds.
 SINKS = frozenset({"Result", "Assign"})
@@ -537,7 +536,6 @@ class Model(Graph):
 
 
 __all__ = [
-    "BODIES",
     "BackEdge",
     "Edge",
     "Graph",

@@ -16,16 +16,15 @@ import numpy as np
 
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError, Where
 from ...schemas.packing import Buffer, needed, pack, unpack
-from ..text.positions import at
-from .layer_parts import BODIES as BODIES
-from .layer_parts import PARTS, child
+from ..text import at
+from .layer_parts import BODIES, PARTS, child
 from .parts import BackEdge, Info, Port, PortMap, split_names, whole
 
 if TYPE_CHECKING:
     from lxml import etree
 
     from ...layers.base import Op
-    from ..storage.weights import Weights
+    from ..storage import Weights
     from .graph import Graph, Model
 
 _FIELDS = ("id", "_name", "type", "version", "_value")

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from .layer import Layer
 
 #: The bodies a layer may have, and the element that wires each to the layer's ports.
-BODIES = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
+BODIES: dict[str, str] = {
+    "body": "port_map",
+    "then_body": "then_port_map",
+    "else_body": "else_port_map",
+}
 
 
 class Part(NamedTuple):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas import ANY, ElementType, IRError, Shape, Tensor
 from ...schemas.shapes import Dim
-from ..text.positions import exact
+from ..text import exact
 
 if TYPE_CHECKING:
     from lxml import etree

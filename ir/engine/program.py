@@ -24,9 +24,8 @@ import numpy as np
 from ...layers.budget import within
 from ...layers.memory import without_collection
 from ...schemas import Array, ElementType, Shape
-from ..document.graph import Model
-from ..document.names import input_names, output_keys
-from ..execution.interpreter import (
+from ..document import Model, input_names, output_keys
+from ..execution import (
     Inputs,
     Outputs,
     State,
@@ -35,8 +34,7 @@ from ..execution.interpreter import (
     check_inputs,
     refuse_unknown,
 )
-from ..inference.interface import output_array
-from ..inference.shapes import Inferred, Shapes, infer
+from ..inference import Inferred, Shapes, infer, output_array
 from .kernels.blocks import UFUNCS, Scratch, private
 from .kernels.convolution import choose_ways, is_prepared, way_to_lay_out
 from .kernels.convolution import lay_out as lay_out_convolution
@@ -51,14 +49,23 @@ from .kernels.rows import prepare as by_rows
 from .kernels.transposed import prepare as transposed
 from .kernels.volume_pooling import prepare as volume_pooling
 from .kernels.volumes import convolution as volumes
-from .memory.arena import lay_out
-from .memory.direct import direct_values, own
+from .memory import direct_values, lay_out, own
 from .passes import optimize
-from .plan.build import build
-from .plan.nodes import BINARY, CONVOLUTIONS, POOLINGS, TRANSPOSED, UNARY, Node, Plan, Value
-from .workers.blas import blas, single_blas
-from .workers.processes import can_fork, hire, shared
-from .workers.team import MANY, HelpersLostError, Part, Team, Threads, core_count, lanes
+from .plan import BINARY, CONVOLUTIONS, POOLINGS, TRANSPOSED, UNARY, Node, Plan, Value, build
+from .workers import (
+    MANY,
+    HelpersLostError,
+    Part,
+    Team,
+    Threads,
+    blas,
+    can_fork,
+    core_count,
+    hire,
+    lanes,
+    shared,
+    single_blas,
+)
 
 #: Plans for so many different input shapes are kept.
 KEPT = 4

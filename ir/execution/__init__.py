@@ -1,1 +1,25 @@
-"""TODO face."""
+"""A graph run by the definitions of its operations, bodies and variables too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..faces import face
+
+if TYPE_CHECKING:
+    from .interpreter import Inputs as Inputs
+    from .interpreter import Outputs as Outputs
+    from .interpreter import State as State
+    from .interpreter import Traced as Traced
+    from .interpreter import Walk as Walk
+    from .interpreter import aliases as aliases
+    from .interpreter import check_inputs as check_inputs
+    from .interpreter import refuse_unknown as refuse_unknown
+    from .interpreter import run as run
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "interpreter": "Inputs Outputs State Traced Walk aliases check_inputs refuse_unknown run",
+    },
+)

@@ -22,11 +22,16 @@ from ...layers.casting import as_computed, computed, computing, tensor_as_comput
 from ...layers.memory import run_within_memory
 from ...schemas import Array, ElementType, IRError, Shape, Tensor, UnsupportedError, UsageError
 from ...schemas.errors import MISTAKES
-from ..document.graph import Graph, Layer, Model
-from ..document.names import by_input, output_keys, output_names
-from ..inference.bodies import run_bodies
-from ..inference.interface import input_types, output_array
-from ..inference.shapes import Inferred, infer_graph, inputs_of, parameter_type
+from ..document import Graph, Layer, Model, by_input, output_keys, output_names
+from ..inference import (
+    Inferred,
+    infer_graph,
+    input_types,
+    inputs_of,
+    output_array,
+    parameter_type,
+    run_bodies,
+)
 
 #: Arrays for the inputs: by name or index, or in order.
 Inputs: TypeAlias = "Mapping[str, Any] | Mapping[int, Any] | Iterable[Any]"

@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 
 from ...schemas import IRError, UnsupportedError
 from ...schemas.packing import Buffer
-from ..document.graph import Graph, Model
-from ..document.layer import Layer
-from ..document.parts import Info, whole
-from ..storage.weights import Weights
+from ..document import Graph, Info, Layer, Model, whole
+from ..storage import Weights
 from .printer import written_order
 
 _Bytes: TypeAlias = NDArray[np.uint8]

@@ -13,16 +13,19 @@ from xml.parsers import expat
 
 from lxml import etree
 
-from ..document.edges import read_edges
-from ..document.graph import Graph, Model
-from ..document.layer import Layer
-from ..document.layer_parts import BODIES, LAYER_ORDER, PARTS
-from ..document.parts import (
+from ..document import (
+    BODIES,
+    LAYER_ORDER,
+    PARTS,
+    Graph,
     Info,
+    Layer,
+    Model,
     Port,
     join_names,
     read_back_edges,
     read_dim,
+    read_edges,
     read_info,
     read_port_map,
     read_ports,
@@ -518,7 +521,7 @@ def find_spans(source: bytes) -> list[tuple[int, int]] | None:
 
 
 def _codec(source: bytes) -> str:
-    from ..text.encoding import encoding_of
+    from ..text import encoding_of
 
     encoding = encoding_of(source)
     return "utf-8" if encoding == "utf-8-sig" else encoding

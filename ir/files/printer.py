@@ -7,10 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from ...schemas import IRError
-from ..document.graph import Graph, Model
-from ..document.layer import Layer
-from ..document.layer_parts import BODIES, PARTS
-from ..document.parts import Edge, Info, Port, PortMap, join_names
+from ..document import BODIES, PARTS, Edge, Graph, Info, Layer, Model, Port, PortMap, join_names
 
 #: Offset and size of each constant whose bytes are not where its ``data`` says.
 Placing: TypeAlias = "Mapping[Layer, tuple[int, int]]"

@@ -19,11 +19,9 @@ from lxml import etree
 
 from ...schemas import IRError, UnreadableError, UnsupportedError, UsageError, Where
 from ...schemas.packing import Buffer
-from ..document.graph import BODIES, Layer, Model, check_constant, with_bodies
-from ..document.parts import read_info
-from ..storage.weights import Weights, identity, open_regular
-from ..text.encoding import encoding_of, is_plain
-from ..text.positions import at, position
+from ..document import BODIES, Layer, Model, check_constant, read_info, with_bodies
+from ..storage import Weights, identity, open_regular
+from ..text import at, encoding_of, is_plain, position
 
 #: What ``read`` takes for the .xml and for the .bin.
 Source: TypeAlias = "str | PathLike[str] | IO[bytes] | IO[str]"
@@ -209,7 +207,7 @@ def _build(
     model = Model()
     model.path, model.source, model.text, model.weights = path, source, source, weights
     if lenient:
-        from ..text.repair import repair
+        from ..text import repair
 
         model.text, model.repairs = repair(source)
     root = parse(model.text, model.place, lenient)
@@ -241,8 +239,8 @@ def _broken(
     message = (error.msg or "not XML").split(", line ")[0]
     hint = "ir.check and `vinoir check` tell all that is wrong with it"
     if len(source) <= SEARCHED:
-        from ..checking.checker import breaches
-        from ..text.repair import repair
+        from ..checking import breaches
+        from ..text import repair
 
         first = next(iter(breaches(source, file)), None)
         if first is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..document.parts import Info, whole
+from ..document import Info, whole
 from .patch import Patch
 from .reader import loads
 

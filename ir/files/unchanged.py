@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from lxml import etree
 
-from ..document.graph import Graph, Model
-from ..document.layer import Layer
-from ..document.layer_parts import PARTS
-from ..document.parts import read_info
+from ..document import PARTS, Graph, Layer, Model, read_info
 
 
 def is_unchanged(model: Model) -> bool:

@@ -12,9 +12,9 @@ import os
 from pathlib import Path
 
 from ...schemas import IRError, UsageError
-from ..document.graph import Model
-from ..storage.atomic import replace_document, replace_pair
-from ..storage.weights import Path as PathLike
+from ..document import Model
+from ..storage import Path as PathLike
+from ..storage import replace_document, replace_pair
 from .layout import Layout, as_read, edited, packed
 from .patch import Patch
 from .printer import Printer, numbered

@@ -1,1 +1,29 @@
-"""TODO face."""
+"""Types, shapes and partly known values of every port, bodies too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..faces import face
+
+if TYPE_CHECKING:
+    from .bodies import infer_bodies as infer_bodies
+    from .bodies import run_bodies as run_bodies
+    from .interface import input_types as input_types
+    from .interface import output_array as output_array
+    from .shapes import Inferred as Inferred
+    from .shapes import Shapes as Shapes
+    from .shapes import infer as infer
+    from .shapes import infer_graph as infer_graph
+    from .shapes import infer_layer as infer_layer
+    from .shapes import inputs_of as inputs_of
+    from .shapes import parameter_type as parameter_type
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "bodies": "infer_bodies run_bodies",
+        "interface": "input_types output_array",
+        "shapes": "Inferred Shapes infer infer_graph infer_layer inputs_of parameter_type",
+    },
+)

@@ -17,9 +17,7 @@ from ...layers.budget import budget
 from ...layers.casting import computed
 from ...schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ...schemas.shapes import interval, limits
-from ..document.graph import Graph
-from ..document.layer import Layer
-from ..document.parts import MapEntry, PortMap
+from ..document import Graph, Layer, MapEntry, PortMap
 
 #: Infers a graph whose Parameters are given, by layer id; all outputs by layer id.
 InferGraph = Callable[[Graph, Mapping[int, Tensor]], dict[int, tuple[Tensor, ...]]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...schemas import Array, ElementType
-from ..document.graph import Graph
+from ..document import Graph
 
 _TO_I32 = frozenset({ElementType.I64, ElementType.U64, ElementType.U32, ElementType.I32})
 _KEPT = frozenset({ElementType.STRING, ElementType.DYNAMIC})

@@ -16,9 +16,7 @@ from ...layers.budget import budget, within
 from ...layers.memory import without_collection
 from ...layers.value_bounds import CARRIED
 from ...schemas import ElementType, IRError, Shape, Size, Tensor, UsageError
-from ..document.graph import Graph, Layer, Model
-from ..document.names import by_input, output_keys
-from ..document.symbols import with_symbols
+from ..document import Graph, Layer, Model, by_input, output_keys, with_symbols
 from .bodies import infer_bodies
 from .interface import output_type
 

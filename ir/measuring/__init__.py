@@ -1,1 +1,20 @@
-"""TODO face."""
+"""How fast a model runs, here and in other runtimes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..faces import face
+
+if TYPE_CHECKING:
+    from .bench import LayerRow as LayerRow
+    from .bench import Report as Report
+    from .bench import Row as Row
+    from .bench import measure as measure
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "bench": "LayerRow Report Row measure",
+    },
+)

@@ -21,11 +21,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...schemas import Array, UsageError
-from ..document.graph import Layer, Model
-from ..engine.plan.nodes import Node
-from ..engine.program import Program
-from ..engine.workers.blas import describe
-from ..execution.interpreter import Traced, run
+from ..document import Layer, Model
+from ..engine import Node, Program, describe
+from ..execution import Traced, run
 
 #: Runs a model once: inputs in order, outputs in order.
 Call: TypeAlias = "Callable[[Sequence[Array]], list[Array]]"

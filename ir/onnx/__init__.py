@@ -1,121 +1,25 @@
-"""ONNX models as IR.
-
-Example::
-
-    model = ir.from_onnx("model.onnx")
-    ir.write(model, "model.xml")
-
-Every ONNX operator has one converter, in the file of its family; an operator without one is
-taken for the function by which the standard defines it, where there is such.
-"""
+"""ONNX models as IR."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING
 
-from ...schemas import UnsupportedError, UsageError, Where
+from ..faces import face
 
 if TYPE_CHECKING:
-    from ..document.graph import Model
-    from .importing.importer import Importer
+    from .importing.entry import Operator as Operator
+    from .importing.entry import examine as examine
+    from .importing.entry import from_onnx as from_onnx
+    from .importing.entry import operators as operators
+    from .importing.importer import Importer as Importer
+    from .importing.importer import Row as Row
+    from .importing.semantics import Semantics as Semantics
 
-Semantics: TypeAlias = Literal["onnxruntime", "openvino", "onnx"]
-
-
-def from_onnx(source: Any, *, semantics: Semantics = "onnxruntime") -> Model:
-    """Turn an ONNX model into IR.
-
-    Args:
-        source: A path, the bytes of a file, or an ``onnx.ModelProto``.
-        semantics: Whose answers are wanted where runtimes differ about pooling: those of ONNX
-            Runtime where it keeps to the definition (``onnxruntime``), those of the text of
-            each operator's version (``onnx``), or those of OpenVINO's own importer
-            (``openvino``).
-
-    Raises:
-        UnsupportedError: Nodes have no counterpart in IR; all of them are listed.
-        UnreadableError: It is no ONNX model, or not a whole one.
-        IRError: The model contradicts itself or the standard.
-        UsageError: The package ``onnx`` is not installed.
-    """
-    importer = examine(source, semantics=semantics, tolerant=False)
-    failed = [row for row in importer.rows if row.problem is not None]
-    if failed:
-        lines = [f"{row.name} ({row.operation}): {row.problem.message}"
-                 for row in failed if row.problem is not None]  # fmt: skip
-        shown = lines if len(lines) <= 20 else [*lines[:20], f"and {len(lines) - 20} more"]
-        raise UnsupportedError(
-            f"{len(failed)} of {len(importer.rows)} nodes have no counterpart in IR: "
-            + "; ".join(shown),
-            Where(importer.place),
-        )
-    return importer.model
-
-
-def examine(
-    source: Any, *, semantics: Semantics = "onnxruntime", tolerant: bool = True
-) -> Importer:
-    """Import as far as it goes: ``rows`` says what becomes of each node, or why nothing does.
-
-    Args:
-        source: As of ``from_onnx``.
-        semantics: As of ``from_onnx``.
-        tolerant: Go on after nodes that contradict the standard, too.
-    """
-    if semantics not in get_args(Semantics):
-        raise UsageError(f'semantics "{semantics}" is not one of {", ".join(get_args(Semantics))}')
-    with needed():
-        from .importing import control  # noqa: F401  # declares its converters; it needs the importer
-        from .importing.importer import Importer
-        from .importing.proto import load
-    proto, path = load(source)
-    importer = Importer(proto, path, semantics, tolerant)
-    importer.run()
-    return importer
-
-
-@contextmanager
-def needed() -> Iterator[None]:
-    """Say what to install where the package onnx is not there."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("onnx", "google"):
-            raise
-        raise UsageError(
-            "reading ONNX models needs the package onnx", hint='pip install "vinoir[onnx]"'
-        ) from None
-
-
-class Operator(NamedTuple):
-    """An ONNX operator that imports, in some of its versions."""
-
-    family: str
-    operator: str
-    versions: tuple[int, ...]
-    becomes: str
-
-
-def operators() -> list[Operator]:
-    """All ONNX operators with a converter, or which the standard defines by others that have."""
-    with needed():
-        from .importing import control  # noqa: F401  # declares its converters
-        from .importing.functions import by_function
-        from .importing.node import TABLE
-        from .importing.versions import versions
-    rows = []
-    for (domain, operator), converters in TABLE.items():
-        known = versions(operator, domain)
-        for one in converters:
-            mine = tuple(
-                v for v in known if v >= one.since and (one.until is None or v <= one.until)
-            )
-            family = one.function.__module__.rpartition(".")[2]
-            rows.append(Operator(family, operator, mine, one.becomes))
-    rows += [Operator("functions", name, known, text) for name, known, text in by_function()]
-    return sorted(rows)
-
-
-__all__ = ["Operator", "Semantics", "examine", "from_onnx", "operators"]
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "importing.entry": "Operator examine from_onnx operators",
+        "importing.importer": "Importer Row",
+        "importing.semantics": "Semantics",
+    },
+)

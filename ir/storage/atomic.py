@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas import IRError, UnreadableError, Where
-from ..files.layout import Layout
+from ..files import Layout
 from .weights import Weights, identity, open_regular
 
 try:
@@ -120,7 +120,7 @@ def _replace(
     elif common == layout.size or old_xml == xml:
         files.rename([*xml_steps, (files.write(new, bin_path), bin_path)])
     else:
-        from ..files.shift import shifted
+        from ..files import shifted
 
         beyond = -(-max(old_size or 0, layout.size) // 4096) * 4096
         old = Weights.map(bin_path).data

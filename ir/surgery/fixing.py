@@ -8,11 +8,10 @@ from typing import NamedTuple
 from ...layers.base import Op
 from ...schemas import IRError, Shape, Tensor
 from ...schemas.printing import printable, printable_name
+from ..checking import Release, codes, release
 from ..checking.rules import attributes, known
-from ..checking.rules.catalogue import codes
-from ..checking.rules.portability import Release, release
-from ..document.graph import SINKS, Graph, Layer, Model
-from ..inference.shapes import infer_layer
+from ..document import SINKS, Graph, Layer, Model
+from ..inference import infer_layer
 from .reshaping import same_declaration
 
 

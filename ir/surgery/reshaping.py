@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ...schemas import Tensor
-from ..document.graph import Graph, Model
-from ..document.parts import Port, dims_of
-from ..inference.shapes import Inferred, Shapes, infer
+from ..document import Graph, Model, Port, dims_of
+from ..inference import Inferred, Shapes, infer
 
 
 def reshape(model: Model, shapes: Shapes | None = None) -> Inferred:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from ..checking.rules.note import Note, shown
+from ..checking import Note, shown
 
 #: Elements deeper than this are told once and left out.
 DEEPEST = 256

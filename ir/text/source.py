@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 from lxml import etree
 
-from ..checking.rules.note import Note
+from ..checking import Note
 from .encoding import is_plain
 from .scanner import Scanner
 

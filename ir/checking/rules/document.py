@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ....schemas import ElementType
-from ...document.parts import LARGEST_ID, split_names
+from ...document import LARGEST_ID, split_names
 from . import known
 from .note import Note, shown, tag
 from .sheet import ATTRIBUTES, CHILDREN, NEEDED, Node, Pin, Scope, Sheet, whole

@@ -12,8 +12,7 @@ from ....layers.value_bounds import CARRIED
 from ....schemas import ElementType, IRError, LimitError, Shape, Tensor, placed
 from ....schemas.packing import unpack
 from ....schemas.shapes import compatible
-from ...inference.bodies import infer_bodies
-from ...inference.shapes import infer_graph
+from ...inference import infer_bodies, infer_graph
 from . import attributes, known, weights
 from .note import Note
 from .sheet import Node, Pin, Scope, Sheet, whole

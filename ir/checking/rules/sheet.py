@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 from .... import layers  # noqa: F401  # declares the operations
 from ....layers.base import Op
 from ....schemas import ANY, ElementType, IRError, Shape, Tensor, Where
-from ...document.layer import BODIES
-from ...document.parts import LARGEST_ID, split_names
-from ...files.reader import loads
+from ...document import BODIES, LARGEST_ID, split_names
+from ...files import loads
 from . import known
 
 if TYPE_CHECKING:
     from lxml import etree
 
-    from ...document.graph import Model
-    from ...storage.weights import Weights
+    from ...document import Model
+    from ...storage import Weights
 
 #: What each element may hold, and what its attributes may be.
 CHILDREN = {

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....schemas import ElementType, IRError
 from ....schemas.packing import unpack
-from ...storage.weights import Weights
+from ...storage import Weights
 from .note import Note, shown
 from .sheet import Node, Sheet, whole
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from ...text.source import Source
+from ...text import Source
 from .note import Note, shown
 from .sheet import Sheet, whole
 

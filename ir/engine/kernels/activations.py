@@ -10,7 +10,7 @@ import numpy as np
 
 from ....layers.base import Op
 from ....schemas import Array
-from ..workers.team import Part, sequence, spans
+from ..workers import Part, sequence, spans
 
 #: Puts what it makes of the first array into the second; they may be the same.
 Function: TypeAlias = Callable[[Array, Array], Any]

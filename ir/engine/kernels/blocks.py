@@ -13,9 +13,9 @@ from numpy.lib.stride_tricks import as_strided
 from ....layers.base import Op
 from ....layers.budget import require
 from ....schemas import Array
-from ..plan.nodes import Node, Value
-from ..workers.team import Part
-from ..workers.team import sequence as sequence
+from ..plan import Node, Value
+from ..workers import Part
+from ..workers import sequence as sequence
 from .activations import activation, sloped
 
 T = TypeVar("T")

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
-from ..plan.nodes import Value
-from ..workers.team import Part, spans
+from ..plan import Value
+from ..workers import Part, spans
 from .blocks import Scratch, call, followed, sequence
 
 #: So many numbers are worked on at once: calls should be long, and what they share be in cache.

@@ -16,9 +16,8 @@ from numpy.lib.stride_tricks import as_strided
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
-from ..plan.channels import is_incoming_image
-from ..plan.nodes import SHUFFLE, LaidOut, Node
-from ..workers.team import Part, shares, spans
+from ..plan import SHUFFLE, LaidOut, Node, is_incoming_image
+from ..workers import Part, shares, spans
 from .blocks import (
     CACHE,
     Scratch,

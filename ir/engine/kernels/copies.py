@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
-from ..memory.views import CUTTING
-from ..plan.nodes import Node
-from ..workers.team import Part, spans
+from ..memory import CUTTING
+from ..plan import Node
+from ..workers import Part, spans
 from .blocks import Scratch, call, filling, sequence
 
 #: Less than so many bytes are not worth sharing.

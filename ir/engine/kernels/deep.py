@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....schemas import Array
-from ..workers.team import Part, spans
+from ..workers import Part, spans
 from .blocks import Scratch, call, divisor, sequence
 from .products import MILLION, rows_at_once
 from .winograd import TILES, Way, gathered_tiles, transformed, turned_back

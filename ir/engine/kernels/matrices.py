@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
-from ..plan.nodes import Node, Value
-from ..workers.team import Part, spans
+from ..plan import Node, Value
+from ..workers import Part, spans
 from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
 from .products import MILLION, multiplied, width

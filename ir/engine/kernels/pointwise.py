@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
-from ..memory.direct import own
-from ..plan.nodes import UNARY, Node
-from ..workers.team import Part, spans
+from ..memory import own
+from ..plan import UNARY, Node
+from ..workers import Part, spans
 from .blocks import (
     CACHE,
     UFUNCS,

@@ -11,8 +11,8 @@ import numpy as np
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
-from ..plan.nodes import Node
-from ..workers.team import Part, shares, spans
+from ..plan import Node
+from ..workers import Part, shares, spans
 from .blocks import Scratch, call, epilogue, filling, followed, sequence
 from .channels_first import Axis, planar
 

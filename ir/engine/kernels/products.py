@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....schemas import Array
-from ..workers.team import Part
+from ..workers import Part
 from .blocks import call, turned
 
 #: Steps of a product that is taken as it lies.

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
-from ..plan.nodes import Node, Value
-from ..workers.team import Part, spans
+from ..plan import Node, Value
+from ..workers import Part, spans
 from .blocks import CACHE, Scratch, call, sequence
 
 REDUCTIONS: dict[str, Any] = {

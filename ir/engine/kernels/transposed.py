@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
-from ..plan.nodes import Node
-from ..workers.team import Part, shares
+from ..plan import Node
+from ..workers import Part, shares
 from .blocks import CACHE, Scratch, call, epilogue, filling, followed, padded, sequence, taps
 
 #: More groups than this are left to the definition, unless each is one channel.

@@ -10,8 +10,8 @@ import numpy as np
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
-from ..plan.nodes import Node
-from ..workers.team import Part, spans
+from ..plan import Node
+from ..workers import Part, spans
 from .blocks import CACHE, Scratch, call, epilogue, filling, followed, sequence
 from .pooling import joined
 

@@ -14,9 +14,8 @@ from ....layers.base import Op
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
-from ..plan.channels import has_many_groups
-from ..plan.nodes import LaidOut, Node, Value, constant
-from ..workers.team import Part, spans
+from ..plan import LaidOut, Node, Value, constant, has_many_groups
+from ..workers import Part, spans
 from .blocks import Scratch, call, filling, sequence
 from .convolution import choose_ways, lay_out
 from .convolution import prepare as prepare_images

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
-from ..workers.team import Part, shares, spans
+from ..workers import Part, shares, spans
 from .blocks import Scratch, call, lined, padded, sequence, turned
 from .products import MILLION, in_blocks
 from .products import width as block_width

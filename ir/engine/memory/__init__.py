@@ -1,1 +1,22 @@
-"""TODO face."""
+"""Where values lie: one arena, views of others' memory, the caller's own arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...faces import face
+
+if TYPE_CHECKING:
+    from .arena import lay_out as lay_out
+    from .direct import direct_values as direct_values
+    from .direct import own as own
+    from .views import CUTTING as CUTTING
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "arena": "lay_out",
+        "direct": "direct_values own",
+        "views": "CUTTING",
+    },
+)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ....layers.budget import require
 from ....schemas import Array, Where, placed
-from ..plan.nodes import Plan, Value
+from ..plan import Plan, Value
 from .views import join_concats, rename, root_of, seen_in
 
 #: Places begin on cache lines.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ....schemas import Array
-from ..plan.nodes import Node, Plan, Value
+from ..plan import Node, Plan, Value
 
 
 class Direct:

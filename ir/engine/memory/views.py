@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....layers.budget import fits
 from ....schemas import Array
-from ..plan.nodes import POOLINGS, Node, Plan, Value
+from ..plan import POOLINGS, Node, Plan, Value
 
 #: Operations whose kernels give views, where the memory allows it.
 CUTTING = frozenset(

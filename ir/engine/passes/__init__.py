@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..plan.nodes import Plan
+from ..plan import Plan
 from .absorb_followers import absorb_followers
 from .average_first import average_first
 from .clip_before import clip_before

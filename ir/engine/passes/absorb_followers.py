@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..plan.nodes import (
+from ..plan import (
     BINARY,
     CONVOLUTIONS,
     POOLINGS,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..plan.channels import is_pointwise, pads_nothing
-from ..plan.nodes import Plan, Value, only_user
+from ..plan import Plan, Value, is_pointwise, only_user, pads_nothing
 
 
 def average_first(plan: Plan) -> None:

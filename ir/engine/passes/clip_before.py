@@ -12,8 +12,17 @@ import numpy as np
 
 from ....layers.base import Op
 from ....schemas import Array
-from ..plan.channels import elementwise_steps, is_pointwise, pads_nothing, scale_and_shift
-from ..plan.nodes import Node, Plan, Value, constant, only_user
+from ..plan import (
+    Node,
+    Plan,
+    Value,
+    constant,
+    elementwise_steps,
+    is_pointwise,
+    only_user,
+    pads_nothing,
+    scale_and_shift,
+)
 
 
 def clip_before(plan: Plan) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..plan.channels import has_many_groups, scale_and_shift
-from ..plan.nodes import CONVOLUTIONS, Node, Plan, constant
+from ..plan import CONVOLUTIONS, Node, Plan, constant, has_many_groups, scale_and_shift
 
 
 def fold_affine(plan: Plan) -> None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ....layers.base import Op
-from ..plan.nodes import SHUFFLE, Node, Plan, only_user
+from ..plan import SHUFFLE, Node, Plan, only_user
 
 
 def join_shuffles(plan: Plan) -> None:

@@ -6,8 +6,17 @@ want it, it is not worth the copies at both ends.
 
 from __future__ import annotations
 
-from ..plan.channels import is_incoming_image
-from ..plan.nodes import BINARY, CONVOLUTIONS, POOLINGS, SHUFFLE, TRANSPOSED, UNARY, Plan, Value
+from ..plan import (
+    BINARY,
+    CONVOLUTIONS,
+    POOLINGS,
+    SHUFFLE,
+    TRANSPOSED,
+    UNARY,
+    Plan,
+    Value,
+    is_incoming_image,
+)
 
 #: Nodes that work on channels kept last; their neighbours follow.
 SPATIAL = CONVOLUTIONS | TRANSPOSED | POOLINGS | {"LRN"}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..plan.channels import add_through, has_single_place_windows
-from ..plan.nodes import CONVOLUTIONS, Plan, only_user
+from ..plan import CONVOLUTIONS, Plan, add_through, has_single_place_windows, only_user
 
 
 def pass_biases(plan: Plan) -> None:

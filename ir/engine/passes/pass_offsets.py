@@ -10,8 +10,18 @@ from typing import Any
 import numpy as np
 
 from ....layers.base import Op
-from ..plan.channels import add_through, has_single_place_windows, is_depthwise
-from ..plan.nodes import CONVOLUTIONS, SHUFFLE, Node, Plan, Steps, constant, only_user
+from ..plan import (
+    CONVOLUTIONS,
+    SHUFFLE,
+    Node,
+    Plan,
+    Steps,
+    add_through,
+    constant,
+    has_single_place_windows,
+    is_depthwise,
+    only_user,
+)
 
 
 def pass_offsets(plan: Plan) -> None:

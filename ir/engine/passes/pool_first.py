@@ -11,8 +11,7 @@ import numpy as np
 
 from ....layers.base import Op
 from ....schemas.shapes import number
-from ..plan.channels import FEW
-from ..plan.nodes import CONVOLUTIONS, Node, Plan, constant, only_user
+from ..plan import CONVOLUTIONS, FEW, Node, Plan, constant, only_user
 
 #: The larger their input, the larger (or the same) their output.
 MONOTONE = frozenset({"ReLU", "Clamp"})

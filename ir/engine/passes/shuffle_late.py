@@ -13,8 +13,7 @@ import numpy as np
 
 from ....layers.base import Op
 from ....schemas import Array
-from ..plan.channels import is_depthwise
-from ..plan.nodes import SHUFFLE, Node, Plan, Value, constant, only_user
+from ..plan import SHUFFLE, Node, Plan, Value, constant, is_depthwise, only_user
 
 
 def shuffle_late(plan: Plan) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....layers.base import Op
-from ..plan.nodes import Node, Plan, Value, constant
+from ..plan import Node, Plan, Value, constant
 
 
 def split_batch_norm(plan: Plan) -> None:

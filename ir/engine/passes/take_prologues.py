@@ -5,8 +5,7 @@ The convolution does g to each block of its input: no pass over the image of its
 
 from __future__ import annotations
 
-from ..plan.channels import elementwise_steps, is_pointwise
-from ..plan.nodes import Node, Plan, only_user
+from ..plan import Node, Plan, elementwise_steps, is_pointwise, only_user
 
 
 def take_prologues(plan: Plan) -> None:

@@ -10,9 +10,9 @@ from ....layers.budget import require
 from ....layers.casting import as_computed, computed, computing
 from ....layers.memory import nbytes, without_collection
 from ....schemas import ElementType, IRError, Tensor
-from ...document.graph import Layer, Model
-from ...execution.interpreter import refuse_unknown
-from ...inference.shapes import Inferred
+from ...document import Layer, Model
+from ...execution import refuse_unknown
+from ...inference import Inferred
 from .nodes import Node, Plan, Value
 
 #: Element types that have no place in an arena of bytes.

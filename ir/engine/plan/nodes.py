@@ -12,7 +12,7 @@ import numpy as np
 from ....layers.base import Op
 from ....layers.value_bounds import CARRIED
 from ....schemas import Array, ElementType, Tensor
-from ...document.graph import Layer
+from ...document import Layer
 from .claims import claimed_type
 
 if TYPE_CHECKING:

@@ -1,1 +1,34 @@
-"""TODO face."""
+"""Who does the work: threads or forked processes, their cores, signals between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...faces import face
+
+if TYPE_CHECKING:
+    from .blas import blas as blas
+    from .blas import describe as describe
+    from .blas import single_blas as single_blas
+    from .processes import can_fork as can_fork
+    from .processes import hire as hire
+    from .processes import shared as shared
+    from .team import MANY as MANY
+    from .team import HelpersLostError as HelpersLostError
+    from .team import Part as Part
+    from .team import Team as Team
+    from .team import Threads as Threads
+    from .team import core_count as core_count
+    from .team import lanes as lanes
+    from .team import sequence as sequence
+    from .team import shares as shares
+    from .team import spans as spans
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "blas": "blas describe single_blas",
+        "processes": "can_fork hire shared",
+        "team": "HelpersLostError MANY Part Team Threads core_count lanes sequence shares spans",
+    },
+)

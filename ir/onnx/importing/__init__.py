@@ -1,1 +1,1 @@
-"""TODO face."""
+"""ONNX to IR: one converter an operator, in the file of its family."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....schemas import UnsupportedError
-from ...document.builder import Output
+from ...document import Output
 from .node import Made, Node, Number, converts
 
 

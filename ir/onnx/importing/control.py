@@ -8,13 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import ANY, ElementType, IRError, Shape, Tensor, UnsupportedError
-from ...document.builder import Builder, Output
-from ...document.graph import Graph
-from ...document.layer import Layer
-from ...document.parts import BackEdge, Port, PortMap
-from ...inference.bodies import infer_bodies
-from ...inference.shapes import infer_graph
-from .importer import Importer
+from ...document import BackEdge, Builder, Graph, Layer, Output, Port, PortMap
+from ...inference import infer_bodies, infer_graph
+from .host import Host
 from .node import Made, Node, converts, normal
 from .pooling import scalar
 
@@ -32,7 +28,7 @@ class Body(NamedTuple):
 
 
 def build(
-    importer: Importer,
+    importer: Host,
     proto: Any,
     given: Sequence[Tensor],
     *,
@@ -138,7 +134,7 @@ def if_(node: Node) -> Made:
     return place(node, "If", "opset8", inputs, bodies, len(node.outputs))
 
 
-def settled(importer: Importer, proto: Any, given: list[Tensor], kept: range, first: int,
+def settled(importer: Host, proto: Any, given: list[Tensor], kept: range, first: int,
             **more: Any) -> Body:  # fmt: skip
     """A body whose kept inputs are as loose as what it gives for the next turn.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....schemas import Dim, IRError, UnsupportedError
-from ...document.builder import Output
+from ...document import Output
 from .node import Made, Node, converts
 from .pooling import Window, window_of
 

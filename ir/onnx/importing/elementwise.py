@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from ....schemas import ElementType, IRError, UnsupportedError
-from ...document.builder import Output
+from ...document import Output
 from .node import Made, Node, converts, normal
 from .tensors import kind_of
 

@@ -8,7 +8,7 @@ from math import floor
 import numpy as np
 
 from ....schemas import IRError, UnsupportedError
-from ...document.builder import Output
+from ...document import Output
 from .node import Made, Node, converts, normal, static
 from .pooling import window_of
 

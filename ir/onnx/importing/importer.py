@@ -6,17 +6,29 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import onnx
 from onnx import helper
 
 from ....layers.base import Op
 from ....schemas import ElementType, IRError, Shape, Tensor, UnsupportedError, Where, placed
-from ...document.builder import Builder, Output
-from ...document.graph import Graph, Layer, Model
-from ...document.parts import Port, join_names
-from ...document.symbols import keep_symbols
+from ...document import Builder, Graph, Layer, Model, Output, Port, join_names, keep_symbols
+from . import (  # noqa: F401  # declare the converters
+    attention,
+    control,
+    convolution,
+    elementwise,
+    image,
+    movement,
+    normalization,
+    pooling,
+    quantization,
+    recurrent,
+    reduction,
+    signals,
+)
+from .host import Scope
 from .node import Node, find
 from .proto import (
     calls_of,
@@ -29,6 +41,7 @@ from .proto import (
     ordered,
     where_of,
 )
+from .semantics import Semantics
 from .tensors import Store, kind_of, shape_of
 from .versions import (
     WORDS,
@@ -39,8 +52,6 @@ from .versions import (
     resolve,
     signature,
 )
-
-Semantics: TypeAlias = Literal["onnxruntime", "openvino", "onnx"]
 
 #: Functions and bodies within each other, and all nodes that they come to.
 _DEEPEST, _MOST_NODES = 32, 100_000
@@ -57,21 +68,6 @@ class Row:
     #: Names of tensors that are missing because another node has a problem.
     waits_for: list[str] = dataclasses.field(default_factory=list)
     notes: list[tuple[str, str]] = dataclasses.field(default_factory=list)
-
-
-class Scope:
-    """The tensors of a graph, body or function by name."""
-
-    def __init__(self, builder: Builder, prefix: str = "", around: Scope | None = None) -> None:
-        self.builder = builder
-        self.values: dict[str, Output] = {}
-        #: Initializers that nothing has read yet.
-        self.tensors: dict[str, Any] = {}
-        #: The scope whose tensors are seen here, too; a function sees none.
-        self.around = around
-        #: What a body takes from around it: there, and the Parameter here.
-        self.captured: list[tuple[Output, Output]] = []
-        self.prefix = prefix
 
 
 class Importer:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....layers.movement import check_pieces
 from ....schemas import IRError, UnsupportedError
-from ...document.builder import Output
+from ...document import Output
 from .node import Made, Node, Number, converts, normal
 from .tensors import KINDS
 

@@ -10,18 +10,16 @@ A converter is a function from a node to its outputs::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from .... import layers  # noqa: F401  # declares the operations
 from ....layers.base import Op
 from ....schemas import Array, Dim, ElementType, IRError, Shape, UnsupportedError
-from ...document.builder import Output
+from ...document import Output
+from .host import Host
 from .versions import Signature
-
-if TYPE_CHECKING:
-    from .importer import Importer
 
 #: What a converter gives: its one output, or all; None for those it does not make.
 Made: TypeAlias = "Output | Sequence[Output | None]"
@@ -72,7 +70,7 @@ class Node:
 
     def __init__(
         self,
-        importer: Importer,
+        importer: Host,
         signature: Signature,
         name: str,
         inputs: Sequence[Output | None],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....schemas import ElementType, IRError, UnsupportedError
-from ...document.builder import Output
+from ...document import Output
 from .convolution import along_channels
 from .node import Made, Node, converts
 from .pooling import spatial_axes

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from ....layers.windows import reach, stops
 from ....schemas import Dim, IRError, Size
 from ....schemas.shapes import number
-from ...document.builder import Output
+from ...document import Output
 from .node import Made, Node, Number, converts
 
 _AUTO_PAD = {

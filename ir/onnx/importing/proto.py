@@ -13,7 +13,7 @@ import onnx
 from google.protobuf.message import DecodeError, Message
 
 from ....schemas import IRError, UnreadableError, UsageError, Where
-from ...storage.weights import open_regular
+from ...storage import open_regular
 
 #: A protobuf cannot be larger.
 _MOST_BYTES = 2**31 - 1

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from ....schemas import ElementType, IRError, UnsupportedError
-from ...document.builder import Output
+from ...document import Output
 from .convolution import check_channels, grouped, kernel_of, sliding
 from .elementwise import saturated
 from .node import Made, Node, converts, normal

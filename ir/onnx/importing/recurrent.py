@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....schemas import IRError, UnsupportedError
-from ...document.builder import Output
+from ...document import Output
 from .node import Made, Node, converts
 
 _ACTIVATIONS = {"sigmoid", "tanh", "relu", "hardsigmoid", "elu", "softsign"}

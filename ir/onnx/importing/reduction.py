@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....schemas import ElementType, IRError
-from ...document.builder import Output
+from ...document import Output
 from .movement import axes_of
 from .node import Made, Node, converts
 from .pooling import scalar

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....schemas import ElementType, IRError, UnsupportedError
-from ...document.builder import Output
+from ...document import Output
 from .node import Made, Node, converts, normal
 from .pooling import scalar
 from .tensors import kind_of

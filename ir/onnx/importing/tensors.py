@@ -10,7 +10,7 @@ import numpy as np
 
 from ....schemas import Array, Dim, ElementType, IRError, Shape, UnreadableError, UnsupportedError
 from ....schemas.packing import unpack
-from ...storage.weights import Weights
+from ...storage import Weights
 
 #: The numbers of ``TensorProto.DataType``; older releases of onnx lack the names of some.
 KINDS: dict[int, ElementType] = {

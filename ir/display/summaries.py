@@ -7,8 +7,7 @@ from typing import Any
 
 from ...layers.base import Op
 from ...schemas import Shape, Tensor
-from ..document.graph import Graph, Layer, Model
-from ..document.names import input_names, output_keys
+from ..document import Graph, Layer, Model, input_names, output_keys
 
 
 def operation_name(layer: Layer) -> str:
