@@ -41,4 +41,11 @@ def printable_name(text: object) -> str:
     return printable(text, LONGEST_NAME)
 
 
-__all__ = ["LONGEST_LINE", "LONGEST_NAME", "printable", "printable_name"]
+def shown(text: object, most: int = 60) -> str:
+    """A text of the file for a message: quoted, not longer than a line."""
+    line = str(text)
+    end = "…" if len(line) > most else ""
+    return f'"{printable(line[:most])}{end}"'
+
+
+__all__ = ["LONGEST_LINE", "LONGEST_NAME", "printable", "printable_name", "shown"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from vinoir.ir.files.printer import escape
+from vinoir.ir.text import escape
 from vinoir.schemas import ElementType
 from vinoir.schemas.packing import pack
 

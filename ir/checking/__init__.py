@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
-    from .checker import breaches as breaches
     from .checker import check as check
     from .findings import RANK as RANK
     from .findings import Cause as Cause
@@ -19,18 +18,17 @@ if TYPE_CHECKING:
     from .rules.catalogue import codes as codes
     from .rules.catalogue import explain as explain
     from .rules.note import Note as Note
-    from .rules.note import shown as shown
     from .rules.portability import Release as Release
     from .rules.portability import release as release
 
 __getattr__, __dir__ = face(
     __name__,
     {
-        "checker": "breaches check",
+        "checker": "check",
         "findings": "Cause Finding RANK Report",
         "reports": "to_github to_sarif",
         "rules.catalogue": "RULES codes explain",
-        "rules.note": "Note shown",
+        "rules.note": "Note",
         "rules.portability": "Release release",
     },
 )

@@ -113,7 +113,7 @@ def _check(
     place, notes, source, held = _open(model, weights)
     sheet = None
     if source is not None:
-        notes += source.notes
+        notes += map(Note.of, source.breaches)
         bin_place = None if place is None else str(Path(place).with_suffix(".bin"))
         notes += xml.rules(source)
         if source.root is not None and xml.is_net(source.root) and not xml.is_old(source.root):
@@ -214,15 +214,6 @@ def _of_model(model: Model) -> tuple[bytes, Weights | None]:
 
     text, layout = compose(model)
     return text, layout.weights
-
-
-def breaches(document: bytes, place: str | None) -> list[Finding]:
-    """What in a document breaks the rules of XML, in the order of the file."""
-    source = Source(document)
-    found = [note for note in source.notes if RULES[note.code].severity == "error"]
-    return sorted(
-        _finish(found, source, place), key=lambda finding: (finding.line or 0, finding.column or 0)
-    )
 
 
 def _finish(notes: list[Note], source: Source | None, place: str | None) -> Iterator[Finding]:

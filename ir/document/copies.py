@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from lxml import etree
 
 from ...schemas import IRError
+from ..text import parse
 from .graph import Graph, Model
 from .layer import Layer
 from .layer_parts import BODIES
@@ -197,8 +198,6 @@ def _rebuilt(state: State, text: bytes | None, count: int) -> Graph | Layer:
     """The part that was pickled."""
     elements: list[etree._Element] = []
     if text is not None:
-        from ..files import parse
-
         elements = numbered_elements(parse(text, None))
         if len(elements) != count:
             raise IRError(

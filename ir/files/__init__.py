@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
-    from .layout import Layout as Layout
     from .reader import find_pair as find_pair
     from .reader import loads as loads
-    from .reader import parse as parse
     from .reader import read as read
-    from .shift import shifted as shifted
     from .writer import compose as compose
     from .writer import dumps as dumps
     from .writer import write as write
@@ -20,9 +17,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "layout": "Layout",
-        "reader": "find_pair loads parse read",
-        "shift": "shifted",
+        "reader": "find_pair loads read",
         "writer": "compose dumps write",
     },
 )

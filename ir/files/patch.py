@@ -31,16 +31,8 @@ from ..document import (
     read_ports,
     split_names,
 )
-from .printer import (
-    Placing,
-    Printer,
-    constant_data,
-    edge_attributes,
-    escape,
-    escape_text,
-    layer_attributes,
-    opening,
-)
+from ..text import escape, escape_text, opening
+from .printer import Placing, Printer, constant_data, edge_attributes, layer_attributes
 
 #: The elements of a net, in the order of a file.
 NET_ORDER = (

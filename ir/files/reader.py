@@ -1,13 +1,8 @@
-"""A file pair, or bytes, to a model.
-
-The document is refused before it is parsed where it declares a DOCTYPE, so that no entity is
-ever expanded; lxml is told to load nothing. Depth and sizes are limited by libxml2.
-"""
+"""A file pair, or bytes, to a model."""
 
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,7 +16,7 @@ from ...schemas import IRError, UnreadableError, UnsupportedError, UsageError, W
 from ...schemas.packing import Buffer
 from ..document import BODIES, Layer, Model, check_constant, read_info, with_bodies
 from ..storage import Weights, identity, open_regular
-from ..text import at, encoding_of, is_plain, position
+from ..text import at, encoding_of, parse
 
 #: What ``read`` takes for the .xml and for the .bin.
 Source: TypeAlias = "str | PathLike[str] | IO[bytes] | IO[str]"
@@ -222,97 +217,6 @@ def _build(
     if need_weights is not False:
         _check_constants(model, root, absent=need_weights is None)
     return model
-
-
-#: What helps against some breaches of XML.
-LENIENT = "lenient=True reads what OpenVINO reads and XML forbids"
-#: In longer documents nobody looks for what is broken: they are read as far as they go, slowly.
-SEARCHED = 1 << 22
-
-
-def _broken(
-    source: bytes, file: str | None, error: etree.XMLSyntaxError, lenient: bool
-) -> UnreadableError:
-    """What first breaks the rules of XML, and what helps; a parser only says where it gave up."""
-    line, column = error.position
-    place = Where(file, line or 1, column or 1)
-    message = (error.msg or "not XML").split(", line ")[0]
-    hint = "ir.check and `vinoir check` tell all that is wrong with it"
-    if len(source) <= SEARCHED:
-        from ..checking import breaches
-        from ..text import repair
-
-        first = next(iter(breaches(source, file)), None)
-        if first is not None:
-            message = first.message
-            place = Where(
-                file, first.line, first.column, first.layer, first.name, first.type, first.version
-            )
-        # A document that ends too early is beyond repair.
-        torn = first is not None and first.code == "IR102"
-        if not lenient and not torn and not breaches(repair(source)[0], file):
-            hint = LENIENT
-        if first is not None and first.hint:
-            hint = f"{first.hint}; {hint}"
-    return UnreadableError(f"not well-formed XML: {message}", place, hint)
-
-
-def parse(source: bytes, file: str | None, lenient: bool = False) -> etree._Element:
-    """Parse a document that keeps to XML and declares no DOCTYPE."""
-    refuse_doctype(source, file)
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True,
-        collect_ids=False, strip_cdata=False,
-    )  # fmt: skip
-    try:
-        root = etree.fromstring(source, parser)
-    except etree.XMLSyntaxError as error:
-        raise _broken(source, file, error, lenient) from None
-    except ValueError as error:
-        raise UnreadableError(f"not XML: {error}", Where(file, 1, 1)) from None
-    if root.getroottree().docinfo.internalDTD is not None:
-        raise UnreadableError("a DOCTYPE is not allowed", Where(file, 1, 1))
-    tag = str(root.tag)
-    if tag.lower() != "net":
-        local = etree.QName(tag)
-        if local.namespace is not None and local.localname.lower() == "net" and not root.prefix:
-            raise UnreadableError(
-                f'<net> is in the namespace "{local.namespace}", an IR has none',
-                _root_place(root, source, file),
-                None if lenient else LENIENT,
-            )
-        raise UnreadableError(
-            f"the root element is <{tag}>, an IR has <net>", _root_place(root, source, file)
-        )
-    return root
-
-
-def _root_place(root: etree._Element, source: bytes, file: str | None) -> Where:
-    line, column = position(source, root) or (root.sourceline, None)
-    return Where(file, line, column)
-
-
-_PROLOG = re.compile(rb"\s+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
-
-
-def refuse_doctype(source: bytes, file: str | None) -> None:
-    """Look through all that stands before the root element, before a parser sees it."""
-    encoding = encoding_of(source)
-    if encoding.startswith("utf-16"):
-        codec = "utf-16" if encoding == "utf-16" else encoding
-        text = source.decode(codec, "replace").encode("utf-8", "replace")
-    elif is_plain(encoding):
-        text = source
-    else:
-        raise UnreadableError(f'encoding "{encoding}" is not read', Where(file, 1, 1))
-    end = 3 if encoding == "utf-8-sig" else 0
-    while found := _PROLOG.match(text, end):
-        end = found.end()
-    if text.startswith(b"<!", end) and text[end + 2 : end + 9].upper() == b"DOCTYPE":
-        line, column = text.count(b"\n", 0, end) + 1, end - text.rfind(b"\n", 0, end)
-        raise UnreadableError(
-            "a DOCTYPE is not allowed", Where(file, line, column), "remove it: an IR needs none"
-        )
 
 
 def _version(root: etree._Element, model: Model) -> int:

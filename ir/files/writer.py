@@ -18,6 +18,7 @@ from ..storage import replace_document, replace_pair
 from .layout import Layout, as_read, edited, packed
 from .patch import Patch
 from .printer import Printer, numbered
+from .shift import shifted
 from .unchanged import is_unchanged
 
 
@@ -61,7 +62,7 @@ def write(
     if layout.absent:
         replace_document(target, xml, None if not layout.missing else beside)
     else:
-        replace_pair(target, beside, xml, layout, model.weights)
+        replace_pair(target, beside, xml, layout, model.weights, shifted)
 
 
 def compose(model: Model, repack: bool = False, keep_unused: bool = False) -> tuple[bytes, Layout]:

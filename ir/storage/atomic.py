@@ -30,16 +30,15 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas import IRError, UnreadableError, Where
-from ..files import Layout
 from .weights import Weights, identity, open_regular
 
 try:
@@ -53,12 +52,28 @@ _MARK = ".vinoir-"
 _ABANDONED = 3600
 
 
+class Content(Protocol):
+    """The bytes of a .bin, piece by piece."""
+
+    pieces: list[NDArray[np.uint8]]
+    size: int
+
+
+#: The document, with every offset into the .bin moved by some bytes.
+Shift: TypeAlias = "Callable[[bytes, int], bytes]"
+
+
 def replace_pair(
-    xml_path: Path, bin_path: Path, xml: bytes, layout: Layout, weights: Weights | None
+    xml_path: Path,
+    bin_path: Path,
+    xml: bytes,
+    content: Content,
+    weights: Weights | None,
+    shifted: Shift,
 ) -> None:
     """Put a document and its weights in the place of what is there."""
     with _replacing(xml_path, bin_path) as files:
-        _replace(files, xml_path, bin_path, xml, layout, weights)
+        _replace(files, xml_path, bin_path, xml, content, weights, shifted)
 
 
 def replace_document(xml_path: Path, xml: bytes, stranger: Path | None = None) -> None:
@@ -100,29 +115,28 @@ def _replace(
     xml_path: Path,
     bin_path: Path,
     xml: bytes,
-    layout: Layout,
+    content: Content,
     weights: Weights | None,
+    shifted: Shift,
 ) -> None:
     """Write all files under other names, then rename them in the order that is safe."""
-    new = layout.pieces
-    old_size, common = _compare(bin_path, layout, weights)
+    new = content.pieces
+    old_size, common = _compare(bin_path, content, weights)
     fresh = old_size is None
     old_xml = xml_path.read_bytes() if xml_path.exists() else None
     xml_steps = [] if old_xml == xml else [(files.write([xml], xml_path), xml_path)]
-    if not fresh and old_size == common == layout.size:
+    if not fresh and old_size == common == content.size:
         files.rename(xml_steps)
     elif old_xml is None or fresh or old_size == common:
         if not fresh and common and _may_grow(bin_path):
-            _grow(bin_path, layout, common)
+            _grow(bin_path, content, common)
         else:
             xml_steps.insert(0, (files.write(new, bin_path), bin_path))
         files.rename(xml_steps)
-    elif common == layout.size or old_xml == xml:
+    elif common == content.size or old_xml == xml:
         files.rename([*xml_steps, (files.write(new, bin_path), bin_path)])
     else:
-        from ..files import shifted
-
-        beyond = -(-max(old_size or 0, layout.size) // 4096) * 4096
+        beyond = -(-max(old_size or 0, content.size) // 4096) * 4096
         old = Weights.map(bin_path).data
         moved = shifted(xml, beyond)
         files.rename(
@@ -136,7 +150,7 @@ def _replace(
         )
 
 
-def _compare(path: Path, layout: Layout, weights: Weights | None) -> tuple[int | None, int]:
+def _compare(path: Path, content: Content, weights: Weights | None) -> tuple[int | None, int]:
     """Size of the .bin that is there (None: none), and how many first bytes are the new ones."""
     try:
         descriptor = open_regular(path)
@@ -147,11 +161,11 @@ def _compare(path: Path, layout: Layout, weights: Weights | None) -> tuple[int |
     try:
         status = os.fstat(descriptor)
         size, common = status.st_size, 0
-        for piece in layout.pieces:
+        for piece in content.pieces:
             if (
                 common == 0
                 and weights is not None
-                and piece is layout.pieces[0]
+                and piece is content.pieces[0]
                 and weights.identity == identity(status)
                 and weights.begins_with(piece)
             ):
@@ -186,14 +200,14 @@ def _may_grow(path: Path) -> bool:
     return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and os.access(path, os.W_OK)
 
 
-def _grow(path: Path, layout: Layout, start: int) -> None:
+def _grow(path: Path, content: Content, start: int) -> None:
     """Write what follows the first bytes; taken back where it fails."""
     descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0))
     try:
         try:
             os.lseek(descriptor, start, os.SEEK_SET)
             position = 0
-            for piece in layout.pieces:
+            for piece in content.pieces:
                 skipped = min(max(start - position, 0), len(piece))
                 _put(descriptor, piece[skipped:])
                 position += len(piece)

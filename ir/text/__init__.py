@@ -7,21 +7,30 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .breach import TOLERATED as TOLERATED
+    from .breach import Breach as Breach
     from .encoding import encoding_of as encoding_of
-    from .encoding import is_plain as is_plain
+    from .escaping import escape as escape
+    from .escaping import escape_text as escape_text
+    from .escaping import opening as opening
+    from .parsing import parse as parse
     from .positions import at as at
     from .positions import exact as exact
     from .positions import position as position
     from .repairs import Repair as Repair
     from .repairs import repair as repair
     from .source import Source as Source
+    from .source import layer_around as layer_around
 
 __getattr__, __dir__ = face(
     __name__,
     {
-        "encoding": "encoding_of is_plain",
+        "breach": "Breach TOLERATED",
+        "encoding": "encoding_of",
+        "escaping": "escape escape_text opening",
+        "parsing": "parse",
         "positions": "at exact position",
         "repairs": "Repair repair",
-        "source": "Source",
+        "source": "Source layer_around",
     },
 )

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from ..checking import Note, shown
+from ...schemas.printing import shown
+from .breach import Breach
 
 #: Elements deeper than this are told once and left out.
 DEEPEST = 256
@@ -51,7 +52,7 @@ class Scan:
 
     root: etree._Element | None = None
     offsets: dict[etree._Element, int] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
+    breaches: list[Breach] = field(default_factory=list)
     #: Elements whose tags do not match, or that were open where others did not; None without.
     torn: set[etree._Element] | None = None
     #: Elements of which not every attribute was understood.
@@ -76,24 +77,24 @@ class Scanner:
         """Read to the end."""
         text, position = self.text, 0
         end = len(text)
-        while position < end and len(self.scan.notes) < MOST:
+        while position < end and len(self.scan.breaches) < MOST:
             start = text.find("<", position)
             if start < 0:
                 self._characters(position, end)
                 break
             self._characters(position, start)
             position = self._markup(start)
-        self._finish(position >= end or len(self.scan.notes) < MOST)
+        self._finish(position >= end or len(self.scan.breaches) < MOST)
         return self.scan
 
     # Telling.
 
     def _tell(self, code: str, message: str, offset: int, hint: str | None = None) -> None:
-        if len(self.scan.notes) < MOST:
+        if len(self.scan.breaches) < MOST:
             element = self.stack[-1] if self.stack else None
             if code in ("IR102", "IR103"):
                 self.scan.torn = (self.scan.torn or set()).union(self.stack)
-            self.scan.notes.append(Note(code, message, element, hint=hint, offset=offset))
+            self.scan.breaches.append(Breach(code, message, element, hint=hint, offset=offset))
 
     # Between tags.
 
@@ -278,7 +279,7 @@ class Scanner:
         self.odd = False
         while True:
             position = _blank(text, position)
-            if len(self.scan.notes) >= MOST:
+            if len(self.scan.breaches) >= MOST:
                 self._enter(name, attributes, start, closed=False)
                 return len(text)
             if text.startswith("/>", position):
@@ -288,7 +289,7 @@ class Scanner:
                 self._enter(name, attributes, start, closed=False)
                 return position + 1
             if position >= len(text):
-                if self.scan.notes and self.scan.notes[-1].code == "IR102":
+                if self.scan.breaches and self.scan.breaches[-1].code == "IR102":
                     return position  # told at the attribute that was cut
                 shell = f"<{name}>{_of(attributes)}"
                 self._tell("IR102", f"the file ends inside the tag {shell}{self._inside()}", start)
@@ -421,7 +422,7 @@ class Scanner:
         self._settle()
         if not self.stack or not whole:
             return
-        if any(note.code in ("IR102", "IR103") for note in self.scan.notes[-1:]):
+        if any(breach.code in ("IR102", "IR103") for breach in self.scan.breaches[-1:]):
             return
         names = [str(element.tag) for element in self.stack]
         inner = self.stack[-1]

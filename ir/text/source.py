@@ -9,7 +9,8 @@ from xml.parsers import expat
 
 from lxml import etree
 
-from ..checking import Note
+from ...schemas import Where
+from .breach import TOLERATED, Breach
 from .encoding import is_plain
 from .scanner import Scanner
 
@@ -33,7 +34,7 @@ class Source:
     """A document: what is read of it, and what XML has against it."""
 
     def __init__(self, data: bytes) -> None:
-        self.notes: list[Note] = []
+        self.breaches: list[Breach] = []
         self.offsets: dict[etree._Element, int] = {}
         self.root: etree._Element | None = None
         #: Elements that tags without their match are about; None where all match.
@@ -57,7 +58,7 @@ class Source:
 
     def _tell(self, code: str, message: str, offset: int, hint: str | None = None) -> None:
         """Note something at a place of the whole document."""
-        self.notes.append(Note(code, message, hint=hint, offset=offset))
+        self.breaches.append(Breach(code, message, hint=hint, offset=offset))
 
     # To UTF-8.
 
@@ -248,10 +249,10 @@ class Source:
         scan = Scanner(self.text).run()
         self.root, self.offsets = scan.root, scan.offsets
         self.torn, self.odd = scan.torn, scan.odd
-        for note in scan.notes:
-            moved = sum(length for place, length in self._cuts if place <= (note.offset or 0))
-            self.notes.append(note._replace(offset=(note.offset or 0) + moved))
-        if not scan.notes and not self.notes:
+        for breach in scan.breaches:
+            moved = sum(length for place, length in self._cuts if place <= (breach.offset or 0))
+            self.breaches.append(breach._replace(offset=(breach.offset or 0) + moved))
+        if not scan.breaches and not self.breaches:
             line, column = getattr(failed, "position", (1, 1))
             self._tell("IR101", f"not well-formed XML: {failed}", self._offset(line, column))
 
@@ -266,14 +267,14 @@ class Source:
             if depth > DEEPEST and not deep:
                 deep = True
                 message = f"elements are nested more than {DEEPEST} deep"
-                self.notes.append(Note("IR114", message, element))
+                self.breaches.append(Breach("IR114", message, element))
             for name, value in element.items():
                 if len(value) >= LONGEST:
                     message = (
                         f"attribute {name} has {len(value)} characters, usual parsers take "
                         f"{LONGEST}"
                     )
-                    self.notes.append(Note("IR115", message, element, None, str(name)))
+                    self.breaches.append(Breach("IR115", message, element, None, str(name)))
             stack.extend((child, depth + 1) for child in element)
 
     # Places.
@@ -337,3 +338,29 @@ class Source:
 
 
 __all__ = ["Source"]
+
+
+def breaches(document: bytes, file: str | None) -> list[tuple[Breach, Where]]:
+    """What in a document breaks the rules of XML and is not borne, in the order of the file."""
+    source = Source(document)
+    found = [breach for breach in source.breaches if breach.code not in TOLERATED]
+    source.find(breach.element for breach in found if breach.element is not None)
+    rows: dict[tuple[object, ...], tuple[Breach, Where]] = {}
+    for breach in found:
+        line, column = source.place(breach.element, breach.attribute, breach.offset)
+        layer = None if breach.offset is None else layer_around(breach.element)
+        where = Where(file, line, column)
+        if layer is not None:
+            text = layer.get("id", "")
+            number = int(text) if re.fullmatch("[0-9]{1,18}", text) else None
+            kind = layer.get("name"), layer.get("type"), layer.get("version")
+            where = Where(file, line, column, number, *kind)
+        rows.setdefault((breach.code, line, column, breach.message), (breach, where))
+    return sorted(rows.values(), key=lambda row: (row[1].line or 0, row[1].column or 0))
+
+
+def layer_around(element: etree._Element | None) -> etree._Element | None:
+    """The ``<layer>`` that an element is in."""
+    while element is not None and element.tag != "layer":
+        element = element.getparent()
+    return element

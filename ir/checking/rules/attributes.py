@@ -13,8 +13,9 @@ from ....layers.base import Attribute, Op
 from ....layers.sequence_recurrent import ACTIVATIONS, Along, Recurrent
 from ....layers.windows import Windowed
 from ....schemas.errors import describe
+from ....schemas.printing import shown
 from . import known
-from .note import Note, listed, shown
+from .note import Note, listed
 from .sheet import Node, Sheet
 
 #: Read on any layer as further information; and what broadcasting of kind pdpd adds.

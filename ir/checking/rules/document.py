@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ....schemas import ElementType
+from ....schemas.printing import shown
 from ...document import LARGEST_ID, split_names
 from . import known
-from .note import Note, shown, tag
+from .note import Note, tag
 from .sheet import ATTRIBUTES, CHILDREN, NEEDED, Node, Pin, Scope, Sheet, whole
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from .note import Note, listed, shown
+from ....schemas.printing import shown
+from .note import Note, listed
 from .sheet import SINKS, Node, Pin, Scope, Sheet, Wire
 
 #: A list of layers in one message is no longer than this.

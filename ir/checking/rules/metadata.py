@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ....schemas.printing import shown
 from . import known
-from .note import Note, shown, tag
+from .note import Note, tag
 from .sheet import Node, Sheet, whole
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ....schemas.printing import printable
+from ...text import Breach
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -24,12 +24,13 @@ class Note(NamedTuple):
     #: The place in bytes, where there is no element.
     offset: int | None = None
 
-
-def shown(text: object, most: int = 60) -> str:
-    """A text of the file for a message: quoted, not longer than a line."""
-    line = str(text)
-    end = "…" if len(line) > most else ""
-    return f'"{printable(line[:most])}{end}"'
+    @classmethod
+    def of(cls, breach: Breach) -> Note:
+        """A breach of XML as a note."""
+        return cls(
+            breach.code, breach.message, breach.element, None, breach.attribute, breach.hint,
+            breach.offset,
+        )  # fmt: skip
 
 
 def tag(element: etree._Element) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....schemas import ElementType, Shape, Tensor
+from ....schemas.printing import shown
 from ....schemas.shapes import compatible
 from . import known
-from .note import Note, shown
+from .note import Note
 from .sheet import Node, Sheet
 
 

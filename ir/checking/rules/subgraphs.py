@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ....schemas import ElementType, Shape, Tensor
+from ....schemas.printing import shown
 from ....schemas.shapes import compatible
 from . import known
-from .note import Note, listed, shown
+from .note import Note, listed
 from .note import tag as tag_of
 from .sheet import Node, Pin, Scope, Sheet, whole
 

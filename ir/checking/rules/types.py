@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....schemas.printing import shown
 from . import known
-from .note import Note, shown
+from .note import Note
 from .sheet import Node, Sheet
 
 #: Roles that OpenVINO matches by exact text.

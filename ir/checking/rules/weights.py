@@ -10,8 +10,9 @@ import numpy as np
 
 from ....schemas import ElementType, IRError
 from ....schemas.packing import unpack
+from ....schemas.printing import shown
 from ...storage import Weights
-from .note import Note, shown
+from .note import Note
 from .sheet import Node, Sheet, whole
 
 #: Values are looked at in constants up to so many bytes, and in so many bytes of all of them.

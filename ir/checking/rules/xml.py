@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from ...text import Source
-from .note import Note, shown
+from ....schemas.printing import shown
+from ...text import Source, layer_around
+from .note import Note
 from .sheet import Sheet, whole
 
 
@@ -83,9 +84,7 @@ def around(
     element: etree._Element,
 ) -> tuple[int | None, str | None, str | None, str | None]:
     """The layer an element is in."""
-    inner: etree._Element | None = element
-    while inner is not None and inner.tag != "layer":
-        inner = inner.getparent()
+    inner = layer_around(element)
     if inner is None:
         return None, None, None, None
     return whole(inner.get("id")), inner.get("name"), inner.get("type"), inner.get("version")

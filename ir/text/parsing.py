@@ -1,0 +1,104 @@
+"""Bytes to a tree: what does not keep to XML, or is no IR, is refused with its place.
+
+A document is refused before it is parsed where it declares a DOCTYPE, so that no entity is ever
+expanded; lxml is told to load nothing. Depth and sizes are limited by libxml2.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lxml import etree
+
+from ...schemas import UnreadableError, Where
+from .encoding import encoding_of, is_plain
+from .positions import position
+
+#: What helps against some breaches of XML.
+LENIENT = "lenient=True reads what OpenVINO reads and XML forbids"
+#: In longer documents nobody looks for what is broken: they are read as far as they go, slowly.
+SEARCHED = 1 << 22
+
+
+def _broken(
+    source: bytes, file: str | None, error: etree.XMLSyntaxError, lenient: bool
+) -> UnreadableError:
+    """What first breaks the rules of XML, and what helps; a parser only says where it gave up."""
+    line, column = error.position
+    place = Where(file, line or 1, column or 1)
+    message = (error.msg or "not XML").split(", line ")[0]
+    hint = "ir.check and `vinoir check` tell all that is wrong with it"
+    if len(source) <= SEARCHED:
+        from .repairs import repair
+        from .source import breaches
+
+        found = breaches(source, file)
+        first = None
+        if found:
+            first, place = found[0]
+            message = first.message
+        # A document that ends too early is beyond repair.
+        torn = first is not None and first.code == "IR102"
+        if not lenient and not torn and not breaches(repair(source)[0], file):
+            hint = LENIENT
+        if first is not None and first.hint:
+            hint = f"{first.hint}; {hint}"
+    return UnreadableError(f"not well-formed XML: {message}", place, hint)
+
+
+def parse(source: bytes, file: str | None, lenient: bool = False) -> etree._Element:
+    """Parse a document that keeps to XML and declares no DOCTYPE."""
+    refuse_doctype(source, file)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True,
+        collect_ids=False, strip_cdata=False,
+    )  # fmt: skip
+    try:
+        root = etree.fromstring(source, parser)
+    except etree.XMLSyntaxError as error:
+        raise _broken(source, file, error, lenient) from None
+    except ValueError as error:
+        raise UnreadableError(f"not XML: {error}", Where(file, 1, 1)) from None
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise UnreadableError("a DOCTYPE is not allowed", Where(file, 1, 1))
+    tag = str(root.tag)
+    if tag.lower() != "net":
+        local = etree.QName(tag)
+        if local.namespace is not None and local.localname.lower() == "net" and not root.prefix:
+            raise UnreadableError(
+                f'<net> is in the namespace "{local.namespace}", an IR has none',
+                _root_place(root, source, file),
+                None if lenient else LENIENT,
+            )
+        raise UnreadableError(
+            f"the root element is <{tag}>, an IR has <net>", _root_place(root, source, file)
+        )
+    return root
+
+
+def _root_place(root: etree._Element, source: bytes, file: str | None) -> Where:
+    line, column = position(source, root) or (root.sourceline, None)
+    return Where(file, line, column)
+
+
+_PROLOG = re.compile(rb"\s+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
+
+
+def refuse_doctype(source: bytes, file: str | None) -> None:
+    """Look through all that stands before the root element, before a parser sees it."""
+    encoding = encoding_of(source)
+    if encoding.startswith("utf-16"):
+        codec = "utf-16" if encoding == "utf-16" else encoding
+        text = source.decode(codec, "replace").encode("utf-8", "replace")
+    elif is_plain(encoding):
+        text = source
+    else:
+        raise UnreadableError(f'encoding "{encoding}" is not read', Where(file, 1, 1))
+    end = 3 if encoding == "utf-8-sig" else 0
+    while found := _PROLOG.match(text, end):
+        end = found.end()
+    if text.startswith(b"<!", end) and text[end + 2 : end + 9].upper() == b"DOCTYPE":
+        line, column = text.count(b"\n", 0, end) + 1, end - text.rfind(b"\n", 0, end)
+        raise UnreadableError(
+            "a DOCTYPE is not allowed", Where(file, line, column), "remove it: an IR needs none"
+        )
