@@ -66,7 +66,7 @@ def carry(
     with np.errstate(all="ignore"), at_most(_WORK):
         try:
             bounds = op.bounds(lows, highs) if partly else [(low, low) for low in op.run(*lows)]
-        except (MemoryError, UnsupportedError):
+        except (MemoryError, NotImplementedError, UnsupportedError):
             return outputs
         if bounds is None:
             return outputs

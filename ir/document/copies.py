@@ -11,24 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from lxml import etree
 
 from ...schemas import IRError
 from ..text import parse
-from .graph import Graph, Model
-from .layer import Layer
 from .layer_parts import BODIES
 from .parts import read_port_map
 
-_Part = TypeVar("_Part", Graph, Layer)
+#: Graphs and layers, by whose copying methods this file is called; it knows them by what they
+#: offer (``is_graph``, ``fields``, ``restore``), so that they can import it.
+Graph: TypeAlias = Any
+Layer: TypeAlias = Any
+_Part = TypeVar("_Part")
 
 
 class GraphState(NamedTuple):
     """A graph, its layers and its owner by their numbers."""
 
-    kind: type[Graph]
+    kind: Any
     fields: dict[str, Any]
     layers: list[int]
     owner: int | None
@@ -38,6 +40,7 @@ class GraphState(NamedTuple):
 class LayerState(NamedTuple):
     """What of a layer was read or made, its bodies by their numbers."""
 
+    kind: Any
     fields: dict[str, Any]
     parts: dict[str, Any]
     bodies: dict[str, int] | None
@@ -57,13 +60,13 @@ class _Members:
     def __init__(self, root: Graph | Layer) -> None:
         self.graphs: list[Graph] = []
         self.layers: list[Layer] = []
-        element = root.element if isinstance(root, Model) else None
+        element = root.element if root.is_graph and root.owner is None else None
         self.elements = [] if element is None else numbered_elements(element)
         self._numbers = {element: number for number, element in enumerate(self.elements)}
         stack: list[Graph | Layer] = [root]
         while stack:
             part = stack.pop()
-            if isinstance(part, Graph):
+            if part.is_graph:
                 self.graphs.append(part)
                 stack.extend(part.layers)
                 continue
@@ -104,7 +107,9 @@ def take_apart(root: Graph | Layer) -> tuple[State, _Members]:
         bodies = None if held is None else {tag: graph_numbers[id(g)] for tag, g in held.items()}
         if layer is root and layer.is_constant and layer.has_value:
             fields["_value"] = layer.value  # alone it has no weights to look at
-        layers.append(LayerState(fields, parts, bodies, members.number(layer.element)))
+        layers.append(
+            LayerState(type(layer), fields, parts, bodies, members.number(layer.element))
+        )
     return State(graphs, layers), members
 
 
@@ -113,7 +118,7 @@ def put_together(
 ) -> tuple[list[Graph], list[Layer]]:
     """The graphs and layers of plain values, the outermost first."""
     graphs = [one.kind.__new__(one.kind) for one in state.graphs]
-    layers = [Layer.__new__(Layer) for _ in state.layers]
+    layers = [one.kind.__new__(one.kind) for one in state.layers]
 
     def found(number: int | None) -> etree._Element | None:
         return None if number is None else elements[number]
@@ -137,7 +142,7 @@ def _find_lines(layer: Layer) -> None:
     for body, wiring in held.items():
         element = None if layer.element is None else layer.element.find(BODIES[body])
         if element is not None:
-            fresh = read_port_map(element, layer)
+            fresh = read_port_map(element, layer.exact_place)
             if fresh == wiring:
                 wiring.entries[:] = fresh.entries
 
@@ -151,9 +156,9 @@ def outermost(part: Graph | Layer) -> Graph | Layer:
         part = outer
 
 
-def _holder(part: Graph | Layer) -> Graph | Layer | None:
+def _holder(part: Graph | Layer) -> Graph | Layer:
     """What holds a part; what it was taken out of does not."""
-    if isinstance(part, Layer):
+    if not part.is_graph:
         return part.graph if part.is_in_graph else None
     owner = part.owner
     held = () if owner is None else owner.bodies.values()
@@ -176,13 +181,13 @@ def copied(part: _Part, memo: dict[int, Any]) -> _Part:
 def reduced(part: Graph | Layer) -> tuple[Any, ...]:
     """How to make a part anew: by its place in what holds it, or from plain values."""
     holder = _holder(part)
-    if isinstance(holder, Graph):
+    if holder is not None and holder.is_graph:
         return _layer_at, (holder, [layer is part for layer in holder.layers].index(True))
-    if isinstance(holder, Layer):
+    if holder is not None:
         tags = [tag for tag, body in holder.bodies.items() if body is part]
         return _body_of, (holder, tags[0])
     state, members = take_apart(part)
-    text = part.text if isinstance(part, Model) else None
+    text = part.document if part.is_graph else None
     return _rebuilt, (state, text, len(members.elements))
 
 

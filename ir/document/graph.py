@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from lxml import etree
 
 from ...schemas import IRError, UsageError
+from .copies import copied, reduced
 from .edges import EdgeIndex, read_edges
 from .layer import Layer, check_constant
 from .parts import BackEdge, Edge, Info, Port, PortMap, read_info
@@ -41,6 +42,9 @@ _MANY = 16
 
 class Graph:
     """Layers in the order of the file, and the edges between them."""
+
+    #: What tells it from a layer where either may stand.
+    is_graph: ClassVar[bool] = True
 
     def __init__(self, owner: Layer | None = None) -> None:
         self.owner = owner
@@ -456,6 +460,11 @@ class Graph:
 
     # Copies.
 
+    @property
+    def document(self) -> bytes | None:
+        """The text it was read from, of a model."""
+        return None
+
     def holds(self, layer: Layer) -> bool:
         """Whether a layer is one of its own."""
         return self._by_id.get(layer.id) is layer or any(one is layer for one in self._layers)
@@ -484,13 +493,9 @@ class Graph:
         return deepcopy(self)  # a layer is in one graph alone
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        from .copies import copied
-
-        return cast("Self", copied(self, memo))
+        return copied(self, memo)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from .copies import reduced
-
         return reduced(self)
 
 
@@ -506,6 +511,9 @@ def with_bodies(layer: Layer) -> Iterator[Layer]:
     yield layer
     for body in layer.bodies.values():
         yield from body.everywhere()
+
+
+Layer.body_of = staticmethod(Graph.of)
 
 
 class Model(Graph):
@@ -525,6 +533,11 @@ class Model(Graph):
         #: What was parsed: ``source``, unless it had to be repaired.
         self.text: bytes | None = None
         self.repairs: list[Repair] = []
+
+    @property
+    def document(self) -> bytes | None:
+        """The text it was read from."""
+        return self.text
 
     @property
     def place(self) -> str | None:

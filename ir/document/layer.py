@@ -6,17 +6,18 @@ as soon as its names and edges are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError, Where
 from ...schemas.packing import Buffer, needed, pack, unpack
-from ..text import at
+from ..text import at, exact
+from .copies import copied, reduced
 from .layer_parts import BODIES, PARTS, child
 from .parts import BackEdge, Info, Port, PortMap, split_names, whole
 
@@ -68,6 +69,11 @@ class Layer:
         "type",
         "version",
     )
+
+    #: What tells it from a graph where either may stand.
+    is_graph: ClassVar[bool] = False
+    #: Makes the graph of a body of its element; graphs, which know layers, put it here.
+    body_of: ClassVar[Callable[[etree._Element, Layer], Graph]]
 
     id: int
     _name: str
@@ -427,6 +433,12 @@ class Layer:
         for name in PARTS:
             self._part(name)
 
+    def exact_place(self, element: etree._Element) -> Where:
+        """Where one of its elements stands in the file."""
+        model = self.model
+        text = None if model is None else model.text
+        return self.where if text is None else exact(self.where, text, element)
+
     @property
     def fields(self) -> dict[str, Any]:
         """All that it keeps but graph, element and parts."""
@@ -444,13 +456,9 @@ class Layer:
         return deepcopy(self)  # a layer is in one graph alone
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
-        from .copies import copied
-
         return copied(self, memo)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from .copies import reduced
-
         return reduced(self)
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ This one table is what reading, comparing, printing and patching go by.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .parts import (
     BackEdge,
@@ -22,8 +22,8 @@ from .parts import (
 if TYPE_CHECKING:
     from lxml import etree
 
-    from .graph import Graph
-    from .layer import Layer
+#: The layer whose parts they are; this file knows it by what it offers.
+Layer: TypeAlias = Any
 
 #: The bodies a layer may have, and the element that wires each to the layer's ports.
 BODIES: dict[str, str] = {
@@ -78,7 +78,9 @@ def _rt_info(element: etree._Element, layer: Layer) -> Info | None:
 
 def _port_maps(element: etree._Element, layer: Layer) -> dict[str, PortMap]:
     found = {body: child(element, tag) for body, tag in BODIES.items()}
-    return {body: read_port_map(e, layer) for body, e in found.items() if e is not None}
+    return {
+        body: read_port_map(e, layer.exact_place) for body, e in found.items() if e is not None
+    }
 
 
 def _back_edges(element: etree._Element, layer: Layer) -> list[BackEdge]:
@@ -96,18 +98,14 @@ def _outputs(element: etree._Element, layer: Layer) -> list[Port]:
         return read_ports(child(element, "output"), outputs=True)
 
 
-def _bodies(element: etree._Element, layer: Layer) -> dict[str, Graph]:
+def _bodies(element: etree._Element, layer: Layer) -> dict[str, Any]:
     first: dict[str, etree._Element] = {}
     for body in element.iterchildren(*BODIES):
         first.setdefault(str(body.tag), body)
-    if not first:
-        return {}
-    from .graph import Graph
-
-    return {tag: Graph.of(first[tag], owner=layer) for tag in BODIES if tag in first}
+    return {tag: layer.body_of(first[tag], layer) for tag in BODIES if tag in first}
 
 
-def _says_bodies(element: etree._Element, held: dict[str, Graph]) -> bool:
+def _says_bodies(element: etree._Element, held: dict[str, Any]) -> bool:
     """Whether the bodies are those of the element; not what is in them."""
     return all(
         (held[tag].element if tag in held else None) is child(element, tag) for tag in BODIES

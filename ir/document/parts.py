@@ -6,17 +6,15 @@ Each record says what its element says; what no rule knows is kept in ``extra``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...schemas import ANY, ElementType, IRError, Shape, Tensor
+from ...schemas import ANY, ElementType, IRError, Shape, Tensor, Where
 from ...schemas.shapes import Dim
-from ..text import exact
 
 if TYPE_CHECKING:
     from lxml import etree
-
-    from .layer import Layer
 
 #: Ids are kept in 64 signed bits by OpenVINO.
 LARGEST_ID = 2**63 - 1
@@ -210,18 +208,18 @@ def _tree(rows: list[tuple[str, dict[str, str], str, int]]) -> Info:
 class MapEntry:
     """A line of a port map: which outer port meets which layer of the body, and how."""
 
-    __slots__ = ("_element", "_layer", "attributes", "kind")
+    __slots__ = ("_place", "attributes", "kind")
 
     def __init__(
         self,
         kind: str,
         attributes: dict[str, str],
-        element: etree._Element | None = None,
-        layer: Layer | None = None,
+        place: Callable[[], Where] | None = None,
     ) -> None:
         self.kind = kind
         self.attributes = attributes
-        self._element, self._layer = element, layer
+        #: Tells where in the file it stands, where it was read.
+        self._place = place
 
     @property
     def external_port_id(self) -> int:
@@ -277,10 +275,8 @@ class MapEntry:
     def error(self, message: str) -> IRError:
         """An error about this line of the file."""
         error = IRError(message)
-        if self._layer is not None and self._element is not None:
-            error.where, model = self._layer.where, self._layer.model
-            if model is not None and model.text is not None:
-                error.where = exact(error.where, model.text, self._element)
+        if self._place is not None:
+            error.where = self._place()
         return error
 
     def __eq__(self, other: object) -> bool:
@@ -429,10 +425,16 @@ def read_info(element: etree._Element) -> Info:
     return root
 
 
-def read_port_map(element: etree._Element, layer: Layer | None = None) -> PortMap:
-    """The lines of a port map."""
+def read_port_map(
+    element: etree._Element, place_of: Callable[[etree._Element], Where] | None = None
+) -> PortMap:
+    """The lines of a port map; ``place_of`` tells where in the file each stands."""
     return PortMap(
-        MapEntry(str(child.tag), dict(child.items()), child, layer)
+        MapEntry(
+            str(child.tag),
+            dict(child.items()),
+            None if place_of is None else partial(place_of, child),
+        )
         for child in element.iterchildren("*")
     )
 
