@@ -237,10 +237,11 @@ def _mend(
     model = read(source, weights, lenient=True, need_weights=False)
     done = fix(model, target, select=chosen, ignore=unwanted)
     written = bool(done) or path != source
+    # In place the weights stay where they are, which need not be beside the model.
+    beside = weights if path == source else None
     if written:
-        # In place the weights stay where they are, which need not be beside the model.
-        write(model, path, weights if path == source else None)
-    report = check(path, target, select=chosen, ignore=unwanted)
+        write(model, path, beside)
+    report = check(path, target, weights=beside, select=chosen, ignore=unwanted)
     if format_ == "json":
         repairs = [row._asdict() for row in done]
         print_json({**report.to_json(), "repairs": repairs, "written": written})
