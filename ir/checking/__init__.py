@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from .findings import Cause as Cause
     from .findings import Finding as Finding
     from .findings import Report as Report
+    from .remedies import defaults_to_write as defaults_to_write
+    from .remedies import older_version as older_version
     from .reports import to_github as to_github
     from .reports import to_sarif as to_sarif
+    from .rules.attributes import misspelt as misspelt
     from .rules.catalogue import RULES as RULES
     from .rules.catalogue import codes as codes
     from .rules.catalogue import explain as explain
@@ -26,7 +29,9 @@ __getattr__, __dir__ = face(
     {
         "checker": "check",
         "findings": "Cause Finding RANK Report",
+        "remedies": "defaults_to_write older_version",
         "reports": "to_github to_sarif",
+        "rules.attributes": "misspelt",
         "rules.catalogue": "RULES codes explain",
         "rules.note": "Note",
         "rules.portability": "Release release",

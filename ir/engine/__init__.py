@@ -8,6 +8,7 @@ from ..faces import face
 
 if TYPE_CHECKING:
     from .plan import Node as Node
+    from .plan import products as products
     from .program import Program as Program
     from .program import compile as compile
     from .workers import describe as describe
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "plan.nodes": "Node",
+        "plan": "Node products",
         "program": "Program compile",
-        "workers.blas_threads": "describe",
+        "workers": "describe",
     },
 )

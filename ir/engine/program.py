@@ -15,8 +15,6 @@ import os
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -35,23 +33,10 @@ from ..execution import (
     refuse_unknown,
 )
 from ..inference import Inferred, Shapes, infer, output_array
-from .kernels.blocks import UFUNCS, Scratch, private
-from .kernels.convolution import choose_ways, is_prepared, way_to_lay_out
-from .kernels.convolution import lay_out as lay_out_convolution
-from .kernels.convolution import prepare as convolution
-from .kernels.copies import COPIES
-from .kernels.copies import prepare as copies
-from .kernels.matrices import prepare as matrix_product
-from .kernels.pointwise import elementwise, local_response, otherwise, shuffle
-from .kernels.pooling import prepare as pooling
-from .kernels.rows import BY_ROWS
-from .kernels.rows import prepare as by_rows
-from .kernels.transposed import prepare as transposed
-from .kernels.volume_pooling import prepare as volume_pooling
-from .kernels.volumes import convolution as volumes
+from .kernels import Scratch, lay_out_weights, private, steps_of
 from .memory import direct_values, lay_out, own
 from .passes import optimize
-from .plan import BINARY, CONVOLUTIONS, POOLINGS, TRANSPOSED, UNARY, Node, Plan, Value, build
+from .plan import POOLINGS, Node, Plan, Value, build, work
 from .workers import (
     MANY,
     HelpersLostError,
@@ -62,7 +47,6 @@ from .workers import (
     can_fork,
     core_count,
     hire,
-    lanes,
     shared,
     single_blas,
 )
@@ -74,8 +58,6 @@ TRIALS = 3
 #: So many products take longer than it takes to fork a helper, and to end one; and so many
 #: longer than it takes to wake it.
 LARGE, SMALL = 1_000_000_000, 10_000_000
-#: Operations that only pass over memory, and the bytes from which on that takes longer than calls.
-PLAIN, LONG = {*UFUNCS, *COPIES}, 1 << 18
 #: Bytes that laid out weights may take beyond their own, and a third of the arena.
 ALLOWANCE = 32 << 20
 
@@ -106,7 +88,7 @@ class Planned:
         for node in plan.nodes:
             begin = len(steps)
             with node.layer.at():  # of what there is not the memory for
-                steps += prepare(node, threads, scratch)
+                steps += steps_of(node, threads, scratch)
             self.spans.append((node, begin, len(steps)))
         for node in plan.nodes:
             if node.laid_out is not None:
@@ -196,102 +178,6 @@ class Planned:
             self.team.run(seconds=seconds)
             least = list(map(min, least, seconds))
         return [(node, sum(least[begin:end])) for node, begin, end in self.spans]
-
-
-def is_plain(node: Node) -> bool:
-    """Whether a node passes once over much memory of the caller: copies would take longest."""
-    return (
-        node.kind in PLAIN
-        and not node.epilogue
-        and not node.prologue
-        and node.outputs[0].nbytes >= LONG
-        and all(v.constant is not None or v.producer is None for v in node.inputs)
-        and all(value.is_output and not value.users for value in node.outputs)
-    )
-
-
-def work(node: Node) -> int:
-    """About how many products of numbers a node takes; to touch a number takes as long as 20."""
-    given, made = prod(node.inputs[0].shape) if node.inputs else 0, prod(node.outputs[0].shape)
-    count = 20 * max(given, made)
-    if node.kind in CONVOLUTIONS:
-        count += made * prod(node.inputs[1].shape[-3:])
-    elif node.kind in TRANSPOSED:
-        count += given * prod(node.inputs[1].shape[-3:])
-    elif node.kind == "MatMul":
-        count += made * node.inputs[0].shape[-1]
-    return count
-
-
-def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
-    """Bring weights into the order their kernels want, on several threads, the largest first.
-
-    What they take beyond what they take as they lie is kept within an allowance of bytes.
-    """
-    alike: dict[tuple[object, ...], list[Node]] = {}
-    for node in plan.nodes:
-        if node.kind in CONVOLUTIONS and is_prepared(node):
-            alike.setdefault(way_to_lay_out(node), []).append(node)
-    groups = sorted(alike.values(), key=lambda nodes: -nodes[0].inputs[1].nbytes)
-    ways = choose_ways([first for first, *_ in groups], allowance)
-    waiting = zip(groups, ways, strict=True)
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            single_blas.stay()
-            for (first, *more), way in waiting:
-                first.laid_out = lay_out_convolution(first, way)
-                for node in more:
-                    node.laid_out = first.laid_out
-        except BaseException as error:  # raised again below, when all rest
-            errors.append(error)
-
-    others: list[threading.Thread] = []
-    with suppress(RuntimeError):  # there may be no more threads to be had
-        for _ in range(min(threads, len(groups)) - 1):
-            other = threading.Thread(target=work)
-            other.start()
-            others.append(other)
-    work()
-    for other in others:
-        other.join()
-    if errors:
-        raise errors[0]
-
-
-def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]]:
-    """The steps of a node: its own kernel where there is one for it, else its definition.
-
-    Where numbers are computed, shapes alone tell into how many parts; copies, and poolings of
-    planes, give the same for any.
-    """
-    steps, parts = None, lanes(work(node))
-    if is_plain(node):
-        return otherwise(node, scratch)
-    if node.kind in CONVOLUTIONS and len(node.inputs[0].shape) == 5:
-        steps = volumes(node, parts, scratch)
-    elif node.kind in CONVOLUTIONS:
-        steps = convolution(node, parts, scratch)
-    elif node.kind in TRANSPOSED:
-        steps = transposed(node, parts, scratch)
-    elif node.kind in POOLINGS and len(node.inputs[0].shape) != 4:
-        steps = volume_pooling(node, parts, scratch)
-    elif node.kind in POOLINGS:
-        steps = pooling(node, threads, parts, scratch)
-    elif node.kind in BINARY | UNARY:
-        steps = elementwise(node, parts, scratch)
-    elif node.kind == "LRN":
-        steps = local_response(node, parts, scratch)
-    elif node.kind == "ShuffleChannels":
-        steps = shuffle(node)
-    elif node.kind == "MatMul":
-        steps = matrix_product(node, parts, scratch)
-    elif node.kind in BY_ROWS:
-        steps = by_rows(node, parts, scratch)
-    elif node.kind in COPIES:
-        steps = copies(node, threads, scratch)
-    return steps if steps is not None else otherwise(node, scratch)
 
 
 class Program:

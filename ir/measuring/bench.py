@@ -22,7 +22,7 @@ import numpy as np
 
 from ...schemas import Array, UsageError
 from ..document import Layer, Model
-from ..engine import Node, Program, describe
+from ..engine import Node, Program, describe, products
 from ..execution import Traced, run
 
 #: Runs a model once: inputs in order, outputs in order.
@@ -283,11 +283,8 @@ def planned_row(node: Node, seconds: float) -> LayerRow:
     output = node.outputs[0]
     size = prod(output.shape)
     each = 1.0
-    if node.kind in ("Convolution", "GroupConvolution"):
-        weights = node.inputs[1].shape
-        each = 2.0 * prod(weights[2 if node.kind == "GroupConvolution" else 1 :])
-    elif node.kind == "MatMul":
-        each = 2.0 * node.inputs[0].shape[-1]
+    if products(node):
+        each = 2.0 * products(node) / max(size, 1)
     elif node.kind in ("MaxPool", "AvgPool"):
         each = float(prod(node.op.kernel))  # type: ignore[attr-defined]  # poolings have it
     joined = [op.xml_type for op, _ in (*node.prologue, *node.epilogue)]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ...layers.base import Op
 from ...schemas import IRError, Shape, Tensor
 from ...schemas.printing import printable, printable_name
-from ..checking import Release, codes, release
-from ..checking.rules import attributes, known
+from ..checking import Release, codes, defaults_to_write, misspelt, older_version, release
 from ..document import SINKS, Graph, Layer, Model
 from ..inference import infer_layer
 from .reshaping import same_declaration
@@ -80,7 +79,7 @@ def _mend_attributes(layer: Layer, wanted: Wanted) -> Iterable[Fix]:
     if kind is None:
         return
     if wanted("IR402"):
-        meant = attributes.misspelt(layer.data, kind)
+        meant = misspelt(layer.data, kind)
         taken: set[str] = set()
         for wrong, right in meant.items():
             if right in taken:
@@ -88,33 +87,11 @@ def _mend_attributes(layer: Layer, wanted: Wanted) -> Iterable[Fix]:
             taken.add(right)
             layer.data = {right if n == wrong else n: text for n, text in layer.data.items()}
             yield Fix("IR402", f"{wrong} is now {right}", layer.id, layer.name)
-    for name, (code, value) in _defaults(layer, kind).items():
+    for name, (code, value) in defaults_to_write(layer.data, kind).items():
         empty = code in ("IR411", "IR412") and not layer.data.get(name, "").strip()
         if (name not in layer.data or empty) and wanted(code):
             layer.data = {**layer.data, name: value}
             yield Fix(code, f'{name}="{value}" written out', layer.id, layer.name)
-
-
-def _defaults(layer: Layer, kind: type[Op]) -> Mapping[str, tuple[str, str]]:
-    """What the specification lets a file leave out and OpenVINO does not; and the other way."""
-    key = kind.xml_type, kind.number
-    described = {row.name: row for row in kind.describe()}
-    found: dict[str, tuple[str, str]] = {}
-    for name in attributes.CRASHES.get(key, ()):
-        if not described[name].required:
-            code = "IR411" if name in layer.data else "IR407"
-            found[name] = code, _spread(layer, name)
-    for name in attributes.REFUSED.get(key, ()):
-        default = described[name].default
-        if default is not None:
-            found[name] = "IR408", default
-    for name, (specified, _) in attributes.OTHERWISE.get(key, {}).items():
-        found[name] = "IR409", specified
-    for name in attributes.without(layer.data, kind):
-        text = attributes.taken(layer.data, kind).get(name)
-        if text is not None:
-            found[name] = "IR412", text
-    return found
 
 
 def _kind(layer: Layer) -> type[Op] | None:
@@ -123,23 +100,12 @@ def _kind(layer: Layer) -> type[Op] | None:
     return Op.find(layer.type, layer.version)
 
 
-def _spread(layer: Layer, name: str) -> str:
-    """The neutral value, once for each spatial axis."""
-    axes = len(layer.data["kernel"].split(",")) if layer.data.get("kernel") else 2
-    return ", ".join(["0" if name.startswith("pads") else "1"] * axes)
-
-
 def _make_older(layer: Layer, oldest: Release) -> Iterable[Fix]:
     """Name the opset that brought the operation, where a release does not know the one named."""
-    row = known.find(layer.type, layer.version)
-    since = known.releases().get(known.opset_number(layer.version) or 0)
-    if row is None or since is None or release(since) <= oldest:
-        return
-    brought = known.releases().get(row.opsets[0])
-    if brought is not None and release(brought) <= oldest:
-        old, layer.version = layer.version, f"opset{row.opsets[0]}"
-        message = f"version is now {layer.version}, was {old}"
-        yield Fix("IR902", message, layer.id, layer.name)
+    version = older_version(layer.type, layer.version, oldest)
+    if version is not None:
+        old, layer.version = layer.version, version
+        yield Fix("IR902", f"version is now {version}, was {old}", layer.id, layer.name)
 
 
 def _remove_dead(graph: Graph) -> Iterable[Fix]:

@@ -1,1 +1,23 @@
-"""TODO face."""
+"""Kernels: what carries out the nodes of a plan, prepared for known shapes and weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...faces import face
+
+if TYPE_CHECKING:
+    from .blocks import Scratch as Scratch
+    from .blocks import private as private
+    from .laying_out import lay_out_weights as lay_out_weights
+    from .table import KERNELS as KERNELS
+    from .table import steps_of as steps_of
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "blocks": "Scratch private",
+        "laying_out": "lay_out_weights",
+        "table": "KERNELS steps_of",
+    },
+)

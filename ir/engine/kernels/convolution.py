@@ -13,83 +13,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ....layers.windows import reach
 from ....schemas import Array
-from ....schemas.shapes import number
-from ..plan import SHUFFLE, LaidOut, Node, is_incoming_image
+from ..plan import Node, is_incoming_image
 from ..workers import Part, shares, spans
 from .blocks import (
     CACHE,
     Scratch,
     call,
     divisor,
-    epilogue,
-    followed,
-    followers,
-    lined,
     padded,
     sequence,
     taps,
 )  # fmt: skip
+from .convolution_work import Finish, Sizes, Work, shuffles
 from .deep import deep
 from .products import in_blocks, multiplied
 from .winograd import Way, apart, choose, winograd
 
 
-class Sizes:
-    """The numbers of a convolution over two spatial axes; one axis is taken as a single row."""
+class LaidOut(NamedTuple):
+    """Weights of a convolution as its kernel wants them; ``way`` is Winograd's, where it is."""
 
-    def __init__(self, node: Node) -> None:
-        op = node.op
-        weights = node.inputs[1].constant
-        assert weights is not None
-        self.groups = weights.shape[0] if node.kind == "GroupConvolution" else 1
-        if self.groups > 1 or node.kind == "GroupConvolution":
-            weights = weights.reshape(-1, *weights.shape[2:])
-        axes = weights.ndim - 2
-        lead = 2 - axes
-        self.kernel = _two(weights.shape[2:], lead, 1)
-        self.weights = weights.reshape(*weights.shape[:2], *self.kernel)
-        self.strides = _two(op.strides, lead, 1)  # type: ignore[attr-defined]  # convolutions have it
-        self.dilations = _two(op.dilations, lead, 1)  # type: ignore[attr-defined]
-        shape = node.inputs[0].shape
-        pairs = [
-            op.pads(size, axis, reach(weights.shape[2 + axis], op.dilations[axis]))  # type: ignore[attr-defined]
-            for axis, size in enumerate(shape[2:])
-        ]
-        self.pads = [(0, 0)] * lead + [(number(a), number(b)) for a, b in pairs]
-        self.reach = (
-            number(reach(self.kernel[0], self.dilations[0])),
-            number(reach(self.kernel[1], self.dilations[1])),
-        )
-        self.inner = weights.shape[1]
-        self.outer = weights.shape[0]
-        self.out = _two(node.outputs[0].shape[2:], lead, 1)
-        self.lead = lead
-        #: What it pads with.
-        self.fill: float | Array = 0.0 if node.padding is None else node.padding
-        #: Whether the output is not in the order of the products.
-        self.shuffled = shuffles(node)
-
-    def image(self, batch: Array) -> Array:
-        """A batch kept as (N, H, W, C), whatever its number of spatial axes."""
-        return batch if self.lead == 0 else batch[:, None]
-
-    @property
-    def plain(self) -> bool:
-        """Whether every output is made of the one input at the same place."""
-        return self.kernel == (1, 1) and self.strides == (1, 1) and not any(map(any, self.pads))
-
-
-def _two(values: tuple[int, ...], lead: int, fill: int) -> tuple[int, int]:
-    """Two numbers, from two or one."""
-    first, second = (fill,) * lead + tuple(values)
-    return first, second
-
-
-def shuffles(node: Node) -> bool:
-    """Whether the last that is done to a node's output is to shuffle its channels."""
-    return bool(node.epilogue) and node.epilogue[-1][0].xml_type == SHUFFLE
+    way: Way | None
+    matrices: list[Array]
 
 
 def is_prepared(node: Node) -> bool:
@@ -146,7 +92,10 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     work = Work(sizes, source, target, finish, abreast, scratch)
     if is_depthwise(sizes):
         return depthwise(work)
-    way, matrices = node.laid_out or lay_out(node, choose([sizes])[0])
+    laid_out = node.laid_out
+    if not isinstance(laid_out, LaidOut):
+        laid_out = lay_out(node, choose([sizes])[0])
+    way, matrices = laid_out
     if way is not None and way.afresh:
         return deep(way, work, matrices[0])
     if way is not None:
@@ -155,95 +104,6 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     if few and sizes.groups == 1 and not sizes.shuffled:
         return by_channels(work, matrices[0])
     return gathered(work, matrices)
-
-
-class Finish:
-    """What is done to a block of the output before it leaves the cache."""
-
-    def __init__(self, node: Node, target: Array, sizes: Sizes, scratch: Scratch) -> None:
-        self.bias = node.inputs[2].constant if len(node.inputs) > 2 else None
-        self._target, self._lead, self._scratch = target, sizes.lead, scratch
-        self._shuffled = sizes.shuffled
-        #: Whether what follows does the same to all numbers, bias apart.
-        self.alike = not any(
-            op.xml_type == SHUFFLE or any(value is not None for value in others)
-            for op, others in node.epilogue
-        )
-        self._followers = epilogue(node, scratch)
-        self._leaders = followers(node.prologue, node.inputs[0], scratch)
-
-    def __bool__(self) -> bool:
-        return self.bias is not None or bool(self._followers)
-
-    def room(self, part: int, image: int, rows: slice) -> Array:
-        """Where products go: to the output itself, or beside it where that has gaps."""
-        block = self._target[image, rows]
-        beside = self._shuffled or not block.flags.c_contiguous
-        return self._scratch.take(part, *block.shape) if beside and self else block
-
-    def target(self, image: int, rows: slice, channels: slice) -> Array:
-        """Rows and channels of one image of the output."""
-        return self._target[image, rows, :, channels]
-
-    def everywhere(self, block: Array) -> list[Part]:
-        """What follows, if it is the same for all numbers, wherever they are."""
-        return followed(self._followers, block, ())
-
-    @property
-    def leads(self) -> bool:
-        """Whether something is done to the input before it is multiplied."""
-        return bool(self._leaders)
-
-    @property
-    def put(self) -> Callable[[Array, Array], list[Part]] | None:
-        """What brings any piece of the input to where it is wanted, if that is no copy."""
-        if not self._leaders:
-            return None
-        (first,) = self._leaders
-        return lambda given, room: first(given, (), room)
-
-    def prepared(self, source: Array, image: int, rows: slice, room: Array) -> list[Part]:
-        """What is done to rows of the input before they are multiplied, from there to a room."""
-        first, *others = self._leaders
-        index = (image, rows)
-        return first(source[image, rows], index, room) + followed(others, room, index)
-
-    def parts(
-        self, room: Array, image: int, rows: slice, channels: slice, *, biased: bool = False
-    ) -> list[Part]:
-        """Bias, sums, activations on rows and channels of one image, from a room to the output."""
-        target = self.target(image, rows, channels)
-        index: Any = (image, rows, slice(None), channels)
-        if self._lead:
-            index, room, target = (image, slice(None), channels), room[0], target[0]
-        if room.__array_interface__ == target.__array_interface__:
-            room = target
-        # Results are sooner copied to where they have gaps than made there, in short runs.
-        gaps = not target.flags.c_contiguous and target.shape[-1] < LONG
-        out = room if gaps and room.flags.c_contiguous and not self._shuffled else target
-        found = []
-        if self.bias is not None and not biased:
-            bias = np.broadcast_to(self.bias[channels], room.shape)
-            into = room if self._followers else out
-            found.append(lined(np.add, room, bias, into, self._scratch))
-            room = into
-        found += followed(self._followers, room, index, out)
-        return found if out is target else [*found, call(np.copyto, target, out)]
-
-
-#: So many numbers make a run long.
-LONG = 512
-
-
-class Work(NamedTuple):
-    """A convolution to be done: from images to images (N, H, W, C)."""
-
-    sizes: Sizes
-    source: Array
-    target: Array
-    finish: Finish
-    abreast: int
-    scratch: Scratch
 
 
 def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:

@@ -8,18 +8,14 @@ fetch them from memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ....schemas import Array
 from ..workers import Part, spans
 from .blocks import Scratch, call, divisor, sequence
+from .convolution_work import Sizes, Work
 from .products import MILLION, rows_at_once
 from .winograd import TILES, Way, gathered_tiles, transformed, turned_back
-
-if TYPE_CHECKING:
-    from .convolution import Sizes, Work
 
 #: Numbers of transformed weights that stay in cache until they are multiplied.
 WEIGHTS = 3 << 17

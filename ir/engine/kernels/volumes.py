@@ -14,10 +14,10 @@ from ....layers.base import Op
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
-from ..plan import LaidOut, Node, Value, constant, has_many_groups
+from ..plan import Node, Value, constant, has_many_groups
 from ..workers import Part, spans
 from .blocks import Scratch, call, filling, sequence
-from .convolution import choose_ways, lay_out
+from .convolution import LaidOut, choose_ways, lay_out
 from .convolution import prepare as prepare_images
 
 #: Images with the channels of their neighbours take at most so many bytes at a time.

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from math import inf, prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -23,11 +23,9 @@ from numpy.lib.stride_tricks import as_strided
 from ....schemas import Array
 from ..workers import Part, shares, spans
 from .blocks import Scratch, call, lined, padded, sequence, turned
+from .convolution_work import Finish, Sizes, Work
 from .products import MILLION, in_blocks
 from .products import width as block_width
-
-if TYPE_CHECKING:
-    from .convolution import Finish, Sizes, Work
 
 #: Where polynomials are evaluated; one point more lies at infinity.
 PLACES = (0, 1, -1, 2, -2)

@@ -7,21 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..plan import (
-    BINARY,
-    CONVOLUTIONS,
-    POOLINGS,
-    SHUFFLE,
-    TRANSPOSED,
-    UNARY,
-    Node,
-    Plan,
-    Value,
-    only_user,
-)
-
-#: Nodes that may have an epilogue.
-HEADS = CONVOLUTIONS | TRANSPOSED | POOLINGS | BINARY | UNARY | {"MatMul"}
+from ..plan import BINARY, CONVOLUTIONS, HEADS, SHUFFLE, UNARY, Node, Plan, Value, only_user
 
 
 def absorb_followers(plan: Plan) -> None:

@@ -6,22 +6,7 @@ want it, it is not worth the copies at both ends.
 
 from __future__ import annotations
 
-from ..plan import (
-    BINARY,
-    CONVOLUTIONS,
-    POOLINGS,
-    SHUFFLE,
-    TRANSPOSED,
-    UNARY,
-    Plan,
-    Value,
-    is_incoming_image,
-)
-
-#: Nodes that work on channels kept last; their neighbours follow.
-SPATIAL = CONVOLUTIONS | TRANSPOSED | POOLINGS | {"LRN"}
-#: Nodes that do as their neighbours do.
-EITHER_WAY = BINARY | UNARY | SPATIAL | {"Concat", "Interpolate", "Pad", SHUFFLE}
+from ..plan import EITHER_WAY, POOLINGS, SPATIAL, Plan, Value, is_incoming_image
 
 
 def choose_layouts(plan: Plan) -> None:

@@ -18,19 +18,23 @@ if TYPE_CHECKING:
     from .channels import is_pointwise as is_pointwise
     from .channels import pads_nothing as pads_nothing
     from .channels import scale_and_shift as scale_and_shift
-    from .nodes import BINARY as BINARY
-    from .nodes import CONVOLUTIONS as CONVOLUTIONS
-    from .nodes import POOLINGS as POOLINGS
-    from .nodes import SHUFFLE as SHUFFLE
-    from .nodes import TRANSPOSED as TRANSPOSED
-    from .nodes import UNARY as UNARY
-    from .nodes import LaidOut as LaidOut
     from .nodes import Node as Node
     from .nodes import Plan as Plan
     from .nodes import Steps as Steps
     from .nodes import Value as Value
     from .nodes import constant as constant
     from .nodes import only_user as only_user
+    from .operations import BINARY as BINARY
+    from .operations import CONVOLUTIONS as CONVOLUTIONS
+    from .operations import EITHER_WAY as EITHER_WAY
+    from .operations import HEADS as HEADS
+    from .operations import POOLINGS as POOLINGS
+    from .operations import SHUFFLE as SHUFFLE
+    from .operations import SPATIAL as SPATIAL
+    from .operations import TRANSPOSED as TRANSPOSED
+    from .operations import UNARY as UNARY
+    from .operations import products as products
+    from .operations import work as work
 
 __getattr__, __dir__ = face(
     __name__,
@@ -40,9 +44,10 @@ __getattr__, __dir__ = face(
             "FEW add_through elementwise_steps has_many_groups has_single_place_windows "
             "is_depthwise is_incoming_image is_pointwise pads_nothing scale_and_shift"
         ),
-        "nodes": (
-            "BINARY CONVOLUTIONS LaidOut Node POOLINGS Plan SHUFFLE Steps TRANSPOSED UNARY "
-            "Value constant only_user"
+        "nodes": "Node Plan Steps Value constant only_user",
+        "operations": (
+            "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
+            "products work"
         ),
     },
 )

@@ -8,7 +8,8 @@ import numpy as np
 
 from ....schemas import Array
 from ....schemas.shapes import number
-from .nodes import BINARY, UNARY, Node, Steps, Value, constant
+from .nodes import Node, Steps, Value, constant
+from .operations import BINARY, UNARY
 
 #: Channels that an image as it comes in may have to stay as it is.
 FEW = 4

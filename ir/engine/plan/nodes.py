@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,23 +13,7 @@ from ....layers.base import Op
 from ....layers.value_bounds import CARRIED
 from ....schemas import Array, ElementType, Tensor
 from ...document import Layer
-from .claims import claimed_type
-
-if TYPE_CHECKING:
-    from ..kernels.winograd import Way
-
-
-CONVOLUTIONS = frozenset({"Convolution", "GroupConvolution"})
-TRANSPOSED = frozenset({"ConvolutionBackpropData", "GroupConvolutionBackpropData"})
-POOLINGS = frozenset({"MaxPool", "AvgPool"})
-BINARY = frozenset(
-    {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum", "SquaredDifference"}
-)
-UNARY = frozenset(
-    {"ReLU", "Clamp", "Sigmoid", "Tanh", "Elu", "HSwish", "HSigmoid", "HardSigmoid", "Swish",
-     "Gelu", "Mish", "SoftPlus", "Exp", "Sqrt", "Abs", "Negative", "Erf", "Log", "Floor", "PReLU"}
-)  # fmt: skip
-SHUFFLE = "ShuffleChannels"
+from .operations import claimed_type
 
 
 class Value:
@@ -105,13 +89,6 @@ class Value:
 Steps: TypeAlias = list[tuple[Op, list[Value | None]]]
 
 
-class LaidOut(NamedTuple):
-    """Weights of a convolution as its kernel wants them; ``way`` is Winograd's, where it is."""
-
-    way: Way | None
-    matrices: list[Array]
-
-
 class Node:
     """An operation on values, with what is done to its output before that leaves the cache.
 
@@ -136,7 +113,7 @@ class Node:
         #: What a convolution pads each channel with, if not with zero.
         self.padding: Array | None = None
         #: Its weights as its kernel wants them, where they were laid out beforehand.
-        self.laid_out: LaidOut | None = None
+        self.laid_out: object = None
         #: Whether its kernel looks up the memory of its first input and output at each call.
         self.looks_up = False
         self._read(inputs)

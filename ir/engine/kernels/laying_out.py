@@ -1,0 +1,47 @@
+"""Weights brought into the order that their kernels want, before a program first runs."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+from ..plan import CONVOLUTIONS, Node, Plan
+from ..workers import single_blas
+from .convolution import choose_ways, is_prepared, lay_out, way_to_lay_out
+
+
+def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
+    """Bring weights into the order their kernels want, on several threads, the largest first.
+
+    What they take beyond what they take as they lie is kept within an allowance of bytes.
+    """
+    alike: dict[tuple[object, ...], list[Node]] = {}
+    for node in plan.nodes:
+        if node.kind in CONVOLUTIONS and is_prepared(node):
+            alike.setdefault(way_to_lay_out(node), []).append(node)
+    groups = sorted(alike.values(), key=lambda nodes: -nodes[0].inputs[1].nbytes)
+    ways = choose_ways([first for first, *_ in groups], allowance)
+    waiting = zip(groups, ways, strict=True)
+    errors: list[BaseException] = []
+
+    def take_some() -> None:
+        try:
+            single_blas.stay()
+            for (first, *more), way in waiting:
+                first.laid_out = lay_out(first, way)
+                for node in more:
+                    node.laid_out = first.laid_out
+        except BaseException as error:  # raised again below, when all rest
+            errors.append(error)
+
+    others: list[threading.Thread] = []
+    with suppress(RuntimeError):  # there may be no more threads to be had
+        for _ in range(min(threads, len(groups)) - 1):
+            other = threading.Thread(target=take_some)
+            other.start()
+            others.append(other)
+    take_some()
+    for other in others:
+        other.join()
+    if errors:
+        raise errors[0]

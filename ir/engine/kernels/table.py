@@ -1,0 +1,87 @@
+"""Which kernel carries out which type of operation; what has none runs by its definition.
+
+The versions of each type, its layout, its followers and its cost stand in the plan's table of
+operations (``plan/operations.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from ..plan import BINARY, POOLINGS, UNARY, Node, work
+from ..workers import Part, lanes
+from . import convolution, copies, matrices, pooling, rows, transposed, volume_pooling, volumes
+from .blocks import UFUNCS, Scratch
+from .pointwise import elementwise, local_response, otherwise, shuffle
+
+
+class Hands(NamedTuple):
+    """Who works: so many workers, on so many parts, which shapes alone tell."""
+
+    workers: int
+    parts: int
+
+
+#: The steps of a node, each the parts that workers share out; None: not for such a node.
+Steps: TypeAlias = "list[list[Part]] | None"
+Kernel: TypeAlias = Callable[[Node, Hands, Scratch], Steps]
+
+
+def _convolution(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    prepare = volumes.convolution if len(node.inputs[0].shape) == 5 else convolution.prepare
+    return prepare(node, hands.parts, scratch)
+
+
+def _pooling(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    if len(node.inputs[0].shape) != 4:
+        return volume_pooling.prepare(node, hands.parts, scratch)
+    return pooling.prepare(node, hands.workers, hands.parts, scratch)
+
+
+def _copies(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    # Copies give the same, however they are cut.
+    return copies.prepare(node, hands.workers, scratch)
+
+
+def _cut_by_shapes(prepare: Callable[[Node, int, Scratch], Steps]) -> Kernel:
+    """A kernel that computes numbers: shapes alone tell into how many parts."""
+    return lambda node, hands, scratch: prepare(node, hands.parts, scratch)
+
+
+#: By type, of the versions that the plan's table of operations has.
+KERNELS: dict[str, Kernel] = {
+    **dict.fromkeys(UNARY | BINARY, _cut_by_shapes(elementwise)),
+    **dict.fromkeys(rows.BY_ROWS, _cut_by_shapes(rows.prepare)),
+    **dict.fromkeys(copies.COPIES, _copies),
+    **dict.fromkeys(POOLINGS, _pooling),
+    "Convolution": _convolution,
+    "GroupConvolution": _convolution,
+    "ConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
+    "GroupConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
+    "LRN": _cut_by_shapes(local_response),
+    "MatMul": _cut_by_shapes(matrices.prepare),
+    "ShuffleChannels": lambda node, hands, scratch: shuffle(node),
+}
+
+#: Operations that only pass over memory, and the bytes from which on that takes longer than calls.
+PLAIN, LONG = frozenset({*UFUNCS, *copies.COPIES}), 1 << 18
+
+
+def steps_of(node: Node, workers: int, scratch: Scratch) -> list[list[Part]]:
+    """The steps of a node: its own kernel where there is one for it, else its definition."""
+    kernel = None if is_plain(node) else KERNELS.get(node.kind)
+    steps = None if kernel is None else kernel(node, Hands(workers, lanes(work(node))), scratch)
+    return steps if steps is not None else otherwise(node, scratch)
+
+
+def is_plain(node: Node) -> bool:
+    """Whether a node passes once over much memory of the caller: copies would take longest."""
+    return (
+        node.kind in PLAIN
+        and not node.epilogue
+        and not node.prologue
+        and node.outputs[0].nbytes >= LONG
+        and all(v.constant is not None or v.producer is None for v in node.inputs)
+        and all(value.is_output and not value.users for value in node.outputs)
+    )
