@@ -118,7 +118,14 @@ def _check(
         notes += xml.rules(source)
         if source.root is not None and xml.is_net(source.root) and not xml.is_old(source.root):
             with placed(Where(place)):
-                sheet = Sheet(source.root, held, bin_place, source.text)
+                sheet = Sheet(
+                    source.root,
+                    held,
+                    bin_place,
+                    source.text,
+                    examine=attributes.examine,
+                    infer=shapes.infer,
+                )
                 for group in GROUPS:
                     budget().check_time()
                     notes += group(sheet)

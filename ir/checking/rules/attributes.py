@@ -16,7 +16,7 @@ from ....schemas.errors import describe
 from ....schemas.printing import shown
 from . import known
 from .note import Note, listed
-from .sheet import Node, Sheet
+from .sheet import Examined, Node, Sheet
 
 #: Read on any layer as further information; and what broadcasting of kind pdpd adds.
 _FREE = frozenset({"PrimitivesPriority", "alt_width", "auto_broadcast.auto_broadcast_axis"})
@@ -99,10 +99,9 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def rules(sheet: Sheet) -> Iterator[Note]:
-    """Everything of this group; layers are given their operation on the way."""
+    """Everything of this group."""
     for node in sheet.nodes:
-        if node.kind is not None:
-            yield from operation(node, node.kind)
+        yield from node.examined.notes
 
 
 @cache
@@ -110,28 +109,30 @@ def _described(kind: type[Op]) -> dict[str, Attribute]:
     return {row.name: row for row in kind.describe()}
 
 
-#: Layers with the same attributes share one operation.
-_SHARED: dict[tuple[type[Op], tuple[tuple[str, str], ...]], Op] = {}
+#: Layers with the same attributes, all of them right, share one operation.
+_SHARED: dict[tuple[type[Op], tuple[tuple[str, str], ...]], Examined] = {}
 
 
-def operation(node: Node, kind: type[Op]) -> Iterator[Note]:
-    """Every attribute of one layer."""
-    data = node.data
-    key = (kind, tuple(data.items()))
+def examine(node: Node) -> Examined:
+    """The operation of one layer, and everything that is wrong with its attributes."""
+    kind = node.kind
+    if kind is None:
+        return Examined(None)
+    key = (kind, tuple(node.data.items()))
     shared = _SHARED.get(key)
     if shared is not None:
-        node.op = shared
-        return
-    before = len(data)
-    notes = [*_names(node, kind), *_values(node, kind), *_practice(node, kind)]
-    if node.op is not None:
-        notes += _ranges(node, node.op)
-        notes += _activations(node, node.op)
-        if not notes and before and kind.xml_type != "Const":
-            if len(_SHARED) > 10_000:
-                _SHARED.clear()
-            _SHARED[key] = node.op
-    yield from notes
+        return shared
+    op, values = _values(node, kind)
+    notes = [*_names(node, kind), *values, *_practice(node, kind)]
+    if op is not None:
+        notes += _ranges(node, op)
+        notes += _activations(node, op)
+    found = Examined(op, tuple(notes))
+    if op is not None and not notes and node.data and kind.xml_type != "Const":
+        if len(_SHARED) > 10_000:
+            _SHARED.clear()
+        _SHARED[key] = found
+    return found
 
 
 def _unknown(data: Mapping[str, str], kind: type[Op]) -> list[str]:
@@ -181,8 +182,10 @@ def _names(node: Node, kind: type[Op]) -> Iterator[Note]:
         )  # fmt: skip
 
 
-def _values(node: Node, kind: type[Op]) -> Iterator[Note]:
-    """Values that cannot be read, and required attributes that are not there."""
+def _values(node: Node, kind: type[Op]) -> tuple[Op | None, list[Note]]:
+    """The operation; values that cannot be read, and required attributes that are not there."""
+    notes: list[Note] = []
+    op: Op | None = None
     described = _described(kind)
     meant = set(misspelt(node.data, kind).values())  # told as such, and not as missing too
     values: dict[str, Any] = {name: text for name, text in node.data.items() if name in described}
@@ -201,7 +204,7 @@ def _values(node: Node, kind: type[Op]) -> Iterator[Note]:
         if text is not None:
             found = list(_choice(node, kind, name, text))
             if found:
-                yield from found
+                notes += found
                 bad.add(name)
                 del values[name]
     for name, text in list(values.items()):
@@ -209,24 +212,25 @@ def _values(node: Node, kind: type[Op]) -> Iterator[Note]:
         if problem is not None:
             bad.add(name)
             del values[name]
-            yield _value(node, kind, name, f"{name}={shown(text)} of {kind.spec()}: {problem}")
+            notes.append(
+                _value(node, kind, name, f"{name}={shown(text)} of {kind.spec()}: {problem}")
+            )
     try:
-        node.op = kind.read(values)
+        op = kind.read(values)
     except ValidationError as error:
         for row in error.errors(include_url=False):
             name = ".".join(str(part) for part in row["loc"] if isinstance(part, str))
             if row["type"] == "missing":
                 if name and name not in bad and name not in meant:
-                    yield _missing(node, kind, name)
+                    notes.append(_missing(node, kind, name))
                 continue
             message = row["msg"].removeprefix("Value error, ")
             if name:
                 message = f"{name}={shown(node.data.get(name, ''))} of {kind.spec()}: {message}"
-            yield _value(node, kind, name or None, message)
+            notes.append(_value(node, kind, name or None, message))
     except ValueError as error:
-        yield _value(node, kind, None, f"{kind.spec()}: {error}")
-    if bad:
-        node.op = None
+        notes.append(_value(node, kind, None, f"{kind.spec()}: {error}"))
+    return (None if bad else op), notes
 
 
 def _value(node: Node, kind: type[Op], name: str | None, message: str) -> Note:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...text import Breach
 
 if TYPE_CHECKING:
     from lxml import etree
 
-    from .sheet import Node
+
+class Noted(Protocol):
+    """A layer that a note is about."""
+
+    element: etree._Element
+    id: int | None
+    name: str
+    type: str
+    version: str
 
 
 class Note(NamedTuple):
@@ -18,7 +26,7 @@ class Note(NamedTuple):
     code: str
     message: str
     element: etree._Element | None = None
-    node: Node | None = None
+    node: Noted | None = None
     attribute: str | None = None
     hint: str | None = None
     #: The place in bytes, where there is no element.

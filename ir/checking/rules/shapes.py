@@ -15,7 +15,7 @@ from ....schemas.shapes import compatible
 from ...inference import infer_bodies, infer_graph
 from . import attributes, known, weights
 from .note import Note
-from .sheet import Node, Pin, Scope, Sheet, whole
+from .sheet import Inferences, Node, Pin, Scope, Sheet, Tensors, whole
 
 #: They hold bodies: what they give is worked out with those.
 _BODIED = frozenset({"TensorIterator", "Loop", "If"})
@@ -23,19 +23,25 @@ _BODIED = frozenset({"TensorIterator", "Loop", "If"})
 
 def rules(sheet: Sheet) -> Iterator[Note]:
     """Everything of this group."""
+    for scope in sheet:
+        yield from scope.inferred.notes
+
+
+def infer(scope: Scope) -> Inferences:
+    """What each layer of a graph gives; after an error the declared ports count."""
+    tensors: Tensors = {}
     with np.errstate(all="ignore"):
-        for scope in sheet:
-            yield from graph(scope)
+        notes = tuple(_graph(scope, tensors))
+    return Inferences(tensors, notes)
 
 
-def graph(scope: Scope) -> Iterator[Note]:
-    """One graph, each layer after what feeds it; after an error the declared ports count."""
-    tensors = scope.tensors
+def _graph(scope: Scope, tensors: Tensors) -> Iterator[Note]:
+    """One graph, each layer after what feeds it."""
     allowed = budget()
     for node in scope.order:
         allowed.check_time()
         yield from arity(node)
-        given = [(pin, scope.fed(node, pin)) for pin in node.inputs]
+        given = [(pin, scope.fed(node, pin, tensors)) for pin in node.inputs]
         yield from fed(node, given)
         yield from pads(node, given)
         yield from hidden(node, given)

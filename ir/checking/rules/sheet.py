@@ -6,9 +6,9 @@ rule that looks at the text says what is wrong with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .... import layers  # noqa: F401  # declares the operations
 from ....layers.base import Op
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ...document import Model
     from ...storage import Weights
+    from .note import Note
 
 #: What each element may hold, and what its attributes may be.
 CHILDREN = {
@@ -134,6 +135,13 @@ def _size(text: str | None) -> int:
     return number
 
 
+class Examined(NamedTuple):
+    """A layer's operation, None where its attributes are wrong, and what is wrong with them."""
+
+    op: Op | None
+    notes: tuple[Note, ...] = ()
+
+
 class Node:
     """One layer."""
 
@@ -166,8 +174,6 @@ class Node:
         if self.data_element is not None:
             self.data = {str(name): text for name, text in self.data_element.items()}
         self.bodies: dict[str, Scope] = {}
-        #: The operation, where its attributes are right.
-        self.op: Op | None = None
         #: What feeds each input, by index.
         self.sources: dict[int, Wire] = {}
         #: What leaves it.
@@ -181,6 +187,16 @@ class Node:
         name = known.CLASS_NAMES.get(self.type, self.type)
         usual = known.by_lower_case().get(self.type.lower(), name)
         return Op.find(name, self.version) or Op.find(usual, self.version)
+
+    @cached_property
+    def examined(self) -> Examined:
+        """Its operation, and what is wrong with its attributes."""
+        return self.scope.sheet.examine(self)
+
+    @property
+    def op(self) -> Op | None:
+        """The operation, where its attributes are right."""
+        return self.examined.op
 
     @property
     def label(self) -> str:
@@ -220,6 +236,17 @@ class Wire:
         self.target_pin: Pin | None = None
 
 
+#: What each layer gives; what it declares where that cannot be inferred.
+Tensors: TypeAlias = "dict[Node, tuple[Tensor, ...]]"
+
+
+class Inferences(NamedTuple):
+    """The tensors of a graph, and what is told of them."""
+
+    tensors: Tensors
+    notes: tuple[Note, ...]
+
+
 class Scope:
     """One graph: the model's, or a body's."""
 
@@ -241,8 +268,6 @@ class Scope:
                 self.by_id.setdefault(node.id, node)
         found = () if edges is None else edges.iterchildren("edge")
         self.wires = [Wire(child) for child in found]
-        #: What each layer gives, once it is inferred; what it declares where it cannot be.
-        self.tensors: dict[Node, tuple[Tensor, ...]] = {}
         self._connect()
 
     def _connect(self) -> None:
@@ -266,12 +291,17 @@ class Scope:
             if source is not None and target is not None:
                 source.users.append(wire)
 
-    def fed(self, node: Node, pin: Pin) -> Tensor:
-        """What comes into an input: as inferred, else as declared where it comes from."""
+    @cached_property
+    def inferred(self) -> Inferences:
+        """What each layer gives, and where that is not what is declared."""
+        return self.sheet.infer(self)
+
+    def fed(self, node: Node, pin: Pin, tensors: Tensors | None = None) -> Tensor:
+        """What comes into an input: as inferred (so far), else as declared where it comes from."""
         wire = node.sources.get(pin.index)
         if wire is None or wire.source is None or wire.source_pin is None:
             return pin.tensor
-        given = self.tensors.get(wire.source, ())
+        given = (self.inferred.tensors if tensors is None else tensors).get(wire.source, ())
         index = wire.source_pin.index
         return given[index] if index < len(given) else wire.source_pin.tensor
 
@@ -324,7 +354,12 @@ class Sheet:
         weights: Weights | None = None,
         place: str | None = None,
         text: bytes = b"",
+        *,
+        examine: Callable[[Node], Examined],
+        infer: Callable[[Scope], Inferences],
     ) -> None:
+        #: How a layer's attributes are read, and a graph's shapes worked out, when first asked.
+        self.examine, self.infer = examine, infer
         self.root, self.weights, self.place, self.text = root, weights, place, text
         self.version = whole(root.get("version"))
         self.scopes: list[Scope] = [Scope(root, self, None)]
