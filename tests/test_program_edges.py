@@ -243,7 +243,7 @@ def test_a_copy_made_while_another_thread_computes() -> None:
 def test_workers_are_kept_off_the_core_of_their_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = os.sched_getaffinity(0)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as worker:
-        apart = cores.Apart()
+        apart = cores.KeepOffCore()
         for core in sorted(allowed):
             monkeypatch.setattr(cores, "where", lambda core=core: core)
             apart.keep([worker.pid])
@@ -253,7 +253,7 @@ def test_workers_are_kept_off_the_core_of_their_caller(monkeypatch: pytest.Monke
         apart.keep([worker.pid])
         assert os.sched_getaffinity(worker.pid) == allowed
         worker.communicate(b"go\n")
-    cores.Apart().keep([worker.pid])  # which is gone
+    cores.KeepOffCore().keep([worker.pid])  # which is gone
     assert os.sched_getaffinity(0) == allowed
 
 

@@ -28,13 +28,13 @@ from .blocks import (
 from .convolution_work import Finish, Sizes, Work, shuffles
 from .deep import deep
 from .products import in_blocks, multiplied
-from .winograd import Way, apart, choose, winograd
+from .winograd import Tiling, apart, choose, winograd
 
 
 class LaidOut(NamedTuple):
     """Weights of a convolution as its kernel wants them; ``way`` is Winograd's, where it is."""
 
-    way: Way | None
+    tiling: Tiling | None
     matrices: list[Array]
 
 
@@ -51,7 +51,7 @@ def is_depthwise(sizes: Sizes) -> bool:
     return sizes.groups > 1 and sizes.inner == 1 and sizes.outer == sizes.groups
 
 
-def way_to_lay_out(node: Node) -> tuple[object, ...]:
+def layout_key(node: Node) -> tuple[object, ...]:
     """What the laid out weights depend on: layers may share theirs."""
     op: Any = node.op
     weights, shapes = node.inputs[1].constant, (node.inputs[0].shape, node.outputs[0].shape)
@@ -59,21 +59,21 @@ def way_to_lay_out(node: Node) -> tuple[object, ...]:
     return (id(weights), node.kind, *shapes, op.strides, op.dilations, *pads, shuffles(node))
 
 
-def choose_ways(nodes: Sequence[Node], allowance: float = inf) -> list[Way | None]:
+def choose_tilings(nodes: Sequence[Node], allowance: float = inf) -> list[Tiling | None]:
     """The ways of some convolutions, with so many bytes for them to share."""
     return choose([Sizes(node) for node in nodes], allowance)
 
 
-def lay_out(node: Node, way: Way | None) -> LaidOut:
+def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
     """The weights as the kernel wants them; for depthwise ones nothing is worth doing ahead."""
     sizes = Sizes(node)
     if is_depthwise(sizes):
         return LaidOut(None, [])
     each = sizes.outer // sizes.groups
     groups = [sizes.weights[start : start + each] for start in range(0, sizes.outer, each)]
-    if way is not None:
+    if tiling is not None:
         stride = sizes.strides[0]
-        return LaidOut(way, [way.matrices(apart(weights, stride)) for weights in groups])
+        return LaidOut(tiling, [tiling.matrices(apart(weights, stride)) for weights in groups])
     laid = [in_blocks(weights) for weights in groups]
     return LaidOut(None, [np.stack(laid)] if sizes.plain and len(laid) > 1 else laid)
 
@@ -95,11 +95,11 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     laid_out = node.laid_out
     if not isinstance(laid_out, LaidOut):
         laid_out = lay_out(node, choose([sizes])[0])
-    way, matrices = laid_out
-    if way is not None and way.afresh:
-        return deep(way, work, matrices[0])
-    if way is not None:
-        return winograd(way, work, matrices)
+    tiling, matrices = laid_out
+    if tiling is not None and tiling.afresh:
+        return deep(tiling, work, matrices[0])
+    if tiling is not None:
+        return winograd(tiling, work, matrices)
     few = target.shape[0] * prod(sizes.out) < sizes.outer
     if few and sizes.groups == 1 and not sizes.shuffled:
         return by_channels(work, matrices[0])

@@ -15,21 +15,21 @@ from ..workers import Part, spans
 from .blocks import Scratch, call, divisor, sequence
 from .convolution_work import Sizes, Work
 from .products import MILLION, rows_at_once
-from .winograd import TILES, Way, gathered_tiles, transformed, turned_back
+from .winograd import TILES, Tiling, gathered_tiles, transformed, turned_back
 
 #: Numbers of transformed weights that stay in cache until they are multiplied.
 WEIGHTS = 3 << 17
 
 
-def deep(way: Way, work: Work, blocks: Array) -> list[list[Part]]:
+def deep(tiling: Tiling, work: Work, blocks: Array) -> list[list[Part]]:
     """Two steps an image: workers share its tiles, then the output channels."""
     sizes, source, target, finish, abreast, scratch = work
-    (down, across), inner, spread = way.tiles(sizes), blocks.shape[2], way.spread
+    (down, across), inner, spread = tiling.tiles(sizes), blocks.shape[2], tiling.spread
     steps: list[list[Part]] = []
     for image in range(target.shape[0]):
         scratch.shared.reset()
-        given = scratch.shared.take(0, way.points**2, down * across, inner)
-        steps.append(_tiles(way, sizes, source[image], given, abreast, scratch))
+        given = scratch.shared.take(0, tiling.points**2, down * across, inner)
+        steps.append(_tiles(tiling, sizes, source[image], given, abreast, scratch))
         lanes: list[Part] = []
         for part, (first, stop) in scratch.dealt(spans(len(blocks), abreast)):
             parts: list[Part] = []
@@ -37,20 +37,20 @@ def deep(way: Way, work: Work, blocks: Array) -> list[list[Part]]:
                 scratch.reset()
                 wide = blocks.shape[3]
                 channels = slice(number * wide, (number + 1) * wide)
-                products = scratch.take(part, way.points**2, down * across, wide)
+                products = scratch.take(part, tiling.points**2, down * across, wide)
                 parts += _multiplied(spread, given, blocks[number], products, part, scratch)
                 place = (image, channels)
-                parts += turned_back(way, products, (0, down), finish, place, part, scratch)
+                parts += turned_back(tiling, products, (0, down), finish, place, part, scratch)
             lanes.append(sequence(parts))
         steps.append(lanes)
     return steps
 
 
 def _tiles(
-    way: Way, sizes: Sizes, image: Array, given: Array, abreast: int, scratch: Scratch
+    tiling: Tiling, sizes: Sizes, image: Array, given: Array, abreast: int, scratch: Scratch
 ) -> list[Part]:
     """The step that transforms all tiles of an image, for all workers to see."""
-    (down, across), (values, _, inner) = way.tiles(sizes), given.shape
+    (down, across), (values, _, inner) = tiling.tiles(sizes), given.shape
     at_once = max(1, min(TILES // across, down))
     lanes: list[Part] = []
     for part, (top, bottom) in scratch.dealt(spans(down, abreast)):
@@ -61,8 +61,8 @@ def _tiles(
             places = slice(rows[0] * across, (rows[0] + rows[1]) * across)
             tiles = scratch.take(part, values, rows[1] * across, inner)
             halfway = scratch.take(part, *tiles.shape)
-            parts += gathered_tiles(way, sizes, image, rows, tiles, halfway, part, scratch)
-            parts += transformed(way.inputs, tiles, halfway, given[:, places])
+            parts += gathered_tiles(tiling, sizes, image, rows, tiles, halfway, part, scratch)
+            parts += transformed(tiling.inputs, tiles, halfway, given[:, places])
         lanes.append(sequence(parts))
     return lanes
 

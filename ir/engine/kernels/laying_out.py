@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from ..plan import CONVOLUTIONS, Node, Plan
 from ..workers import single_blas
-from .convolution import choose_ways, is_prepared, lay_out, way_to_lay_out
+from .convolution import choose_tilings, is_prepared, lay_out, layout_key
 
 
 def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
@@ -18,17 +18,17 @@ def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
     alike: dict[tuple[object, ...], list[Node]] = {}
     for node in plan.nodes:
         if node.kind in CONVOLUTIONS and is_prepared(node):
-            alike.setdefault(way_to_lay_out(node), []).append(node)
+            alike.setdefault(layout_key(node), []).append(node)
     groups = sorted(alike.values(), key=lambda nodes: -nodes[0].inputs[1].nbytes)
-    ways = choose_ways([first for first, *_ in groups], allowance)
-    waiting = zip(groups, ways, strict=True)
+    tilings = choose_tilings([first for first, *_ in groups], allowance)
+    waiting = zip(groups, tilings, strict=True)
     errors: list[BaseException] = []
 
     def take_some() -> None:
         try:
             single_blas.stay()
-            for (first, *more), way in waiting:
-                first.laid_out = lay_out(first, way)
+            for (first, *more), tiling in waiting:
+                first.laid_out = lay_out(first, tiling)
                 for node in more:
                     node.laid_out = first.laid_out
         except BaseException as error:  # raised again below, when all rest

@@ -17,7 +17,7 @@ from ....schemas.shapes import number
 from ..plan import Node, Value, constant, has_many_groups
 from ..workers import Part, spans
 from .blocks import Scratch, call, filling, sequence
-from .convolution import LaidOut, choose_ways, lay_out
+from .convolution import LaidOut, choose_tilings, lay_out
 from .convolution import prepare as prepare_images
 
 #: Images with the channels of their neighbours take at most so many bytes at a time.
@@ -62,7 +62,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
                     for step, others in node.epilogue
                 ]
             )
-            small.laid_out = laid_out or lay_out(small, choose_ways([small])[0])
+            small.laid_out = laid_out or lay_out(small, choose_tilings([small])[0])
             laid_out = small.laid_out
             found = prepare_images(small, abreast, scratch)
             assert found is not None

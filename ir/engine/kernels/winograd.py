@@ -31,7 +31,7 @@ from .products import width as block_width
 PLACES = (0, 1, -1, 2, -2)
 
 
-class Way(NamedTuple):
+class Tiling(NamedTuple):
     """How many outputs a tile has along an axis, and the matrices that transform along it."""
 
     size: int
@@ -103,7 +103,7 @@ def apart(weights: Array, stride: int) -> Array:
 
 
 @cache
-def way(size: int, taps: int) -> Way:
+def tiling(size: int, taps: int) -> Tiling:
     """The way of Cook and Toom: products of polynomials by their values at some places.
 
     What the first matrix is divided by is chosen such that the others are of whole numbers.
@@ -117,7 +117,7 @@ def way(size: int, taps: int) -> Way:
     middle = [[*np.poly(rest)[::-1], 0] for rest in others]
     rows = [*first, ends[0]], [*middle, np.poly(places)[::-1]], [*last, ends[1]]
     spread, inputs, outputs = (np.array(matrix, np.float32) for matrix in rows)
-    return Way(size, spread, inputs, np.ascontiguousarray(outputs.T))
+    return Tiling(size, spread, inputs, np.ascontiguousarray(outputs.T))
 
 
 #: What the choice between ways supposes of two cores: products, bytes of weights and transformed
@@ -149,7 +149,7 @@ class Choice(NamedTuple):
 
     seconds: float
     nbytes: int
-    way: Way | None
+    tiling: Tiling | None
 
 
 def choices(sizes: Sizes) -> list[Choice]:
@@ -164,11 +164,11 @@ def choices(sizes: Sizes) -> list[Choice]:
     each = min(depth(sizes), sizes.outer // sizes.groups)
     even = (kernel, stride) == (wide, along) and sizes.dilations == (1, 1)
     if even and each >= FEWEST and 1 in (stride, sizes.groups):
-        ways = [way(size, taps) for size in TRIED.get(taps, ())]
+        tilings = [tiling(size, taps) for size in TRIED.get(taps, ())]
         few = prod(sizes.out) <= PLACES_AFRESH and not sizes.shuffled
         if sizes.groups == 1 and each >= DEEP and few:
-            ways += [one._replace(afresh=True) for one in ways]
-        found += [Choice(one.seconds(sizes), one.nbytes(sizes), one) for one in ways]
+            tilings += [one._replace(afresh=True) for one in tilings]
+        found += [Choice(one.seconds(sizes), one.nbytes(sizes), one) for one in tilings]
     kept: list[Choice] = []
     for choice in sorted(found, key=lambda choice: choice.seconds):
         if not kept or choice.nbytes < kept[-1].nbytes:
@@ -176,30 +176,30 @@ def choices(sizes: Sizes) -> list[Choice]:
     return kept
 
 
-def choose(convolutions: Sequence[Sizes], allowance: float = inf) -> list[Way | None]:
+def choose(convolutions: Sequence[Sizes], allowance: float = inf) -> list[Tiling | None]:
     """The quickest ways that take at most so many bytes more than the plain ones.
 
     Where they would, those are given up that gain the least for each byte.
     """
     options = [choices(sizes) for sizes in convolutions]
     chosen = [0] * len(options)
-    more = sum(ways[0].nbytes - ways[-1].nbytes for ways in options)
+    more = sum(tilings[0].nbytes - tilings[-1].nbytes for tilings in options)
     retreats = sorted(
         ((other.seconds - one.seconds) / (one.nbytes - other.nbytes), place, number)
-        for place, ways in enumerate(options)
-        for number, (one, other) in enumerate(pairwise(ways))
+        for place, tilings in enumerate(options)
+        for number, (one, other) in enumerate(pairwise(tilings))
     )
     for _, place, number in retreats:
         if more > allowance and chosen[place] == number:
             one, other = options[place][number : number + 2]
             chosen[place], more = number + 1, more - one.nbytes + other.nbytes
-    return [ways[number].way for ways, number in zip(options, chosen, strict=True)]
+    return [tilings[number].tiling for tilings, number in zip(options, chosen, strict=True)]
 
 
-def winograd(way: Way, work: Work, matrices: list[Array]) -> list[list[Part]]:
+def winograd(tiling: Tiling, work: Work, matrices: list[Array]) -> list[list[Part]]:
     """The steps: each worker takes some rows of tiles through all stages."""
     sizes, source, target, finish, abreast, scratch = work
-    down, across = way.tiles(sizes)
+    down, across = tiling.tiles(sizes)
     each = sizes.outer // sizes.groups
     images = target.shape[0]
     most = max(min(MILLION // (depth(sizes) * matrices[0].shape[-1]), TILES), 1)
@@ -214,16 +214,16 @@ def winograd(way: Way, work: Work, matrices: list[Array]) -> list[list[Part]]:
                 outer = slice(group * each, (group + 1) * each)
                 rows = (top + first, stop - first)
                 products, more = _products(
-                    way, sizes, source[image, :, :, inner], rows, blocks, part, scratch
+                    tiling, sizes, source[image, :, :, inner], rows, blocks, part, scratch
                 )
                 parts += more
-                parts += turned_back(way, products, rows, finish, (image, outer), part, scratch)
+                parts += turned_back(tiling, products, rows, finish, (image, outer), part, scratch)
         steps.append(sequence(parts))
     return [steps]
 
 
 def _products(
-    way: Way,
+    tiling: Tiling,
     sizes: Sizes,
     image: Array,
     tiles: tuple[int, int],
@@ -232,21 +232,21 @@ def _products(
     scratch: Scratch,
 ) -> tuple[Array, list[Part]]:
     """The products at each point of some rows of tiles, and what computes them."""
-    values = way.points**2
+    values = tiling.points**2
     _, columns, inner, wide = blocks.shape
-    outer, places = columns * wide, tiles[1] * way.tiles(sizes)[1]
+    outer, places = columns * wide, tiles[1] * tiling.tiles(sizes)[1]
     given = scratch.take(part, values, places, inner)
     halfway = scratch.take(part, values, places, inner)
     products = scratch.take(part, values, places, outer)
-    parts = gathered_tiles(way, sizes, image, tiles, given, halfway, part, scratch)
-    parts += transformed(way.inputs, given, halfway, given)
+    parts = gathered_tiles(tiling, sizes, image, tiles, given, halfway, part, scratch)
+    parts += transformed(tiling.inputs, given, halfway, given)
     into = products.reshape(values, places, columns, wide).transpose(0, 2, 1, 3)
     parts.append(call(np.matmul, given[:, None], blocks, out=into))
     return products, parts
 
 
 def turned_back(
-    way: Way,
+    tiling: Tiling,
     products: Array,
     tiles: tuple[int, int],
     finish: Finish,
@@ -259,17 +259,17 @@ def turned_back(
     The place tells the image and the channels.
     """
     (image, channels), (begin, count) = place, tiles
-    size, (_, places, outer) = way.size, products.shape
+    size, (_, places, outer) = tiling.size, products.shape
     across = places // count
     parts: list[Part] = []
     if finish.bias is not None:
         # What is added to the product of the points 1 and 1 reaches all outputs once.
-        middle = products[way.points + 1]
+        middle = products[tiling.points + 1]
         bias = np.broadcast_to(finish.bias[channels], middle.shape)
         parts.append(lined(np.add, middle, bias, middle, scratch))
-    between = scratch.take(part, size * way.points, places, outer)
+    between = scratch.take(part, size * tiling.points, places, outer)
     squares = products[: size * size]
-    parts += transformed(way.outputs, products, between, squares)
+    parts += transformed(tiling.outputs, products, between, squares)
     tiled = squares.reshape(size, size, count, across, outer)
     rows = slice(size * begin, size * (begin + count))
     target = finish.target(image, rows, channels)
@@ -329,7 +329,7 @@ def transformed(matrix: Array, values: Array, between: Array, out: Array) -> lis
 
 
 def gathered_tiles(
-    way: Way,
+    tiling: Tiling,
     sizes: Sizes,
     image: Array,
     tiles: tuple[int, int],
@@ -339,8 +339,8 @@ def gathered_tiles(
     scratch: Scratch,
 ) -> list[Part]:
     """Parts that put the tiles of some rows side by side: (points, points, rows, across, C)."""
-    size, points, (begin, count) = way.size, way.points, tiles
-    across, stride, channels = way.tiles(sizes)[1], sizes.strides[0], image.shape[2]
+    size, points, (begin, count) = tiling.size, tiling.points, tiles
+    across, stride, channels = tiling.tiles(sizes)[1], sizes.strides[0], image.shape[2]
     tall, wide = (stride * (size * number + points - size) for number in (count, across))
     up, left = stride * size * begin - sizes.pads[0][0], -sizes.pads[1][0]
     room = spare.reshape(-1)[: tall * wide * channels].reshape(tall, wide, channels)

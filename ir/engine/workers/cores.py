@@ -28,7 +28,7 @@ def _system() -> ctypes.PyDLL | None:
     return system if hasattr(system, "sched_getcpu") else None
 
 
-class Apart:
+class KeepOffCore:
     """Lets workers run on all cores but the caller's, wherever that goes."""
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ import numpy as np
 
 from ....schemas import Array
 from .blas_threads import at_rest, single_blas
-from .cores import Apart
+from .cores import KeepOffCore
 from .team import BUFFER, Helpers, HelpersLostError, Step, Threads, sequence
 
 #: One number of shared memory in eight is used: each has a cache line for itself.
@@ -114,7 +114,7 @@ class Forked:
         self._owner = os.getpid()
         self._pids: list[int] = []
         self._files: list[int] = []
-        self._apart = Apart()
+        self._apart = KeepOffCore()
         # How far the caller is, how far each helper is, and the agenda of the run.
         numbers = LINE * (size + 1) + 1 + len(steps)
         try:

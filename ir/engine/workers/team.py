@@ -21,7 +21,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from .blas_threads import single_blas
-from .cores import Apart
+from .cores import KeepOffCore
 from .signals import Signal
 
 #: A piece of work with its arrays already bound.
@@ -153,7 +153,7 @@ class Threads:
         except (RuntimeError, MemoryError) as refused:  # too many threads: go on without
             self.leave()
             raise HelpersLostError from refused
-        self._apart = Apart()
+        self._apart = KeepOffCore()
         self._agenda: Sequence[int] = ()
         self._next = 0
         self._busy: list[_Thread] = []
