@@ -1,0 +1,1 @@
+"""Between a model and its pair of files; today what reads the versions of before 2020."""
