@@ -65,6 +65,8 @@ for _kind, (_name, _opset) in SAME.items():
 def activation(old: Old) -> Made:
     """The layer type that ``type`` names, letter case free, with its attributes beside it."""
     name = old.text("type").lower()
+    if name == "identity":
+        return old[0]
     if name == "not":
         return _logical_not(old)
     entry = find(ACTIVATIONS.get(name, name))

@@ -70,10 +70,11 @@ def memory(old: Old) -> Made:
         )
         shape = ",".join(map(str, dims))
         old.remark(f'reads the variable "{name}", which begins as zeros')
-        return old.add(
+        made = old.add(
             "ReadValue", "opset6", [zero],
             variable_id=name, variable_type=str(kind), variable_shape=shape,
         )  # fmt: skip
+        return [made] * len(old.layer.outputs)
     held: Output = old[0]
     old.add("Assign", "opset6", [held], variable_id=name)
     old.remark(f'writes the variable "{name}"')

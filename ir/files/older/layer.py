@@ -278,16 +278,22 @@ class Old:
     def stored(self, held: Blob, kind: ElementType, shape: Sequence[int]) -> Output:
         """A constant of the bytes of the .bin, which stay where they are."""
         needed = kind.nbytes(math.prod(shape))
-        if held.size != needed:
-            raise IRError(f"{held.name} has {held.size} bytes, {kind}{list(shape)} takes {needed}")
+        size = held.size
+        if size < needed:
+            raise IRError(f"{held.name} has {size} bytes, {kind}{list(shape)} takes {needed}")
+        if size > needed:
+            self.remark(
+                f"of the {size} bytes of {held.name} the first {needed} are read: "
+                f"{kind}{list(shape)} takes no more"
+            )
         scene = self.scene
         if scene.weights is not None and scene.need_weights is not False:
-            scene.weights.check(held.offset, held.size)
+            scene.weights.check(held.offset, needed)
         elif scene.weights is None and scene.need_weights:
-            raise no_bin(held.offset, held.size)
+            raise no_bin(held.offset, needed)
         data = {
             "element_type": str(kind), "shape": ", ".join(map(str, shape)),
-            "offset": str(held.offset), "size": str(held.size),
+            "offset": str(held.offset), "size": str(needed),
         }  # fmt: skip
         name = scene.builder.free(f"{self.layer.name}/{held.name}")
         layer = Layer(

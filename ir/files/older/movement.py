@@ -276,4 +276,4 @@ def sparse_to_dense(old: Old) -> Made:
     else:
         between = old.cast(old.constant(0.0), values.tensor.type)
     base = old.add("Broadcast", "opset3", [between, old.flat(1)], mode="numpy")
-    return old.add("ScatterNDUpdate", "opset3", [base, old.whole(0), values])
+    return old.add("ScatterNDUpdate", "opset4", [base, old.whole(0), values])

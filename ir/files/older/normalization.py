@@ -15,6 +15,9 @@ def by_channel(old: Old, count: int) -> tuple[int, ...]:
     dims = old.dims()
     if len(dims) == 1:
         return (count,)
+    if len(dims) == 3 and count == dims[2] != dims[1]:
+        old.remark(f"{count} numbers for the last axis of {list(dims)}, as there are so many")
+        return (1, 1, count)
     if count not in (1, dims[1]):
         raise IRError(f"{count} numbers, the input {list(dims)} has {dims[1]} channels")
     return (1, count, *[1] * (len(dims) - 2))

@@ -9,7 +9,9 @@ from .layer import Old
 from .table import Made, converts
 
 
-@converts("FullyConnected InnerProduct", "out-size", becomes="MatMul-1 Reshape-1 Add-1")
+@converts("FullyConnected InnerProduct", "out-size", becomes="MatMul-1 Reshape-1 Add-1",
+    idle="alpha beta axis transpose_a transpose_b transpose_weights",
+)
 def fully_connected(old: Old) -> Made:
     """Weights [O, I]: I are all axes of the input after the first, flat, unless O keeps them.
 
@@ -34,8 +36,9 @@ def fully_connected(old: Old) -> Made:
         bias = old.reshape(old.reals(2), (1, size))
     if bias is not None:
         made = old.add("Add", "opset1", [made, bias])
-    if len(declared) > 2 and not kept and math.prod(declared[1:]) == size:
-        made = old.reshape(made, (-1, *declared[1:]))
+    found = made.tensor.shape.static
+    if found != declared and math.prod(found) == math.prod(declared):
+        made = old.reshape(made, declared)
     return made
 
 

@@ -65,7 +65,7 @@ def unsqueeze(old: Old) -> Made:
     return old.add("Unsqueeze", "opset1", [old[0], old.flat(1)])
 
 
-@converts("Shape", becomes="ShapeOf-3")
+@converts("Shape ShapeOf", becomes="ShapeOf-3")
 def shape_of(old: Old) -> Made:
     """The sizes of the input."""
     return old.add("ShapeOf", "opset3", [old[0]], output_type="i32")

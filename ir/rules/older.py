@@ -1,0 +1,44 @@
+"""IR95x: files of before 2020, whose layers are upgraded when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..files.older import VERSIONS, examine
+from ..findings import Severity
+from ..weights import Weights
+from .note import Note
+from .portability import Release, spelled
+from .sheet import whole
+from .source import Source
+
+#: The finding that each kind of remark is.
+CODES: dict[str, tuple[str, Severity | None]] = {
+    "changed": ("IR951", None),
+    "missing": ("IR952", None),
+    "unlike": ("IR953", None),
+    "wrong": ("IR954", None),
+    "ignored": ("IR955", None),
+}
+
+#: The last release that read them.
+LAST = (2020, 4)
+
+
+def rules(
+    source: Source, held: Weights | None, file: str | None, target: Release | None
+) -> Iterator[Note]:
+    """What upgrading the document tells."""
+    root = source.root
+    version = None if root is None else whole(root.get("version"))
+    if root is None or version not in VERSIONS:
+        return
+    if target is not None and target > LAST:
+        yield Note(
+            "IR901", f"OpenVINO {spelled(target)} does not read IR version {version}", root, None,
+            "version", "vinoir convert writes it as version 11",
+        )  # fmt: skip
+    for remark in examine(root, version, source.text, file, held).remarks:
+        code, severity = CODES[remark.kind]
+        element = root if remark.element is None else remark.element
+        yield Note(code, remark.message, element, hint=remark.hint, severity=severity)
