@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ....schemas import ElementType, IRError
 from ...builder import Output
 from .layer import NoCounterpartError, Old
@@ -248,16 +250,35 @@ def reorg_yolo(old: Old) -> Made:
     return old.add("ReorgYolo", "opset2", [old.reals(0)], data={"stride": [stride]})
 
 
-@converts("CTCGreedyDecoder", "ctc_merge_repeated=1", becomes="CTCGreedyDecoder-1")
+@converts(
+    "CTCGreedyDecoder",
+    "ctc_merge_repeated=1",
+    becomes="CTCGreedyDecoder-1 Slice-8 Concat-1",
+)
 def ctc_greedy_decoder(old: Old) -> Made:
-    """Labels that repeat are merged where the file does not say; the old CPU always did."""
+    """Labels that repeat are merged where the file does not say; the old CPU always did.
+
+    The first row of the mask was not looked at: it says where a sequence begins, and is 0 in
+    the files that came from Caffe.
+    """
     merge = old.flag("ctc_merge_repeated")
     if not merge:
         old.remark(
             "ctc_merge_repeated is 0, and followed; the old CPU plug-in merged all the same"
         )
+    steps, batch = old.dims(1)[0], math.prod(old.dims(1)[1:])
+    mask = old.reals(1)
+    if len(old.dims(1)) != 2:
+        mask = old.reshape(mask, (steps, batch))
+    begun = old.value(1)
+    if begun is None or not begun.ravel()[:batch].all():
+        old.remark("the first row of the mask is taken for ones: the old runtime did not read it")
+        rows = [(1,), (steps,), (1,), (0,)]
+        rest = old.add("Slice", "opset8", [mask, *(old.indices(*row) for row in rows)])
+        first = old.constant(np.ones((1, batch), np.float32))
+        mask = old.add("Concat", "opset1", [first, rest], axis=0) if steps > 1 else first
     return old.add(
-        "CTCGreedyDecoder", "opset1", [old.reals(0), old.reals(1)], ctc_merge_repeated=merge
+        "CTCGreedyDecoder", "opset1", [old.reals(0), mask], ctc_merge_repeated=merge
     )
 
 

@@ -64,10 +64,38 @@ def resample(old: Old) -> Made:
             nearest_mode="floor",
         )  # fmt: skip
     smaller = any(new < size for new, size in zip(sizes, dims[2:], strict=True))
+    if old.flag("antialias") and smaller:
+        return _widened(old, sizes)
     return resized(
-        old, old.reals(0), sizes, mode="linear", coordinate_transformation_mode="half_pixel",
-        antialias=old.flag("antialias") and smaller,
-    )  # fmt: skip
+        old, old.reals(0), sizes, mode="linear", coordinate_transformation_mode="half_pixel"
+    )
+
+
+def _widened(old: Old, sizes: tuple[int, ...]) -> Output:
+    """Linear with ``antialias``, as products of matrices: OpenVINO of today ignores the word."""
+    dims = old.dims()
+    old.remark("linear with antialias is a product by a matrix for each axis")
+    *deep, height, width = (
+        old.constant(triangles(size, new)) for size, new in zip(dims[2:], sizes, strict=True)
+    )
+    made = old.add(
+        "MatMul", "opset1", [height, old.reals(0)], transpose_a=False, transpose_b=False
+    )
+    made = old.add("MatMul", "opset1", [made, width], transpose_a=False, transpose_b=True)
+    for depth in deep:
+        flat = old.reshape(made, (*dims[:3], sizes[-2] * sizes[-1]))
+        made = old.add("MatMul", "opset1", [depth, flat], transpose_a=False, transpose_b=False)
+        made = old.reshape(made, (*dims[:2], *sizes))
+    return made
+
+
+def triangles(size: int, count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    """What each place of the output takes of each of the input; of none, nothing."""
+    step = size / count
+    centres = (np.arange(count) + 0.5) * step - 0.5
+    near = np.maximum(0, 1 - np.abs(centres[:, None] - np.arange(size)) / step)
+    total = near.sum(1, keepdims=True)
+    return np.divide(near, total, out=np.zeros_like(near), where=total > 0).astype(np.float32)
 
 
 def _sizes(old: Old, dims: tuple[int, ...]) -> tuple[int, ...]:
