@@ -10,8 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from ....schemas import ElementType, IRError
 from ...builder import Output
+from ...layer import no_bin
 from .layer import Old
 from .table import Made, converts
 
@@ -244,11 +247,16 @@ def deformable_convolution(old: Old) -> Made:
 @converts(
     "BinaryConvolution",
     f"input output group=1 mode=xnor-popcount pad_value=0 {WINDOW}",
-    becomes="BinaryConvolution-1",
+    becomes="Convolution-1 Greater-1 Multiply-1 Subtract-1 Pad-1 Slice-8",
 )
 def binary_convolution(old: Old) -> Made:
-    """A bit a weight; the order of the bits within a byte is that of today."""
-    window = read_window(old)
+    """A bit a weight, low bit first: 1 and -1; of the input what is above 0 is 1, the rest -1.
+
+    As a Convolution: today's BinaryConvolution has the bits in another order by its
+    specification than on its CPU.
+    """
+    window, pad = read_window(old), old.real("pad_value")
+    sizes = spatial(old, len(window.kernel))
     if old.integer("group", 1) != 1:
         raise IRError("group of BinaryConvolution must be 1")
     if old.text("mode") != "xnor-popcount":
@@ -256,18 +264,41 @@ def binary_convolution(old: Old) -> Made:
     count, made = old.dims()[1], old.integer("output", 1)
     if old.integer("input", 1) != count:
         raise IRError(f"input is {old.integer('input')}, the input has {count} channels")
-    shape = (made, count, *window.kernel)
+    weights = _signs(old, (made, count, *window.kernel))
+    above = old.add("Greater", "opset1", [old.reals(0), old.constant(0.0)])
+    bits = old.cast(above, ElementType.F32)
+    double = old.add("Multiply", "opset1", [bits, old.constant(2.0)])
+    signs = old.add("Subtract", "opset1", [double, old.constant(1.0)])
+    old.remark("is a convolution of 1 and -1, in real numbers")
+    flat = window
+    if pad:
+        begin, end = window.begin, window.end
+        if window.auto_pad.startswith("same"):
+            begin, end = same_pads(window, sizes)
+        if window.auto_pad != "valid":
+            pads = old.indices(0, 0, *begin), old.indices(0, 0, *end)
+            signs = old.add(
+                "Pad", "opset1", [signs, *pads, old.constant(pad)], pad_mode="constant"
+            )
+        nothing = (0,) * len(sizes)
+        flat = Window(
+            window.kernel, window.strides, nothing, nothing, window.dilations, "explicit"
+        )
+    result = old.add("Convolution", "opset1", [signs, weights], flat.attributes())
+    return with_bias(old, trimmed(old, window, result))
+
+
+def _signs(old: Old, shape: tuple[int, ...]) -> Output:
+    """The bits of the weights as 1 and -1."""
     held = old.layer.blobs.get("weights")
     if held is None:
         raise IRError("BinaryConvolution has no weights", hint="<blobs> needs <weights>")
-    if held.size != -(-math.prod(shape) // 8):
-        raise IRError(
-            f"weights has {held.size} bytes, {list(shape)} of a bit each takes "
-            f"{-(-math.prod(shape) // 8)}"
-        )
-    weights = old.stored(held, ElementType.U1, shape)
-    attributes = window.attributes() | {
-        "mode": "xnor-popcount", "pad_value": old.real("pad_value")
-    }  # fmt: skip
-    result = old.add("BinaryConvolution", "opset1", [old.reals(0), weights], attributes)
-    return with_bias(old, result)
+    count = math.prod(shape)
+    needed = -(-count // 8)
+    if held.size < needed:
+        raise IRError(f"weights has {held.size} bytes, {list(shape)} of a bit each takes {needed}")
+    if old.scene.weights is None:
+        raise no_bin(held.offset, needed)
+    data = old.scene.weights.view(held.offset, needed)
+    bits = np.unpackbits(data, bitorder="little", count=count).reshape(shape)
+    return old.constant(bits.astype(np.float32) * 2 - 1)

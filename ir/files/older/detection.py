@@ -143,7 +143,8 @@ def proposal(old: Old) -> Made:
     data |= {name: old.flag(name) for name in flags}
     data |= {name: old.real(name) for name in reals}
     data |= {name: old.numbers(name) for name in ("ratio", "scale")}
-    data["framework"] = old.text("framework")
+    # Any other word meant what Caffe does; OpenVINO of today refuses it.
+    data["framework"] = "tensorflow" if old.text("framework") == "tensorflow" else ""
     if old.flag("for_deformable"):
         old.remark("for_deformable was not read by the CPU plug-in, and is not applied")
     image = old.reals(2)

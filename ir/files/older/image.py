@@ -47,7 +47,7 @@ def resized(
 
 @converts(
     "Resample", "type=caffe.ResampleParameter.NEAREST factor? antialias=0 height=0 width=0",
-    becomes="Interpolate-4", idle="fx fy num",
+    becomes="Interpolate-4 MatMul-1 Reshape-1", idle="fx fy num",
 )  # fmt: skip
 def resample(old: Old) -> Made:
     """Sizes in input 1, or those declared: ceil(size * factor)."""

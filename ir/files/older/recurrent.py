@@ -29,11 +29,12 @@ class Kind:
     gates: int
     states: int
     cell_opset: str
+    usual: tuple[str, ...]
 
 
-RNN = Kind("RNN", 1, 1, "opset3")
-GRU = Kind("GRU", 3, 1, "opset3")
-LSTM = Kind("LSTM", 4, 2, "opset4")
+RNN = Kind("RNN", 1, 1, "opset3", ("tanh",))
+GRU = Kind("GRU", 3, 1, "opset3", ("sigmoid", "tanh"))
+LSTM = Kind("LSTM", 4, 2, "opset4", ("sigmoid", "tanh", "tanh"))
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,9 @@ def attributes(old: Old, kind: Kind) -> dict[str, object]:
         "hidden_size": old.integer("hidden_size", 1),
         "clip": old.real("clip"),
     }
-    if old.text("activations"):
-        found["activations"] = [
-            word.strip().lower() for word in old.text("activations").split(",")
-        ]
+    words = [word.strip().lower() for word in old.text("activations").split(",") if word]
+    # OpenVINO does not know its own defaults of the sequences.
+    found["activations"] = words or list(kind.usual)
     for name in ("alpha", "beta"):
         for spelt in (f"activation_{name}", f"activations_{name}"):
             numbers = old.numbers(spelt)
