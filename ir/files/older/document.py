@@ -247,9 +247,9 @@ def read_ports(section: etree._Element | None) -> list[OldPort]:
 
 
 def _dim(text: str | None) -> int:
-    number = whole((text or "").strip(), "a dim", least=1)
-    if number > LARGEST_DIM:
-        raise IRError(f"a dim is {number}, more than 32 bits hold")
+    number = whole((text or "").strip(), "a dim")
+    if not 1 <= number <= LARGEST_DIM:
+        raise IRError(f"a dim is {number}, allowed are 1 to {LARGEST_DIM}")
     return number
 
 
