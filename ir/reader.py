@@ -304,7 +304,7 @@ def _version(root: etree._Element, model: Model) -> int:
             number = int(text) if len(text) < 10 and text == text.rstrip() else None
         except ValueError:
             number = None
-        if number in (10, 11) or number in _UPGRADED:
+        if number is not None and (number in (10, 11) or number in _UPGRADED):
             return number
         if number in (8, 9):
             raise UnsupportedError(

@@ -37,7 +37,9 @@ class OldFile:
         """An Input layer."""
         return self.add("Input", [], [dims], name=name or f"in{self.count}", precision=precision)
 
-    def const(self, value: Any, name: str | None = None, dims: Sequence[int] | None = None) -> Spot:
+    def const(
+        self, value: Any, name: str | None = None, dims: Sequence[int] | None = None
+    ) -> Spot:
         """A Const layer."""
         array = np.asarray(value)
         precision = PRECISIONS[str(array.dtype)]

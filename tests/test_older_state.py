@@ -12,7 +12,11 @@ from vinoir import ir
 from vinoir.schemas import Array, IRError
 
 RNG = np.random.default_rng(11)
-FUNCTIONS = {"tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "relu": lambda x: x * (x > 0)}
+FUNCTIONS = {
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "relu": lambda x: x * (x > 0),
+}
 
 
 def draw(*dims: int) -> Array:
@@ -192,7 +196,9 @@ def test_memory_is_a_variable_that_is_read_before_it_is_written() -> None:
 
 def detection_file(**more: Any) -> tuple[OldFile, list[Array]]:
     file = OldFile(4)
-    spots = [file.input(d, n) for d, n in (((1, 16), "loc"), ((1, 8), "conf"), ((1, 2, 16), "prior"))]
+    spots = [
+        file.input(d, n) for d, n in (((1, 16), "loc"), ((1, 8), "conf"), ((1, 2, 16), "prior"))
+    ]
     data = {
         "num_classes": 2, "keep_top_k": 3, "nms_threshold": 0.45, "top_k": 4, "eta": 1.0,
         "code_type": "caffe.PriorBoxParameter.CENTER_SIZE", "share_location": 1,

@@ -83,9 +83,9 @@ def transposed(
     for i in range(x.shape[1]):
         g = i // per_in
         for place in np.ndindex(*x.shape[2:]):
-            cut: Any = (slice(None), slice(g * per_out, (g + 1) * per_out), *(
-                slice(p * s, p * s + k) for p, s, k in zip(place, strides, w.shape[2:], strict=True)
-            ))  # fmt: skip
+            steps = zip(place, strides, w.shape[2:], strict=True)
+            window = [slice(p * s, p * s + k) for p, s, k in steps]
+            cut: Any = (slice(None), slice(g * per_out, (g + 1) * per_out), *window)
             made[cut] += x[(slice(None), i, *place)].reshape(-1, *[1] * (w.ndim - 1)) * w[i][None]
     cut = (..., *(slice(b, b + n) for b, n in zip(begin, out, strict=True)))
     return made[cut]
@@ -153,9 +153,7 @@ def resample_linear(x: Array, height: int, width: int, *, antialias: bool = Fals
         near[np.abs(np.round(places)[:, None] - np.arange(size)) > reach] = 0
         return near / near.sum(1, keepdims=True)
 
-    return np.einsum(
-        "hH,wW,ncHW->nchw", matrix(x.shape[2], height), matrix(x.shape[3], width), x
-    )
+    return np.einsum("hH,wW,ncHW->nchw", matrix(x.shape[2], height), matrix(x.shape[3], width), x)
 
 
 def interp(x: Array, height: int, width: int, *, corners: bool) -> Array:
@@ -310,7 +308,8 @@ CASES = {
     "pooling of v2": Case(
         "Pooling", [(1, 2, 7, 8)],
         {"kernel-x": 3, "kernel-y": 2, "stride-x": 2, "stride-y": 2, "pad-x": 1, "pad-y": 0,
-         "exclude-pad": "true", "pool-method": "max", "rounding-type": "ceil", "stride": "1,1,2,2"},
+         "exclude-pad": "true", "pool-method": "max", "rounding-type": "ceil",
+         "stride": "1,1,2,2"},
         {}, [(1, 2, 4, 5)], lambda x: pooled(x, (2, 3), (2, 2), (0, 1), (0, 1), (4, 5)), 2,
     ),
     "pooling straight from Caffe": Case(
@@ -403,7 +402,9 @@ CASES = {
         lambda x: np.where(x < 0, x * SCALE[0], x),
     ),
     "clamp": Case("Clamp", [X4], {"min": -1, "max": 0.5}, {}, [X4], lambda x: np.clip(x, -1, 0.5)),
-    "elu": Case("elu", [X4], {"alpha": 2}, {}, [X4], lambda x: np.where(x < 0, 2 * np.expm1(x), x)),
+    "elu": Case(
+        "elu", [X4], {"alpha": 2}, {}, [X4], lambda x: np.where(x < 0, 2 * np.expm1(x), x)
+    ),
     "activation by name": Case(
         "Activation", [X4], {"type": "Clamp", "min": -1, "max": 0.5}, {}, [X4],
         lambda x: np.clip(x, -1, 0.5),
@@ -536,7 +537,8 @@ CASES = {
         lambda x: x.reshape(2, 12, 5),
     ),
     "permute": Case(
-        "Permute", [X4], {"order": "0,2,3,1"}, {}, [(2, 4, 5, 3)], lambda x: x.transpose(0, 2, 3, 1)
+        "Permute", [X4], {"order": "0,2,3,1"}, {}, [(2, 4, 5, 3)],
+        lambda x: x.transpose(0, 2, 3, 1),
     ),
     "squeeze by real axes": Case(
         "Squeeze", [(2, 1, 3, 1), np.float32([1])], {}, {}, [(2, 3, 1)], lambda x, _: x[:, 0]

@@ -31,7 +31,7 @@ def rules(
     """What upgrading the document tells."""
     root = source.root
     version = None if root is None else whole(root.get("version"))
-    if root is None or version not in VERSIONS:
+    if root is None or version is None or version not in VERSIONS:
         return
     if target is not None and target > LAST:
         yield Note(

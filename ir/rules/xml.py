@@ -74,8 +74,9 @@ def version(root: etree._Element) -> Iterator[Note]:
         )  # fmt: skip
     else:
         yield Note(
-            "IR203", f"version={shown(text)} of <net>, an IR has 2 to 7, 10 or 11", root, None, "version"
-        )
+            "IR203", f"version={shown(text)} of <net>, an IR has 2 to 7, 10 or 11", root, None,
+            "version",
+        )  # fmt: skip
 
 
 def names(sheet: Sheet) -> Iterator[Note]:

@@ -158,7 +158,8 @@ def _channels(old: Old, group: int) -> tuple[int, int]:
 
 
 @converts(
-    "Convolution", f"output group=1 {WINDOW}", becomes="Convolution-1 GroupConvolution-1 Add-1 Slice-8",
+    "Convolution", f"output group=1 {WINDOW}",
+    becomes="Convolution-1 GroupConvolution-1 Add-1 Slice-8",
     idle=IDLE,
 )  # fmt: skip
 def convolution(old: Old) -> Made:

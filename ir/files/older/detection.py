@@ -220,7 +220,8 @@ def position_sensitive_roi_pooling(old: Old) -> Made:
 
 @converts(
     "RegionYolo",
-    "coords classes num do_softmax=1 mask= anchors= axis=1 end_axis=1", becomes="RegionYolo-1 Reshape-1",
+    "coords classes num do_softmax=1 mask= anchors= axis=1 end_axis=1",
+    becomes="RegionYolo-1 Reshape-1",
     idle="bias_match jitter rescore object_scale noobject_scale class_scale coord_scale absolute "
     "thresh random ignore_thresh truth_thresh",
 )  # fmt: skip
@@ -278,9 +279,7 @@ def ctc_greedy_decoder(old: Old) -> Made:
         rest = old.add("Slice", "opset8", [mask, *(old.indices(*row) for row in rows)])
         first = old.constant(np.ones((1, batch), np.float32))
         mask = old.add("Concat", "opset1", [first, rest], axis=0) if steps > 1 else first
-    return old.add(
-        "CTCGreedyDecoder", "opset1", [old.reals(0), mask], ctc_merge_repeated=merge
-    )
+    return old.add("CTCGreedyDecoder", "opset1", [old.reals(0), mask], ctc_merge_repeated=merge)
 
 
 def _experimental(kind: str, attributes: str, becomes: str) -> None:

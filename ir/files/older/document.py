@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from lxml import etree
 
@@ -18,6 +18,7 @@ from ...elements import whole
 from ...places import at
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 #: Names of the element with the attributes, for layers that do not call it ``data``.
 DATA_NAMES = {
@@ -108,11 +109,18 @@ class Reading:
         """The place of an element that is no layer."""
         return Where(self.file, element.sourceline)
 
-    def guard(self, element: etree._Element, where: Where, act: Callable[[], T]) -> T | None:
-        """What ``act`` gives; None where it failed, which is reported."""
+    def guard(
+        self,
+        element: etree._Element,
+        where: Where,
+        act: Callable[P, T],
+        *given: P.args,
+        **named: P.kwargs,
+    ) -> T | None:
+        """What ``act`` gives; None where it failed, which is reported with the place."""
         try:
             with at(where, self.text, element):
-                return act()
+                return act(*given, **named)
         except IRError as error:
             self.report(error, element)
             return None
@@ -124,41 +132,38 @@ class OldGraph:
 
     layers: list[OldLayer] = field(default_factory=list)
     edges: list[OldEdge] = field(default_factory=list)
-
-    @property
-    def by_id(self) -> dict[int, OldLayer]:
-        """The layers by their ids."""
-        return {layer.id: layer for layer in self.layers}
+    by_id: dict[int, OldLayer] = field(default_factory=dict)
+    by_name: dict[str, OldLayer] = field(default_factory=dict)
 
 
 def read_graph(root: etree._Element, reading: Reading, precision: str | None) -> OldGraph:
     """The layers and edges of the network, or of a body."""
     graph = OldGraph()
     section = root.find("layers")
-    seen: dict[int, OldLayer] = {}
-    names: dict[str, OldLayer] = {}
     for element in () if section is None else section.iterchildren("layer"):
         where = _layer_place(element, reading)
-
-        def take(element: etree._Element = element, where: Where = where) -> OldLayer:
-            layer = read_layer(element, where, precision)
-            other = seen.get(layer.id)
-            if other is not None:
-                raise IRError(f'layer "{other.name}" has the id {layer.id}, too')
-            if layer.name in names:
-                raise IRError(f'layer {names[layer.name].id} has the name "{layer.name}", too')
-            return layer
-
-        layer = reading.guard(element, where, take)
+        layer = reading.guard(element, where, _one_more, graph, element, where, precision)
         if layer is not None:
-            seen[layer.id] = names[layer.name] = layer
             graph.layers.append(layer)
+            graph.by_id[layer.id] = graph.by_name[layer.name] = layer
     section = root.find("edges")
     for element in () if section is None else section.iterchildren("edge"):
-        edge = reading.guard(element, reading.place(element), lambda e=element: read_edge(e))  # type: ignore[misc]
+        edge = reading.guard(element, reading.place(element), read_edge, element)
         if edge is not None:
             graph.edges.append(edge)
     return graph
+
+
+def _one_more(
+    graph: OldGraph, element: etree._Element, where: Where, precision: str | None
+) -> OldLayer:
+    """A layer whose id and name no other has."""
+    layer = read_layer(element, where, precision)
+    if layer.id in graph.by_id:
+        raise IRError(f'layer "{graph.by_id[layer.id].name}" has the id {layer.id}, too')
+    if layer.name in graph.by_name:
+        raise IRError(f'layer {graph.by_name[layer.name].id} has the name "{layer.name}", too')
+    return layer
 
 
 def _layer_place(element: etree._Element, reading: Reading) -> Where:
@@ -238,9 +243,7 @@ def read_ports(section: etree._Element | None) -> list[OldPort]:
             raise IRError("a port has no id")
         number = whole(text, "port id")
         if any(port.id == number for port in ports):
-            raise IRError(
-                f"two ports of <{section.tag if section is not None else ''}> have the id {number}"
-            )
+            raise IRError(f"two ports of one side have the id {number}")
         dims = tuple(_dim(part.text) for part in child.iterchildren("dim"))
         ports.append(OldPort(number, read_precision(child.get("precision")), dims, child))
     return sorted(ports, key=lambda port: port.id)
@@ -270,4 +273,5 @@ def read_edge(element: etree._Element) -> OldEdge:
         if text is None:
             raise IRError(f"an edge has no {name}")
         numbers.append(whole(text, f"{name} of an edge"))
-    return OldEdge(*numbers, element)
+    giver, given, taker, taken = numbers
+    return OldEdge(giver, given, taker, taken, element)

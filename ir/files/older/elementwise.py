@@ -25,7 +25,7 @@ LOGICAL = {
 
 @converts(
     "Eltwise", "operation=sum coeff=",
-    becomes=" ".join(f"{op}-1" for op in {*FOLDED.values(), *COMPARED.values(), *LOGICAL.values()}),
+    becomes=" ".join(f"{one}-1" for one in {**FOLDED, **COMPARED, **LOGICAL}.values()),
     idle="axis stable_prod_grad",
 )  # fmt: skip
 def eltwise(old: Old) -> Made:

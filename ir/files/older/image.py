@@ -10,6 +10,7 @@ Which place of the input a place ``o`` of the output looks at, with f = input si
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def resized(
     sizes: tuple[int, ...],
     *,
     scales: tuple[float, ...] | None = None,
-    **how: object,
+    **how: Any,
 ) -> Output:
     """The spatial axes in other sizes; by scale factors where those are given."""
     axes = tuple(range(2, 2 + len(sizes)))
@@ -129,7 +130,7 @@ def _sizes(old: Old, dims: tuple[int, ...]) -> tuple[int, ...]:
     becomes="Interpolate-4 Slice-8 Pad-1",
 )  # fmt: skip
 def interp(old: Old) -> Made:
-    """Bilinear, to the declared sizes; padding below 0 cuts the input first, above 0 adds zeros."""
+    """Bilinear, to the declared sizes; padding below 0 cuts the input, above 0 adds zeros."""
     dims, declared = old.dims(), old.declared()
     if len(dims) != 4 or len(declared) != 4:
         raise IRError(f"input {list(dims)} and output {list(declared)}, Interp takes 4 axes")

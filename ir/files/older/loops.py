@@ -174,5 +174,5 @@ def _back_edges(element: etree._Element) -> Iterator[tuple[int, int, int, int]]:
 def _number(child: etree._Element, name: str) -> int:
     text = child.get(name)
     if text is None:
-        raise IRError(f"<{child.tag}> of the body's wiring has no {name}")
+        raise IRError(f"<{child.tag!s}> of the body's wiring has no {name}")
     return whole(text, name)

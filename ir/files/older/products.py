@@ -9,7 +9,10 @@ from .layer import Old
 from .table import Made, converts
 
 
-@converts("FullyConnected InnerProduct", "out-size", becomes="MatMul-1 Reshape-1 Add-1",
+@converts(
+    "FullyConnected InnerProduct",
+    "out-size",
+    becomes="MatMul-1 Reshape-1 Add-1",
     idle="alpha beta axis transpose_a transpose_b transpose_weights",
 )
 def fully_connected(old: Old) -> Made:

@@ -16,7 +16,10 @@ from ...builder import Output
 from .layer import NoCounterpartError, Old
 from .table import Made, converts
 
-_ATTRIBUTES = "hidden_size clip=0 activations= activation_alpha= activation_beta= activations_alpha= activations_beta="
+_ATTRIBUTES = (
+    "hidden_size clip=0 activations= activation_alpha= activation_beta= activations_alpha= "
+    "activations_beta="
+)
 _GRU = "linear_before_reset=0"
 _IDLE = "input_size batch_first"
 
@@ -127,7 +130,7 @@ def sequence(old: Old, kind: Kind) -> Made:
     direction = old.choice("direction", directions)
     if direction == "bidirectional":
         raise NoCounterpartError(
-            "a bidirectional sequence was split by the Model Optimizer, and no reader ran a whole one"
+            "a bidirectional sequence was split by the Model Optimizer, no reader ran a whole one"
         )
     hidden, batch, length = old.integer("hidden_size", 1), dims[1 - axis], dims[axis]
     one = old.reals(0)

@@ -11,7 +11,7 @@ from .table import Made, converts
 
 @converts("Reshape", "dim?", becomes="Reshape-1", idle="axis num_axes special_zero")
 def reshape(old: Old) -> Made:
-    """Sizes in input 1 or in ``dim`` (0: as in the input, -1: the rest), else the declared ones."""
+    """Sizes in input 1 or in ``dim`` (0: the input's, -1: the rest), else the declared ones."""
     if len(old) > 1:
         if old.value(1) is None and old[1].layer.is_constant:
             old.remark(f"the .bin is missing: the declared sizes {list(old.declared())} are taken")

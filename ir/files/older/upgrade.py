@@ -8,7 +8,7 @@ network, what nobody reads an output.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -20,7 +20,7 @@ from ...builder import Builder, Output
 from ...elements import Info, Port, dims_of, read_info
 from ...graph import Layer, Model
 from ...weights import Weights
-from .document import OldGraph, OldLayer, Reading, read_graph, read_precision
+from .document import OldEdge, OldGraph, OldLayer, Reading, read_graph, read_precision
 from .layer import TYPES, NoCounterpartError, Old, Scene
 from .origin import Origin, Remark
 from .preprocess import Preprocess, read_preprocess
@@ -83,11 +83,11 @@ class Upgrade:
         root: etree._Element,
         version: int,
         settings: Settings,
-        report: object,
+        report: Callable[[IRError, etree._Element], None],
     ) -> None:
         self.model, self.root, self.settings = model, root, settings
         self.origin = Origin(version)
-        self.reading = Reading(version, model.place, model.text or b"", report)  # type: ignore[arg-type]
+        self.reading = Reading(version, model.place, model.text or b"", report)
         self.version = version
 
     def whole(self) -> None:
@@ -95,9 +95,7 @@ class Upgrade:
         model, root, reading = self.model, self.root, self.reading
         model.name, model.version, model.source = root.get("name", ""), 11, None
         model.origin = self.origin
-        precision = reading.guard(
-            root, reading.place(root), lambda: read_precision(root.get("precision"))
-        )
+        precision = reading.guard(root, reading.place(root), read_precision, root.get("precision"))
         graph = read_graph(root, reading, precision)
         if root.find("layers") is None:
             reading.guard(root, reading.place(root), _no_layers)
@@ -112,10 +110,9 @@ class Upgrade:
         element = self.root.find("pre-process")
         if element is None:
             return None
-        inputs = [(name, layer, port) for name, layer, port in Wiring(self, graph).inputs()]
-        return self.reading.guard(
-            element, self.reading.place(element), lambda: read_preprocess(element, inputs)
-        )
+        inputs = list(Wiring(self, graph).inputs())
+        place = self.reading.place(element)
+        return self.reading.guard(element, place, read_preprocess, element, inputs)
 
     def _leavings(self) -> None:
         """What belongs to no layer."""
@@ -127,9 +124,8 @@ class Upgrade:
                 f"the ranges of {count} layers for calibrated 8-bit execution are not applied: "
                 "everything is computed in f32, as on devices without int8",
             )
-        if self.root.find("quantization_parameters") is not None:
-            found = self.root.find("quantization_parameters")
-            assert found is not None
+        found = self.root.find("quantization_parameters")
+        if found is not None:
             self.note(found, "quantization_parameters say how it was made, and are left out")
 
     def note(self, element: etree._Element, message: str) -> None:
@@ -164,18 +160,11 @@ class Wiring:
         self.graph = graph
         self.sources: dict[Place, Place] = {}
         reading = upgrade.reading
-        by_id = graph.by_id
         for edge in graph.edges:
+            reading.guard(edge.element, reading.place(edge.element), self._take, edge)
 
-            def take(edge: object = edge) -> None:
-                self._take(edge, by_id)  # type: ignore[arg-type]
-
-            reading.guard(edge.element, reading.place(edge.element), take)
-
-    def _take(self, edge: object, by_id: Mapping[int, OldLayer]) -> None:
-        from .document import OldEdge
-
-        assert isinstance(edge, OldEdge)
+    def _take(self, edge: OldEdge) -> None:
+        by_id = self.graph.by_id
         giver = _port(by_id, edge.from_layer, edge.from_port, "output", "leaves")
         taker = _port(by_id, edge.to_layer, edge.to_port, "input", "enters")
         place = (edge.to_layer, edge.to_port)
@@ -282,7 +271,7 @@ class Walk:
             reading.report(error, self.upgrade.root)
             return
         for layer in order:
-            made = reading.guard(layer.element, layer.where, lambda one=layer: self.layer(one))  # type: ignore[misc]
+            made = reading.guard(layer.element, layer.where, self.layer, layer)
             if made is None:
                 made = self.stand_in(layer)
             for port, one in zip(layer.outputs, made, strict=True):
@@ -361,11 +350,10 @@ class Walk:
         """An output with the declared type, its sizes compared, its name given."""
         layer = old.layer
         precision = layer.output_precision(index)
-        kind = None if precision in (None, "I8") else TYPES[precision]
-        if kind is not None and kind is not ElementType.U1 and made.tensor.type is not kind:
-            # A constant keeps its own type: its port may say that of the network.
-            if layer.type.lower() != "const" or made.tensor.type is ElementType.F16:
-                made = old.cast(made, kind)
+        # A calibrated layer is called I8 and gives real numbers; a constant has the type of its
+        # bytes, and its port may have that of the network.
+        if precision not in (None, "I8", "BIN") and layer.type.lower() != "const":
+            made = old.cast(made, TYPES[precision])
         declared = layer.outputs[index].dims
         shape = made.tensor.shape
         if not _may_be(shape, declared):
