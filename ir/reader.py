@@ -169,7 +169,7 @@ def _build(
         model.text, model.repairs = repair(source)
     root = parse(model.text, model.place, lenient)
     model.version = _version(root, model)
-    if model.version < 10:
+    if model.version in _UPGRADED:
         from .files.older import Settings, upgrade
 
         upgrade(model, root, model.version, Settings(keep_preprocess, need_weights))

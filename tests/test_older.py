@@ -452,7 +452,7 @@ TEXTS = [
     "Ünï",
     "x" * 99,
 ]
-SWAPS = [("Convolution", "Deconvolution"), ("Pooling", "Crop"), ("SoftMax", "TopK"), 
+SWAPS = [("Convolution", "Deconvolution"), ("Pooling", "Crop"), ("SoftMax", "TopK"),
          ("ReLU", "Proposal"), ("FullyConnected", "LSTMSequence"), ("Eltwise", "Concat"),
          ("input", "output"), ("dim", "port"),
          ("edge", "layer"), ("Convolution", "TensorIterator"), ("Pooling", "PriorBox"),

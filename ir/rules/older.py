@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..files.older import VERSIONS, examine
+from ..files.older import NEWER, VERSIONS, examine, names_opsets, newer
 from ..findings import Severity
 from ..weights import Weights
 from .note import Note
@@ -33,6 +33,14 @@ def rules(
     version = None if root is None else whole(root.get("version"))
     if root is None or version is None or version not in VERSIONS:
         return
+    if names_opsets(root):
+        yield Note("IR204", newer(version), root, None, "version", NEWER, "error")
+        return
+    yield Note(
+        "IR204", f"IR version {version} was written by OpenVINO 2020.4 or before, and dropped in "
+        "2021.1", root, None, "version",
+        "vinoir upgrades it on reading; vinoir convert writes it as version 11",
+    )  # fmt: skip
     if target is not None and target > LAST:
         yield Note(
             "IR901", f"OpenVINO {spelled(target)} does not read IR version {version}", root, None,

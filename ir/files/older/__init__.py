@@ -11,6 +11,16 @@ Facts of the format are from the readers and plug-ins of OpenVINO 2018 to 2020.4
 """
 
 from .origin import Origin, Remark
-from .upgrade import VERSIONS, Settings, examine, upgrade
+from .upgrade import NEWER, VERSIONS, Settings, examine, names_opsets, newer, upgrade
 
-__all__ = ["VERSIONS", "Origin", "Remark", "Settings", "examine", "upgrade"]
+__all__ = [
+    "NEWER",
+    "VERSIONS",
+    "Origin",
+    "Remark",
+    "Settings",
+    "examine",
+    "names_opsets",
+    "newer",
+    "upgrade",
+]

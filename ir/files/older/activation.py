@@ -112,8 +112,8 @@ def prelu(old: Old) -> Made:
     if count is None:
         raise IRError("PReLU has neither weights nor a second input")
     channels = _channels(old)
-    if old.flag("channel_shared") and count > 1:
-        raise IRError(f"channel_shared takes 1 slope, weights has {count}")
+    if old.flag("channel_shared"):
+        count = 1
     if count not in (1, channels):
         raise IRError(f"weights has {count} slopes, the input has {channels} channels")
     return old.add("PReLU", "opset1", [old.reals(0), old.weights("weights", (count,))])

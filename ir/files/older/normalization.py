@@ -91,8 +91,8 @@ def normalize(old: Old) -> Made:
     count = old.count("weights")
     if count is None:
         return made
-    if old.flag("channel_shared") and count > 1:
-        raise IRError(f"channel_shared takes 1 scale, weights has {count}")
+    if old.flag("channel_shared"):
+        count = 1
     scale = old.weights("weights", by_channel(old, count))
     return old.add("Multiply", "opset1", [made, scale])
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from lxml import etree
 
-from ....schemas import ElementType, IRError, Shape, Tensor
+from ....schemas import ElementType, IRError, Shape, Tensor, UnreadableError, UnsupportedError
 from ....schemas.version import VERSION
 from ...builder import Builder, Output
 from ...elements import Info, Port, dims_of, read_info
@@ -41,6 +41,25 @@ class Settings:
     keep_preprocess: bool = False
     #: Refuse bytes that are missing: None where there is a .bin, False never.
     need_weights: bool | None = None
+
+
+#: What helps a document of today that says an old version.
+NEWER = 'write version="11"'
+
+
+def newer(version: int) -> str:
+    """The message about such a document."""
+    return (
+        f"IR version {version} was written by OpenVINO 2020.4 or before, and dropped in 2021.1; "
+        "these layers name opsets, which came with version 10"
+    )
+
+
+def names_opsets(root: etree._Element) -> bool:
+    """Whether a document that says an old version has the layers of today."""
+    section = root.find("layers")
+    rows = () if section is None else section.iterchildren("layer")
+    return any((layer.get("version") or "").startswith("opset") for layer in rows)
 
 
 def upgrade(model: Model, root: etree._Element, version: int, settings: Settings) -> None:
@@ -95,16 +114,23 @@ class Upgrade:
         model, root, reading = self.model, self.root, self.reading
         model.name, model.version, model.source = root.get("name", ""), 11, None
         model.origin = self.origin
+        reading.guard(root, reading.place(root), self._refuse_newer)
         precision = reading.guard(root, reading.place(root), read_precision, root.get("precision"))
         graph = read_graph(root, reading, precision)
-        if root.find("layers") is None:
-            reading.guard(root, reading.place(root), _no_layers)
         means = self._means(graph)
         walk = Walk(self, graph, Builder(into=model), {}, means)
         walk.walk()
         walk.results()
         model.rt_info = self._rt_info(means)
         self._leavings()
+
+    def _refuse_newer(self) -> None:
+        """Refuse what only says that it is old: the layers of v10 name the opset they are of."""
+        section = self.root.find("layers")
+        if section is None:
+            raise UnreadableError("<net> has no <layers>")
+        if names_opsets(self.root):
+            raise UnsupportedError(newer(self.version), hint=NEWER)
 
     def _means(self, graph: OldGraph) -> Preprocess | None:
         element = self.root.find("pre-process")
@@ -147,10 +173,6 @@ class Upgrade:
         if means is not None and self.settings.keep_preprocess:
             rows.append(means.info())
         return Info("rt_info", {}, rows)
-
-
-def _no_layers() -> None:
-    raise IRError("<net> has no <layers>")
 
 
 class Wiring:
