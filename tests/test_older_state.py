@@ -233,6 +233,21 @@ def test_detections_without_a_threshold_are_all() -> None:
     assert found[:, 2].tolist() == pytest.approx([0.9, 0.6, 0.05])
 
 
+def test_boxes_that_stay_are_followed_by_rows_of_minus_one() -> None:
+    file = OldFile(7)
+    spots = [file.input((1, 4, 4), "boxes"), file.input((1, 1, 4), "scores")]
+    spots += [
+        file.const(np.int32([3])),
+        file.const(np.float32([0.5])),
+        file.const(np.float32([0])),
+    ]
+    data = {"center_point_box": 0, "sort_result_descending": 1}
+    file.add("NonMaxSuppression", spots, [(3, 3)], data, precision="I32")
+    boxes = np.float32([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 5, 1, 6], [0, 5, 1, 6.1]]])
+    scores = np.float32([[[0.5, 0.9, 0.3, 0.8]]])
+    agree(file, [boxes, scores], [np.int32([[0, 0, 1], [0, 0, 3], [-1, -1, -1]])])
+
+
 def test_proposal_and_pooling_of_regions() -> None:
     file = OldFile(5)
     scores, deltas = file.input((1, 6, 4, 4), "scores"), file.input((1, 12, 4, 4), "deltas")

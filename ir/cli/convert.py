@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 import click
 
 from ...schemas import UnsupportedError, UsageError
 from ..files.older import Origin, Remark
+from ..files.older.table import entries, known_types
 from ..reader import read
 from ..writer import write
 from .infer import target_of
@@ -79,3 +81,36 @@ def print_remarks(origin: Origin) -> None:
         for remark in origin.remarks
     ]
     print_table(f"upgraded from IR v{origin.version}", ["line", "layer", "type", "what"], rows)
+
+
+def list_older(name: str | None, format_: str) -> None:
+    """Print the table of old layer types (``vinoir ops --older``)."""
+    rows = [
+        {
+            "type": entry.type,
+            "attributes": entry.spelled(),
+            "becomes": list(entry.becomes),
+            "summary": entry.summary,
+        }
+        for entry in sorted(entries().values(), key=lambda entry: entry.type.lower())
+        if name is None or entry.type.lower() == name.lower()
+    ]
+    if not rows:
+        near = difflib.get_close_matches(name or "", known_types(), 1)
+        hint = f"did you mean {near[0]}?" if near else None
+        raise UsageError(f'no layer of IR v2 to v7 is named "{name}"', hint=hint)
+    if format_ == "json":
+        print_json({"layers": rows})
+        return
+    cells = [
+        [row["type"], ", ".join(row["attributes"]), ", ".join(row["becomes"]), row["summary"]]
+        for row in rows
+    ]
+    if format_ == "markdown":
+        click.echo("| type | attributes | becomes | what |\n|---|---|---|---|")
+        for line in cells:
+            click.echo("| " + " | ".join(map(str, line)) + " |")
+        return
+    print_table(
+        f"{len(rows)} layer types of IR v2 to v7", ["type", "attributes", "becomes", "what"], cells
+    )

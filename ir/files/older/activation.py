@@ -54,6 +54,7 @@ def _enter(kind: str, name: str, opset: str) -> None:
 
     @converts(kind, becomes=f"{name}-{opset.removeprefix('opset')}", idle="alpha beta gamma")
     def plain(old: Old) -> Made:
+        """The same function of each element."""
         return old.add(name, opset, [old.reals(0)])
 
 

@@ -287,6 +287,7 @@ def _experimental(kind: str, attributes: str, becomes: str) -> None:
 
     @converts(kind, attributes, becomes=becomes)
     def same(old: Old) -> Made:
+        """The same operation under its name."""
         data = {name: old.text(name) for name in old.entry.attributes if old.has(name)}
         inputs = [
             one if one.tensor.type is ElementType.I32 else old.cast(one, ElementType.F32)

@@ -31,6 +31,7 @@ def _reduce(old: Old, kind: str, opset: str, one: Output) -> Output:
 def _enter(kind: str, name: str, opset: str) -> None:
     @converts(kind, "keep_dims=true", becomes=f"{name}-{opset.removeprefix('opset')}")
     def plain(old: Old) -> Made:
+        """The same; input 1 are the axes."""
         return _reduce(old, name, opset, old[0])
 
 
@@ -115,22 +116,32 @@ def top_k(old: Old) -> Made:
 
 
 @converts(
-    "NonMaxSuppression", "center_point_box=false sort_result_descending=true",
-    becomes="NonMaxSuppression-3",
-)  # fmt: skip
+    "NonMaxSuppression",
+    "center_point_box=false sort_result_descending=true",
+    becomes="NonMaxSuppression-9 Concat-1 Slice-8 Reshape-1",
+)
 def non_max_suppression(old: Old) -> Made:
-    """Boxes and scores; then, where given, how many a class, the overlap, the least score."""
+    """Boxes and scores; then, where given, how many a class, the overlap, the least score.
+
+    Today's gives as many rows as boxes stay, the old one the declared number, the rest -1.
+    """
     inputs = [old.reals(0), old.reals(1)]
     if len(old) > 2:
         inputs.append(old.scalar_count(2))
     inputs += [old.reshape(old.reals(index), ()) for index in range(3, min(len(old), 5))]
     encoding = "center" if old.flag("center_point_box") else "corner"
-    made = old.add(
-        "NonMaxSuppression", "opset3", inputs, box_encoding=encoding, output_type="i32",
+    found = old.add(
+        "NonMaxSuppression", "opset9", inputs, box_encoding=encoding, output_type="i32",
         sort_result_descending=old.flag("sort_result_descending"),
-    )  # fmt: skip
-    old.remark("rows that are not filled are as OpenVINO of today leaves them")
-    return made
+    )[0]  # fmt: skip
+    rows = old.declared()
+    if len(rows) != 2 or rows[1] != 3:
+        raise IRError(f"the output is declared as {list(rows)}, it has 3 numbers a row")
+    old.remark(f"as many rows as boxes stay are followed by -1 up to {rows[0]}")
+    empty = old.constant(np.full(rows, -1, np.int32))
+    longer = old.add("Concat", "opset1", [found, empty], axis=0)
+    ends = [old.indices(number) for number in (0, rows[0], 1, 0)]
+    return old.reshape(old.add("Slice", "opset8", [longer, *ends]), rows)
 
 
 @converts("Unique", "sorted return_inverse return_counts")

@@ -64,6 +64,22 @@ class Entry:
     #: Attributes that are legal and say nothing about the result.
     idle: frozenset[str]
 
+    @property
+    def summary(self) -> str:
+        """The first sentence about it."""
+        return (self.convert.__doc__ or "").partition("\n")[0]
+
+    def spelled(self) -> list[str]:
+        """The attributes as the table spells them."""
+        return [
+            name
+            if name in self.required
+            else f"{name}?"
+            if default is None
+            else f"{name}={default}"
+            for name, default in self.attributes.items()
+        ]
+
 
 _ENTRIES: dict[str, Entry] = {}
 
