@@ -336,6 +336,17 @@ def test_reshape_and_write(tmp_path: Path) -> None:
     np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5)
 
 
+def test_what_can_be_of_another_size_is() -> None:
+    file = OldFile(6)
+    data = {"type": "caffe.ResampleParameter.NEAREST", "factor": 2, "antialias": 0}
+    y = file.add("Resample", [file.input((1, 2, 3, 4), "x")], [(1, 2, 6, 8)], data)
+    z = file.add("Flatten", [y], [(1, 96)], {"axis": 1, "end_axis": -1})
+    file.add("SoftMax", [z], [(1, 96)], {"axis": 1}, name="out")
+    model = ir.loads(file.xml, file.bin)
+    ir.reshape(model, {"x": "3,2,5,5"})
+    assert ir.infer(model)["out"].shape.static == (3, 200)
+
+
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     file = small(2)
@@ -408,6 +419,14 @@ def test_every_entry_says_what_it_becomes() -> None:
         "unique",
     ]
     assert len(list(known_types())) > 100
+
+
+def test_the_table_is_printed() -> None:
+    assert "exclude-pad=false" in verb("ops", "--older", "pooling").output
+    assert "| Crop |" in verb("ops", "--older", "--format", "markdown").output
+    rows = json.loads(verb("ops", "--older", "--json").stdout)["layers"]
+    assert len(rows) == len(entries())
+    assert isinstance(verb("ops", "--older", "Poling").exception, UsageError)
 
 
 # Damage.

@@ -13,7 +13,15 @@ from ..files.older.table import entries, known_types
 from ..reader import read
 from ..writer import write
 from .infer import target_of
-from .output import format_option, model_argument, note, print_json, print_table, weights_option
+from .output import (
+    format_option,
+    model_argument,
+    note,
+    print_json,
+    print_pairs,
+    print_table,
+    weights_option,
+)
 
 
 @click.command(
@@ -85,7 +93,7 @@ def print_remarks(origin: Origin) -> None:
 
 def list_older(name: str | None, format_: str) -> None:
     """Print the table of old layer types (``vinoir ops --older``)."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "type": entry.type,
             "attributes": entry.spelled(),
@@ -102,15 +110,17 @@ def list_older(name: str | None, format_: str) -> None:
     if format_ == "json":
         print_json({"layers": rows})
         return
-    cells = [
-        [row["type"], ", ".join(row["attributes"]), ", ".join(row["becomes"]), row["summary"]]
-        for row in rows
-    ]
     if format_ == "markdown":
         click.echo("| type | attributes | becomes | what |\n|---|---|---|---|")
-        for line in cells:
-            click.echo("| " + " | ".join(map(str, line)) + " |")
-        return
-    print_table(
-        f"{len(rows)} layer types of IR v2 to v7", ["type", "attributes", "becomes", "what"], cells
-    )
+        for row in rows:
+            click.echo("| " + " | ".join(map(cell, row.values())) + " |")
+    elif name is not None:
+        print_pairs([(key, cell(value)) for key, value in rows[0].items()])
+    else:
+        cells = [[row["type"], row["summary"]] for row in rows]
+        print_table(f"{len(rows)} layer types of IR v2 to v7", ["type", "what"], cells)
+
+
+def cell(value: Any) -> str:
+    """A list in one line."""
+    return ", ".join(value) if isinstance(value, list) else str(value)

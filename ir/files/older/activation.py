@@ -62,7 +62,7 @@ for _kind, (_name, _opset) in SAME.items():
     _enter(_kind, _name, _opset)
 
 
-@converts("Activation", "type", becomes="any of this file")
+@converts("Activation", "type", becomes="what_type_names")
 def activation(old: Old) -> Made:
     """The layer type that ``type`` names, letter case free, with its attributes beside it."""
     name = old.text("type").lower()

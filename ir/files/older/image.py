@@ -27,23 +27,17 @@ METHODS = {
 }  # fmt: skip
 
 
-def resized(
-    old: Old,
-    one: Output,
-    sizes: tuple[int, ...],
-    *,
-    scales: tuple[float, ...] | None = None,
-    **how: Any,
-) -> Output:
-    """The spatial axes in other sizes; by scale factors where those are given."""
+def resized(old: Old, one: Output, sizes: tuple[int, ...], *, factor: bool, **how: Any) -> Output:
+    """The spatial axes in other sizes; by a whole factor, other inputs are resized by it, too."""
     axes = tuple(range(2, 2 + len(sizes)))
-    found = one.tensor.shape.static[2:]
-    if scales is None:
-        scales = tuple(new / size for new, size in zip(sizes, found, strict=True))
-    inputs = [
-        one, old.indices(*sizes), old.constant(np.array(scales, np.float32)), old.indices(*axes),
-    ]  # fmt: skip
-    return old.add("Interpolate", "opset4", inputs, shape_calculation_mode="sizes", **how)
+    pairs = list(zip(sizes, one.tensor.shape.static[2:], strict=True))
+    factors = {new / size for new, size in pairs}
+    how["shape_calculation_mode"] = "sizes"
+    if factor and len(factors) == 1 and min(factors).is_integer():
+        how["shape_calculation_mode"] = "scales"
+    scales = old.constant(np.array([new / size for new, size in pairs], np.float32))
+    inputs = [one, old.indices(*sizes), scales, old.indices(*axes)]
+    return old.add("Interpolate", "opset4", inputs, **how)
 
 
 @converts(
@@ -57,19 +51,21 @@ def resample(old: Old) -> Made:
         raise IRError(f"the input is {list(dims)}, Resample takes 4 or 5 axes")
     method = old.choice("type", METHODS)
     sizes = _sizes(old, dims)
+    factor = len(old) < 2 and not (old.integer("height") and old.integer("width"))
     if method in ("cubic", "area"):
         raise NoCounterpartError(f"Resample by {method} was run by no CPU plug-in")
     if method == "nearest":
         return resized(
-            old, old[0], sizes, mode="nearest", coordinate_transformation_mode="asymmetric",
-            nearest_mode="floor",
+            old, old[0], sizes, factor=factor, mode="nearest", nearest_mode="floor",
+            coordinate_transformation_mode="asymmetric",
         )  # fmt: skip
     smaller = any(new < size for new, size in zip(sizes, dims[2:], strict=True))
     if old.flag("antialias") and smaller:
         return _widened(old, sizes)
     return resized(
-        old, old.reals(0), sizes, mode="linear", coordinate_transformation_mode="half_pixel"
-    )
+        old, old.reals(0), sizes, factor=factor, mode="linear",
+        coordinate_transformation_mode="half_pixel",
+    )  # fmt: skip
 
 
 def _widened(old: Old, sizes: tuple[int, ...]) -> Output:
@@ -144,9 +140,11 @@ def interp(old: Old) -> Made:
     if begin or end:
         one = _padded(old, one, begin, end)
     corners = "align_corners" if old.flag("align_corners") else "asymmetric"
+    factor = not old.integer("height") and not old.integer("width")
     return resized(
-        old, one, declared[2:], mode="linear_onnx", coordinate_transformation_mode=corners
-    )
+        old, one, declared[2:], factor=factor, mode="linear_onnx",
+        coordinate_transformation_mode=corners,
+    )  # fmt: skip
 
 
 def _padded(old: Old, one: Output, begin: int, end: int) -> Output:
@@ -176,6 +174,6 @@ def upsampling(old: Old) -> Made:
     if len(dims) not in (4, 5):
         raise IRError(f"the input is {list(dims)}, Upsampling takes 4 or 5 axes")
     return resized(
-        old, old[0], tuple(n * scale for n in dims[2:]), mode="nearest",
+        old, old[0], tuple(n * scale for n in dims[2:]), factor=True, mode="nearest",
         coordinate_transformation_mode="asymmetric", nearest_mode="floor",
     )  # fmt: skip

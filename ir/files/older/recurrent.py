@@ -194,7 +194,7 @@ def lstm_sequence(old: Old) -> Made:
 
 @converts(
     "RNN", f"{_SEQUENCE.replace('hidden_size', 'hidden_size?')} {_GRU} cell_type", idle=_IDLE,
-    becomes="any of the sequences",
+    becomes="RNNSequence-5 GRUSequence-5 LSTMSequence-5",
 )  # fmt: skip
 def rnn(old: Old) -> Made:
     """The sequences of v3 and v4, all under one name."""

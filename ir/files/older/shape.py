@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from ....schemas import IRError
 from .layer import Old
 from .table import Made, converts
@@ -37,9 +35,8 @@ def flatten(old: Old) -> Made:
     first, last = (n + len(dims) if n < 0 else n for n in (first, last))
     if not 0 <= first <= last < len(dims):
         raise IRError(f"axes {first} to {last} of the {len(dims)} of the input {list(dims)}")
-    return old.reshape(
-        old[0], (*dims[:first], math.prod(dims[first : last + 1]), *dims[last + 1 :])
-    )
+    pattern = old.indices(*[0] * first, -1, *dims[last + 1 :])
+    return old.add("Reshape", "opset1", [old[0], pattern], special_zero=True)
 
 
 @converts("Permute", "order", becomes="Transpose-1")

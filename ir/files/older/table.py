@@ -72,11 +72,7 @@ class Entry:
     def spelled(self) -> list[str]:
         """The attributes as the table spells them."""
         return [
-            name
-            if name in self.required
-            else f"{name}?"
-            if default is None
-            else f"{name}={default}"
+            name + ("" if name in self.required else "?" if default is None else f"={default}")
             for name, default in self.attributes.items()
         ]
 
