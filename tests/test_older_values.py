@@ -634,6 +634,65 @@ CASES = {
         "SparseToDense", [np.int32([[0, 1], [1, 2]]), np.int32([2, 3]), (2,)], {}, {}, [(2, 3)],
         lambda _, __, v: np.float32([[0, v[0], 0], [0, 0, v[1]]]),
     ),
+    "not": Case(
+        "Activation", [np.float32([[0, 2, -1]])], {"type": "not"}, {}, [(1, 3)],
+        lambda x: (x == 0).astype(np.float32), 5,
+    ),
+    "log of a sum": Case(
+        "ReduceLogSum", [np.abs(draw(2, 3)) + 1, np.int32([1])], {"keep_dims": 0}, {}, [(2,)],
+        lambda x, _: np.log(x.sum(1)),
+    ),
+    "buckets": Case(
+        "Bucketize", [(2, 3), np.float32([-1, 0, 1])], {"with_right_bound": 1}, {}, [(2, 3)],
+        lambda x, edges: np.digitize(x, edges, right=True).astype(np.float32), 7,
+    ),
+    "cumulated sum": Case(
+        "CumSum", [(2, 3), np.int32([1])], {"exclusive": 0, "reverse": 1}, {}, [(2, 3)],
+        lambda x, _: x[:, ::-1].cumsum(1)[:, ::-1], 7,
+    ),
+    "scatter": Case(
+        "ScatterUpdate", [(3, 4), np.int32([2, 0]), (2, 4), np.int32([0])], {}, {}, [(3, 4)],
+        lambda x, _, new, __: np.stack([new[1], x[1], new[0]]), 7,
+    ),
+    "scatter elements": Case(
+        "ScatterElementsUpdate", [(2, 3), np.int32([[1, 0, 1]]), (1, 3), np.int32([0])], {}, {},
+        [(2, 3)],
+        lambda x, _, new, __: np.stack(
+            [[x[0, 0], new[0, 1], x[0, 2]], [new[0, 0], x[1, 1], new[0, 2]]]
+        ), 7,
+    ),
+    "space to batch": Case(
+        "SpaceToBatch",
+        [(1, 2, 4, 4), np.int32([1, 1, 2, 2]), np.int32([0] * 4), np.int32([0] * 4)], {}, {},
+        [(4, 2, 2, 2)],
+        lambda x, *_: np.concatenate([x[:, :, i::2, j::2] for i in (0, 1) for j in (0, 1)]), 7,
+    ),
+    "batch to space": Case(
+        "BatchToSpace",
+        [(4, 2, 2, 2), np.int32([1, 1, 2, 2]), np.int32([0] * 4), np.int32([0] * 4)], {}, {},
+        [(1, 2, 4, 4)],
+        lambda x, *_: x.reshape(2, 2, 2, 2, 2).transpose(2, 3, 0, 4, 1).reshape(1, 2, 4, 4), 7,
+    ),
+    "space to depth": Case(
+        "SpaceToDepth", [(1, 2, 4, 6)], {"block_size": 2}, {}, [(1, 8, 2, 3)],
+        lambda x: x.reshape(1, 2, 2, 2, 3, 2).transpose(0, 3, 5, 1, 2, 4).reshape(1, 8, 2, 3),
+    ),
+    "deformable convolution that moves nothing": Case(
+        "DeformableConvolution", [(1, 3, 5, 5), np.zeros((1, 18, 3, 3), np.float32)],
+        {"kernel": "3,3", "output": 4, "deformable_group": 1}, {"weights": W, "biases": B4},
+        [(1, 4, 3, 3)],
+        lambda x, _: convolved(x, W, (1, 1), (0, 0), (0, 0), (1, 1)) + by_channel(B4, 4), 5,
+    ),
+    "tree of steps": Case(
+        "GatherTree",
+        [np.float32([[[1, 2]], [[3, 4]]]), np.float32([[[0, 0]], [[1, 0]]]), np.float32([2]),
+         np.float32([9])], {}, {}, [(2, 1, 2)], lambda *_: np.float32([[[2, 1]], [[3, 4]]]), 7,
+    ),
+    "pooling of positions": Case(
+        "PSROIPooling", [(1, 2, 4, 4), np.float32([[0, 0, 0, 3, 3]])],
+        {"output_dim": 2, "group_size": 1, "spatial_scale": 1}, {}, [(1, 2, 1, 1)],
+        lambda x, _: x.mean((2, 3), keepdims=True), 3,
+    ),
     "resample by nearest": Case(
         "Resample", [(1, 2, 3, 4)], {"type": "caffe.ResampleParameter.NEAREST", "factor": 2.0,
          "antialias": 0}, {}, [(1, 2, 6, 8)], lambda x: resample_nearest(x, 6, 8),
