@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ....schemas import ElementType, IRError
 from ...builder import Output
 from .layer import NoCounterpartError, Old
@@ -61,6 +59,7 @@ def prior_box(old: Old) -> Made:
 @converts(
     "PriorBoxClustered",
     "width height clip=1 step=0 step_h=0 step_w=0 offset variance= img_h=0 img_w=0 flip=0",
+    idle="img_size",
     becomes="PriorBoxClustered-1 ShapeOf-3 Slice-8 Unsqueeze-1",
 )
 def prior_box_clustered(old: Old) -> Made:
@@ -255,7 +254,7 @@ def reorg_yolo(old: Old) -> Made:
 @converts(
     "CTCGreedyDecoder",
     "ctc_merge_repeated=1",
-    becomes="CTCGreedyDecoder-1 Slice-8 Concat-1",
+    becomes="CTCGreedyDecoder-1 Slice-8 Concat-1 Broadcast-1",
 )
 def ctc_greedy_decoder(old: Old) -> Made:
     """Labels that repeat are merged where the file does not say; the old CPU always did.
@@ -277,7 +276,7 @@ def ctc_greedy_decoder(old: Old) -> Made:
         old.remark("the first row of the mask is taken for ones: the old runtime did not read it")
         rows = [(1,), (steps,), (1,), (0,)]
         rest = old.add("Slice", "opset8", [mask, *(old.indices(*row) for row in rows)])
-        first = old.constant(np.ones((1, batch), np.float32))
+        first = old.filled(1, ElementType.F32, 1, batch)
         mask = old.add("Concat", "opset1", [first, rest], axis=0) if steps > 1 else first
     return old.add("CTCGreedyDecoder", "opset1", [old.reals(0), mask], ctc_merge_repeated=merge)
 

@@ -236,17 +236,17 @@ def _blob(element: etree._Element) -> Iterator[Blob]:
 
 def read_ports(section: etree._Element | None) -> list[OldPort]:
     """Ports by rank of their ids."""
-    ports: list[OldPort] = []
+    ports: dict[int, OldPort] = {}
     for child in () if section is None else section.iterchildren("port"):
         text = child.get("id")
         if text is None:
             raise IRError("a port has no id")
         number = whole(text, "port id")
-        if any(port.id == number for port in ports):
+        if number in ports:
             raise IRError(f"two ports of one side have the id {number}")
         dims = tuple(_dim(part.text) for part in child.iterchildren("dim"))
-        ports.append(OldPort(number, read_precision(child.get("precision")), dims, child))
-    return sorted(ports, key=lambda port: port.id)
+        ports[number] = OldPort(number, read_precision(child.get("precision")), dims, child)
+    return [ports[number] for number in sorted(ports)]
 
 
 def _dim(text: str | None) -> int:

@@ -26,6 +26,9 @@ METHODS = {
     "caffe.ResampleParameter.AREA": "area", "area": "area",
 }  # fmt: skip
 
+#: Places of the largest matrix that resizes an axis.
+LARGEST = 2**24
+
 
 def resized(old: Old, one: Output, sizes: tuple[int, ...], *, factor: bool, **how: Any) -> Output:
     """The spatial axes in other sizes; by a whole factor, other inputs are resized by it, too."""
@@ -71,6 +74,8 @@ def resample(old: Old) -> Made:
 def _widened(old: Old, sizes: tuple[int, ...]) -> Output:
     """Linear with ``antialias``, as products of matrices: OpenVINO of today ignores the word."""
     dims = old.dims()
+    if any(size * new > LARGEST for size, new in zip(dims[2:], sizes, strict=True)):
+        raise IRError(f"{list(dims[2:])} to {list(sizes)} takes a matrix of too many places")
     old.remark("linear with antialias is a product by a matrix for each axis")
     *deep, height, width = (
         old.constant(triangles(size, new)) for size, new in zip(dims[2:], sizes, strict=True)

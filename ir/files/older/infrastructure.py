@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ....schemas import ElementType, IRError
 from ...builder import Output
 from .layer import STORED, TYPES, Old
@@ -53,7 +51,7 @@ def convert(old: Old) -> Made:
     return old.cast(old[0], TYPES[name])
 
 
-@converts("Memory", "id index size=2", becomes="ReadValue-6 Assign-6", idle="axis")
+@converts("Memory", "id index size=2", becomes="ReadValue-6 Assign-6 Broadcast-1", idle="axis")
 def memory(old: Old) -> Made:
     """Of a pair with one id, index 1 reads the variable and index 0 writes it; it begins as 0."""
     size, index, name = old.integer("size"), old.integer("index"), old.text("id")
@@ -62,12 +60,7 @@ def memory(old: Old) -> Made:
     if index == 1:
         dims = old.declared()
         kind = TYPES[old.layer.output_precision(0) or "FP32"]
-        zero = old.add(
-            "Broadcast",
-            "opset1",
-            [old.constant(np.zeros((), np.float32).astype(kind.dtype)), old.indices(*dims)],
-            mode="numpy",
-        )
+        zero = old.filled(0, kind, *dims)
         shape = ",".join(map(str, dims))
         old.remark(f'reads the variable "{name}", which begins as zeros')
         made = old.add(

@@ -207,6 +207,11 @@ class Old:
         made = self.scene.builder.constant(array, kind, name=f"{self.layer.name}/value")
         return self._take(made)
 
+    def filled(self, number: float, kind: ElementType, *dims: int) -> Output:
+        """One number in sizes of the file, which may be larger than any memory."""
+        scalar = self.constant(np.array(number, kind.dtype), kind)
+        return self.add("Broadcast", "opset1", [scalar, self.indices(*dims)], mode="numpy")
+
     def indices(self, *numbers: int) -> Output:
         """A list of whole numbers as a constant."""
         return self.constant(np.array(numbers, np.int64))

@@ -15,7 +15,7 @@ from lxml import etree
 from ....schemas import IRError, Tensor
 from ...builder import Builder, Output
 from ...elements import BackEdge, MapEntry, Port, PortMap, whole
-from ...graph import Graph
+from ...graph import DEEPEST, Graph
 from ...inference import infer_graph
 from ...layer import Layer
 from ...subgraphs import infer_bodies
@@ -43,9 +43,11 @@ def tensor_iterator(old: Old) -> Made:
     body = element.find("body")
     if body is None:
         raise IRError("TensorIterator has no <body>")
+    walk = old.scene.walk
+    if walk.depth >= DEEPEST:
+        raise IRError(f"bodies are nested more than {DEEPEST} deep")
     lines = list(_lines(old.layer))
     back = list(_back_edges(element))
-    walk = old.scene.walk
     inner = read_graph(body, walk.upgrade.reading, old.layer.precision)
     made = Layer(
         "TensorIterator", "opset1", old.scene.builder.free(f"{old.layer.name}/TensorIterator"),
@@ -82,7 +84,7 @@ def _body(
     builder.reserve(layer.name for layer in inner.layers)
     taken = [(x.layer, x.port) for x in lines if x.kind == "input"] + [x[2:] for x in back]
     given = {place: _parameter(builder, inner, *place) for place in dict.fromkeys(taken)}
-    walk = Walk(outer.upgrade, inner, builder, given)
+    walk = Walk(outer.upgrade, inner, builder, given, depth=outer.depth + 1)
     for place in given:
         if place in walk.wiring.sources:
             raise IRError(

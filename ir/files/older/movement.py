@@ -8,6 +8,9 @@ from ....schemas import ElementType, IRError
 from .layer import Old
 from .table import Made, converts
 
+#: NumPy has no more axes.
+MOST_AXES = 64
+
 
 @converts("Concat", "axis=1", becomes="Concat-1")
 def concat(old: Old) -> Made:
@@ -119,6 +122,8 @@ def _part(part: dict[str, str], name: str) -> int:
 def strided_slice(old: Old) -> Made:
     """In begin_mask and end_mask 1 meant to take the value, today it means not to."""
     count = old.dims(1)[0] if old.dims(1) else 1
+    if count > MOST_AXES:
+        raise IRError(f"input 1 has {count} numbers, one an axis; {MOST_AXES} are the most")
 
     def mask(name: str, missing: int) -> list[int]:
         bits = [int(bool(bit)) for bit in old.integers(name)]

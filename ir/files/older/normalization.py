@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ....schemas import IRError
+from ....schemas import ElementType, IRError
 from ...builder import Output
 from .layer import Old
 from .table import Made, converts
@@ -28,7 +26,7 @@ def _by_channel(old: Old, name: str) -> Output | None:
     return None if count is None else old.weights(name, by_channel(old, count))
 
 
-@converts("BatchNormalization", "epsilon", becomes="BatchNormInference-5")
+@converts("BatchNormalization", "epsilon", becomes="BatchNormInference-5 Broadcast-1")
 def batch_normalization(old: Old) -> Made:
     """Blob ``weights`` is the variance, ``biases`` the mean; there is neither gamma nor beta."""
     dims = old.dims()
@@ -36,8 +34,9 @@ def batch_normalization(old: Old) -> Made:
         raise IRError(f"the input is {list(dims)}, its second axis is that of the channels")
     channels = (dims[1],)
     variance, mean = old.weights("weights", channels), old.weights("biases", channels)
-    ones, zeros = np.ones(channels, np.float32), np.zeros(channels, np.float32)
-    inputs = [old.reals(0), old.constant(ones), old.constant(zeros), mean, variance]
+    gamma = old.filled(1, ElementType.F32, *channels)
+    beta = old.filled(0, ElementType.F32, *channels)
+    inputs = [old.reals(0), gamma, beta, mean, variance]
     return old.add("BatchNormInference", "opset5", inputs, epsilon=old.real("epsilon"))
 
 

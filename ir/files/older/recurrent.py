@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....schemas import IRError
+from ....schemas import ElementType, IRError
 from ...builder import Output
 from .layer import NoCounterpartError, Old
 from .table import Made, converts
@@ -67,7 +67,7 @@ def read_weights(old: Old, kind: Kind, given: int) -> Weights:
     if bias is None and len(old) > given + 1:
         bias = old.reshape(old.reals(given + 1), (count,))
     if bias is None:
-        bias = old.constant(np.zeros(count, np.float32))
+        bias = old.filled(0, ElementType.F32, count)
     return Weights(parts[0], parts[1], bias)
 
 
@@ -101,20 +101,25 @@ def cell(old: Old, kind: Kind) -> Made:
     return list(made)
 
 
-@converts("RNNCell", _ATTRIBUTES, becomes="RNNCell-3 VariadicSplit-1", idle=_IDLE)
+@converts("RNNCell", _ATTRIBUTES, becomes="RNNCell-3 VariadicSplit-1 Broadcast-1", idle=_IDLE)
 def rnn_cell(old: Old) -> Made:
     """Tanh where nothing is said."""
     return cell(old, RNN)
 
 
-@converts("GRUCell", f"{_ATTRIBUTES} {_GRU}", becomes="GRUCell-3 VariadicSplit-1", idle=_IDLE)
+@converts(
+    "GRUCell", f"{_ATTRIBUTES} {_GRU}", becomes="GRUCell-3 VariadicSplit-1 Broadcast-1", idle=_IDLE
+)
 def gru_cell(old: Old) -> Made:
     """sigmoid, tanh where nothing is said."""
     return cell(old, GRU)
 
 
 @converts(
-    "LSTMCell", _ATTRIBUTES, becomes="LSTMCell-4 VariadicSplit-1", idle=f"{_IDLE} forget_bias"
+    "LSTMCell",
+    _ATTRIBUTES,
+    becomes="LSTMCell-4 VariadicSplit-1 Broadcast-1",
+    idle=f"{_IDLE} forget_bias",
 )
 def lstm_cell(old: Old) -> Made:
     """sigmoid, tanh, tanh where nothing is said."""
@@ -138,14 +143,13 @@ def sequence(old: Old, kind: Kind) -> Made:
         one = old.add("Transpose", "opset1", [one, old.indices(1, 0, 2)])
     states = []
     for index in range(1, 1 + kind.states):
-        state = old.reals(index) if len(old) > index else old.constant(
-            np.zeros((batch, hidden), np.float32)
-        )  # fmt: skip
+        given = len(old) > index
+        state = old.reals(index) if given else old.filled(0, ElementType.F32, batch, hidden)
         states.append(old.reshape(state, (batch, 1, hidden)))
     if len(old) > 1 + kind.states:
         lengths = old.flat(1 + kind.states)
     else:
-        lengths = old.indices(*[length] * batch)
+        lengths = old.filled(length, ElementType.I64, batch)
     parts = read_weights(old, kind, 2 + kind.states)
     lead = old.constant(np.array([0], np.int64))
     weights = [
@@ -167,7 +171,7 @@ _SEQUENCE = f"{_ATTRIBUTES} direction=Forward axis=1"
 
 @converts(
     "RNNSequence", _SEQUENCE, idle=_IDLE,
-    becomes="RNNSequence-5 VariadicSplit-1 Transpose-1 Unsqueeze-1 Reshape-1",
+    becomes="RNNSequence-5 VariadicSplit-1 Broadcast-1 Transpose-1 Unsqueeze-1 Reshape-1",
 )  # fmt: skip
 def rnn_sequence(old: Old) -> Made:
     """Tanh where nothing is said."""
@@ -176,7 +180,7 @@ def rnn_sequence(old: Old) -> Made:
 
 @converts(
     "GRUSequence", f"{_SEQUENCE} {_GRU}", idle=_IDLE,
-    becomes="GRUSequence-5 VariadicSplit-1 Transpose-1 Unsqueeze-1 Reshape-1",
+    becomes="GRUSequence-5 VariadicSplit-1 Broadcast-1 Transpose-1 Unsqueeze-1 Reshape-1",
 )  # fmt: skip
 def gru_sequence(old: Old) -> Made:
     """sigmoid, tanh where nothing is said."""
@@ -185,7 +189,7 @@ def gru_sequence(old: Old) -> Made:
 
 @converts(
     "LSTMSequence", _SEQUENCE, idle=_IDLE,
-    becomes="LSTMSequence-5 VariadicSplit-1 Transpose-1 Unsqueeze-1 Reshape-1",
+    becomes="LSTMSequence-5 VariadicSplit-1 Broadcast-1 Transpose-1 Unsqueeze-1 Reshape-1",
 )  # fmt: skip
 def lstm_sequence(old: Old) -> Made:
     """sigmoid, tanh, tanh where nothing is said."""

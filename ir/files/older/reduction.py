@@ -118,7 +118,7 @@ def top_k(old: Old) -> Made:
 @converts(
     "NonMaxSuppression",
     "center_point_box=false sort_result_descending=true",
-    becomes="NonMaxSuppression-9 Concat-1 Slice-8 Reshape-1",
+    becomes="NonMaxSuppression-9 Broadcast-1 Concat-1 Slice-8 Reshape-1",
 )
 def non_max_suppression(old: Old) -> Made:
     """Boxes and scores; then, where given, how many a class, the overlap, the least score.
@@ -138,7 +138,7 @@ def non_max_suppression(old: Old) -> Made:
     if len(rows) != 2 or rows[1] != 3:
         raise IRError(f"the output is declared as {list(rows)}, it has 3 numbers a row")
     old.remark(f"as many rows as boxes stay are followed by -1 up to {rows[0]}")
-    empty = old.constant(np.full(rows, -1, np.int32))
+    empty = old.filled(-1, ElementType.I32, *rows)
     longer = old.add("Concat", "opset1", [found, empty], axis=0)
     ends = [old.indices(number) for number in (0, rows[0], 1, 0)]
     return old.reshape(old.add("Slice", "opset8", [longer, *ends]), rows)

@@ -181,14 +181,20 @@ class Wiring:
     def __init__(self, upgrade: Upgrade, graph: OldGraph) -> None:
         self.graph = graph
         self.sources: dict[Place, Place] = {}
+        #: Sizes by side of the layer, layer and port.
+        self._dims = {
+            (side, layer.id, port.id): port.dims
+            for layer in graph.layers
+            for side, ports in (("input", layer.inputs), ("output", layer.outputs))
+            for port in ports
+        }
         reading = upgrade.reading
         for edge in graph.edges:
             reading.guard(edge.element, reading.place(edge.element), self._take, edge)
 
     def _take(self, edge: OldEdge) -> None:
-        by_id = self.graph.by_id
-        giver = _port(by_id, edge.from_layer, edge.from_port, "output", "leaves")
-        taker = _port(by_id, edge.to_layer, edge.to_port, "input", "enters")
+        giver = self._port("output", edge.from_layer, edge.from_port, "leaves")
+        taker = self._port("input", edge.to_layer, edge.to_port, "enters")
         place = (edge.to_layer, edge.to_port)
         if place in self.sources:
             raise IRError(f"two edges enter port {edge.to_port} of layer {edge.to_layer}")
@@ -198,6 +204,20 @@ class Wiring:
                 f"{edge.to_port} of layer {edge.to_layer} declares {list(taker)}"
             )
         self.sources[place] = (edge.from_layer, edge.from_port)
+
+    def _port(self, side: str, layer: int, port: int, verb: str) -> tuple[int, ...]:
+        """The sizes of the port at one end of an edge."""
+        found = self._dims.get((side, layer, port))
+        if found is not None:
+            return found
+        one = self.graph.by_id.get(layer)
+        if one is None:
+            raise IRError(f"an edge {verb} layer {layer}, which is not there")
+        known = [row[2] for row in self._dims if row[:2] == (side, layer)]
+        raise IRError(
+            f'an edge {verb} {side} port {port} of layer {layer} "{one.name}", whose {side} ports '
+            f"are {known}"
+        )
 
     def inputs(self) -> Iterator[tuple[str, OldLayer, Port]]:
         """The network's inputs: layers of type Input, and ports that no edge enters."""
@@ -243,22 +263,6 @@ class Wiring:
         return list(done.values())
 
 
-def _port(
-    by_id: Mapping[int, OldLayer], layer: int, port: int, side: str, verb: str
-) -> tuple[int, ...]:
-    """The sizes of the port at one end of an edge."""
-    if layer not in by_id:
-        raise IRError(f"an edge {verb} layer {layer}, which is not there")
-    ports = by_id[layer].outputs if side == "output" else by_id[layer].inputs
-    for one in ports:
-        if one.id == port:
-            return one.dims
-    raise IRError(
-        f'an edge {verb} {side} port {port} of layer {layer} "{by_id[layer].name}", whose '
-        f"{side} ports are {[one.id for one in ports]}"
-    )
-
-
 class Walk:
     """The layers of one graph, the network's or a body's, in the order of the data."""
 
@@ -269,8 +273,12 @@ class Walk:
         builder: Builder,
         given: Mapping[Place, Output],
         means: Preprocess | None = None,
+        *,
+        depth: int = 0,
     ) -> None:
         self.upgrade, self.graph, self.builder, self.means = upgrade, graph, builder, means
+        #: How many bodies it is within.
+        self.depth = depth
         self.wiring = Wiring(upgrade, graph)
         settings = upgrade.settings
         self.scene = Scene(
