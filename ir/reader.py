@@ -61,9 +61,7 @@ def read(
     """
     if not isinstance(path, (str, PathLike)):
         held = None if weights is None else _weights(weights)
-        return _build(
-            _content(path), held, _name(path), lenient, need_weights, keep_preprocess
-        )
+        return _build(_content(path), held, _name(path), lenient, need_weights, keep_preprocess)
     xml, beside = find_pair(path)
     source = _read_file(xml)
     if weights is not None:

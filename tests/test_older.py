@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import shared
-from older_files import OldFile
+from older.files import OldFile
 from oracle import ask
 from vinoir import ir
 from vinoir.ir.cli import cli

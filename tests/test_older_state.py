@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from older_files import OldFile
+from older.files import OldFile
 from oracle import ask
 from vinoir import ir
 from vinoir.schemas import Array, IRError
