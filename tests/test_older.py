@@ -160,6 +160,9 @@ def test_weights_that_are_missing() -> None:
     with pytest.raises(IRError, match=r"conv.*bytes .* are needed, .* are missing"):
         ir.loads(file.xml, file.bin[:100])
     model = ir.loads(file.xml)
+    (absent,) = [finding for finding in ir.check(file.xml) if finding.code == "IR508"]
+    assert (absent.name, absent.severity) == ("conv", "warning")
+    assert "3 blobs need 1728 bytes" in absent.message
     assert ir.infer(model)["prob"].shape.static == (1, 5)
     with pytest.raises(IRError, match=r"no \.bin"):
         ir.run(model, [draw(1, 3, 8, 8)])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+
+from lxml import etree
 
 from ..files.older import NEWER, VERSIONS, examine, names_opsets, newer
 from ..findings import Severity
@@ -46,7 +49,28 @@ def rules(
             "IR901", f"OpenVINO {spelled(target)} does not read IR version {version}", root, None,
             "version", "vinoir convert writes it as version 11",
         )  # fmt: skip
+    if held is None:
+        yield from absent(root, file)
     for remark in examine(root, version, source.text, file, held).remarks:
         code, severity = CODES[remark.kind]
         element = root if remark.element is None else remark.element
         yield Note(code, remark.message, element, hint=remark.hint, severity=severity)
+
+
+def absent(root: etree._Element, file: str | None) -> Iterator[Note]:
+    """A document without .bin: told once, at the first layer that needs it."""
+    ends = {}
+    for layer in root.iter("layer"):
+        blobs = layer.xpath("weights|biases|blobs/*")
+        for blob in blobs if isinstance(blobs, list) else ():
+            if isinstance(blob, etree._Element) and (size := whole(blob.get("size"))):
+                ends[blob] = (layer, (whole(blob.get("offset")) or 0) + size)
+    if not ends:
+        return
+    first = next(iter(ends.values()))[0]
+    place = f"; looked for {Path(file).with_suffix('.bin')}" if file else ""
+    end = max(end for _, end in ends.values())
+    yield Note(
+        "IR508", f"there is no .bin, {len(ends)} blobs need {end} bytes of it{place}", first,
+        hint="put the .bin beside the .xml under the same name", severity="warning",
+    )  # fmt: skip
