@@ -1,8 +1,9 @@
 """The records of an old document: layers with their ports, attributes and blobs, and edges.
 
 What the old readers did, and these do: ports count by the rank of their ids; a port without a
-precision has its layer's; the element with a layer's attributes has one of several names; the
-weights are in ``<blobs>`` or, in v2, directly in the layer.
+precision has its layer's, a layer without one that of its first output; the element with the
+attributes has one of several names; the weights are in ``<blobs>`` or, in v2, directly in the
+layer.
 """
 
 from __future__ import annotations
@@ -194,6 +195,9 @@ def read_layer(element: etree._Element, where: Where, default: str | None) -> Ol
         raise IRError('precision of a layer is "MIXED", which only <net> may say')
     layer.inputs = read_ports(element.find("input"))
     layer.outputs = read_ports(element.find("output"))
+    if layer.precision is None:
+        said = (port.precision for port in layer.outputs)
+        layer.precision = next((precision for precision in said if precision), None)
     data = _data(element, kind)
     if data is not None:
         layer.attributes = {str(name): str(text) for name, text in data.items()}
