@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import shared
+from conftest import SHARED, shared
 from older.case import draw
 from older.files import OldFile
 from older.network import small
@@ -426,11 +426,9 @@ def test_the_table_is_printed() -> None:
 
 
 def corpus() -> list[Path]:
-    folder = Path(__file__).parents[2] / "shared" / "corpus"
-    if not folder.is_dir():
-        return []
-    rows = json.loads((folder / "INDEX.json").read_text())
-    return [folder / row["path"] for row in rows if row["ir_version"] in range(2, 8)]
+    index = SHARED / "corpus" / "INDEX.json"
+    rows = json.loads(index.read_text()) if index.is_file() else []
+    return [index.parent / row["path"] for row in rows if row["ir_version"] in range(2, 8)]
 
 
 @pytest.mark.parametrize("path", corpus() or [None], ids=lambda path: path and path.stem)
