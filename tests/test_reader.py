@@ -245,7 +245,7 @@ def test_what_would_be_repaired_is_said() -> None:
     ("source", "kind"),
     [(b"", UnreadableError), (b"\x89PNG", UnreadableError), (b"\x08\x07\x12", UnreadableError),
      (b"<a/>", UnreadableError), (b"\xff\xfe<", UnreadableError), (b"<net", UnreadableError),
-     (b'<net version="6"/>', UnsupportedError),
+     (b'<net version="6"/>', UnreadableError), (b'<net version="8"/>', UnsupportedError),
      (b'<?xml version="1.0" encoding="utf-7"?><net/>', UnreadableError),
      (b'<?xml version="1.0" encoding="ebcdic-cp-us"?><net/>', UnreadableError),
      ('<?xml version="1.0"?><!DOCTYPE net><net version="11"/>'.encode("utf-16"), UnreadableError)],
@@ -352,9 +352,7 @@ def test_what_openvino_reads_is_read() -> None:
     for path in sorted(shared("corpus").rglob("*.xml")):
         head = path.read_bytes()[:400]
         if b'version="10"' not in head and b'version="11"' not in head:
-            with pytest.raises(UnsupportedError, match=r"2021\.1"):
-                ir.read(path)
-            continue
+            continue  # older ones: see the tests of older files
         if path.with_suffix(".bin").exists():
             everything(ir.read(path))
             count += 1

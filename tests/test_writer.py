@@ -66,13 +66,15 @@ def test_every_real_file_comes_back() -> None:
         except IRError:
             refused.append(path.stem)
             continue
+        if model.origin is not None:
+            continue  # upgraded: it is written as another document
         everything(model)
         assert not Patch(model, {}, model.pre_process).changed, path.name
         assert ir.dumps(model)[0] == path.read_bytes()
         count += 1
     assert count > 70
-    # Legacy versions, and a dump of what was executed, which OpenVINO refuses too.
-    assert all("_v6" in name or "execution" in name or name == "SampLeNet" for name in refused)
+    # A dump of what was executed, which OpenVINO refuses too.
+    assert all("execution" in name for name in refused)
 
 
 def test_printing_anew_is_what_openvino_prints() -> None:

@@ -46,7 +46,8 @@ class Finding:
     def __str__(self) -> str:
         layer = ""
         if self.layer is not None or self.name:
-            kind = f" ({self.type} {self.version})" if self.type else ""
+            version = f" {self.version}" if self.version else ""
+            kind = f" ({self.type}{version})" if self.type else ""
             number = "" if self.layer is None else f" {self.layer}"
             layer = f'layer{number} "{self.name or ""}"{kind}: '
         hint = f" ({self.hint})" if self.hint else ""

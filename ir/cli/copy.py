@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...schemas import MismatchError
+from ...schemas import MismatchError, UsageError
 from ..files.reader import read
 from ..files.writer import write
 from .infer import target_of
@@ -18,6 +18,11 @@ from .output import note
 def copy_command(source: str, target: str, force: bool) -> None:
     """Read MODEL, write it to OUTPUT, read that again and verify that nothing was lost."""
     model = read(source)
+    if model.origin is not None:
+        raise UsageError(
+            f"{source} is IR version {model.origin.version}, which nobody writes any more",
+            hint="vinoir convert writes it as version 11",
+        )
     written = target_of(source, target, force, in_place=False)
     write(model, written)
     again = read(written)

@@ -19,6 +19,7 @@ from .parts import LARGEST_ID, BackEdge, Edge, Info, Port, PortMap, read_info, w
 if TYPE_CHECKING:
     from os import PathLike
 
+    from ..files.older.origin import Origin
     from ..storage.weights import Weights
     from ..text.repair import Repair
 
@@ -491,6 +492,8 @@ class Model(Graph):
         #: What was parsed: ``source``, unless it had to be repaired.
         self.text: bytes | None = None
         self.repairs: list[Repair] = []
+        #: What an IR of v2 to v7 was, and what was decided when it was upgraded.
+        self.origin: Origin | None = None
 
     @property
     def place(self) -> str | None:

@@ -114,6 +114,8 @@ class Walk:
             kept = {layer.id for layer in graph.results}
         self._walks: dict[int, Walk] = {}
         self._state: State = {}
+        #: What is assigned in a walk: who reads a variable in the same one gets its old value.
+        self._assigned: State = {}
         self._tensors = _needed_tensors(graph, order)
         sources = [_sources(graph, layer) for layer in order]
         uses = _last_uses(order, sources, kept)
@@ -154,7 +156,7 @@ class Walk:
         state: State,
         trace: Callable[[Traced], None] | None,
     ) -> dict[int, tuple[Array, ...]]:
-        self._state = state
+        self._state, self._assigned = state, {}
         values: dict[int, tuple[Array, ...]] = {}
         for layer, kernel, sources, freed in self.steps:
             began = time.perf_counter()
@@ -167,6 +169,7 @@ class Walk:
                 trace(Traced(layer, time.perf_counter() - began, values[layer.id]))
             for done in freed:
                 del values[done]
+        state.update(self._assigned)
         return values
 
     def _kernel(self, layer: Layer) -> Callable[..., tuple[Array, ...]] | None:
@@ -211,7 +214,7 @@ class Walk:
 
     def _assign(self, op: Any, value: Array) -> Array:
         """Keep a value; it is the caller's own from then on."""
-        self._state[op.variable_id] = value
+        self._assigned[op.variable_id] = value
         return value
 
 
