@@ -245,7 +245,7 @@ def test_what_would_be_repaired_is_said() -> None:
     ("source", "kind"),
     [(b"", UnreadableError), (b"\x89PNG", UnreadableError), (b"\x08\x07\x12", UnreadableError),
      (b"<a/>", UnreadableError), (b"\xff\xfe<", UnreadableError), (b"<net", UnreadableError),
-     (b'<net version="6"/>', UnsupportedError),
+     (b'<net version="6"/>', UnreadableError), (b'<net version="8"/>', UnsupportedError),
      (b'<?xml version="1.0" encoding="utf-7"?><net/>', UnreadableError),
      (b'<?xml version="1.0" encoding="ebcdic-cp-us"?><net/>', UnreadableError),
      ('<?xml version="1.0"?><!DOCTYPE net><net version="11"/>'.encode("utf-16"), UnreadableError)],

@@ -33,6 +33,7 @@ from .rules import (
     document,
     graph,
     metadata,
+    older,
     portability,
     shapes,
     state,
@@ -116,6 +117,7 @@ def _check(
         notes += map(Note.of, source.breaches)
         bin_place = None if place is None else str(Path(place).with_suffix(".bin"))
         notes += xml.rules(source)
+        notes += older.rules(source, held, place, release)
         if source.root is not None and xml.is_net(source.root) and not xml.is_old(source.root):
             with placed(Where(place)):
                 sheet = Sheet(
@@ -153,6 +155,8 @@ def _check(
     )
 
 
+#: What may be about a layer of an old document, which is no node.
+OLDER = frozenset({"IR508", "IR951", "IR952", "IR953", "IR954", "IR955"})
 #: Groups of which each finding is about one layer alone.
 _ALONE = (
     "IR211", "IR212", "IR213", "IR214", "IR219", "IR22", "IR23", "IR31", "IR4", "IR501", "IR502",
@@ -238,7 +242,7 @@ def _finish(notes: list[Note], source: Source | None, place: str | None) -> Iter
         layer, name, kind, version = None, None, None, None
         if node is not None:
             layer, name, kind, version = node.id, node.name, node.type, node.version
-        elif note.offset is not None and note.element is not None:
+        elif note.element is not None and (note.offset is not None or note.code in OLDER):
             layer, name, kind, version = xml.around(note.element)
         key = (note.code, line, column, note.attribute, note.message)
         if key in seen:

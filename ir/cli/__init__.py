@@ -28,6 +28,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run a model in NumPy."),
     "bench": ("bench", "Measure how fast a model runs, also against other runtimes."),
     "copy": ("copy", "Read a model, write it, and verify that nothing was lost."),
+    "convert": ("convert", "Upgrade a model of IR v2 to v7, and write it as version 11."),
     "weights": ("weights", "List or export the constants."),
     "import": ("onnx", "Turn an ONNX model into IR."),
     "ops": ("ops", "List the operations that are supported, and their attributes."),

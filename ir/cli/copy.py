@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import numpy as np
 
-from ...schemas import MismatchError
+from ...schemas import MismatchError, UsageError
 from ..document import Layer, Model
 from ..files import read, write
 from .infer import target_of
@@ -29,6 +29,11 @@ from .output import bytes_text, note, weights_option
 def copy_command(source: str, target: str, weights: str | None, repack: bool, force: bool) -> None:
     """Read MODEL, write it to OUTPUT, read that again and verify that nothing was lost."""
     model = read(source, weights)
+    if model.origin is not None:
+        raise UsageError(
+            f"{source} is IR version {model.origin.version}, which nobody writes any more",
+            hint="vinoir convert writes it as version 11",
+        )
     written = target_of(source, target, force, in_place=False)
     write(model, written, repack=repack)
     again = read(written)

@@ -16,17 +16,23 @@ from .output import format_option, print_json, print_pairs, print_table
 @click.command(
     "ops",
     epilog="Examples: vinoir ops; vinoir ops MaxPool; vinoir ops --format markdown; "
-    "vinoir ops --onnx; vinoir ops --onnx AveragePool",
+    "vinoir ops --onnx; vinoir ops --onnx AveragePool; vinoir ops --older Pooling",
 )
 @click.argument("name", required=False)
 @click.option("--onnx", "of_onnx", is_flag=True, help="Instead: the ONNX operators that import.")
+@click.option("--older", is_flag=True, help="Instead: the layer types of IR v2 to v7.")
 @format_option("markdown")
-def ops_command(name: str | None, of_onnx: bool, format_: str) -> None:
+def ops_command(name: str | None, of_onnx: bool, older: bool, format_: str) -> None:
     """List the operations, or tell one's versions, attributes, inputs and outputs (NAME)."""
     if of_onnx:
         from .onnx import list_operators
 
         list_operators(name, format_)
+        return
+    if older:
+        from .convert import list_older
+
+        list_older(name, format_)
         return
     found = sorted(Op.registry.values(), key=lambda op: (op.family, op.xml_type, op.number))
     if name is not None:

@@ -11,6 +11,7 @@ from ...schemas import Array
 from ..display import declared, operation_name, shape_text, summary
 from ..document import Graph, Layer
 from ..files import read
+from .convert import print_remarks
 from .output import (
     bytes_text,
     format_option,
@@ -47,7 +48,12 @@ def show_command(
             print_table("", columns, [[row[c] for c in columns] for row in rows], right=(0,))
     else:
         facts = summary(found)
-        print_json(facts) if format_ == "json" else print_summary(facts)
+        if format_ == "json":
+            print_json(facts)
+            return
+        print_summary(facts)
+        if found.origin is not None and found.origin.remarks:
+            print_remarks(found.origin)
 
 
 def print_summary(facts: dict[str, Any]) -> None:
@@ -56,7 +62,7 @@ def print_summary(facts: dict[str, Any]) -> None:
         [
             ("model", facts["name"]),
             ("file", facts["path"]),
-            ("IR version", facts["ir_version"]),
+            ("IR version", version_text(facts)),
             ("layers", facts["layer_count"]),
         ]
     )
@@ -74,6 +80,13 @@ def print_summary(facts: dict[str, Any]) -> None:
         ],
         right=(1, 2, 3),
     )
+
+
+def version_text(facts: dict[str, Any]) -> str:
+    """The version of the model, and of its file where that was upgraded."""
+    origin = facts.get("origin")
+    now = str(facts["ir_version"])
+    return now if origin is None else f"{now}, upgraded from {origin['ir_version']}"
 
 
 def layer_row(graph: Graph, layer: Layer) -> dict[str, Any]:

@@ -38,9 +38,11 @@ def summary(model: Model) -> dict[str, Any]:
             row[0] += 1
             row[1] += count
             row[2] += constant_bytes(layer, count)
+    origin = {} if model.origin is None else {"origin": model.origin.to_json()}
     return {
         "name": model.name,
         "ir_version": model.version,
+        **origin,
         "path": None if model.path is None else str(model.path),
         "inputs": [
             {"name": x.name, "names": input_names(x), **describe(declared(x)[0])}

@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from .builder import Builder as Builder
     from .builder import Output as Output
     from .edges import read_edges as read_edges
+    from .graph import DEEPEST as DEEPEST
     from .graph import SINKS as SINKS
     from .graph import Graph as Graph
     from .graph import Model as Model
     from .graph import with_bodies as with_bodies
     from .layer import Layer as Layer
     from .layer import check_constant as check_constant
+    from .layer import no_bin as no_bin
     from .layer_parts import BODIES as BODIES
     from .layer_parts import LAYER_ORDER as LAYER_ORDER
     from .layer_parts import PARTS as PARTS
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from .names import input_names as input_names
     from .names import output_keys as output_keys
     from .names import output_names as output_names
+    from .origin import Kind as Kind
+    from .origin import Origin as Origin
+    from .origin import Remark as Remark
     from .parts import LARGEST_ID as LARGEST_ID
     from .parts import BackEdge as BackEdge
     from .parts import Edge as Edge
@@ -47,10 +52,11 @@ __getattr__, __dir__ = face(
     {
         "builder": "Builder Output",
         "edges": "read_edges",
-        "graph": "Graph Model SINKS with_bodies",
-        "layer": "Layer check_constant",
+        "graph": "Graph Model SINKS with_bodies DEEPEST",
+        "layer": "Layer check_constant no_bin",
         "layer_parts": "BODIES LAYER_ORDER PARTS",
         "names": "by_input input_names output_keys output_names",
+        "origin": "Kind Origin Remark",
         "parts": (
             "BackEdge Edge Info LARGEST_ID MapEntry Port PortMap dims_of join_names "
             "read_back_edges read_dim read_info read_port_map read_ports split_names whole"

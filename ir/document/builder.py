@@ -86,7 +86,7 @@ class Builder:
         self, value: Any, type: ElementType | str | None = None, *, name: str | None = None
     ) -> Output:
         """A constant; ``type`` where the array's own says it not (nf4, u1)."""
-        layer = Layer("Const", "opset1", self._free(name or "Constant"))
+        layer = Layer("Const", "opset1", self.free(name or "Constant"))
         layer.set_value(np.asarray(value), type)
         self.graph.add(layer)
         array = layer.value
@@ -138,7 +138,7 @@ class Builder:
         self, source: Output, *, name: str | None = None, names: Iterable[str] | None = None
     ) -> Layer:
         """An output of the model; its tensor takes the name."""
-        name = self._free(name or "Result")
+        name = self.free(name or "Result")
         port = source.layer.outputs[source.index]
         if names is None and name not in port.names:
             names = (name,)
@@ -156,7 +156,7 @@ class Builder:
         """Give a layer another name, or that name with the first number that nobody has."""
         if layer.name != name:
             self._names.discard(layer.name)
-            layer.name = self._free(name)
+            layer.name = self.free(name)
 
     def model(self) -> Model:
         """What was built."""
@@ -178,7 +178,7 @@ class Builder:
         layer = Layer(
             kind,
             version,
-            self._free(name),
+            self.free(name),
             data=data,
             inputs=[Port.of(i, one.tensor) for i, one in enumerate(inputs)],
             outputs=[Port.of(len(inputs) + i, t) for i, t in enumerate(tensors)],
@@ -190,7 +190,11 @@ class Builder:
             self.graph.connect((one.layer, one.index), layer, index)
         return Output(layer, 0, list(tensors))
 
-    def _free(self, name: str) -> str:
+    def reserve(self, names: Iterable[str]) -> None:
+        """Keep names for layers that get them later, by ``layer.name``."""
+        self._names.update(names)
+
+    def free(self, name: str) -> str:
         """The name, or the name with the first number that nobody has."""
         chosen, number = name, self._numbers.get(name, 0)
         while chosen in self._names:

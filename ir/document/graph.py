@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..storage import Weights
     from ..text import Repair
+    from .origin import Origin
 
 #: Layers that are wanted for themselves; all else is there for what it feeds.
 SINKS = frozenset({"Result", "Assign"})
@@ -533,6 +534,8 @@ class Model(Graph):
         #: What was parsed: ``source``, unless it had to be repaired.
         self.text: bytes | None = None
         self.repairs: list[Repair] = []
+        #: What an IR of v2 to v7 was, and what was decided when it was upgraded.
+        self.origin: Origin | None = None
 
     @property
     def document(self) -> bytes | None:

@@ -157,6 +157,8 @@ class Walk:
             kept = {layer.id for layer in graph.results}
         self._walks: dict[int, Walk] = {}
         self._state: State = {}
+        #: What is assigned in a walk: who reads a variable in the same one gets its old value.
+        self._assigned: State = {}
         self._tensors = _needed_tensors(graph, order, inferred)
         sources = [_sources(graph, layer) for layer in order]
         uses = _last_uses(order, sources, kept)
@@ -199,7 +201,7 @@ class Walk:
         state: State,
         trace: Callable[[Traced], None] | None,
     ) -> dict[int, tuple[Array, ...]]:
-        self._state = state
+        self._state, self._assigned = state, {}
         allowed = budget()
         values: dict[int, tuple[Array, ...]] = {}
         try:
@@ -216,6 +218,7 @@ class Walk:
                     trace(Traced(layer, time.perf_counter() - began, values[layer.id]))
                 for done in freed:
                     allowed.let_go(values.pop(done))
+            state.update(self._assigned)
             return values
         finally:
             for outputs in values.values():
@@ -263,7 +266,7 @@ class Walk:
 
     def _assign(self, op: Any, value: Array) -> Array:
         """Keep a value; it is the caller's own from then on."""
-        self._state[op.variable_id] = value
+        self._assigned[op.variable_id] = value
         return value
 
 

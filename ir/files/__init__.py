@@ -7,6 +7,15 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .older import Origin as Origin
+    from .older import Remark as Remark
+    from .older.table import entries as entries
+    from .older.table import known_types as known_types
+    from .older.upgrade import NEWER as NEWER
+    from .older.upgrade import VERSIONS as VERSIONS
+    from .older.upgrade import examine as examine
+    from .older.upgrade import names_opsets as names_opsets
+    from .older.upgrade import newer as newer
     from .reader import find_pair as find_pair
     from .reader import loads as loads
     from .reader import read as read
@@ -17,6 +26,9 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "older": "Origin Remark",
+        "older.table": "entries known_types",
+        "older.upgrade": "NEWER VERSIONS examine names_opsets newer",
         "reader": "find_pair loads read",
         "writer": "compose dumps write",
     },

@@ -24,11 +24,12 @@ Source: TypeAlias = "str | PathLike[str] | IO[bytes] | IO[str]"
 #: No IR comes near this; a larger file is something else.
 LARGEST_XML = 1 << 30
 
-_LEGACY = range(2, 10)
 #: A pair is read anew so often while it is replaced.
 _ATTEMPTS = 200
 #: Seconds within which two writes may leave a file with the same time.
 _TICK = 3
+#: Versions that are upgraded when they are read.
+_UPGRADED = range(2, 8)
 
 
 def read(
@@ -37,8 +38,12 @@ def read(
     *,
     lenient: bool = False,
     need_weights: bool | None = None,
+    keep_preprocess: bool = False,
 ) -> Model:
     """Read an IR: the .xml and, mapped, the .bin beside it.
+
+    IR v2 to v7 is upgraded to the operations of today; ``Model.origin`` says what from, and what
+    was not one to one.
 
     Args:
         path: The .xml; or its .bin, or a folder that holds one IR; or an open file.
@@ -47,20 +52,22 @@ def read(
         need_weights: Refuse the model where bytes of a constant are missing; False: the error
             comes when the constant is asked for its value. None: so where there is no .bin at
             all, but a .bin that is too short is refused.
+        keep_preprocess: Of IR v2 to v7: leave the means of ``<pre-process>`` to the caller, and
+            say them in rt_info, where the model would take them off its input.
 
     Raises:
-        UnreadableError: It is not an IR of version 10 or 11.
+        UnreadableError: It is not an IR of version 2 to 7, 10 or 11.
         IRError: Something in it is wrong; the error says where.
     """
     if not isinstance(path, (str, PathLike)):
         held = None if weights is None else _weights(weights)
-        return _build(_content(path), held, _name(path), lenient, need_weights)
+        return _build(_content(path), held, _name(path), lenient, need_weights, keep_preprocess)
     xml, beside = find_pair(path)
     if weights is not None and not isinstance(weights, (str, PathLike)):
         source, held = _read_file(xml), _weights(weights)
     else:
         source, held = read_pair(xml, beside if weights is None else weights, weights is not None)
-    return _build(source, held, xml, lenient, need_weights)
+    return _build(source, held, xml, lenient, need_weights, keep_preprocess)
 
 
 def loads(
@@ -69,11 +76,12 @@ def loads(
     *,
     lenient: bool = False,
     need_weights: bool | None = None,
+    keep_preprocess: bool = False,
 ) -> Model:
     """Read an IR from memory: the document and the bytes of its constants."""
     source = _encoded(xml) if isinstance(xml, str) else bytes(xml)
     held = None if weights is None else Weights(weights)
-    return _build(source, held, None, lenient, need_weights)
+    return _build(source, held, None, lenient, need_weights, keep_preprocess)
 
 
 def find_pair(path: str | PathLike[str]) -> tuple[Path, Path]:
@@ -197,6 +205,7 @@ def _build(
     path: str | PathLike[str] | None,
     lenient: bool,
     need_weights: bool | None,
+    keep_preprocess: bool,
 ) -> Model:
     """Make the model of a document."""
     model = Model()
@@ -207,6 +216,11 @@ def _build(
         model.text, model.repairs = repair(source)
     root = parse(model.text, model.place, lenient)
     model.version = _version(root, model)
+    if model.version in _UPGRADED:
+        from .older import Settings, upgrade
+
+        upgrade(model, root, model.version, Settings(keep_preprocess, need_weights))
+        return model
     model.name = root.get("name", "")
     model.load(root)
     for tag in ("meta_data", "quantization_parameters"):
@@ -220,7 +234,7 @@ def _build(
 
 
 def _version(root: etree._Element, model: Model) -> int:
-    """The version of the format, which is 10 or 11."""
+    """The version of the format, which is 10 or 11, or one that is upgraded."""
     text = root.get("version")
     with at(Where(model.place, root.sourceline), model.text, root):
         if text is None:
@@ -229,20 +243,25 @@ def _version(root: etree._Element, model: Model) -> int:
             number = int(text) if len(text) < 10 and text == text.rstrip() else None
         except ValueError:
             number = None
-        if number in (10, 11):
+        if number is not None and (number in (10, 11) or number in _UPGRADED):
             return number
-        if number in _LEGACY:
+        if number in (8, 9):
             raise UnsupportedError(
-                f"IR version {number} was written by the Model Optimizer of OpenVINO 2020.4 or "
-                "before, and dropped in 2021.1",
+                f"IR version {number} never existed: 7 was followed by 10",
+                hint="whatever wrote it is not OpenVINO; look at what the layers say",
+            )
+        if number == 1:
+            raise UnsupportedError(
+                "IR version 1 was written before 2018, and read by OpenVINO 2018 alone: it has "
+                "no batch among its sizes, and an <input> in the place of an Input layer",
                 hint="convert the original model again with OpenVINO 2022.1 or later",
             )
         if number is not None and number > 11:
             raise UnsupportedError(
-                f"IR version {number} is newer than this reader, which knows 10 and 11",
+                f"IR version {number} is newer than this reader, which knows up to 11",
                 hint="write it with ov.serialize(model, path, version='IR_V11'), or update vinoir",
             )
-        raise UnreadableError(f'<net> has version "{text}", an IR has 10 or 11')
+        raise UnreadableError(f'<net> has version "{text}", an IR has 2 to 7, 10 or 11')
 
 
 def _check_constants(model: Model, root: etree._Element, *, absent: bool) -> None:

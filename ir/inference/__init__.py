@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .interface import output_array as output_array
     from .shapes import Inferred as Inferred
     from .shapes import Shapes as Shapes
+    from .shapes import constant as constant
     from .shapes import infer as infer
     from .shapes import infer_graph as infer_graph
     from .shapes import infer_layer as infer_layer
@@ -24,6 +25,8 @@ __getattr__, __dir__ = face(
     {
         "bodies": "infer_bodies run_bodies",
         "interface": "input_types output_array",
-        "shapes": "Inferred Shapes infer infer_graph infer_layer inputs_of parameter_type",
+        "shapes": (
+            "Inferred Shapes infer infer_graph infer_layer inputs_of parameter_type constant"
+        ),
     },
 )

@@ -19,7 +19,7 @@ def is_net(root: etree._Element) -> bool:
 
 def is_old(root: etree._Element) -> bool:
     """Whether it is of a version that had another structure."""
-    return whole(root.get("version")) in range(2, 10)
+    return whole(root.get("version")) in range(1, 10)
 
 
 def rules(source: Source) -> Iterator[Note]:
@@ -50,12 +50,17 @@ def version(root: etree._Element) -> Iterator[Note]:
     if text is None:
         return  # told as a missing attribute
     number = whole(text)
-    if number in (10, 11):
-        return
-    if number is not None and 2 <= number <= 9:
+    if number is not None and (number in (10, 11) or 2 <= number <= 7):
+        return  # older ones: see the rules of older files
+    if number in (8, 9):
         yield Note(
-            "IR204", f"IR version {number} was written by OpenVINO 2020.4 or before, and dropped "
-            "in 2021.1", root, None, "version", "convert the original model again",
+            "IR203", f"IR version {number} never existed: 7 was followed by 10", root, None,
+            "version", "whatever wrote it is not OpenVINO",
+        )  # fmt: skip
+    elif number == 1:
+        yield Note(
+            "IR203", "IR version 1 was written before 2018, and is read by nobody today", root,
+            None, "version", "convert the original model again",
         )  # fmt: skip
     elif number is not None and number > 11:
         yield Note(
@@ -64,8 +69,9 @@ def version(root: etree._Element) -> Iterator[Note]:
         )  # fmt: skip
     else:
         yield Note(
-            "IR203", f"version={shown(text)} of <net>, an IR has 10 or 11", root, None, "version"
-        )
+            "IR203", f"version={shown(text)} of <net>, an IR has 2 to 7, 10 or 11", root, None,
+            "version",
+        )  # fmt: skip
 
 
 def names(sheet: Sheet) -> Iterator[Note]:

@@ -1,0 +1,1 @@
+"""Old files made by hand, and plain statements of what their layers computed."""
