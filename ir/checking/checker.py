@@ -156,7 +156,7 @@ def _check(
 
 
 #: What may be about a layer of an old document, which is no node.
-OLDER = frozenset({"IR508", "IR951", "IR952", "IR953", "IR954", "IR955"})
+OLDER = frozenset({"IR951", "IR952", "IR953", "IR954", "IR955", "IR956"})
 #: Groups of which each finding is about one layer alone.
 _ALONE = (
     "IR211", "IR212", "IR213", "IR214", "IR219", "IR22", "IR23", "IR31", "IR4", "IR501", "IR502",

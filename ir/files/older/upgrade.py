@@ -15,6 +15,7 @@ from typing import TypeAlias
 from lxml import etree
 
 from ....schemas import ElementType, IRError, Shape, Tensor, UnreadableError, UnsupportedError
+from ....schemas.shapes import MOST_AXES
 from ....schemas.version import VERSION
 from ...document import (
     Builder,
@@ -448,7 +449,10 @@ class Walk:
     def stand_in(self, layer: OldLayer, inputs: Iterable[Output] = ()) -> list[Output]:
         """An unknown layer with the declared outputs."""
         tensors = [
-            Tensor(TYPES.get(layer.output_precision(i) or "FP32", ElementType.F32), port.dims)
+            Tensor(
+                TYPES.get(layer.output_precision(i) or "FP32", ElementType.F32),
+                port.dims if len(port.dims) <= MOST_AXES else None,  # told where it is read
+            )
             for i, port in enumerate(layer.outputs)
         ]
         inputs = list(inputs)
