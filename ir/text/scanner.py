@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 
 from lxml import etree
 
@@ -20,6 +21,8 @@ DEEPEST = 256
 _MOST_REFERENCES = 10_000
 #: A file that is not XML at all would have as many complaints as bytes.
 MOST = 50
+#: Attributes of one element that are kept; no operation has as many.
+MOST_ATTRIBUTES = 1000
 
 _NAME = r"[A-Za-z_:\x80-\xff][\w:.\-\x80-\xff]*"
 _OPEN = re.compile(rf"<({_NAME})")
@@ -397,6 +400,10 @@ class Scanner:
             if not closed:
                 self.deeper.append(name)
             return
+        if len(attributes) > MOST_ATTRIBUTES:
+            # Made one by one, each is compared with all before it.
+            attributes = dict(islice(attributes.items(), MOST_ATTRIBUTES))
+            self.odd = True
         try:
             if self.stack:
                 element = etree.SubElement(self.stack[-1], tag, attributes)

@@ -17,8 +17,8 @@ from .scanner import Scanner
 _DECLARATION = re.compile(rb"<\?xml[ \t\r\n](?:[^?]|\?(?!>))*\?>")
 _ENCODING = re.compile(rb"""[ \t\r\n]encoding[ \t\r\n]*=[ \t\r\n]*["']([A-Za-z][\w.\-]*)["']""")
 _VERSION = re.compile(rb"""[ \t\r\n]version[ \t\r\n]*=[ \t\r\n]*["']1\.[0-9]+["']""")
-#: What is to be left as it is, however long: comments, plain text, instructions.
-_CLOSED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
+#: What is to be left as it is, however long, by how it begins: comments, plain text, instructions.
+_CLOSED = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 _BLANKS = re.compile(rb"[ \t\r\n]*")
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"),
@@ -196,7 +196,7 @@ class Source:
             return
         pieces, done, cut = [], 0, 0
         step = _LOOKED_AT // 2
-        closed = [found.span() for found in _CLOSED.finditer(text)]
+        closed = _closed(text)
         # The last mark before a place and the next after it: each byte is looked at once.
         before_it: dict[bytes, int] = {}
         after_it: dict[bytes, int] = {}
@@ -338,6 +338,24 @@ class Source:
 
 
 __all__ = ["Source"]
+
+
+def _closed(text: bytes) -> list[tuple[int, int]]:
+    """From where to where comments and the like go; each byte is looked at once or twice."""
+    spans: list[tuple[int, int]] = []
+    ends, position = dict(_CLOSED), 0
+    while ends:
+        found = re.compile(b"|".join(map(re.escape, ends))).search(text, position)
+        if found is None:
+            break
+        end = text.find(ends[found[0]], found.end())
+        if end < 0:  # nor does any after it end
+            del ends[found[0]]
+            position = found.end()
+            continue
+        position = end + len(ends[found[0]])
+        spans.append((found.start(), position))
+    return spans
 
 
 def breaches(document: bytes, file: str | None) -> list[tuple[Breach, Where]]:
