@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .editing import EDITS as EDITS
+    from .editing import edit as edit
+    from .editing import edit_schema as edit_schema
     from .extracting import extract as extract
     from .fixing import Fix as Fix
     from .fixing import fix as fix
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "editing": "EDITS edit edit_schema",
         "extracting": "extract",
         "fixing": "Fix fix",
         "merging": "merge",

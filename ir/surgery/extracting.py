@@ -48,6 +48,7 @@ def extract(
         report.note("opened", f'the body of "{body}" is the model now')
     bench = Workbench(work)
     known = infer_graph(work, {})
+    fed: list[Source] | None
     if layers is not None:
         if inputs is not None or outputs is not None:
             raise UsageError("layers are chosen by a pattern, or by inputs and outputs: not both")

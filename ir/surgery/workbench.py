@@ -30,7 +30,7 @@ class Source(NamedTuple):
     """An output of a layer."""
 
     layer: Layer
-    index: int
+    index: int  # type: ignore[assignment]  # nobody looks for a place in the pair
 
     @property
     def port(self) -> Port:
@@ -119,6 +119,11 @@ class Workbench:
             f'no tensor or layer is named "{text}"',
             hint=self._meant(text, [*self._tensors, *self._layers]),
         )
+
+    def has_tensor(self, name: str) -> bool:
+        """Whether a tensor has this name."""
+        held = self._tensors.get(name)
+        return held is not None and not self.is_gone(held.layer) and name in held.port.names
 
     def _meant(self, word: str, known: Iterable[str]) -> str | None:
         words = [name for name, _ in zip(known, range(_LOOKED_AT), strict=False)]
