@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .extracting import extract as extract
     from .fixing import Fix as Fix
     from .fixing import fix as fix
+    from .half_precision import compress as compress
+    from .half_precision import decompress as decompress
     from .merging import merge as merge
     from .outcome import Change as Change
     from .outcome import Operated as Operated
@@ -27,6 +29,7 @@ __getattr__, __dir__ = face(
         "editing": "EDITS edit edit_schema",
         "extracting": "extract",
         "fixing": "Fix fix",
+        "half_precision": "compress decompress",
         "merging": "merge",
         "outcome": "Change Operated Refusal Surgery",
         "reshaping": "reshape same_declaration",

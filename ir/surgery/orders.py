@@ -17,9 +17,9 @@ from .outcome import Surgery
 from .workbench import Source, Workbench, array_of, body_at
 
 #: A layer by its name, or by its id.
-Key: TypeAlias = "str | int"
+Key: TypeAlias = str | int
 #: Numbers as JSON has them: one, or lists of lists.
-Numbers: TypeAlias = "float | int | bool | str | list[Any]"
+Numbers: TypeAlias = float | int | bool | str | list[Any]
 
 
 @dataclass

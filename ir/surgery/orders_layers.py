@@ -320,8 +320,9 @@ class Connect(Edit):
 
     def _carry_out(self, desk: Desk) -> None:
         layer, index = input_place(desk, self.to)
-        source = desk.bench.tensor(self.tensor)
+        source, old = desk.bench.tensor(self.tensor), desk.bench.feeder(layer, index)
         desk.bench.feed([(layer, index)], source)
+        desk.bench.drop_unused(old.layer)
         desk.report.note("connected", f'input {index} is fed by "{source.spelled}"', layer)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 from ...layers.base import Op
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError, placed
 from ..document import Graph, Layer, Model, Port, join_names, keep_symbols, split_names
-from ..inference import infer_graph, infer_layer
+from ..inference import infer_layer
 
 #: Layers that are looked through for a name that was meant.
 _LOOKED_AT = 5000
@@ -52,9 +53,12 @@ class Workbench:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.gone: set[int] = set()
+        #: How often layers are used that fed what was taken out; whose inputs are let go of.
+        self._uses: dict[int, int] = {}
+        self._released: set[int] = set()
         self._layers: dict[str, list[Layer]] = {}
         self._tensors: dict[str, Source] = {}
-        self._known: dict[int, tuple[Tensor, ...]] | None = None
+        self._known: dict[int, tuple[Tensor, ...]] = {}
         for layer in graph.layers:
             self._enter(layer)
 
@@ -185,35 +189,30 @@ class Workbench:
 
     def known(self, source: Source) -> Tensor:
         """What is inferred of an output."""
-        if self._known is None:
-            self._known = infer_graph(self.graph, {})
         if source.layer.id not in self._known:
             self._infer(source.layer)
         return self._known[source.layer.id][source.index]
 
     def _infer(self, layer: Layer) -> None:
         """What follows for one layer, and before for those that feed it."""
-        known = self._known
-        assert known is not None
-        stack = [layer]
+        stack, open_ = [layer], {layer.id}
         while stack:
             current = stack[-1]
-            if current.id in known:
-                stack.pop()
-                continue
-            feeders = [row[0] for row in self.graph.sources(current) if row is not None]
-            missing = [one for one in feeders if one.id not in known]
+            feeders = [row[0] for row in _sources(self.graph, current)]
+            missing = [one for one in feeders if one.id not in self._known]
+            if any(one.id in open_ for one in missing):
+                raise IRError("it feeds itself", current.where)
             if missing:
-                if any(one in stack for one in missing):
-                    raise IRError("it is part of a cycle", current.where)
-                stack.extend(missing)
+                stack.append(missing[0])
+                open_.add(missing[0].id)
                 continue
-            known[current.id] = infer_layer(self.graph, current, known, {})
+            self._known[current.id] = infer_layer(self.graph, current, self._known, {})
             stack.pop()
+            open_.discard(current.id)
 
     def forget_tensors(self) -> None:
         """Infer anew when it is next asked for."""
-        self._known = None
+        self._known = {}
 
     # Changing.
 
@@ -250,9 +249,7 @@ class Workbench:
         self.graph.add(layer)
         self._layers.setdefault(layer.name, []).append(layer)
         for index, source in enumerate(inputs):
-            self.graph.connect((source.layer, source.index), layer, index)
-        if self._known is None:
-            self._known = infer_graph(self.graph, {})
+            self._rewire(source, layer, index)
         if layer.id not in self._known:
             self._infer(layer)
         if layer.type not in ("Result", "Assign") and not layer.outputs:
@@ -357,7 +354,7 @@ class Workbench:
     def feed(self, users: Iterable[tuple[Layer, int]], source: Source) -> None:
         """Let inputs be fed by another output."""
         for user, place in users:
-            self.graph.connect((source.layer, source.index), user, place)
+            self._rewire(source, user, place)
             port = user.inputs[place]
             port.precision, port.dims = source.port.precision, source.port.dims
 
@@ -373,26 +370,46 @@ class Workbench:
         self.feed(users, new)
 
     def take_out(self, layers: Iterable[Layer]) -> None:
-        """Take layers out, when all is done."""
-        self.gone |= {id(layer) for layer in layers}
+        """Take layers out, and what then feeds nothing any more."""
+        queue = [layer for layer in layers if not self.is_gone(layer)]
+        self.gone |= {id(layer) for layer in queue}
+        while queue:
+            layer = queue.pop()
+            self._released.add(id(layer))
+            times = Counter(id(feeder) for feeder, _ in _sources(self.graph, layer))
+            for feeder in {id(row[0]): row[0] for row in _sources(self.graph, layer)}.values():
+                key = id(feeder)
+                if key in self._uses:
+                    self._uses[key] -= times[key]
+                else:
+                    self._uses[key] = sum(
+                        id(user) not in self._released for user, _ in self.graph.consumers(feeder)
+                    )
+                if not self._uses[key] and key not in self.gone and feeder.type not in _KEPT:
+                    self.gone.add(key)
+                    queue.append(feeder)
+
+    def drop_unused(self, layer: Layer) -> None:
+        """Take a layer out if it feeds nothing."""
+        if layer.type not in _KEPT and not any(
+            self.users(Source(layer, index)) for index in range(len(layer.outputs))
+        ):
+            self.take_out([layer])
+
+    def _rewire(self, source: Source, user: Layer, place: int) -> None:
+        """Feed an input from an output, and count the uses of both."""
+        old = self.graph.sources(user)[place] if place < len(user.inputs) else None
+        if old is not None and id(old[0]) in self._uses:
+            self._uses[id(old[0])] -= 1
+        if id(source.layer) in self._uses:
+            self._uses[id(source.layer)] += 1
+        self.graph.connect((source.layer, source.index), user, place)
 
     def finish(self) -> None:
-        """Take out what was to go, and what then feeds nothing any more."""
-        doomed = {id(layer): layer for layer in self.graph.layers if self.is_gone(layer)}
-        left: dict[int, int] = {}
-        queue = list(doomed.values())
-        while queue:
-            for feeder, _ in _sources(self.graph, queue.pop()):
-                if id(feeder) in doomed or feeder.type in _KEPT:
-                    continue
-                if id(feeder) not in left:
-                    left[id(feeder)] = len(self.graph.consumers(feeder))
-                left[id(feeder)] -= 1
-                if not left[id(feeder)]:
-                    doomed[id(feeder)] = feeder
-                    queue.append(feeder)
+        """Let the graph be without what was taken out."""
+        doomed = [layer for layer in self.graph.layers if self.is_gone(layer)]
         if doomed:
-            self.graph.remove(*doomed.values())
+            self.graph.remove(*doomed)
         self.gone.clear()
 
 
