@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .downgrading import convert as convert
     from .editing import EDITS as EDITS
     from .editing import edit as edit
     from .editing import edit_schema as edit_schema
+    from .editing import read_edits as read_edits
     from .extracting import extract as extract
     from .fixing import Fix as Fix
     from .fixing import fix as fix
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "editing": "EDITS edit edit_schema",
+        "downgrading": "convert",
+        "editing": "EDITS edit edit_schema read_edits",
         "extracting": "extract",
         "fixing": "Fix fix",
         "half_precision": "compress decompress",

@@ -58,7 +58,10 @@ def edit(model: Model, edits: Edits, *, folder: str | PathLike[str] | None = Non
         UsageError: An entry is wrong, or names what is not there; the error tells which entry.
         IRError: The first layer that does not accept its inputs any more.
     """
-    entries, place = _entries(edits)
+    if isinstance(edits, (str, PathLike)):
+        entries, place = read_edits(edits), Path(edits).parent
+    else:
+        entries, place = list(edits), Path()
     orders = [_read(entry, number, len(entries)) for number, entry in enumerate(entries, 1)]
     work, report = deepcopy(model), Surgery("edit")
     before = size_of(work)
@@ -81,11 +84,9 @@ def _named(entry: Mapping[str, Any], number: int, count: int) -> str:
     return f"edit {number} of {count} ({entry.get('op')})"
 
 
-def _entries(edits: Edits) -> tuple[list[Mapping[str, Any]], Path]:
-    """The entries, and the folder of their files."""
-    if not isinstance(edits, (str, PathLike)):
-        return list(edits), Path()
-    path = Path(edits)
+def read_edits(file: str | PathLike[str]) -> list[Mapping[str, Any]]:
+    """The edits that a patch file lists, not yet looked at."""
+    path = Path(file)
     try:
         if path.stat().st_size > _LARGEST_PATCH:
             raise UsageError(f"{path} is larger than {_LARGEST_PATCH >> 20} MB, no list of edits")
@@ -98,7 +99,7 @@ def _entries(edits: Edits) -> tuple[list[Mapping[str, Any]], Path]:
         found = found.get("edits")
     if not isinstance(found, list):
         raise UsageError(f'{path} holds no list of edits, nor {{"edits": [...]}}')
-    return found, path.parent
+    return found
 
 
 def _read(entry: Any, number: int, count: int) -> Edit:
@@ -139,4 +140,4 @@ def edit_schema() -> dict[str, Any]:
     }
 
 
-__all__ = ["EDITS", "edit", "edit_schema"]
+__all__ = ["EDITS", "edit", "edit_schema", "read_edits"]
