@@ -115,11 +115,12 @@ class _Older:
         if rule is None:
             self._refuse(layer, f"{row.spec} came with {layer_release(row.opsets[0])}")
             return []
+        form = Lowering(self.bench, layer)
         try:
-            form = Lowering(self.bench, layer)
             outputs = rule(form)
         except Cannot as reason:
             self._refuse(layer, str(reason))
+            self.bench.take_out(form.made)
             return []
         self._replace(layer, outputs)
         said = ", ".join(dict.fromkeys(x.type for x in form.made if x.type != "Const"))

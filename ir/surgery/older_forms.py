@@ -28,9 +28,7 @@ class Lowering:
         self.bench, self.layer = bench, layer
         self.inputs = [bench.feeder(layer, index) for index in range(len(layer.inputs))]
         op = layer.op
-        if op is None:
-            raise Cannot("its attributes are not known")
-        self.texts: Mapping[str, str] = op.attributes()
+        self.texts: Mapping[str, str] = layer.data if op is None else op.attributes()
         self.made: list[Layer] = []
 
     @property
@@ -79,8 +77,11 @@ class Lowering:
     def binary(self, type: str, one: Source, other: Source | float) -> Source:
         """Arithmetic; a number takes the type of the tensor that it meets."""
         if not isinstance(other, Source):
-            other = self.number(other, self.bench.known(one).type)
-        words = {"m_pythondiv": True} if type == "Divide" else {}
+            kind = self.bench.known(one).type
+            if not kind.is_real:
+                raise Cannot(f"of {kind} it gives what arithmetic of older operations does not")
+            other = self.number(other, kind)
+        words: dict[str, Any] = {"m_pythondiv": True} if type == "Divide" else {}
         return self.put(type, one, other, auto_broadcast="numpy", **words)
 
     def number(self, value: Any, kind: ElementType | str = "i64") -> Source:

@@ -50,8 +50,8 @@ class Edit(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    #: Whether types or shapes may be others afterwards.
-    reshapes: ClassVar[bool] = True
+    #: Whether types or shapes may be others afterwards, without an input being fed another way.
+    reshapes: ClassVar[bool] = False
 
     body: str | None = Field(
         None,

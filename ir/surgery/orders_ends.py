@@ -153,6 +153,7 @@ class InputToConstant(Valued):
 class SetType(Edit):
     """Give an input or a constant another element type."""
 
+    reshapes: ClassVar[bool] = True
     op: Literal["set-type"]
     input: str | None = Field(None, description="the input")
     constant: Key | None = Field(None, description="the constant, whose value is converted")
@@ -178,6 +179,7 @@ class SetType(Edit):
 class SetShape(Edit):
     """Give an input another shape."""
 
+    reshapes: ClassVar[bool] = True
     op: Literal["set-shape"]
     input: str = Field(description="the input")
     shape: str = Field(description="the shape, such as 1,3,?,? or 1..8,3,224,224")
@@ -193,7 +195,6 @@ class SetShape(Edit):
 class SetLayout(Edit):
     """Say what the axes of an input or output mean."""
 
-    reshapes: ClassVar[bool] = False
     op: Literal["set-layout"]
     input: str | None = Field(None, description="the input")
     output: str | None = Field(None, description="the output")

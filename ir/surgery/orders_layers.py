@@ -16,17 +16,17 @@ from .workbench import Source, expression, newest, operation, spelled_value
 class Rename(Chosen):
     """Rename layers or tensors; with a regular expression, ``to`` may name its groups."""
 
-    reshapes: ClassVar[bool] = False
     op: Literal["rename"]
     tensor: str | None = Field(None, description="a tensor by its name")
     tensors: str | None = Field(None, description="a regular expression for whole tensor names")
     input: str | None = Field(None, description="an input: its layer and its tensor")
     output: str | None = Field(None, description="an output: the name of its tensor")
+    any: str | None = Field(None, description="the first of input, output, layer, tensor so named")
     to: str = Field(min_length=1, description=r"the new name; \1 is the first group")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Any:
-        given = [self.tensor, self.tensors, self.input, self.output]
+        given = [self.tensor, self.tensors, self.input, self.output, self.any]
         layers = any(x is not None for x in (self.layer, self.layers, self.type))
         if sum(x is not None for x in given) + layers != 1:
             raise ValueError(
@@ -36,17 +36,12 @@ class Rename(Chosen):
 
     def _carry_out(self, desk: Desk) -> None:
         bench = desk.bench
-        if self.input is not None:
-            parameter = bench.input(self.input)
-            _rename_layer(desk, parameter, self.to)
-            source = Source(parameter, 0)
-            held = self.input if self.input in source.port.names else None
-            self._tensor(desk, source, held)
+        if self.any is not None:
+            self._first(desk, self.any)
+        elif self.input is not None:
+            self._input(desk, self.input)
         elif self.output is not None:
-            result = bench.output(self.output)
-            source = bench.feeder(result, 0)
-            held = self.output if self.output in source.port.names else None
-            self._tensor(desk, source, held)
+            self._output(desk, self.output)
         elif self.tensor is not None:
             source = bench.tensor(self.tensor)
             self._tensor(desk, source, self.tensor if self.tensor in source.port.names else None)
@@ -63,6 +58,31 @@ class Rename(Chosen):
             if len(chosen) > 1:
                 raise UsageError(f'{len(chosen)} layers cannot all be named "{self.to}"')
             _rename_layer(desk, chosen[0], self.to)
+
+    def _first(self, desk: Desk, name: str) -> None:
+        """Rename the input of that name; else the output, else the layer, else the tensor."""
+        ends = ((desk.bench.input, self._input), (desk.bench.output, self._output))
+        for find, rename in ends if desk.graph is desk.model else ():
+            try:
+                find(name)
+            except UsageError:
+                continue
+            rename(desk, name)
+            return
+        if desk.bench.has_layer(name):
+            _rename_layer(desk, desk.bench.layer(name), self.to)
+        else:
+            self._tensor(desk, desk.bench.tensor(name), name)
+
+    def _input(self, desk: Desk, name: str) -> None:
+        parameter = desk.bench.input(name)
+        _rename_layer(desk, parameter, self.to)
+        source = Source(parameter, 0)
+        self._tensor(desk, source, name if name in source.port.names else None)
+
+    def _output(self, desk: Desk, name: str) -> None:
+        source = desk.bench.feeder(desk.bench.output(name), 0)
+        self._tensor(desk, source, name if name in source.port.names else None)
 
     def _many(self, desk: Desk, text: str) -> None:
         pattern, met = expression(text), False
@@ -115,6 +135,7 @@ def _rename_layer(desk: Desk, layer: Layer, new: str) -> None:
 class SetAttribute(Chosen):
     """Give layers an attribute; null takes it away."""
 
+    reshapes: ClassVar[bool] = True
     op: Literal["set-attribute"]
     name: str = Field(description="the attribute as the file spells it")
     value: bool | int | float | str | list[Any] | None = Field(description="its value")
@@ -149,6 +170,7 @@ class SetAttribute(Chosen):
 class SetVersion(Chosen):
     """Name another version of the operation of layers."""
 
+    reshapes: ClassVar[bool] = True
     op: Literal["set-version"]
     version: str = Field(description="the opset, such as opset8")
 
@@ -164,7 +186,6 @@ class SetVersion(Chosen):
 class SetInfo(Chosen):
     """Give layers, or the model where none is named, an entry of rt_info; null takes it away."""
 
-    reshapes: ClassVar[bool] = False
     op: Literal["set-info"]
     key: list[str] = Field(min_length=1, description="the path of the entry")
     value: str | None = Field(description="its value")
@@ -193,6 +214,7 @@ class SetInfo(Chosen):
 class SetConstant(Valued):
     """Give a constant another value; it keeps its type unless another is named."""
 
+    reshapes: ClassVar[bool] = True
     op: Literal["set-constant"]
     layer: Key = Field(description="the constant")
     type: str | None = Field(None, description="an element type, such as f16")

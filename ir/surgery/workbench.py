@@ -56,6 +56,8 @@ class Workbench:
         #: How often layers are used that fed what was taken out; whose inputs are let go of.
         self._uses: dict[int, int] = {}
         self._released: set[int] = set()
+        #: The last number that each name was given.
+        self._numbers: dict[str, int] = {}
         self._layers: dict[str, list[Layer]] = {}
         self._tensors: dict[str, Source] = {}
         self._known: dict[int, tuple[Tensor, ...]] = {}
@@ -123,6 +125,10 @@ class Workbench:
             f'no tensor or layer is named "{text}"',
             hint=self._meant(text, [*self._tensors, *self._layers]),
         )
+
+    def has_layer(self, name: str) -> bool:
+        """Whether a layer has this name."""
+        return any(not self.is_gone(layer) for layer in self._layers.get(name, ()))
 
     def has_tensor(self, name: str) -> bool:
         """Whether a tensor has this name."""
@@ -218,10 +224,11 @@ class Workbench:
 
     def free(self, name: str) -> str:
         """The name, or the name with the first number that no layer has."""
-        chosen, number = name, 0
-        while any(not self.is_gone(x) for x in self._layers.get(chosen, ())):
+        chosen, number = name, self._numbers.get(name, 0)
+        while self.has_layer(chosen):
             number += 1
             chosen = f"{name}_{number}"
+        self._numbers[name] = number
         return chosen
 
     def put(
@@ -353,10 +360,29 @@ class Workbench:
 
     def feed(self, users: Iterable[tuple[Layer, int]], source: Source) -> None:
         """Let inputs be fed by another output."""
+        users = list(users)
+        if any(user.type != "Result" for user, _ in users):
+            self._forget_if_other(users, source)
         for user, place in users:
             self._rewire(source, user, place)
             port = user.inputs[place]
             port.precision, port.dims = source.port.precision, source.port.dims
+
+    def _forget_if_other(self, users: Iterable[tuple[Layer, int]], source: Source) -> None:
+        """Infer anew what follows, if inputs are to be fed a tensor that is not as the old."""
+        try:
+            new = self.known(source)
+        except IRError:
+            self.forget_tensors()  # a later edit may mend what is wrong: in the end all is inferred
+            return
+        for user, place in users:
+            row = self.graph.sources(user)[place]
+            known = None if row is None else self._known.get(row[0].id)
+            old = None if known is None or row is None else known[row[1]]
+            same = old is not None and (old.type, old.shape) == (new.type, new.shape)
+            if not same or old is None or old.bounds is not None or new.bounds is not None:
+                self.forget_tensors()
+                return
 
     def replace(self, old: Source, new: Source, *, but: Iterable[Layer] = ()) -> None:
         """Let all that an output feeds be fed by another; an output of the model keeps its names.
