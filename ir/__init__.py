@@ -49,7 +49,16 @@ if TYPE_CHECKING:
     from .onnx import from_onnx as from_onnx
     from .storage import Weights as Weights
     from .surgery import Fix as Fix
+    from .surgery import Operated as Operated
+    from .surgery import Surgery as Surgery
+    from .surgery import compress as compress
+    from .surgery import convert as convert
+    from .surgery import decompress as decompress
+    from .surgery import edit as edit
+    from .surgery import edit_schema as edit_schema
+    from .surgery import extract as extract
     from .surgery import fix as fix
+    from .surgery import merge as merge
     from .surgery import reshape as reshape
     from .text import Repair as Repair
 
@@ -68,7 +77,10 @@ __getattr__, __dir__ = face(
         "inference": "Inferred infer",
         "onnx": "from_onnx",
         "storage": "Weights",
-        "surgery": "Fix fix reshape",
+        "surgery": (
+            "Fix Operated Surgery compress convert decompress edit edit_schema extract fix merge "
+            "reshape"
+        ),
         "text": "Repair",
     },
 )
@@ -88,6 +100,7 @@ __all__ = [
     "LimitError",
     "MismatchError",
     "Model",
+    "Operated",
     "Output",
     "Outputs",
     "Port",
@@ -95,18 +108,26 @@ __all__ = [
     "Program",
     "Repair",
     "Report",
+    "Surgery",
     "UnreadableError",
     "UnsupportedError",
     "UsageError",
     "Weights",
     "check",
     "compile",
+    "compress",
+    "convert",
+    "decompress",
     "dumps",
+    "edit",
+    "edit_schema",
     "explain",
+    "extract",
     "fix",
     "from_onnx",
     "infer",
     "loads",
+    "merge",
     "read",
     "reshape",
     "run",

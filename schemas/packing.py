@@ -109,6 +109,14 @@ def pack(array: Array, kind: ElementType) -> bytes:
     return np.ascontiguousarray(_fitted(array, kind)).tobytes()
 
 
+def packed(array: Array, kind: ElementType) -> Buffer:
+    """The same bytes, those of the array itself where it holds them in that form."""
+    plain = kind.is_numeric and kind.bits >= 8 and array.dtype == kind.dtype
+    if plain and array.size and array.flags.c_contiguous:
+        return array.reshape(-1).view(np.uint8)
+    return pack(array, kind)
+
+
 def _is_odd(raw: _Bytes) -> bool:
     """Whether bytes stand for booleans that NumPy would not take for 0 or 1."""
     return bool(raw.size) and int(raw.max()) > 1

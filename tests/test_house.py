@@ -30,7 +30,7 @@ ROOMS: dict[str, set[str]] = {
     "execution": {"document", "inference"},
     "engine": {"document", "inference", "execution"},
     "checking": {"storage", "text", "document", "files", "inference"},
-    "surgery": {"document", "files", "inference", "checking"},
+    "surgery": {"storage", "document", "files", "inference", "checking"},
     "display": {"document", "inference"},
     "onnx": {"storage", "document", "inference"},
     "measuring": {"document", "execution", "engine"},

@@ -41,7 +41,7 @@ def _neutral(data: Mapping[str, str], name: str) -> str:
 
 def older_version(kind: str, version: str, oldest: Release) -> str | None:
     """The opset that brought an operation, where a release knows that and not the one named."""
-    row = known.find(kind, version)
+    row = known.row_of(kind, version)
     since = known.releases().get(known.opset_number(version) or 0)
     if row is None or since is None or release(since) <= oldest:
         return None

@@ -90,7 +90,7 @@ def facts(report: Report, model: str, tolerance: float) -> dict[str, Any]:
     return {
         "model": model,
         "threads": report.threads,
-        "blas_threads": report.blas,
+        "blas": report.blas,
         "runtimes": [runtime(row) for row in report.rows],
         "ratios": {row.name: row.ratio for row in report.rows[1:]},
         "correct": report.difference <= tolerance,

@@ -1,123 +1,99 @@
-"""``vinoir convert``: a model of IR v2 to v7 as one of version 11."""
+"""``vinoir convert``: an old model in today's form, or one of today in an older one."""
 
 from __future__ import annotations
-
-import difflib
-from typing import Any
 
 import click
 
 from ...schemas import UnsupportedError, UsageError
-from ..files import Origin, Remark, entries, known_types, read, write
-from .infer import target_of
-from .output import (
-    format_option,
-    model_argument,
-    note,
-    print_json,
-    print_pairs,
-    print_table,
-    weights_option,
-)
+from ..document import Model
+from ..files import read, write
+from ..surgery import Surgery, convert
+from .older import print_remarks, refusal
+from .operate import deliver, operation_options, print_refusals, target_or_none
+from .output import format_option, model_argument, note, print_json, weights_option
 
 
 @click.command(
     "convert",
     epilog="Examples: vinoir convert old.xml -o new.xml; "
-    "vinoir convert old.xml -o new.xml --keep-preprocess",
+    "vinoir convert model.xml --target 2022.3 -o older.xml; "
+    "vinoir convert model.xml --opset 8 --dry-run",
 )
 @model_argument
 @weights_option
-@click.option("-o", "--output", type=click.Path(), required=True, help="The .xml to write.")
-@click.option("--force", is_flag=True, help="Overwrite the output.")
+@click.option("--target", metavar="RELEASE", help="The OpenVINO release that is to read it.")
+@click.option("--opset", type=int, help="The latest opset that layers may name.")
+@click.option("--ir-version", type=int, help="10 or 11.")
 @click.option(
     "--keep-preprocess",
     is_flag=True,
-    help="Leave mean values to the caller, and say them in rt_info.",
+    help="Of IR v2 to v7: leave mean values to the caller, and say them in rt_info.",
 )
+@operation_options
 @format_option()
 def convert_command(
     model: str,
     weights: str | None,
-    output: str,
-    force: bool,
+    target: str | None,
+    opset: int | None,
+    ir_version: int | None,
     keep_preprocess: bool,
+    output: str | None,
+    force: bool,
+    in_place: bool,
+    dry_run: bool,
     format_: str,
 ) -> None:
-    """Upgrade MODEL, an IR of version 2 to 7, and write it as version 11.
+    """Bring MODEL into another form.
 
-    What is not one to one is listed. Exit code 1 where sizes are not the declared ones, 4 where
-    a layer has no counterpart (nothing is written then).
+    IR of version 2 to 7 is upgraded to version 11; what is not one to one is listed. With
+    --target, --opset or --ir-version newer operations are said by older ones. Exit code 4 where
+    a layer cannot be converted (all are listed, nothing is written), 1 where the sizes of an
+    old model are not those that it declares.
     """
-    found = read(model, weights, need_weights=True, keep_preprocess=keep_preprocess)
-    origin = found.origin
-    if origin is None:
+    place = target_or_none(model, output, force=force, in_place=in_place, dry_run=dry_run)
+    found = read(model, weights, keep_preprocess=keep_preprocess)
+    if found.origin is not None:
+        # An old model is written anew, so that its weights must be there.
+        found = read(model, weights, need_weights=True, keep_preprocess=keep_preprocess)
+        remarks = [] if found.origin is None else found.origin.remarks
+        missing = [remark for remark in remarks if remark.kind == "missing"]
+        if missing:
+            raise refusal(missing)
+    elif keep_preprocess:
         raise UsageError(
-            f"{model} is IR version {found.version}, only versions 2 to 7 are upgraded",
-            hint="vinoir copy copies it",
+            f"{model} is IR version {found.version}; --keep-preprocess is for v2 to v7"
         )
-    missing = [remark for remark in origin.remarks if remark.kind == "missing"]
-    if missing:
-        raise refusal(missing)
-    target = target_of(model, output, force, in_place=False)
-    write(found, target)
+    if found.origin is not None and (target, opset, ir_version) == (None, None, None):
+        upgraded(found, place, format_)
+    else:
+        done = convert(found, target=target, opset=opset, ir_version=ir_version, partial=True)
+        if done.report.refusals:
+            refuse(done.report, format_)
+        deliver(done, place, format_, weights if in_place else None)
+    if found.origin is not None and any(one.kind == "unlike" for one in found.origin.remarks):
+        raise SystemExit(1)
+
+
+def upgraded(model: Model, place: str | None, format_: str) -> None:
+    """Write a model that was upgraded when it was read, and tell what was decided."""
+    origin = model.origin
+    assert origin is not None
+    if place is not None:
+        write(model, place)
     if format_ == "json":
-        print_json({"written": target, "layers": len(found), "origin": origin.to_json()})
+        print_json({"written": place, "layers": len(model), "origin": origin.to_json()})
     elif origin.remarks:
         print_remarks(origin)
-    note(f"wrote {target}: {len(found)} layers, from IR version {origin.version}")
-    if any(remark.kind == "unlike" for remark in origin.remarks):
-        click.get_current_context().exit(1)
+    what = f"{len(model)} layers, from IR version {origin.version}"
+    note(f"wrote {place}: {what}" if place is not None else f"nothing written: {what}")
 
 
-def refusal(missing: list[Remark]) -> UnsupportedError:
-    """The error that names every layer without a counterpart."""
-    first = missing[0]
-    rest = "".join(f"; {remark}" for remark in missing[1:])
-    return UnsupportedError(
-        f"{first.message}{rest}", first.where, "a file of version 11 cannot say what it computes"
-    )
-
-
-def print_remarks(origin: Origin) -> None:
-    """What is not one to one."""
-    rows: list[list[Any]] = [
-        [remark.where.line or "", remark.where.name or "", remark.where.type or "", remark.message]
-        for remark in origin.remarks
-    ]
-    print_table(f"upgraded from IR v{origin.version}", ["line", "layer", "type", "what"], rows)
-
-
-def list_older(name: str | None, format_: str) -> None:
-    """Print the table of old layer types (``vinoir ops --older``)."""
-    rows: list[dict[str, Any]] = [
-        {
-            "type": entry.type,
-            "attributes": entry.spelled(),
-            "becomes": list(entry.becomes),
-            "summary": entry.summary,
-        }
-        for entry in sorted(entries().values(), key=lambda entry: entry.type.lower())
-        if name is None or entry.type.lower() == name.lower()
-    ]
-    if not rows:
-        near = difflib.get_close_matches(name or "", known_types(), 1)
-        hint = f"did you mean {near[0]}?" if near else None
-        raise UsageError(f'no layer of IR v2 to v7 is named "{name}"', hint=hint)
+def refuse(report: Surgery, format_: str) -> None:
+    """List what cannot be converted, and leave."""
     if format_ == "json":
-        print_json({"layers": rows})
-        return
-    if format_ == "markdown":
-        click.echo("| type | attributes | becomes | what |\n|---|---|---|---|")
-        for row in rows:
-            click.echo("| " + " | ".join(map(cell, row.values())) + " |")
-    elif name is not None:
-        print_pairs([(key, cell(value)) for key, value in rows[0].items()])
+        print_json({**report.to_json(), "written": None})
     else:
-        cells = [[row["type"], row["summary"]] for row in rows]
-        print_table(f"{len(rows)} layer types of IR v2 to v7", ["type", "what"], cells)
-
-
-def cell(value: Any) -> str:
-    """A list in one line."""
-    return ", ".join(value) if isinstance(value, list) else str(value)
+        print_refusals(report)
+    note(f"{len(report.refusals)} layers cannot be converted; nothing written")
+    raise SystemExit(UnsupportedError.exit_code)

@@ -30,7 +30,7 @@ def ops_command(name: str | None, of_onnx: bool, older: bool, format_: str) -> N
         list_operators(name, format_)
         return
     if older:
-        from .convert import list_older
+        from .older import list_older
 
         list_older(name, format_)
         return

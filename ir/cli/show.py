@@ -11,7 +11,7 @@ from ...schemas import Array
 from ..display import declared, operation_name, shape_text, summary
 from ..document import Graph, Layer
 from ..files import read
-from .convert import print_remarks
+from .older import print_remarks
 from .output import (
     bytes_text,
     format_option,

@@ -388,6 +388,16 @@ class Graph:
         self._edges = [e for e in self._edges if e[0] not in ids and e[2] not in ids]
         self._changed()
 
+    def arrange(self, layers: Sequence[Layer]) -> None:
+        """Put the layers into another order."""
+        if {id(layer) for layer in layers} != {id(layer) for layer in self._layers}:
+            raise UsageError(
+                f"{len(layers)} layers are to be put in order, the graph holds "
+                f"{len(self._layers)} others"
+            )
+        self._layers = list(layers)
+        self._changed()
+
     def prune(self) -> list[Layer]:
         """Take out the layers that feed no Result or Assign, in bodies too; they are returned.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError, Where
-from ...schemas.packing import Buffer, needed, pack, unpack
+from ...schemas.packing import Buffer, needed, packed, unpack
 from ..text import at, exact
 from .copies import copied, reduced
 from .layer_parts import BODIES, PARTS, child
@@ -397,7 +397,8 @@ class Layer:
         with self.at("data"):
             if self._value is not None:
                 # OpenVINO gives an empty one a byte.
-                return pack(self._value, self.element_type) or b"\0"
+                blob = packed(self._value, self.element_type)
+                return blob if len(blob) else b"\0"
             return self._bytes()
 
     @property

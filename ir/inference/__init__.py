@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .bodies import run_bodies as run_bodies
     from .interface import input_types as input_types
     from .interface import output_array as output_array
+    from .interface import output_type as output_type
     from .shapes import Inferred as Inferred
     from .shapes import Shapes as Shapes
     from .shapes import constant as constant
@@ -24,7 +25,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "bodies": "infer_bodies run_bodies",
-        "interface": "input_types output_array",
+        "interface": "input_types output_array output_type",
         "shapes": (
             "Inferred Shapes infer infer_graph infer_layer inputs_of parameter_type constant"
         ),

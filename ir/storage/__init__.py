@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from .weights import Path as Path
     from .weights import Weights as Weights
     from .weights import identity as identity
+    from .weights import let_go as let_go
     from .weights import open_regular as open_regular
 
 __getattr__, __dir__ = face(
     __name__,
     {
         "atomic": "replace_document replace_pair",
-        "weights": "Path Weights identity open_regular",
+        "weights": "Path Weights identity let_go open_regular",
     },
 )

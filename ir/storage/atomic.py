@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas import IRError, UnreadableError, Where
-from .weights import Weights, identity, open_regular
+from .weights import Weights, identity, let_go, open_regular
 
 try:
     import fcntl
@@ -226,6 +226,7 @@ def _put(descriptor: int, piece: NDArray[np.uint8]) -> None:
         view = memoryview(part)  # type: ignore[arg-type]  # NumPy does not say so, but it is one
         while len(view):
             view = view[os.write(descriptor, view) :]
+        let_go(part)
 
 
 class Files:

@@ -130,6 +130,22 @@ def _mapped_again(path: str, size: int, known: tuple[int, ...], digest: bytes) -
     return weights
 
 
+def let_go(piece: NDArray[Any]) -> None:
+    """Let go of the memory of a mapped file that bytes are in; nothing, if they are elsewhere.
+
+    What is looked at again is read again; so only where nobody can have written.
+    """
+    base: Any = piece
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
+
+
 def identity(status: os.stat_result) -> tuple[int, ...]:
     """What tells a file, unchanged, from any other."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,4 +1,4 @@
-"""What changes a model: repairs of findings, new shapes."""
+"""What changes a model: repairs, new shapes, parts, joined models, edits, types, older forms."""
 
 from __future__ import annotations
 
@@ -7,15 +7,34 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .downgrading import convert as convert
+    from .editing import EDITS as EDITS
+    from .editing import edit as edit
+    from .editing import edit_schema as edit_schema
+    from .editing import read_edits as read_edits
+    from .extracting import extract as extract
     from .fixing import Fix as Fix
     from .fixing import fix as fix
+    from .half_precision import compress as compress
+    from .half_precision import decompress as decompress
+    from .merging import merge as merge
+    from .outcome import Change as Change
+    from .outcome import Operated as Operated
+    from .outcome import Refusal as Refusal
+    from .outcome import Surgery as Surgery
     from .reshaping import reshape as reshape
     from .reshaping import same_declaration as same_declaration
 
 __getattr__, __dir__ = face(
     __name__,
     {
+        "downgrading": "convert",
+        "editing": "EDITS edit edit_schema read_edits",
+        "extracting": "extract",
         "fixing": "Fix fix",
+        "half_precision": "compress decompress",
+        "merging": "merge",
+        "outcome": "Change Operated Refusal Surgery",
         "reshaping": "reshape same_declaration",
     },
 )

@@ -1,10 +1,19 @@
-"""New input shapes for a model, written into every port."""
+"""New input shapes for a model, and what is inferred written into every port."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeAlias
+
 from ...schemas import Tensor
-from ..document import Graph, Model, Port, dims_of
-from ..inference import Inferred, Shapes, infer
+from ..document import Graph, Layer, Model, Port, dims_of
+from ..inference import Inferred, Shapes, infer, infer_bodies, infer_graph, inputs_of
+
+#: The outputs of layers, by the ids of the layers.
+Tensors: TypeAlias = Mapping[int, tuple[Tensor, ...]]
+
+#: The types of layers that have bodies.
+HOLDERS = frozenset({"If", "Loop", "TensorIterator"})
 
 
 def reshape(model: Model, shapes: Shapes | None = None) -> Inferred:
@@ -17,17 +26,74 @@ def reshape(model: Model, shapes: Shapes | None = None) -> Inferred:
         (tensor,) = inferred.of(parameter)
         if parameter.op is not None and parameter.op.infer()[0].shape != tensor.shape:
             parameter.data = {**parameter.data, "shape": tensor.shape.spelling}
-    declare(model, inferred)
+    declare(model, inferred.tensors)
     return inferred
 
 
-def declare(graph: Graph, inferred: Inferred) -> None:
+def declare(graph: Graph, tensors: Tensors) -> None:
     """Write inferred types and sizes into the output ports and the input ports they feed."""
-    for layer, index, tensor in list(inferred.ports()):
-        if index < len(layer.outputs):
-            _declare(layer.outputs[index], tensor)
+    for layer in graph.layers:
+        found = tensors.get(layer.id, ())
+        if layer.type == "Result" or not found:
+            continue
+        for index, port in enumerate(layer.outputs[: len(found)]):
+            _declare(port, found[index])
             for user, place in graph.consumers(layer, index):
-                _declare(user.inputs[place], tensor)
+                _declare(user.inputs[place], found[index])
+
+
+def settle(model: Model) -> Inferred:
+    """Infer a model anew after a change, and make every port say so, in bodies too.
+
+    Raises:
+        IRError: The first layer that does not accept its inputs.
+    """
+    inferred = reshape(model)
+    _declare_bodies(model, inferred.tensors)
+    return inferred
+
+
+def _declare_bodies(graph: Graph, tensors: Tensors) -> None:
+    """The same for the bodies of a graph's layers, with what their layers are fed."""
+    waiting = [(graph, tensors)]
+    while waiting:
+        outer, known = waiting.pop()
+        for layer in outer.layers:
+            if layer.type in HOLDERS and layer.id in known:
+                found = tensors_of_bodies(outer, layer, known)
+                for body, (given, inner) in found.values():
+                    for number, tensor in given.items():
+                        parameter = body.layer(number)
+                        if parameter.outputs and not same_declaration(
+                            parameter.outputs[0], tensor
+                        ):
+                            parameter.data = {
+                                **parameter.data,
+                                "shape": tensor.shape.spelling,
+                                "element_type": str(tensor.type),
+                            }
+                    declare(body, inner)
+                    waiting.append((body, inner))
+
+
+#: What a body was given, and what follows from it, by the ids of its layers.
+BodyTensors: TypeAlias = tuple[Mapping[int, Tensor], Tensors]
+
+
+def tensors_of_bodies(
+    graph: Graph, layer: Layer, known: Tensors
+) -> dict[int, tuple[Graph, BodyTensors]]:
+    """What is inferred inside of a layer with bodies: the last word on each of them."""
+    found: dict[int, tuple[Graph, BodyTensors]] = {}
+
+    def remember(body: Graph, given: Mapping[int, Tensor]) -> dict[int, tuple[Tensor, ...]]:
+        inner = infer_graph(body, given)
+        found[id(body)] = body, (given, inner)
+        return inner
+
+    inputs = inputs_of(graph, layer, known)
+    infer_bodies(layer, inputs, remember)
+    return found
 
 
 def _declare(port: Port, tensor: Tensor) -> None:

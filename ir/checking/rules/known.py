@@ -63,7 +63,7 @@ def operations() -> dict[str, tuple[Row, ...]]:
 
 
 @cache
-def find(kind: str, version: str) -> Row | None:
+def row_of(kind: str, version: str) -> Row | None:
     """The operation that a layer of this type and version means."""
     rows = operations().get(CLASS_NAMES.get(kind, kind), ())
     return next((row for row in rows if row.listed(version)), None)

@@ -48,7 +48,7 @@ def rules(sheet: Sheet, target: Release | None) -> Iterator[Note]:
 def layer(node: Node, target: Release, name: str) -> Iterator[Note]:
     """One layer against the target."""
     number = known.opset_number(node.version)
-    row = known.find(node.type, node.version)
+    row = known.row_of(node.type, node.version)
     since = known.releases().get(number or 0)
     if row is not None and since is not None and release(since) > target:
         brought = row.opsets[0]

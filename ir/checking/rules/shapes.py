@@ -73,7 +73,7 @@ def _refused(node: Node, message: str) -> Note:
 
 def arity(node: Node) -> Iterator[Note]:
     """The number of inputs, and of outputs that the file declares."""
-    row = known.find(node.type, node.version)
+    row = known.row_of(node.type, node.version)
     if row is None:
         return
     count = len(node.inputs)

@@ -31,7 +31,7 @@ def operation(node: Node) -> Iterator[Note]:
     kind = known.CLASS_NAMES.get(node.type, node.type)
     if node.kind is not None and kind == node.type == node.kind.xml_type:
         return
-    row = known.find(node.type, node.version)
+    row = known.row_of(node.type, node.version)
     if row is not None:
         if node.type == "Constant":
             yield Note(
@@ -43,7 +43,7 @@ def operation(node: Node) -> Iterator[Note]:
     if canonical is not None and canonical != kind:
         yield from _other_case(node, canonical)
         kind = canonical
-        if known.find(kind, node.version) is not None:
+        if known.row_of(kind, node.version) is not None:
             return
     yield from _unknown(node, kind)
 

@@ -1,0 +1,45 @@
+"""``vinoir compress``: weights in half precision, and back."""
+
+from __future__ import annotations
+
+import click
+
+from ..files import read
+from ..surgery import compress, decompress
+from .operate import deliver, operation_options, target_or_none
+from .output import bytes_text, format_option, model_argument, note, weights_option
+
+
+@click.command(
+    "compress",
+    epilog="Examples: vinoir compress model.xml -o small.xml; "
+    "vinoir compress model.xml --keep 'head/.*' --in-place; "
+    "vinoir compress small.xml --back -o model.xml",
+)
+@model_argument
+@weights_option
+@click.option("--keep", metavar="REGEX", help="Constants that stay as they are.")
+@click.option("--back", is_flag=True, help="Store what is compressed in its former type.")
+@operation_options
+@format_option()
+def compress_command(
+    model: str,
+    weights: str | None,
+    keep: str | None,
+    back: bool,
+    output: str | None,
+    force: bool,
+    in_place: bool,
+    dry_run: bool,
+    format_: str,
+) -> None:
+    """Store the weights of MODEL in f16, where OpenVINO would, each behind a Convert."""
+    target = target_or_none(model, output, force=force, in_place=in_place, dry_run=dry_run)
+    found = read(model, weights)
+    done = decompress(found) if back else compress(found, keep=keep)
+    before, after = (
+        sum(len(layer.blob) for layer in one.everywhere() if layer.is_constant)
+        for one in (found, done.model)
+    )
+    deliver(done, target, format_, weights if in_place else None)
+    note(f"constants took {bytes_text(before)}, now {bytes_text(after)}")

@@ -1,0 +1,146 @@
+"""``vinoir edit``: edits of a model, from a patch file or from the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...schemas import UsageError
+from ..files import read
+from ..surgery import EDITS, Operated, Surgery, edit, edit_schema, read_edits
+from .infer import split
+from .operate import deliver, operation_options, target_or_none
+from .output import format_option, print_table, say_json, weights_option
+
+
+@click.command(
+    "edit",
+    epilog="Examples: vinoir edit model.xml --patch edits.json -o new.xml; "
+    "vinoir edit model.xml --rename x=image --bypass drop1 --in-place; "
+    "vinoir edit model.xml --set conv1.strides=2,2 --constant w=w.npy -o new.xml; "
+    "vinoir edit model.xml --do op=preprocess --do input=x --do type=u8 --dry-run; "
+    "vinoir edit --list; vinoir edit --schema",
+)
+@click.argument("model", metavar="MODEL", required=False, type=click.Path())
+@weights_option
+@click.option(
+    "--patch", multiple=True, type=click.Path(), help="A JSON file with a list of edits."
+)
+@click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename an input, output, "
+              "layer or tensor.")  # fmt: skip
+@click.option(
+    "--set", "attributes", multiple=True, metavar="LAYER.NAME=VALUE", help="Set an attribute."
+)
+@click.option("--constant", multiple=True, metavar="LAYER=FILE.npy", help="Set a constant.")
+@click.option("--bypass", multiple=True, metavar="LAYER", help="Take a layer out, and hand on "
+              "what it was fed.")  # fmt: skip
+@click.option("--delete", multiple=True, metavar="LAYER", help="Take a layer out.")
+@click.option("--add-output", multiple=True, metavar="TENSOR", help="Hand a tensor out.")
+@click.option("--remove-output", multiple=True, metavar="OUTPUT", help="Hand it out no more.")
+@click.option("--add-input", multiple=True, metavar="TENSOR", help="Feed a tensor from outside.")
+@click.option("--do", "steps", multiple=True, metavar="KEY=VALUE", help="Any edit, field by "
+              "field: each op=... begins one; values are JSON, or text.")  # fmt: skip
+@click.option("--list", "listing", is_flag=True, help="List all edits.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of a patch file.")
+@operation_options
+@format_option()
+def edit_command(
+    model: str | None,
+    weights: str | None,
+    patch: tuple[str, ...],
+    rename: tuple[str, ...],
+    attributes: tuple[str, ...],
+    constant: tuple[str, ...],
+    bypass: tuple[str, ...],
+    delete: tuple[str, ...],
+    add_output: tuple[str, ...],
+    remove_output: tuple[str, ...],
+    add_input: tuple[str, ...],
+    steps: tuple[str, ...],
+    listing: bool,
+    schema: bool,
+    output: str | None,
+    force: bool,
+    in_place: bool,
+    dry_run: bool,
+    format_: str,
+) -> None:
+    """Change MODEL: first by patch files, then by the other options in the order of this page."""
+    if schema:
+        say_json(edit_schema())
+        return
+    if listing:
+        print_edits()
+        return
+    if model is None:
+        raise UsageError("no model is given", hint="vinoir edit MODEL --patch edits.json")
+    target = target_or_none(model, output, force=force, in_place=in_place, dry_run=dry_run)
+    own: list[dict[str, Any]] = []
+    found = read(model, weights)
+    for old, new in map(split, rename):
+        own.append({"op": "rename", "any": old, "to": new})
+    for place, value in map(split, attributes):
+        layer, dot, name = place.rpartition(".")
+        if not dot:
+            raise UsageError(f'"{place}" is not LAYER.NAME')
+        own.append({"op": "set-attribute", "layer": layer, "name": name, "value": value})
+    for layer, file in map(split, constant):
+        own.append({"op": "set-constant", "layer": layer, "file": file})
+    own += [{"op": "bypass", "layer": layer} for layer in bypass]
+    own += [{"op": "delete", "layer": layer} for layer in delete]
+    own += [{"op": "add-output", "tensor": tensor} for tensor in add_output]
+    own += [{"op": "remove-output", "output": name} for name in remove_output]
+    own += [{"op": "add-input", "tensor": tensor} for tensor in add_input]
+    own += gathered(steps)
+    if not own and not patch:
+        raise UsageError("no edit is given", hint="give --patch, or see vinoir edit --list")
+    done = Operated(found, Surgery("edit"))
+    changes = []
+    before = None
+    for file in patch:
+        done = edit(done.model, read_edits(file), folder=Path(file).parent)
+        before = before or done.report.layers[0]
+        changes += done.report.changes
+    if own:
+        done = edit(done.model, own)
+        before = before or done.report.layers[0]
+        changes += done.report.changes
+    done.report.changes, done.report.layers = changes, (before or 0, done.report.layers[1])
+    deliver(done, target, format_, weights if in_place else None)
+
+
+def gathered(steps: Sequence[str]) -> list[dict[str, Any]]:
+    """Edits from fields: each that says ``op`` begins one."""
+    found: list[dict[str, Any]] = []
+    for key, _, text in (step.partition("=") for step in steps):
+        if key == "op":
+            found.append({"op": text})
+        elif not found:
+            raise UsageError(f'"{key}={text}" comes before any op', hint="begin with --do op=...")
+        else:
+            found[-1][key] = _value(text)
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def print_edits() -> None:
+    """Every edit, what it does, and its fields."""
+    rows = []
+    for name, kind in EDITS.items():
+        fields = [
+            f"{field.alias or key}{'' if field.is_required() else '?'}"
+            for key, field in kind.model_fields.items()
+            if key not in ("op", "body")
+        ]
+        rows.append([name, (kind.__doc__ or "").partition("\n")[0], ", ".join(fields)])
+    print_table("", ["op", "what", "fields (?: may be left out)"], rows)

@@ -1,0 +1,143 @@
+"""Edits of a model, one after another, from Python or from a patch file in JSON.
+
+Example::
+
+    edited, report = ir.edit(model, [
+        {"op": "rename", "input": "x", "to": "image"},
+        {"op": "preprocess", "input": "image", "type": "u8", "layout": "NHWC", "scale": 255},
+        {"op": "softmax", "output": "logits"},
+    ])
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
+from pydantic.json_schema import models_json_schema
+
+from ...schemas import IRError, UsageError
+from ..document import Model
+from .orders import Desk, Edit, bench_of
+from .orders_ends import END_EDITS
+from .orders_images import IMAGE_EDITS
+from .orders_layers import LAYER_EDITS
+from .orders_patterns import PATTERN_EDITS
+from .outcome import Operated, Surgery, size_of
+from .reshaping import settle
+from .workbench import Workbench
+
+#: Every edit by the word that names it.
+EDITS: dict[str, type[Edit]] = {
+    kind.model_fields["op"].annotation.__args__[0]: kind  # type: ignore[union-attr]  # a Literal
+    for kind in (*LAYER_EDITS, *END_EDITS, *IMAGE_EDITS, *PATTERN_EDITS)
+}
+
+#: Edits as a caller may give them: a patch file, or its entries.
+Edits: TypeAlias = "str | PathLike[str] | Iterable[Mapping[str, Any]]"
+
+#: A patch file is text that somebody reviews.
+_LARGEST_PATCH = 64 << 20
+
+
+def edit(model: Model, edits: Edits, *, folder: str | PathLike[str] | None = None) -> Operated:
+    """Change a model, and infer types and shapes anew.
+
+    Args:
+        model: The model; it is not changed.
+        edits: What to do, in order: entries with an ``op`` each, or the path of a JSON file that
+            lists them (``edit_schema`` describes it).
+        folder: Where .npy files are that the entries name; that of the patch file.
+
+    Raises:
+        UsageError: An entry is wrong, or names what is not there; the error tells which entry.
+        IRError: The first layer that does not accept its inputs any more.
+    """
+    if isinstance(edits, (str, PathLike)):
+        entries, place = read_edits(edits), Path(edits).parent
+    else:
+        entries, place = list(edits), Path()
+    orders = [_read(entry, number, len(entries)) for number, entry in enumerate(entries, 1)]
+    work, report = deepcopy(model), Surgery("edit")
+    before = size_of(work)
+    benches: dict[str, Workbench] = {}
+    for number, order in enumerate(orders, 1):
+        try:
+            bench = bench_of(work, benches, order.body)
+            order.apply(Desk(work, bench, report, Path(folder) if folder else place))
+        except IRError as error:
+            error.message = f"{_named(entries[number - 1], number, len(entries))}: {error.message}"
+            raise
+    for bench in benches.values():
+        bench.finish()
+    settle(work)
+    report.layers = before, size_of(work)
+    return Operated(work, report)
+
+
+def _named(entry: Mapping[str, Any], number: int, count: int) -> str:
+    return f"edit {number} of {count} ({entry.get('op')})"
+
+
+def read_edits(file: str | PathLike[str]) -> list[Mapping[str, Any]]:
+    """The edits that a patch file lists, not yet looked at."""
+    path = Path(file)
+    try:
+        if path.stat().st_size > _LARGEST_PATCH:
+            raise UsageError(f"{path} is larger than {_LARGEST_PATCH >> 20} MB, no list of edits")
+        found = json.loads(path.read_text("utf-8"))
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}:{error.lineno}:{error.colno}: is no JSON: {error.msg}") from None
+    except (OSError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    if isinstance(found, dict):
+        found = found.get("edits")
+    if not isinstance(found, list):
+        raise UsageError(f'{path} holds no list of edits, nor {{"edits": [...]}}')
+    return found
+
+
+def _read(entry: Any, number: int, count: int) -> Edit:
+    """One entry as the edit that it is."""
+    if not isinstance(entry, Mapping):
+        raise UsageError(f"edit {number} of {count} is {type(entry).__name__}, not an object")
+    kind = EDITS.get(str(entry.get("op")))
+    if kind is None:
+        import difflib
+
+        near = difflib.get_close_matches(str(entry.get("op"))[:80], EDITS, 1)
+        raise UsageError(
+            f'edit {number} of {count}: "op" is {entry.get("op")!r}, no edit has that name',
+            hint=f"did you mean {near[0]}?" if near else f"there are {', '.join(EDITS)}",
+        )
+    try:
+        return kind.model_validate(dict(entry))
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        known = ", ".join(field.alias or name for name, field in kind.model_fields.items())
+        raise UsageError(
+            f"{_named(entry, number, count)}: {field + ': ' if field else ''}"
+            f"{first['msg'].removeprefix('Value error, ')}",
+            hint=f"it has {known}" if first["type"] == "extra_forbidden" else None,
+        ) from None
+
+
+def edit_schema() -> dict[str, Any]:
+    """The JSON Schema of a patch file: a list of edits."""
+    keyed, shared = models_json_schema([(kind, "validation") for kind in EDITS.values()])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Edits of an OpenVINO IR model",
+        "type": "array",
+        "items": {"oneOf": [keyed[kind, "validation"] for kind in EDITS.values()]},
+        "$defs": shared["$defs"],
+    }
+
+
+__all__ = ["EDITS", "edit", "edit_schema", "read_edits"]

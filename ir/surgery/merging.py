@@ -1,0 +1,349 @@
+"""Models joined: one after another, or side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import Literal, TypeAlias
+
+from ...schemas import Size, Tensor, UsageError
+from ...schemas.shapes import limits
+from ..document import Graph, Layer, Model, input_names, join_names, output_names, split_names
+from .interfaces import modernize
+from .outcome import Operated, Surgery, size_of
+from .reshaping import settle
+from .transplanting import ends_in_order, transplant
+from .workbench import Source, Workbench
+
+#: Which output feeds which input: by a map, where names are equal, or one after another.
+Joint: TypeAlias = "Mapping[str, str] | Literal['names', 'order'] | None"
+
+
+def merge(
+    models: Iterable[Model],
+    connect: Joint = None,
+    *,
+    prefixes: Sequence[str] | None = None,
+    share: Iterable[str] = (),
+    keep_outputs: bool = False,
+    name: str | None = None,
+) -> Operated:
+    """Join models into one.
+
+    Args:
+        models: The models in order; they are not changed.
+        connect: Which outputs of the earlier models feed which inputs of the later ones: a map
+            from outputs to inputs (with their prefixes), ``names`` for all that have equal names,
+            ``order`` for the first with the first; None: side by side.
+        prefixes: What to put before all names of each model, so that none are equal.
+        share: Inputs that several models have, and that become one.
+        keep_outputs: Whether outputs that feed an input remain outputs.
+        name: The name of the new model; that of the first, if none is given.
+
+    Raises:
+        UsageError: Names are not there or not clear, or types and shapes do not fit.
+    """
+    parts = [deepcopy(model) for model in models]
+    if len(parts) < 2:
+        raise UsageError(f"{len(parts)} model is given, two or more are merged")
+    if prefixes is not None and len(prefixes) != len(parts):
+        raise UsageError(f"{len(prefixes)} prefixes are given for {len(parts)} models")
+    report = Surgery("merge")
+    before = sum(size_of(part) for part in parts)
+    newest = max(part.version for part in parts)
+    whole = Model(parts[0].name if name is None else name, newest)
+    whole.rt_info, whole.meta_data = parts[0].rt_info, parts[0].meta_data
+    shared = list(share)
+    joined: set[str] = set()
+    for number, part in enumerate(parts):
+        _refuse_special(part)
+        if part.version < newest:
+            modernize(part, newest, report)
+        if prefixes is not None and prefixes[number]:
+            _put_before(part, prefixes[number], report)
+        if number:
+            wires = _wires(whole, part, connect, shared, joined)
+            same = _same(whole, part, shared)
+            ending = [] if keep_outputs else [result for result, _ in wires]
+            _yield_names(whole, part, ending)
+            _tell_apart(whole, part, [b for _, b in (*wires, *same)], ending, report)
+            _join(whole, part, wires, same, report, keep_outputs)
+        else:
+            transplant(part, whole)
+    if isinstance(connect, Mapping):
+        for name_ in (*connect, *connect.values()):
+            if name_ not in joined:
+                _missing(whole, name_)
+    settle(whole)
+    report.layers = before, size_of(whole)
+    return Operated(whole, report)
+
+
+def _missing(whole: Model, name: str) -> None:
+    ends = [f'"{x.name}"' for x in (*whole.parameters, *whole.results)]
+    raise UsageError(
+        f'"{name}" of the map is no output of an earlier model with its input in a later one',
+        hint=f"inputs and outputs are now {', '.join(ends[:12])}",
+    )
+
+
+def _refuse_special(part: Model) -> None:
+    if part.pre_process is not None:
+        raise UsageError(
+            f'model "{part.name}" has a <pre-process> section, which is about all of its inputs',
+            hint="put the mean into the model with vinoir edit, and remove the section",
+        )
+
+
+def _put_before(part: Model, prefix: str, report: Surgery) -> None:
+    """Put a prefix before the names of layers, tensors and variables."""
+    for layer in part.layers:
+        layer.name = prefix + layer.name
+        for port in layer.outputs:
+            port.names = tuple(prefix + name for name in port.names)
+        if layer.output_names is not None:
+            names = split_names(layer.output_names)
+            layer.output_names = join_names(prefix + name for name in names)
+    for layer in part.everywhere():
+        if "variable_id" in layer.data:
+            layer.data = {**layer.data, "variable_id": prefix + layer.data["variable_id"]}
+    report.note("prefix", f'"{prefix}" before the names of model "{part.name}"')
+
+
+def _input_named(graph: Graph, name: str) -> Layer | None:
+    for layer in graph.parameters:
+        if name in input_names(layer):
+            return layer
+    return None
+
+
+def _outputs_by_name(graph: Graph) -> dict[str, Layer]:
+    found: dict[str, Layer] = {}
+    for result in graph.results:
+        for name in output_names(graph, result):
+            found.setdefault(name, result)
+        producer = graph.producer(result, 0)
+        if producer is not None:
+            found.setdefault(producer[0].name, result)
+    return found
+
+
+#: A layer of what is merged so far, and the Parameter of the next model in whose place it is.
+Wire: TypeAlias = tuple[Layer, Layer]
+
+
+def _wires(
+    whole: Model, part: Model, connect: Joint, shared: Sequence[str], joined: set[str]
+) -> list[Wire]:
+    """The outputs of what is merged so far, and the inputs of the next model that they feed."""
+    if connect is None:
+        return []
+    outputs = _outputs_by_name(whole)
+    own = {id(_input_named(part, name)) for name in shared}
+    inputs = [layer for layer in part.parameters if id(layer) not in own]
+    if connect == "order":
+        results = whole.results
+        if len(results) != len(inputs):
+            raise UsageError(
+                f'{len(results)} outputs and {len(inputs)} inputs of model "{part.name}" '
+                "are not joined in order",
+                hint="say which feeds which: --map OUTPUT=INPUT",
+            )
+        return list(zip(results, inputs, strict=True))
+    if connect == "names":
+        wires = []
+        for layer in inputs:
+            name = next((name for name in input_names(layer) if name in outputs), None)
+            if name is not None:
+                wires.append((outputs[name], layer))
+        if not wires:
+            ours = ", ".join(f'"{name}"' for name in list(outputs)[:8])
+            theirs = ", ".join(f'"{layer.name}"' for layer in inputs[:8])
+            raise UsageError(
+                f'no input of model "{part.name}" is named as an output is: inputs are {theirs}, '
+                f"outputs are {ours}",
+                hint="say which feeds which: --map OUTPUT=INPUT",
+            )
+        return wires
+    wires = []
+    for output, input_ in connect.items():
+        layer_ = _input_named(part, input_)
+        if output in outputs and layer_ is not None:
+            if any(layer_ is known for _, known in wires):
+                raise UsageError(f'input "{input_}" is fed twice', layer_.where)
+            wires.append((outputs[output], layer_))
+            joined |= {output, input_}
+    return wires
+
+
+def _same(whole: Model, part: Model, shared: Sequence[str]) -> list[Wire]:
+    """The inputs that both have."""
+    pairs = [(_input_named(whole, name), _input_named(part, name)) for name in shared]
+    return [(ours, theirs) for ours, theirs in pairs if ours is not None and theirs is not None]
+
+
+def _yield_names(whole: Model, part: Model, ending: Sequence[Layer]) -> None:
+    """Let tensors that are outputs no more leave their names to those of the next model."""
+    names = {name for layer in part.layers for row in layer.tensor_names() for name in row}
+    for result in ending:
+        producer = whole.producer(result, 0)
+        if producer is not None:
+            port = producer[0].outputs[producer[1]]
+            port.names = tuple(name for name in port.names if name not in names)
+
+
+def _tell_apart(
+    whole: Model,
+    part: Model,
+    replaced: Sequence[Layer],
+    ending: Sequence[Layer],
+    report: Surgery,
+) -> None:
+    """Give layers, tensors and variables that are named alike different names."""
+    taken = {layer.name for layer in whole.layers}
+    tensors = {name for layer in whole.layers for row in layer.tensor_names() for name in row}
+    going = {id(layer) for layer in replaced}
+    inputs = {name for layer in whole.parameters for name in input_names(layer)}
+    for layer in part.parameters:
+        if id(layer) not in going and inputs & set(input_names(layer)):
+            raise UsageError(
+                f'two of the models have an input named "{layer.name}"',
+                hint="give each model a prefix, or let them share the input",
+            )
+    ours, theirs = _outputs_by_name(whole), _outputs_by_name(part)
+    for name, result in theirs.items():
+        if name in ours and ours[name] not in ending and name in _output_keys(part, result):
+            raise UsageError(
+                f'two of the models have an output named "{name}"',
+                hint="give each model a prefix",
+            )
+    own = {layer.name for layer in part.layers}
+    free = _Free(taken | own)
+    for layer in part.layers:
+        if id(layer) in going:
+            for port in layer.outputs:
+                port.names = ()  # its tensor is another's
+        if layer.name in taken:
+            old, layer.name = layer.name, free(layer.name)
+            if layer.type not in ("Parameter", "Result"):
+                report.note("renamed", f'was "{old}", as another layer is', layer)
+    numbers = _Free(tensors | {n for x in part.layers for row in x.tensor_names() for n in row})
+    for layer in part.layers:
+        if any(name in tensors for row in layer.tensor_names() for name in row):
+            for port in layer.outputs:
+                port.names = tuple(
+                    numbers(name) if name in tensors else name for name in port.names
+                )
+    _tell_variables_apart(whole, part, report)
+
+
+def _output_keys(part: Model, result: Layer) -> tuple[str, ...]:
+    """The names by which a user asks for an output."""
+    names = split_names(result.output_names)
+    producer = part.producer(result, 0)
+    ported = producer[0].outputs[producer[1]].names if producer is not None else ()
+    return (*names, *ported)
+
+
+class _Free:
+    """Names that nobody has, made of a name and a number."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = taken
+        self._last: dict[str, int] = {}
+
+    def __call__(self, name: str) -> str:
+        number = self._last.get(name, 0) + 1
+        while f"{name}_{number}" in self.taken:
+            number += 1
+        self._last[name] = number
+        self.taken.add(f"{name}_{number}")
+        return f"{name}_{number}"
+
+
+def _tell_variables_apart(whole: Model, part: Model, report: Surgery) -> None:
+    def variables(model: Model) -> set[str]:
+        return {
+            x.data["variable_id"]
+            for x in model.everywhere()
+            if x.type in ("ReadValue", "Assign") and "variable_id" in x.data
+        }
+
+    ours, theirs = variables(whole), variables(part)
+    free = _Free(ours | theirs)
+    new = {name: free(name) for name in sorted(ours & theirs)}
+    for layer in part.everywhere():
+        if layer.type in ("ReadValue", "Assign") and layer.data.get("variable_id") in new:
+            old = layer.data["variable_id"]
+            layer.data = {**layer.data, "variable_id": new[old]}
+            if layer.type == "ReadValue":
+                report.note("renamed", f'variable "{old}" is now "{new[old]}"', layer)
+
+
+def _join(
+    whole: Model,
+    part: Model,
+    wires: Sequence[Wire],
+    same: Sequence[Wire],
+    report: Surgery,
+    keep_outputs: bool,
+) -> None:
+    """Take a model in, and feed its inputs."""
+    inputs, results = whole.parameters, whole.results
+    bench = Workbench(whole)
+    feeders = [bench.feeder(result, 0) for result, _ in wires]
+    feeders += [Source(layer, 0) for layer, _ in same]
+    for source, (ours, theirs) in zip(feeders, (*wires, *same), strict=True):
+        _fit(bench.known(source), theirs, ours.name)
+    transplant(part, whole)
+    gone: dict[int, Layer] = {}
+    for source, (ours, theirs) in zip(feeders, (*wires, *same), strict=True):
+        whole.replace_output((theirs, 0), source)
+        gone[id(theirs)] = theirs
+        if ours.type == "Parameter":
+            report.note("shared", "is one input of several models", ours)
+            continue
+        report.note("joined", f'is fed by output "{ours.name}"', theirs)
+        if not keep_outputs:
+            gone[id(ours)] = ours
+    known = {id(layer) for layer in (*inputs, *results)}
+    new_inputs = [x for x in whole.parameters if id(x) not in known]
+    new_results = [x for x in whole.results if id(x) not in known]
+    whole.remove(*gone.values())
+    ends_in_order(
+        whole,
+        [x for x in (*inputs, *new_inputs) if id(x) not in gone],
+        [x for x in (*results, *new_results) if id(x) not in gone],
+    )
+
+
+def _fit(tensor: Tensor, parameter: Layer, name: str) -> None:
+    """Refuse an output that its input does not take."""
+    assert parameter.op is not None
+    wanted = parameter.op.infer()[0]
+    both_known = not (tensor.type.is_dynamic or wanted.type.is_dynamic)
+    if both_known and tensor.type is not wanted.type:
+        raise UsageError(
+            f'"{name}" gives {tensor.type}, input "{parameter.name}" takes {wanted.type}',
+            parameter.where,
+            "insert a Convert with vinoir edit",
+        )
+    fits = tensor.shape.rank is None or wanted.shape.rank is None
+    if not fits and tensor.shape.rank == wanted.shape.rank:
+        fits = all(_overlap(a, b) for a, b in zip(tensor.shape, wanted.shape, strict=True))
+    if not fits:
+        raise UsageError(
+            f'"{name}" gives {tensor.shape.spelling}, input "{parameter.name}" takes '
+            f"{wanted.shape.spelling}",
+            parameter.where,
+            "give the input another shape with vinoir infer --input, or insert a Reshape",
+        )
+
+
+def _overlap(one: Size, other: Size) -> bool:
+    """Whether two sizes can be the same."""
+    (low, high), (least, most) = limits(one), limits(other)
+    return (high is None or (least or 0) <= high) and (most is None or (low or 0) <= most)
+
+
+__all__ = ["merge"]

@@ -1,0 +1,180 @@
+"""What every edit is: a record that can be kept in a file, checked, and carried out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ...schemas import Array, ElementType, UsageError
+from ..document import Graph, Layer, Model
+from .outcome import Surgery
+from .workbench import Source, Workbench, array_of, body_at
+
+#: A layer by its name, or by its id.
+Key: TypeAlias = str | int
+#: Numbers as JSON has them: one, or lists of lists.
+Numbers: TypeAlias = float | int | bool | str | list[Any]
+
+
+@dataclass
+class Desk:
+    """What an edit works on: the graph, the report, and the folder of its files."""
+
+    model: Model
+    bench: Workbench
+    report: Surgery
+    folder: Path
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that is edited: the model's, or that of a body."""
+        return self.bench.graph
+
+    def outermost(self, what: str) -> None:
+        """Refuse what only a whole model has."""
+        if self.graph is not self.model:
+            raise UsageError(
+                f"a body has no {what} of its own: its ends are wired by its port map",
+                hint='leave "in" out, or extract the body first',
+            )
+
+
+class Edit(BaseModel):
+    """One edit; ``op`` says which."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    #: Whether types or shapes may be others afterwards, without an input being fed another way.
+    reshapes: ClassVar[bool] = False
+
+    body: str | None = Field(
+        None,
+        alias="in",
+        description="the layer whose body is edited, such as loop or if/then_body",
+    )
+
+    def apply(self, desk: Desk) -> None:
+        """Carry it out."""
+        self._carry_out(desk)
+        if self.reshapes:
+            desk.bench.forget_tensors()
+
+    def _carry_out(self, desk: Desk) -> None:
+        raise NotImplementedError
+
+
+class Chosen(Edit):
+    """An edit of some layers."""
+
+    layer: Key | None = Field(None, description="a layer by its name or id")
+    layers: str | None = Field(None, description="a regular expression for whole layer names")
+    type: str | None = Field(None, description="the type of the layers, such as ReLU")
+
+    def chosen(self, desk: Desk) -> list[Layer]:
+        """The layers that are meant; there is at least one."""
+        given = self.model_dump(include={"layer", "layers", "type"}, exclude_none=True)
+        return desk.bench.select(given)
+
+
+class Valued(Edit):
+    """An edit that brings a value: numbers, or a file of NumPy's."""
+
+    value: Numbers | None = Field(None, description="the value, as numbers")
+    file: str | None = Field(None, description="a .npy with the value, beside the patch file")
+
+    @model_validator(mode="after")
+    def _one_value(self) -> Any:
+        if (self.value is None) == (self.file is None):
+            raise ValueError('give one of "value" and "file"')
+        return self
+
+    def array(self, desk: Desk, held: ElementType | None) -> Array:
+        """The value, of the type that is wanted."""
+        if self.file is None:
+            return array_of(_square(self.value), held, "the value")
+        return array_of(load(desk.folder / self.file), held, self.file)
+
+
+def _square(value: Any) -> Any:
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise UsageError("the rows of the value are of different lengths") from None
+
+
+def load(path: Path) -> Array:
+    """The array of a .npy file; nothing of it is executed."""
+    try:
+        with open(path, "rb") as file:
+            if file.read(6) != b"\x93NUMPY":
+                raise UsageError(f"{path} is no .npy file", hint="write it with numpy.save")
+        found: Array = np.load(os.fspath(path), mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    return found
+
+
+def input_place(desk: Desk, text: str) -> tuple[Layer, int]:
+    """An input of a layer, written ``LAYER:INDEX``; the index is 0 where there is none."""
+    name, sign, number = text.rpartition(":")
+    if sign and number.isascii() and number.isdigit():
+        layer, index = desk.bench.layer(name), int(number)
+    else:
+        layer, index = desk.bench.layer(text), 0
+    if index >= len(layer.inputs):
+        raise UsageError(
+            f'layer "{layer.name}" has {len(layer.inputs)} inputs, {index} is asked for',
+            layer.where,
+            "inputs are counted from 0",
+        )
+    return layer, index
+
+
+def sources_of(desk: Desk, given: Sequence[Any], name: str, own: Source | None) -> list[Source]:
+    """Inputs as an edit names them: tensors, ``@`` for the one at hand, or constants."""
+    found = []
+    for index, one in enumerate(given):
+        if isinstance(one, dict):
+            unknown = one.keys() - {"constant", "type"}
+            if unknown or "constant" not in one:
+                raise UsageError(
+                    f"input {index} is {one}",
+                    hint='a constant is written {"constant": 2.0, "type": "f32"}',
+                )
+            kind = ElementType(one["type"]) if "type" in one else None
+            array = array_of(_square(one["constant"]), None, f"input {index}")
+            if kind is None and array.dtype.kind == "f":
+                # Numbers of JSON have no type: they take that of the tensor they meet.
+                known = None if own is None else desk.bench.known(own).type
+                kind = known if known is not None and known.is_real else ElementType.F32
+            value = array if kind is None else array_of(array, kind, f"input {index}")
+            found.append(desk.bench.constant(value, kind, name=f"{name}/constant_{index}"))
+        elif one == "@":
+            if own is None:
+                raise UsageError('"@" stands for the tensor at hand, and there is none')
+            found.append(own)
+        else:
+            found.append(desk.bench.tensor(str(one)))
+    return found
+
+
+def bench_of(model: Model, benches: dict[str, Workbench], path: str | None) -> Workbench:
+    """The bench of a graph, made when it is first asked for."""
+    key = path or ""
+    if key not in benches:
+        benches[key] = Workbench(model if path is None else body_at(model, path))
+    return benches[key]
+
+
+__all__ = [
+    "Chosen", "Desk", "Edit", "Key", "Numbers", "Valued", "bench_of", "input_place", "load",
+    "sources_of",
+]  # fmt: skip

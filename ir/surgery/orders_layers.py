@@ -1,0 +1,361 @@
+"""Edits of layers: names, attributes, versions, constants; out, around, in between."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from ...schemas import ElementType, UsageError
+from ..document import Info, Layer
+from .orders import Chosen, Desk, Edit, Key, Valued, input_place, sources_of
+from .workbench import Source, expression, newest, operation, spelled_value
+
+
+class Rename(Chosen):
+    """Rename layers or tensors; with a regular expression, ``to`` may name its groups."""
+
+    op: Literal["rename"]
+    tensor: str | None = Field(None, description="a tensor by its name")
+    tensors: str | None = Field(None, description="a regular expression for whole tensor names")
+    input: str | None = Field(None, description="an input: its layer and its tensor")
+    output: str | None = Field(None, description="an output: the name of its tensor")
+    any: str | None = Field(None, description="the first of input, output, layer, tensor so named")
+    to: str = Field(min_length=1, description=r"the new name; \1 is the first group")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Any:
+        given = [self.tensor, self.tensors, self.input, self.output, self.any]
+        layers = any(x is not None for x in (self.layer, self.layers, self.type))
+        if sum(x is not None for x in given) + layers != 1:
+            raise ValueError(
+                'give one of "layer", "layers", "tensor", "tensors", "input", "output"'
+            )
+        return self
+
+    def _carry_out(self, desk: Desk) -> None:
+        bench = desk.bench
+        if self.any is not None:
+            self._first(desk, self.any)
+        elif self.input is not None:
+            self._input(desk, self.input)
+        elif self.output is not None:
+            self._output(desk, self.output)
+        elif self.tensor is not None:
+            source = bench.tensor(self.tensor)
+            self._tensor(desk, source, self.tensor if self.tensor in source.port.names else None)
+        elif self.tensors is not None:
+            self._many(desk, self.tensors)
+        elif self.layers is not None:
+            pattern = expression(self.layers)
+            for layer in self.chosen(desk):
+                found = pattern.fullmatch(layer.name)
+                assert found is not None
+                _rename_layer(desk, layer, _expanded(found, self.to))
+        else:
+            chosen = self.chosen(desk)
+            if len(chosen) > 1:
+                raise UsageError(f'{len(chosen)} layers cannot all be named "{self.to}"')
+            _rename_layer(desk, chosen[0], self.to)
+
+    def _first(self, desk: Desk, name: str) -> None:
+        """Rename the input of that name; else the output, else the layer, else the tensor."""
+        ends = ((desk.bench.input, self._input), (desk.bench.output, self._output))
+        for find, rename in ends if desk.graph is desk.model else ():
+            try:
+                find(name)
+            except UsageError:
+                continue
+            rename(desk, name)
+            return
+        if desk.bench.has_layer(name):
+            _rename_layer(desk, desk.bench.layer(name), self.to)
+        else:
+            self._tensor(desk, desk.bench.tensor(name), name)
+
+    def _input(self, desk: Desk, name: str) -> None:
+        parameter = desk.bench.input(name)
+        _rename_layer(desk, parameter, self.to)
+        source = Source(parameter, 0)
+        self._tensor(desk, source, name if name in source.port.names else None)
+
+    def _output(self, desk: Desk, name: str) -> None:
+        source = desk.bench.feeder(desk.bench.output(name), 0)
+        self._tensor(desk, source, name if name in source.port.names else None)
+
+    def _many(self, desk: Desk, text: str) -> None:
+        pattern, met = expression(text), False
+        for layer in list(desk.bench):
+            for index, names in enumerate(layer.tensor_names()):
+                for name in names:
+                    found = pattern.fullmatch(name)
+                    if found is not None:
+                        met = True
+                        new = _expanded(found, self.to)
+                        if new != name:
+                            desk.bench.rename_tensor(Source(layer, index), name, new)
+                            desk.report.note("renamed", f'tensor "{name}" is now "{new}"', layer)
+        if not met:
+            raise UsageError(f'no tensor has a name that matches "{text}"')
+
+    def _tensor(self, desk: Desk, source: Source, held: str | None) -> None:
+        if held is None:
+            desk.bench.name_tensor(source, [self.to])
+        elif held != self.to:
+            desk.bench.rename_tensor(source, held, self.to)
+        desk.report.note("renamed", f'tensor is now "{self.to}"', source.layer)
+
+
+def _expanded(found: Any, to: str) -> str:
+    import re
+
+    try:
+        new: str = found.expand(to)
+    except (re.error, IndexError) as error:
+        raise UsageError(f'"{to}" is no replacement: {error}') from None
+    if not new:
+        raise UsageError(f'"{found[0]}" would be left without a name')
+    return new
+
+
+def _rename_layer(desk: Desk, layer: Layer, new: str) -> None:
+    old = layer.name
+    if old == new:
+        return
+    desk.bench.rename_layer(layer, new)
+    section = desk.model.pre_process
+    if layer.type == "Parameter" and section is not None and desk.graph is desk.model:
+        key = "reference-layer-name"
+        if section.attributes.get(key) == old:
+            section.attributes[key] = new
+    desk.report.note("renamed", f'was "{old}"', layer)
+
+
+class SetAttribute(Chosen):
+    """Give layers an attribute; null takes it away."""
+
+    reshapes: ClassVar[bool] = True
+    op: Literal["set-attribute"]
+    name: str = Field(description="the attribute as the file spells it")
+    value: bool | int | float | str | list[Any] | None = Field(description="its value")
+
+    def _carry_out(self, desk: Desk) -> None:
+        for layer in self.chosen(desk):
+            kind = operation(layer.type, layer.version)
+            known = [row.name for row in kind.describe()] if kind is not None else []
+            if known and self.name not in known and self.name not in layer.data:
+                near = difflib.get_close_matches(self.name, known, 1)
+                raise UsageError(
+                    f"{layer.type} has no attribute {self.name}",
+                    layer.where,
+                    f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}",
+                )
+            old = layer.data.get(self.name)
+            data = dict(layer.data)
+            if self.value is None:
+                data.pop(self.name, None)
+            else:
+                data[self.name] = spelled_value(self.value)
+            if old == data.get(self.name):
+                continue
+            layer.data = data
+            layer.op  # noqa: B018  # an error where the operation does not take it
+            was = "there was none" if old is None else f'was "{old}"'
+            new = data.get(self.name)
+            said = "removed" if new is None else f'= "{new}"'
+            desk.report.note("attribute", f"{self.name} {said}, {was}", layer)
+
+
+class SetVersion(Chosen):
+    """Name another version of the operation of layers."""
+
+    reshapes: ClassVar[bool] = True
+    op: Literal["set-version"]
+    version: str = Field(description="the opset, such as opset8")
+
+    def _carry_out(self, desk: Desk) -> None:
+        for layer in self.chosen(desk):
+            old, layer.version = layer.version, self.version
+            if operation(layer.type, old) is not None and layer.op is None:
+                raise UsageError(f"{layer.type} is not in {self.version}", layer.where)
+            if old != self.version:
+                desk.report.note("version", f"{self.version}, was {old}", layer)
+
+
+class SetInfo(Chosen):
+    """Give layers, or the model where none is named, an entry of rt_info; null takes it away."""
+
+    op: Literal["set-info"]
+    key: list[str] = Field(min_length=1, description="the path of the entry")
+    value: str | None = Field(description="its value")
+
+    def _carry_out(self, desk: Desk) -> None:
+        named = any(x is not None for x in (self.layer, self.layers, self.type))
+        for owner in self.chosen(desk) if named else [desk.graph]:
+            info = owner.rt_info or Info("rt_info")
+            node = info
+            for word in self.key[:-1]:
+                found = node.find(word)
+                if found is None:
+                    found = node.set(word, "")
+                    del found.attributes["value"]
+                node = found
+            if self.value is None:
+                node.remove(self.key[-1])
+            else:
+                node.set(self.key[-1], self.value)
+            owner.rt_info = info
+            path = "/".join(self.key)
+            said = "removed" if self.value is None else f'= "{self.value}"'
+            desk.report.note("rt_info", f"{path} {said}", owner if named else None)  # type: ignore[arg-type]  # a layer, where layers are named
+
+
+class SetConstant(Valued):
+    """Give a constant another value; it keeps its type unless another is named."""
+
+    reshapes: ClassVar[bool] = True
+    op: Literal["set-constant"]
+    layer: Key = Field(description="the constant")
+    type: str | None = Field(None, description="an element type, such as f16")
+
+    def _carry_out(self, desk: Desk) -> None:
+        layer = desk.bench.layer(self.layer)
+        if not layer.is_constant:
+            raise UsageError(f"{layer.type} has no value, only Const has one", layer.where)
+        held = element_type(self.type) if self.type is not None else layer.element_type
+        old = f"{layer.element_type}{list(layer.sizes)}"
+        layer.set_value(self.array(desk, held), held)
+        desk.report.note("constant", f"{held}{list(layer.sizes)}, was {old}", layer)
+
+
+class Delete(Chosen):
+    """Take layers out, and what fed only them; nothing may be left that they feed."""
+
+    op: Literal["delete"]
+
+    def _carry_out(self, desk: Desk) -> None:
+        chosen = self.chosen(desk)
+        going = {id(layer) for layer in chosen}
+        for layer in chosen:
+            for index in range(len(layer.outputs)):
+                for user, place in desk.bench.users(Source(layer, index)):
+                    if id(user) not in going:
+                        raise UsageError(
+                            f'it feeds input {place} of layer "{user.name}" ({user.type})',
+                            layer.where,
+                            "delete that too, or bypass this one"
+                            if user.type != "Result"
+                            else "remove the output first (remove-output), or bypass the layer",
+                        )
+        desk.bench.take_out(chosen)
+        for layer in chosen:
+            desk.report.note("deleted", layer.type, layer)
+
+
+class Bypass(Chosen):
+    """Let what layers feed be fed by one of their inputs, and take them out."""
+
+    op: Literal["bypass"]
+    input: int | None = Field(
+        None, ge=0, description="which input is handed on; the first that is no constant"
+    )
+
+    def _carry_out(self, desk: Desk) -> None:
+        for layer in self.chosen(desk):
+            if not layer.inputs or not layer.outputs:
+                raise UsageError(f"{layer.type} has no input to hand on", layer.where)
+            for index in range(1, len(layer.outputs)):
+                if desk.bench.users(Source(layer, index)):
+                    raise UsageError(
+                        f"output {index} is used, only output 0 can be bypassed", layer.where
+                    )
+            source = desk.bench.feeder(layer, self._index(desk, layer))
+            desk.bench.replace(Source(layer, 0), source)
+            desk.bench.take_out([layer])
+            desk.report.note("bypassed", f'"{source.spelled}" is handed on', layer)
+
+    def _index(self, desk: Desk, layer: Layer) -> int:
+        if self.input is not None:
+            return self.input
+        for index in range(len(layer.inputs)):
+            source = desk.bench.feeder(layer, index).layer
+            if source.type == "Convert":
+                source = desk.bench.feeder(source, 0).layer
+            if source.type != "Const":
+                return index
+        return 0
+
+
+class Insert(Edit):
+    """Put a new layer after a tensor (what it feeds is fed by the layer), or before an input."""
+
+    op: Literal["insert"]
+    after: str | None = Field(None, description="the tensor")
+    before: str | None = Field(None, description="the input of a layer, as LAYER:INDEX")
+    type: str = Field(description="the type of the new layer")
+    version: str | None = Field(None, description="its opset; that of the newest version")
+    name: str | None = Field(None, description="its name")
+    attributes: dict[str, Any] = Field(default_factory=dict, description="its attributes")
+    inputs: list[Any] = Field(
+        default_factory=lambda: ["@"],
+        description='its inputs: "@" for the tensor, other tensors, {"constant": 2.0}',
+    )
+    output: int = Field(0, ge=0, description="which of its outputs is handed on")
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Any:
+        if (self.after is None) == (self.before is None):
+            raise ValueError('give one of "after" and "before"')
+        return self
+
+    def _carry_out(self, desk: Desk) -> None:
+        bench = desk.bench
+        version = self.version or newest(self.type)
+        name = self.name or self.type
+        if self.before is not None:
+            layer, index = input_place(desk, self.before)
+            source = bench.feeder(layer, index)
+            users = [(layer, index)]
+        else:
+            source = bench.tensor(self.after or "")
+            users = bench.users(source)
+        inputs = sources_of(desk, self.inputs, name, source)
+        made = bench.put(self.type, version, inputs, self.attributes, name=name)
+        if self.output >= len(made.layer.outputs):
+            raise UsageError(
+                f"{self.type} has {len(made.layer.outputs)} outputs, {self.output} is handed on"
+            )
+        new = Source(made.layer, self.output)
+        if any(user.type == "Result" for user, _ in users):
+            bench.move_names(source, new)
+        bench.feed(users, new)
+        desk.report.note("inserted", f'{self.type} at "{source.spelled}"', made.layer)
+
+
+class Connect(Edit):
+    """Feed an input of a layer from another tensor."""
+
+    op: Literal["connect"]
+    tensor: str = Field(alias="from", description="the tensor")
+    to: str = Field(description="the input of a layer, as LAYER:INDEX")
+
+    def _carry_out(self, desk: Desk) -> None:
+        layer, index = input_place(desk, self.to)
+        source, old = desk.bench.tensor(self.tensor), desk.bench.feeder(layer, index)
+        desk.bench.feed([(layer, index)], source)
+        desk.bench.drop_unused(old.layer)
+        desk.report.note("connected", f'input {index} is fed by "{source.spelled}"', layer)
+
+
+def element_type(text: str) -> ElementType:
+    """An element type that a caller named."""
+    try:
+        return ElementType.parse(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+LAYER_EDITS = (
+    Rename, SetAttribute, SetVersion, SetInfo, SetConstant, Delete, Bypass, Insert, Connect,
+)  # fmt: skip

@@ -1,0 +1,84 @@
+"""What an operation on a model hands back: the new model, and a report of what was done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ...schemas.printing import printable, printable_name
+from ..document import Graph, Layer, Model
+
+
+class Change(NamedTuple):
+    """One thing that was done: its kind in a word, what it was, and at which layer."""
+
+    kind: str
+    message: str
+    layer: str | None = None
+
+    def __str__(self) -> str:
+        place = "" if self.layer is None else f'"{printable_name(self.layer)}": '
+        return f"{self.kind}: {place}{printable(self.message)}"
+
+
+class Refusal(NamedTuple):
+    """A layer that cannot be brought into the wanted form, and why."""
+
+    layer: str
+    operation: str
+    reason: str
+
+    def __str__(self) -> str:
+        name, operation = printable_name(self.layer), printable_name(self.operation)
+        return f'"{name}" ({operation}): {printable(self.reason)}'
+
+
+@dataclass
+class Surgery:
+    """The report of one operation on a model."""
+
+    verb: str
+    changes: list[Change] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    #: Layers, bodies included, before and after.
+    layers: tuple[int, int] = (0, 0)
+
+    def note(self, kind: str, message: str, layer: Layer | str | None = None) -> None:
+        """Write down what was done."""
+        name = layer.name if isinstance(layer, Layer) else layer
+        self.changes.append(Change(kind, message, name))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each kind of change was made."""
+        return dict(Counter(change.kind for change in self.changes))
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {
+            "verb": self.verb,
+            "layers": {"before": self.layers[0], "after": self.layers[1]},
+            "counts": self.counts,
+            "changes": [change._asdict() for change in self.changes],
+            "refusals": [refusal._asdict() for refusal in self.refusals],
+        }
+
+    def __str__(self) -> str:
+        lines = [*map(str, self.changes), *(f"cannot: {refusal}" for refusal in self.refusals)]
+        return "\n".join([*lines, f"{self.layers[0]} layers, now {self.layers[1]}"])
+
+
+class Operated(NamedTuple):
+    """A new model, and what was done to make it."""
+
+    model: Model
+    report: Surgery
+
+
+def size_of(graph: Graph) -> int:
+    """The layers of a graph, those of its bodies included."""
+    return sum(1 for _ in graph.everywhere())
+
+
+__all__ = ["Change", "Operated", "Refusal", "Surgery", "size_of"]

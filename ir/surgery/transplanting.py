@@ -1,0 +1,49 @@
+"""Layers moved from one graph to another, with the wires between them."""
+
+from __future__ import annotations
+
+from ..document import Graph, Layer, Model
+
+
+def transplant(source: Graph, target: Graph) -> None:
+    """Move all layers of a graph into another, last; ids that are taken there are given anew."""
+    layers = {layer.id: layer for layer in source.layers}
+    edges = list(source.edges)
+    for layer in source.layers:
+        layer.read_all()
+        if layer.is_constant and layer.has_value:
+            layer.keep_value()
+    for layer in list(source.layers):
+        target.add(layer)
+    ranks: dict[int, dict[str, dict[int, int]]] = {}
+    for number, layer in layers.items():
+        ranks[number] = {
+            tag: {port: index for index, port in enumerate(layer.port_ids(tag))}
+            for tag in ("input", "output")
+        }
+    for edge in edges:
+        feeder, user = layers[edge.from_layer], layers[edge.to_layer]
+        target.connect(
+            (feeder, ranks[edge.from_layer]["output"][edge.from_port]),
+            user,
+            ranks[edge.to_layer]["input"][edge.to_port],
+        )
+
+
+def as_model(body: Graph, name: str, version: int) -> Model:
+    """The layers of a body as a model of their own; the body is empty then."""
+    model = Model(name, version)
+    transplant(body, model)
+    return model
+
+
+def ends_in_order(graph: Graph, inputs: list[Layer], outputs: list[Layer]) -> None:
+    """Let Parameters and Results stand in this order, the first before all and the last after."""
+    ends = {id(layer) for layer in (*inputs, *outputs)}
+    if graph.parameters == inputs and graph.results == outputs:
+        return
+    rest = [layer for layer in graph.layers if id(layer) not in ends]
+    graph.arrange([*inputs, *rest, *outputs])
+
+
+__all__ = ["as_model", "ends_in_order", "transplant"]

@@ -1,0 +1,541 @@
+"""A graph under the knife: what is where, new layers, wires laid anew.
+
+Layers that are taken out go all at once in the end, and names are looked up in indices that
+follow each change, so that a thousand edits take a thousand times as long as one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...layers.base import Op
+from ...schemas import Array, ElementType, IRError, Tensor, UsageError, placed
+from ..document import Graph, Layer, Model, Port, join_names, keep_symbols, split_names
+from ..inference import infer_layer
+
+#: Layers that are looked through for a name that was meant.
+_LOOKED_AT = 5000
+
+
+#: What is never taken out because it feeds nothing.
+_KEPT = frozenset({"Assign", "Parameter", "ReadValue", "Result"})
+
+
+class Source(NamedTuple):
+    """An output of a layer."""
+
+    layer: Layer
+    index: int  # type: ignore[assignment]  # nobody looks for a place in the pair
+
+    @property
+    def port(self) -> Port:
+        """Its port."""
+        return self.layer.outputs[self.index]
+
+    @property
+    def spelled(self) -> str:
+        """How it is named: by its tensor, else by its layer."""
+        if self.port.names:
+            return self.port.names[0]
+        only = len(self.layer.outputs) == 1
+        return self.layer.name if only else f"{self.layer.name}:{self.index}"
+
+
+class Workbench:
+    """One graph that is being changed, and its indices."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.gone: set[int] = set()
+        #: How often layers are used that fed what was taken out; whose inputs are let go of.
+        self._uses: dict[int, int] = {}
+        self._released: set[int] = set()
+        #: The last number that each name was given.
+        self._numbers: dict[str, int] = {}
+        self._layers: dict[str, list[Layer]] = {}
+        self._tensors: dict[str, Source] = {}
+        self._known: dict[int, tuple[Tensor, ...]] = {}
+        for layer in graph.layers:
+            self._enter(layer)
+
+    def _enter(self, layer: Layer) -> None:
+        self._layers.setdefault(layer.name, []).append(layer)
+        for index, names in enumerate(layer.tensor_names()):
+            for name in names:
+                self._tensors.setdefault(name, Source(layer, index))
+
+    # Looking up.
+
+    def __iter__(self) -> Iterator[Layer]:
+        return (layer for layer in self.graph.layers if id(layer) not in self.gone)
+
+    def is_gone(self, layer: Layer) -> bool:
+        """Whether a layer was taken out."""
+        return id(layer) in self.gone
+
+    def layer(self, key: str | int) -> Layer:
+        """The layer of a name or an id."""
+        if isinstance(key, int):
+            layer = self.graph.layer(key)
+            if self.is_gone(layer):
+                raise UsageError(f"layer {key} was taken out before")
+            return layer
+        found = [x for x in self._layers.get(key, ()) if not self.is_gone(x)]
+        if len(found) > 1:
+            ids = ", ".join(str(layer.id) for layer in found[:8])
+            raise UsageError(
+                f'{len(found)} layers are named "{key}"', hint=f"say which by its id: {ids}"
+            )
+        if found:
+            return found[0]
+        raise UsageError(f'no layer is named "{key}"', hint=self._meant(key, self._layers))
+
+    def tensor(self, text: str) -> Source:
+        """The output of a tensor name, of a layer with one output, or of ``LAYER:INDEX``."""
+        held = self._tensors.get(text)
+        if held is not None and not self.is_gone(held.layer):
+            return held
+        named = [x for x in self._layers.get(text, ()) if not self.is_gone(x)]
+        if named:
+            layer = self.layer(text)
+            if layer.type == "Result":
+                return self.feeder(layer, 0)
+            if len(layer.outputs) == 1:
+                return Source(layer, 0)
+            raise UsageError(
+                f'layer "{text}" has {len(layer.outputs)} outputs, one is needed',
+                hint=f'write "{text}:0" for the first' if layer.outputs else None,
+            )
+        name, sign, number = text.rpartition(":")
+        if sign and number.isascii() and number.isdigit() and name in self._layers:
+            layer = self.layer(name)
+            if int(number) < len(layer.outputs):
+                return Source(layer, int(number))
+            raise UsageError(
+                f'layer "{name}" has {len(layer.outputs)} outputs, {number} is asked for',
+                hint="outputs are counted from 0",
+            )
+        raise UsageError(
+            f'no tensor or layer is named "{text}"',
+            hint=self._meant(text, [*self._tensors, *self._layers]),
+        )
+
+    def has_layer(self, name: str) -> bool:
+        """Whether a layer has this name."""
+        return any(not self.is_gone(layer) for layer in self._layers.get(name, ()))
+
+    def has_tensor(self, name: str) -> bool:
+        """Whether a tensor has this name."""
+        held = self._tensors.get(name)
+        return held is not None and not self.is_gone(held.layer) and name in held.port.names
+
+    def _meant(self, word: str, known: Iterable[str]) -> str | None:
+        words = [name for name, _ in zip(known, range(_LOOKED_AT), strict=False)]
+        near = difflib.get_close_matches(word[:200], words, 3)
+        return f"did you mean {', '.join(near)}?" if near else None
+
+    def input(self, name: str) -> Layer:
+        """The Parameter of a layer or tensor name."""
+        return self._end(name, self.graph.parameters, "input")
+
+    def output(self, name: str) -> Layer:
+        """The Result of its own name, or of a name of its tensor."""
+        return self._end(name, self.graph.results, "output")
+
+    def _end(self, name: str, ends: Sequence[Layer], what: str) -> Layer:
+        there = [layer for layer in ends if not self.is_gone(layer)]
+        for layer in there:
+            if layer.name == name:
+                return layer
+        for layer in there:
+            source = Source(layer, 0) if what == "input" else self.feeder(layer, 0)
+            names = split_names(layer.output_names) if what == "output" else ()
+            if name in names or name in source.port.names or name == source.layer.name:
+                return layer
+        listed = ", ".join(f'"{layer.name}"' for layer in there[:8]) or "none"
+        raise UsageError(f'no {what} is named "{name}"; the {what}s are {listed}')
+
+    def feeder(self, layer: Layer, index: int) -> Source:
+        """What feeds an input."""
+        sources = self.graph.sources(layer)
+        if index >= len(sources):
+            raise UsageError(f'layer "{layer.name}" has {len(sources)} inputs, not {index}')
+        source = sources[index]
+        if source is None:
+            raise IRError(f"input {index} is fed by nothing", layer.where)
+        return Source(*source)
+
+    def users(self, source: Source) -> list[tuple[Layer, int]]:
+        """The layers that an output feeds, and at which input."""
+        found = self.graph.consumers(source.layer, source.index)
+        return [(user, place) for user, place in found if not self.is_gone(user)]
+
+    def select(self, order: Mapping[str, Any]) -> list[Layer]:
+        """The layers that ``layer``, ``layers`` (a regular expression) and ``type`` name."""
+        if not order.keys() & {"layer", "layers", "type"}:
+            raise UsageError('it names no layer: give "layer", "layers" or "type"')
+        found = [self.layer(order["layer"])] if "layer" in order else list(self)
+        if "layers" in order:
+            pattern = expression(order["layers"])
+            found = [layer for layer in found if pattern.fullmatch(layer.name)]
+        if "type" in order and "layer" not in order:
+            found = [layer for layer in found if layer.type == order["type"]]
+        if not found:
+            words = " ".join(f"{k}={order[k]}" for k in ("layers", "type") if k in order)
+            raise UsageError(f"no layer matches {words}")
+        return found
+
+    # What is known of tensors.
+
+    def known(self, source: Source) -> Tensor:
+        """What is inferred of an output."""
+        if source.layer.id not in self._known:
+            self._infer(source.layer)
+        return self._known[source.layer.id][source.index]
+
+    def _infer(self, layer: Layer) -> None:
+        """What follows for one layer, and before for those that feed it."""
+        stack, open_ = [layer], {layer.id}
+        while stack:
+            current = stack[-1]
+            feeders = [row[0] for row in _sources(self.graph, current)]
+            missing = [one for one in feeders if one.id not in self._known]
+            if any(one.id in open_ for one in missing):
+                raise IRError("it feeds itself", current.where)
+            if missing:
+                stack.append(missing[0])
+                open_.add(missing[0].id)
+                continue
+            self._known[current.id] = infer_layer(self.graph, current, self._known, {})
+            stack.pop()
+            open_.discard(current.id)
+
+    def forget_tensors(self) -> None:
+        """Infer anew when it is next asked for."""
+        self._known = {}
+
+    # Changing.
+
+    def free(self, name: str) -> str:
+        """The name, or the name with the first number that no layer has."""
+        chosen, number = name, self._numbers.get(name, 0)
+        while self.has_layer(chosen):
+            number += 1
+            chosen = f"{name}_{number}"
+        self._numbers[name] = number
+        return chosen
+
+    def put(
+        self,
+        type: str,
+        version: str,
+        inputs: Sequence[Source],
+        data: Mapping[str, Any] | None = None,
+        *,
+        name: str,
+    ) -> Source:
+        """A new layer with its wires; its ports say what follows from its inputs."""
+        kind = operation(type, version)
+        texts = {key: spelled_value(value) for key, value in (data or {}).items()}
+        layer = Layer(type, version, self.free(name), data=texts)
+        if kind is not None:
+            with placed(layer.where):
+                layer.data = kind.model_validate(dict(texts)).attributes() | texts
+        tensors = [self.known(source) for source in inputs]
+        layer.inputs = [Port.of(index, tensor) for index, tensor in enumerate(tensors)]
+        return self.take(layer, inputs)
+
+    def take(self, layer: Layer, inputs: Sequence[Source] = ()) -> Source:
+        """A layer that has its input ports: into the graph, wired, its output ports described."""
+        self.graph.add(layer)
+        self._layers.setdefault(layer.name, []).append(layer)
+        for index, source in enumerate(inputs):
+            self._rewire(source, layer, index)
+        if layer.id not in self._known:
+            self._infer(layer)
+        if layer.type not in ("Result", "Assign") and not layer.outputs:
+            first = len(layer.inputs)
+            layer.outputs = [
+                Port.of(first + index, tensor)
+                for index, tensor in enumerate(self._known[layer.id])
+            ]
+        return Source(layer, 0)
+
+    def constant(self, value: Any, type: ElementType | str | None = None, *, name: str) -> Source:
+        """A new constant."""
+        layer = Layer("Const", "opset1", self.free(name))
+        layer.set_value(np.asarray(value), type)
+        return self.take(layer)
+
+    def parameter(self, tensor: Tensor, *, name: str, names: Iterable[str] = ()) -> Source:
+        """A new input of the model; its tensor has these names."""
+        data = {"shape": tensor.shape.spelling, "element_type": str(tensor.type)}
+        layer = Layer("Parameter", "opset1", self.free(name), data=data)
+        layer.outputs = [Port.of(0, tensor)]
+        keep_symbols(layer, tensor.shape)
+        source = self.take(layer)
+        self.name_tensor(source, names)
+        return source
+
+    def result(self, source: Source, *, name: str | None = None) -> Layer:
+        """A new output of the model."""
+        index = source.index
+        layer = Layer(
+            "Result", "opset1", self.free(name or f"{source.layer.name}/sink_port_{index}")
+        )
+        layer.inputs = [Port.of(0, self.known(source))]
+        self.take(layer, [source])
+        if not source.port.names:  # an output without a name cannot be asked for
+            self.name_tensor(source, [source.spelled])
+        layer.output_names = join_names(source.port.names)
+        return layer
+
+    def name_tensor(self, source: Source, names: Iterable[str]) -> None:
+        """Give a tensor further names."""
+        port = source.port
+        port.names = tuple(dict.fromkeys((*port.names, *names)))
+        for name in port.names:
+            held = self._tensors.get(name)
+            if (
+                held is not None
+                and held != source
+                and not self.is_gone(held.layer)
+                and (name in held.port.names)
+            ):
+                raise UsageError(
+                    f'two tensors would be named "{name}": that of layer '
+                    f'"{held.layer.name}" and that of "{source.layer.name}"',
+                    hint="choose another name",
+                )
+            self._tensors[name] = source
+
+    def move_names(self, old: Source, new: Source) -> None:
+        """Let one tensor go by the names of another."""
+        names, old.port.names = old.port.names, ()
+        self.name_tensor(new, names)
+
+    def rename_layer(self, layer: Layer, name: str) -> None:
+        """Give a layer a name that no other has."""
+        if layer.name == name:
+            return
+        taken = [x for x in self._layers.get(name, ()) if not self.is_gone(x)]
+        if taken:
+            raise UsageError(
+                f'"{layer.name}" cannot be renamed to "{name}": layer {taken[0].id} '
+                f"({taken[0].type}) has that name",
+                hint="choose another name",
+            )
+        self._layers[layer.name].remove(layer)
+        layer.name = name
+        self._layers.setdefault(name, []).append(layer)
+
+    def rename_tensor(self, source: Source, old: str, new: str) -> None:
+        """Give a tensor another name in the place of one it has, and its outputs too."""
+        held = self._tensors.get(new)
+        if (
+            held is not None
+            and held != source
+            and new in held.port.names
+            and not (self.is_gone(held.layer))
+        ):
+            raise UsageError(
+                f'tensor "{old}" cannot be renamed to "{new}": that of layer '
+                f'"{held.layer.name}" has that name',
+                hint="choose another name",
+            )
+        port = source.port
+        port.names = tuple(dict.fromkeys(new if name == old else name for name in port.names))
+        self._tensors.pop(old, None)
+        self._tensors[new] = source
+        for user, _ in self.users(source):
+            if user.type == "Result" and user.output_names is not None:
+                names = split_names(user.output_names)
+                user.output_names = join_names(new if name == old else name for name in names)
+
+    def feed(self, users: Iterable[tuple[Layer, int]], source: Source) -> None:
+        """Let inputs be fed by another output."""
+        users = list(users)
+        if any(user.type != "Result" for user, _ in users):
+            self._forget_if_other(users, source)
+        for user, place in users:
+            self._rewire(source, user, place)
+            port = user.inputs[place]
+            port.precision, port.dims = source.port.precision, source.port.dims
+
+    def _forget_if_other(self, users: Iterable[tuple[Layer, int]], source: Source) -> None:
+        """Infer anew what follows, if inputs are to be fed a tensor that is not as the old."""
+        try:
+            new = self.known(source)
+        except IRError:
+            # A later edit may mend what is wrong: in the end all is inferred.
+            self.forget_tensors()
+            return
+        for user, place in users:
+            row = self.graph.sources(user)[place]
+            known = None if row is None else self._known.get(row[0].id)
+            old = None if known is None or row is None else known[row[1]]
+            same = old is not None and (old.type, old.shape) == (new.type, new.shape)
+            if not same or old is None or old.bounds is not None or new.bounds is not None:
+                self.forget_tensors()
+                return
+
+    def replace(self, old: Source, new: Source, *, but: Iterable[Layer] = ()) -> None:
+        """Let all that an output feeds be fed by another; an output of the model keeps its names.
+
+        Layers in ``but`` go on with the old one.
+        """
+        spared = {id(layer) for layer in but}
+        users = [(user, place) for user, place in self.users(old) if id(user) not in spared]
+        if any(user.type == "Result" for user, _ in users):
+            self.move_names(old, new)
+        self.feed(users, new)
+
+    def take_out(self, layers: Iterable[Layer]) -> None:
+        """Take layers out, and what then feeds nothing any more."""
+        queue = [layer for layer in layers if not self.is_gone(layer)]
+        self.gone |= {id(layer) for layer in queue}
+        while queue:
+            layer = queue.pop()
+            self._released.add(id(layer))
+            times = Counter(id(feeder) for feeder, _ in _sources(self.graph, layer))
+            for feeder in {id(row[0]): row[0] for row in _sources(self.graph, layer)}.values():
+                key = id(feeder)
+                if key in self._uses:
+                    self._uses[key] -= times[key]
+                else:
+                    self._uses[key] = sum(
+                        id(user) not in self._released for user, _ in self.graph.consumers(feeder)
+                    )
+                if not self._uses[key] and key not in self.gone and feeder.type not in _KEPT:
+                    self.gone.add(key)
+                    queue.append(feeder)
+
+    def drop_unused(self, layer: Layer) -> None:
+        """Take a layer out if it feeds nothing."""
+        if layer.type not in _KEPT and not any(
+            self.users(Source(layer, index)) for index in range(len(layer.outputs))
+        ):
+            self.take_out([layer])
+
+    def _rewire(self, source: Source, user: Layer, place: int) -> None:
+        """Feed an input from an output, and count the uses of both."""
+        old = self.graph.sources(user)[place] if place < len(user.inputs) else None
+        if old is not None and id(old[0]) in self._uses:
+            self._uses[id(old[0])] -= 1
+        if id(source.layer) in self._uses:
+            self._uses[id(source.layer)] += 1
+        self.graph.connect((source.layer, source.index), user, place)
+
+    def finish(self) -> None:
+        """Let the graph be without what was taken out."""
+        doomed = [layer for layer in self.graph.layers if self.is_gone(layer)]
+        if doomed:
+            self.graph.remove(*doomed)
+        self.gone.clear()
+
+
+def _sources(graph: Graph, layer: Layer) -> list[tuple[Layer, int]]:
+    return [row for row in graph.sources(layer) if row is not None]
+
+
+def operation(type: str, version: str) -> type[Op] | None:
+    """The operation of a type and version; None where it is not known."""
+    from ... import layers  # noqa: F401  # declares the operations
+
+    return Op.find(type, version)
+
+
+def newest(type: str) -> str:
+    """The version under which OpenVINO writes the latest operation of a type."""
+    from ... import layers  # noqa: F401  # declares the operations
+
+    Op.registry.meet(type)
+    found = [kind for (name, _), kind in Op.registry.met.items() if name == type]
+    if not found:
+        near = difflib.get_close_matches(type, Op.registry.types(), 1)
+        raise UsageError(
+            f"no operation is named {type}",
+            hint=f"did you mean {near[0]}?" if near else 'give its "version"',
+        )
+    return max(found, key=lambda kind: kind.since or kind.number).version()
+
+
+def spelled_value(value: Any) -> str:
+    """The value of an attribute as a file spells it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(spelled_value, value))
+    return f"{value:.17g}" if isinstance(value, float) else str(value)
+
+
+def expression(text: object) -> re.Pattern[str]:
+    """A regular expression that a caller gave."""
+    try:
+        return re.compile(str(text))
+    except re.error as error:
+        raise UsageError(f'"{text}" is no regular expression: {error}') from None
+
+
+def body_at(model: Model, path: str) -> Graph:
+    """The body that a path names: layers by name, each followed by the body where it has two."""
+    graph: Graph = model
+    rest = path
+    while rest:
+        names = [
+            layer.name
+            for layer in graph.layers
+            if layer.type in ("If", "Loop", "TensorIterator")
+            and (rest == layer.name or rest.startswith(f"{layer.name}/"))
+        ]
+        if not names:
+            held = [x.name for x in graph.layers if x.type in ("If", "Loop", "TensorIterator")]
+            raise UsageError(
+                f'no layer with a body is named "{rest}"',
+                hint=f"there are {', '.join(held[:8])}" if held else "no layer has a body",
+            )
+        name = max(names, key=len)
+        rest = rest[len(name) + 1 :]
+        bodies = graph.layer(name).bodies
+        tag, _, behind = rest.partition("/")
+        if tag in bodies:
+            graph, rest = bodies[tag], behind
+        elif len(bodies) == 1:
+            graph = next(iter(bodies.values()))
+        else:
+            raise UsageError(
+                f'"{name}" has {len(bodies)} bodies: {", ".join(bodies)}',
+                hint=f'write "{name}/{next(iter(bodies), "body")}"',
+            )
+    return graph
+
+
+def array_of(value: Any, held: ElementType | None, where: str) -> Array:
+    """A value that a caller gave, as an array; of the type that is wanted where it holds it."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufUST":
+        raise UsageError(f"{where} is no array of numbers: it holds {array.dtype}")
+    if held is None or held is ElementType.STRING or array.dtype == held.dtype:
+        return array
+    with np.errstate(all="ignore"):
+        cast = array.astype(held.dtype)
+        same = cast.astype(array.dtype) == array
+    exact = array.dtype.kind == "f" and held.is_real
+    if not exact and array.dtype.kind in "biuf" and not np.all(same | (array != array)):
+        wrong = array[~same].ravel()[0]
+        raise UsageError(
+            f"{where} has {wrong}, which {held} does not hold", hint='give another "type"'
+        )
+    return cast
+
+
+__all__ = [
+    "Source", "Workbench", "array_of", "body_at", "expression", "newest", "operation",
+    "spelled_value",
+]  # fmt: skip
