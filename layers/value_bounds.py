@@ -60,6 +60,12 @@ def carry(
     if not all(_is_small(tensor.shape) for tensor in (*inputs, *outputs)):
         return outputs
     lows, highs = ([pair[side] for pair in known if pair is not None] for side in (0, 1))
+    if all(0 in out.shape.static for out in outputs):
+        # A kernel may go through much to find nothing.
+        return tuple(
+            Tensor(out.type, out.shape, np.empty(out.shape.static, out.type.dtype))
+            for out in outputs
+        )
     partly = [index for index, tensor in enumerate(inputs) if tensor.value is None]
     if not all(op.may_vary(index) for index in partly):
         return outputs

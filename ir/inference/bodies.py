@@ -79,6 +79,8 @@ def _plain(tensor: Tensor) -> Tensor:
 def _of(known: Mapping[int, tuple[Tensor, ...]], layer_id: int) -> Tensor:
     if layer_id not in known:
         raise IRError(f"the port map names layer {layer_id}, which is no Result of the body")
+    if not known[layer_id]:
+        raise IRError(f"layer {layer_id} of the body, which the port map names, gives nothing")
     return known[layer_id][0]
 
 
