@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from pydantic.json_schema import models_json_schema
 
 from ...schemas import IRError, UsageError
-from ..document import Model
+from ..document import SINKS, Model
 from .orders import Desk, Edit, bench_of
 from .orders_ends import END_EDITS
 from .orders_images import IMAGE_EDITS
@@ -75,6 +75,10 @@ def edit(model: Model, edits: Edits, *, folder: str | PathLike[str] | None = Non
             raise
     for bench in benches.values():
         bench.finish()
+    if (model.results or model.layers) and not any(x.type in SINKS for x in work.layers):
+        raise UsageError(
+            "no output would be left", hint="hand something else out (add-output) as well"
+        )
     settle(work)
     report.layers = before, size_of(work)
     return Operated(work, report)

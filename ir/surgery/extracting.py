@@ -166,7 +166,7 @@ def _cut(bench: Workbench, part: _Part, known: Tensors, report: Surgery) -> None
     keeping |= {id(layer) for layer in wanted.values() if layer is not None}
     whole = {id(s.layer) for s in part.fed or () if s.layer.type == "Parameter"}
     gone = [x for x in graph.layers if id(x) not in keeping | whole]
-    bench.take_out(gone)
+    bench.set_aside(gone)
     fed: list[Layer] = []
     standing: dict[tuple[int, int], Source] = {}
     for source in part.fed or ():

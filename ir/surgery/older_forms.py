@@ -349,10 +349,6 @@ def _is_finite(form: Lowering) -> Sequence[Source]:
     return [form.binary("Equal", form.binary("Subtract", form.data, form.data), 0.0)]
 
 
-def _convert_like(form: Lowering) -> Sequence[Source]:
-    return [_converted(form, 0, form.tensor(1).type)]
-
-
 def _promoted(form: Lowering) -> Sequence[Source]:
     kind = form.bench.known(Source(form.layer, 0)).type
     return [_converted(form, index, kind) for index in range(2)]
@@ -437,7 +433,6 @@ RULES: dict[tuple[str, int], Rule] = {
     ("AvgPool", 14): _avg_pool_14,
     ("AvgPool", 16): _avg_pool_16,
     ("BatchNormInference", 5): _batch_norm_5,
-    ("ConvertLike", 1): _convert_like,
     ("ConvertPromoteTypes", 14): _promoted,
     ("DeformableConvolution", 8): _deformable_8,
     ("Gather", 7): _gather_7,

@@ -372,18 +372,16 @@ class Workbench:
         """Infer anew what follows, if inputs are to be fed a tensor that is not as the old."""
         try:
             new = self.known(source)
+            for user, place in users:
+                row = self.graph.sources(user)[place]
+                old = None if row is None else self.known(Source(*row))
+                same = old is not None and (old.type, old.shape) == (new.type, new.shape)
+                if not same or old is None or old.bounds is not None or new.bounds is not None:
+                    self.forget_tensors()
+                    return
         except IRError:
             # A later edit may mend what is wrong: in the end all is inferred.
             self.forget_tensors()
-            return
-        for user, place in users:
-            row = self.graph.sources(user)[place]
-            known = None if row is None else self._known.get(row[0].id)
-            old = None if known is None or row is None else known[row[1]]
-            same = old is not None and (old.type, old.shape) == (new.type, new.shape)
-            if not same or old is None or old.bounds is not None or new.bounds is not None:
-                self.forget_tensors()
-                return
 
     def replace(self, old: Source, new: Source, *, but: Iterable[Layer] = ()) -> None:
         """Let all that an output feeds be fed by another; an output of the model keeps its names.
@@ -395,6 +393,10 @@ class Workbench:
         if any(user.type == "Result" for user, _ in users):
             self.move_names(old, new)
         self.feed(users, new)
+
+    def set_aside(self, layers: Iterable[Layer]) -> None:
+        """Take layers out, and nothing else."""
+        self.gone |= {id(layer) for layer in layers}
 
     def take_out(self, layers: Iterable[Layer]) -> None:
         """Take layers out, and what then feeds nothing any more."""
