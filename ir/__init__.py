@@ -49,8 +49,10 @@ if TYPE_CHECKING:
     from .onnx import from_onnx as from_onnx
     from .storage import Weights as Weights
     from .surgery import Fix as Fix
+    from .surgery import Simplified as Simplified
     from .surgery import fix as fix
     from .surgery import reshape as reshape
+    from .surgery import simplify as simplify
     from .text import Repair as Repair
 
 __getattr__, __dir__ = face(
@@ -68,7 +70,7 @@ __getattr__, __dir__ = face(
         "inference": "Inferred infer",
         "onnx": "from_onnx",
         "storage": "Weights",
-        "surgery": "Fix fix reshape",
+        "surgery": "Fix Simplified fix reshape simplify",
         "text": "Repair",
     },
 )
@@ -94,6 +96,7 @@ __all__ = [
     "PortMap",
     "Program",
     "Repair",
+    "Simplified",
     "Report",
     "UnreadableError",
     "UnsupportedError",
@@ -110,5 +113,6 @@ __all__ = [
     "read",
     "reshape",
     "run",
+    "simplify",
     "write",
 ]

@@ -1,4 +1,4 @@
-"""What changes a model: repairs of findings, new shapes."""
+"""What changes a model: repairs of findings, new shapes, fewer layers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ if TYPE_CHECKING:
     from .fixing import fix as fix
     from .reshaping import reshape as reshape
     from .reshaping import same_declaration as same_declaration
+    from .simplifying import Certificate as Certificate
+    from .simplifying import Simplified as Simplified
+    from .simplifying import simplify as simplify
 
 __getattr__, __dir__ = face(
     __name__,
     {
         "fixing": "Fix fix",
         "reshaping": "reshape same_declaration",
+        "simplifying": "Certificate Simplified simplify",
     },
 )

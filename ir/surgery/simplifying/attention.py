@@ -1,0 +1,86 @@
+"""SoftMax(q kᵀ * s + m) v → ScaledDotProductAttention(q, k, v, m, s)."""
+
+from __future__ import annotations
+
+from ...document import Layer
+from .patterns import FLOATS, fuse, made_by, operands, scaled
+from .rewriter import Rewriter, Rule, Value
+
+
+def _apply(net: Rewriter, layer: Layer) -> bool:
+    weights, value = net.inputs(layer)
+    softmax = made_by(net, weights, "SoftMax", "Softmax")
+    if softmax is None or _is_turned(layer, "transpose_a") or not net.is_private(weights):
+        return False
+    rank, kind = net.tensor(value).rank, net.kind(value)
+    if rank not in (3, 4) or kind not in FLOATS or _is_turned(layer, "transpose_b"):
+        return False
+    if int(softmax.data.get("axis", "1")) not in (-1, rank - 1):
+        return False
+    scores = net.inputs(softmax)[0]
+    if not net.is_private(scores):
+        return False
+    for inner, mask in _sums(net, scores):
+        number, product = scaled(net, inner)
+        matmul = made_by(net, product, "MatMul")
+        if matmul is None or not net.is_private(product):
+            continue
+        if inner != product and not net.is_private(inner):
+            continue
+        if _is_turned(matmul, "transpose_a") or not _is_turned(matmul, "transpose_b"):
+            continue
+        query, key = net.inputs(matmul)
+        if _agree(net, query, key, value, mask, scores):
+            return _fuse(net, layer, [query, key, value], mask, number)
+    return False
+
+
+def _fuse(
+    net: Rewriter, layer: Layer, inputs: list[Value], mask: Value | None, number: float
+) -> bool:
+    kind = net.kind(inputs[0])
+    if mask is None:
+        mask = net.constant(0.0, kind, layer)
+    scale = net.constant(number, kind, layer)
+    data = {"causal": "false"}
+    fed = [*inputs, mask, scale]
+    new = net.add("ScaledDotProductAttention", "opset13", fed, data, like=layer)
+    return fuse(net, layer, new)
+
+
+def _sums(net: Rewriter, scores: Value) -> list[tuple[Value, Value | None]]:
+    """The scores with no mask, and with what is added to them."""
+    add = made_by(net, scores, "Add")
+    return [(scores, None)] if add is None else list(operands(net, add))
+
+
+def _is_turned(layer: Layer, name: str) -> bool:
+    return layer.data.get(name, "false").strip().lower() in ("true", "1")
+
+
+def _agree(
+    net: Rewriter, query: Value, key: Value, value: Value, mask: Value | None, scores: Value
+) -> bool:
+    """Whether the batches are the same, and the mask broadcasts to the scores."""
+    shapes = [net.shape(one) for one in (query, key, value)]
+    whole = net.shape(scores)
+    if whole is None or any(shape is None or len(shape) != len(whole) for shape in shapes):
+        return False
+    if len({shape[:-2] for shape in shapes if shape is not None}) != 1:
+        return False
+    if mask is None:
+        return True
+    # The mask is no other product of its own shape that the scores are broadcast to.
+    shape = net.shape(mask)
+    if shape is None or len(shape) > len(whole) or net.kind(mask) != net.kind(scores):
+        return False
+    if len(shape) < 2:
+        return False
+    wide = (1,) * (len(whole) - len(shape)) + shape
+    product = (*whole[:-2], whole[-2], whole[-1])
+    return all(a in (1, b) for a, b in zip(wide, product, strict=True)) and (
+        made_by(net, mask, "MatMul") is None
+    )
+
+
+RULE = Rule("attention", ("MatMul",), _apply, exact=False)

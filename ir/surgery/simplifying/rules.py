@@ -1,0 +1,63 @@
+"""The rules, in the order in which they are tried at a layer.
+
+First what leaves less to look at, then activations and norms, which the rules that move numbers
+into weights (the second stage) would take apart.
+"""
+
+from __future__ import annotations
+
+from . import (
+    attention,
+    batch_norm,
+    broadcast_into_elementwise,
+    convert_pairs,
+    fold_constants,
+    gelu,
+    hsigmoid,
+    hswish,
+    linear_chains,
+    mish,
+    mvn,
+    neutral_elements,
+    normalize_l2,
+    reshape_chains,
+    scale_into_weights,
+    share_constants,
+    share_expressions,
+    softplus,
+    split_concat,
+    swish,
+    transpose_into_matmul,
+    transpose_pairs,
+    whole_movements,
+)
+from .rewriter import Rule
+
+RULES: tuple[Rule, ...] = tuple(
+    file.RULE
+    for file in (
+        share_constants,
+        whole_movements,
+        neutral_elements,
+        split_concat,
+        convert_pairs,
+        reshape_chains,
+        transpose_pairs,
+        broadcast_into_elementwise,
+        transpose_into_matmul,
+        softplus,
+        mish,
+        hswish,
+        hsigmoid,
+        swish,
+        gelu,
+        mvn,
+        normalize_l2,
+        attention,
+        batch_norm,
+        scale_into_weights,
+        linear_chains,
+        fold_constants,
+        share_expressions,
+    )
+)
