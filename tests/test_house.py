@@ -33,7 +33,8 @@ ROOMS: dict[str, set[str]] = {
     # A simplified model is run beside the one it was made from.
     "surgery": {"document", "files", "inference", "execution", "checking"},
     "display": {"document", "inference"},
-    "onnx": {"storage", "document", "inference"},
+    # What is imported is simplified as it comes.
+    "onnx": {"storage", "document", "inference", "surgery"},
     "measuring": {"document", "execution", "engine"},
     "cli": {
         "storage", "document", "files", "inference", "execution", "engine", "checking",

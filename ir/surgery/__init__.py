@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .reshaping import same_declaration as same_declaration
     from .simplifying import Certificate as Certificate
     from .simplifying import Simplified as Simplified
+    from .simplifying import rewrite as rewrite
     from .simplifying import simplify as simplify
 
 __getattr__, __dir__ = face(
@@ -20,6 +21,6 @@ __getattr__, __dir__ = face(
     {
         "fixing": "Fix fix",
         "reshaping": "reshape same_declaration",
-        "simplifying": "Certificate Simplified simplify",
+        "simplifying": "Certificate Simplified rewrite simplify",
     },
 )

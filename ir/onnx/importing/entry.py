@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from .importer import Importer
 
 
-def from_onnx(source: Any, *, semantics: Semantics = "onnxruntime") -> Model:
+def from_onnx(
+    source: Any, *, semantics: Semantics = "onnxruntime", simplify: bool = True
+) -> Model:
     """Turn an ONNX model into IR.
 
     Args:
@@ -32,6 +34,7 @@ def from_onnx(source: Any, *, semantics: Semantics = "onnxruntime") -> Model:
             Runtime where it keeps to the definition (``onnxruntime``), those of the text of
             each operator's version (``onnx``), or those of OpenVINO's own importer
             (``openvino``).
+        simplify: Leave fewer layers that give the same outputs (see ``ir.simplify``).
 
     Raises:
         UnsupportedError: Nodes have no counterpart in IR; all of them are listed.
@@ -50,6 +53,10 @@ def from_onnx(source: Any, *, semantics: Semantics = "onnxruntime") -> Model:
             + "; ".join(shown),
             Where(importer.place),
         )
+    if simplify:
+        from ...surgery import rewrite
+
+        rewrite(importer.model)
     return importer.model
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .certificate import Certificate as Certificate
     from .rules import RULES as RULES
     from .simplifier import Simplified as Simplified
+    from .simplifier import rewrite as rewrite
     from .simplifier import simplify as simplify
 
 __getattr__, __dir__ = face(
@@ -17,6 +18,6 @@ __getattr__, __dir__ = face(
     {
         "certificate": "Certificate",
         "rules": "RULES",
-        "simplifier": "Simplified simplify",
+        "simplifier": "Simplified rewrite simplify",
     },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import NamedTuple
 
@@ -73,15 +73,22 @@ def simplify(
             reshape(new, shapes)
         before = deepcopy(new) if certify else new
         count = _size(new)
-        rewrites: list[Rewrite] = []
-        names = {rule.name for rule in rules}
-        _simplify(new, infer_graph(new, {}), rules, DEAD in names, judge, rewrites)
+        rewrites = rewrite(new, rules, judge)
         certificate = None
         if judge is not None:
             certificate = compare_models(before, new, certify, judge)
     counts = Counter(rewrite.rule for rewrite in rewrites)
     ordered = {rule.name: counts[rule.name] for rule in rules if counts[rule.name]}
     return new, Simplified(ordered, count, _size(new), rewrites, certificate)
+
+
+def rewrite(
+    model: Model, rules: Sequence[Rule] | None = None, judge: Judge | None = None
+) -> list[Rewrite]:
+    """Rewrite a model itself by rules, all of them where none are given; what was done."""
+    rewrites: list[Rewrite] = []
+    _simplify(model, infer_graph(model, {}), chosen() if rules is None else rules, judge, rewrites)
+    return rewrites
 
 
 def chosen(only: Iterable[str] = (), skip: Iterable[str] = ()) -> list[Rule]:
@@ -104,13 +111,13 @@ def _size(graph: Graph) -> int:
 def _simplify(
     graph: Graph,
     tensors: Mapping[int, tuple[Tensor, ...]],
-    rules: list[Rule],
-    prune: bool,
+    rules: Sequence[Rule],
     judge: Judge | None,
     rewrites: list[Rewrite],
 ) -> None:
     order = graph.order()
-    if prune and any(layer.type in SINKS for layer in graph.layers):
+    work = [rule for rule in rules if rule.name != DEAD]
+    if len(work) < len(rules) and any(layer.type in SINKS for layer in graph.layers):
         reached = set(order)
         dead = [layer for layer in graph.layers if layer not in reached]
         if dead:
@@ -119,7 +126,6 @@ def _simplify(
     net = Rewriter(graph, tensors, order)
     if judge is not None:
         net.watch = judge
-    work = [rule for rule in rules if rule.name != DEAD]
     for stage in sorted({rule.stage for rule in work}):
         net.run([rule for rule in work if rule.stage <= stage])
     rewrites += net.done
@@ -142,7 +148,7 @@ def _simplify(
         for body in layer.bodies.values():
             if body not in known:
                 raise InternalError(f"nothing was inferred of a body of {layer!r}")
-            _simplify(body, known[body], rules, prune, judge, rewrites)
+            _simplify(body, known[body], rules, judge, rewrites)
 
 
-__all__ = ["Simplified", "simplify"]
+__all__ = ["Simplified", "rewrite", "simplify"]
