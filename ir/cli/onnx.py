@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...schemas import UnsupportedError, UsageError, Where
-from ..onnx import Semantics, examine
-from ..surgery import rewrite
+from ..onnx import Semantics, examine, simplified
 from .infer import target_of
 from .output import format_option, note, print_json, print_table
 
@@ -73,7 +72,7 @@ def import_command(
 
         target = target_of(model, output, force, in_place=False)
         if not no_simplify:
-            rewrite(importer.model)
+            simplified(importer.model)
         write(importer.model, target)
         note(f"wrote {target}: {len(importer.model)} layers")
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from .importer import Importer
 
 
+#: Bytes by which constants may grow that an ONNX model has computed from smaller ones.
+SPARE = 1 << 28
+
+
 def from_onnx(
     source: Any, *, semantics: Semantics = "onnxruntime", simplify: bool = True
 ) -> Model:
@@ -53,11 +57,15 @@ def from_onnx(
             + "; ".join(shown),
             Where(importer.place),
         )
-    if simplify:
-        from ...surgery import rewrite
+    return simplified(importer.model) if simplify else importer.model
 
-        rewrite(importer.model)
-    return importer.model
+
+def simplified(model: Model) -> Model:
+    """An imported model with fewer layers; weights that were said by a rule become constants."""
+    from ...surgery import rewrite
+
+    rewrite(model, spare=SPARE)
+    return model
 
 
 def examine(
@@ -123,4 +131,4 @@ def operators() -> list[Operator]:
     return sorted(rows)
 
 
-__all__ = ["Operator", "Semantics", "examine", "from_onnx", "operators"]
+__all__ = ["Operator", "Semantics", "examine", "from_onnx", "operators", "simplified"]

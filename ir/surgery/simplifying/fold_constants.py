@@ -43,7 +43,8 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     size = sum(prod(shape or ()) * (net.kind(one).bits // 8) for one, shape in
                zip(used, shapes, strict=True))  # fmt: skip
     free = _freed(net, layer)
-    if size > free or any(net.feeds_result(one) and len(used) > 1 for one in used):
+    growth = max(0, size - free)
+    if not net.may_grow(growth) or any(net.feeds_result(one) and len(used) > 1 for one in used):
         return False
     found = _values(net, layer, used)
     if found is None:
@@ -51,9 +52,10 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     for one, array in zip(used, found, strict=True):
         if array.shape != net.shape(one):
             return False
+    net.spare -= growth
     for one, array in zip(used, found, strict=True):
         new = net.constant(array, net.kind(one), layer)
-        net.memory.setdefault("carried", {})[new[0]] = free - size
+        net.memory.setdefault("carried", {})[new[0]] = max(0, free - size)
         net.replace(one, new)
     return True
 

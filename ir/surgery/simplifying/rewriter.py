@@ -44,9 +44,15 @@ class Rewriter:
     """Rewrites one graph by rules until none applies."""
 
     def __init__(
-        self, graph: Graph, tensors: Mapping[int, tuple[Tensor, ...]], order: Sequence[Layer]
+        self,
+        graph: Graph,
+        tensors: Mapping[int, tuple[Tensor, ...]],
+        order: Sequence[Layer],
+        spare: int = 0,
     ) -> None:
         self.graph = graph
+        #: Bytes by which constants may still grow.
+        self.spare = spare
         self.done: list[Rewrite] = []
         self._tensors: dict[Layer, tuple[Tensor, ...]] = {x: tensors[x.id] for x in order}
         self._inputs: dict[Layer, list[Value]] = {}
@@ -140,6 +146,10 @@ class Rewriter:
     def is_fresh(self, layer: Layer) -> bool:
         """Whether a layer is not from the graph but made by a rule."""
         return layer in self._fresh
+
+    def may_grow(self, size: int) -> bool:
+        """Whether one constant may take so many bytes more."""
+        return size <= self.spare // _SHARE
 
     # Changing.
 
@@ -342,6 +352,8 @@ class Rewriter:
 
 #: Applications of rules that a layer may see, on average, before there is an end of it.
 _PER_LAYER = 50
+#: The part of the bytes to spare that one constant may take.
+_SHARE = 16
 #: Elements up to which the value of a new constant is carried on.
 _SMALL = 4096
 

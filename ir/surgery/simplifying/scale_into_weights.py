@@ -62,7 +62,7 @@ def scale_outputs(
     changed = _scaled(linear, weights, rows, outputs=True)
     if changed is None:
         return False
-    fixed = net.constant(changed, net.kind(net.inputs(linear)[1]), net.inputs(linear)[1][0])
+    fixed = _fixed(net, linear, changed)
     inputs = [net.inputs(linear)[0], fixed, *net.inputs(linear)[2:]]
     new = net.add(linear.type, linear.version, inputs, linear.data, like=layer)
     if shift is not None:
@@ -91,9 +91,17 @@ def _before(net: Rewriter, layer: Layer) -> bool:
     changed = _scaled(layer, weights, rows, outputs=False)
     if changed is None:
         return False
-    fixed = net.constant(changed, net.kind(net.inputs(layer)[1]), net.inputs(layer)[1][0])
+    fixed = _fixed(net, layer, changed)
     inputs = [source, fixed, *net.inputs(layer)[2:]]
     return fuse(net, layer, net.add(layer.type, layer.version, inputs, layer.data, like=layer))
+
+
+def _fixed(net: Rewriter, linear: Layer, changed: Array) -> Value:
+    """Changed weights as a constant."""
+    old = net.inputs(linear)[1]
+    if not net.is_private(old):
+        net.spare -= changed.nbytes
+    return net.constant(changed, net.kind(old), old[0])
 
 
 def scaling(net: Rewriter, layer: Layer) -> tuple[Value, Array] | None:
@@ -136,12 +144,12 @@ def channels_of(scale: Array, rank: int, channel: int) -> Array | None:
 
 
 def weights_of(net: Rewriter, linear: Layer) -> Array | None:
-    """Constant weights that nothing else uses."""
+    """Constant weights that nothing else uses, or of which there may be a copy."""
     value = net.inputs(linear)[1]
-    if not value[0].is_constant or not net.is_private(value):
+    array = net.known(value) if value[0].is_constant else None
+    if array is None or array.dtype.kind != "f" or array.ndim < 2:
         return None
-    array = net.known(value)
-    return array if array is not None and array.dtype.kind == "f" and array.ndim >= 2 else None
+    return array if net.is_private(value) or net.may_grow(array.nbytes) else None
 
 
 def _scaled(linear: Layer, weights: Array, rows: Array, *, outputs: bool) -> Array | None:

@@ -83,11 +83,18 @@ def simplify(
 
 
 def rewrite(
-    model: Model, rules: Sequence[Rule] | None = None, judge: Judge | None = None
+    model: Model,
+    rules: Sequence[Rule] | None = None,
+    judge: Judge | None = None,
+    spare: int = 0,
 ) -> list[Rewrite]:
-    """Rewrite a model itself by rules, all of them where none are given; what was done."""
+    """Rewrite a model itself by rules, all of them where none are given; what was done.
+
+    ``spare`` are bytes by which constants may grow together, each by a part of them.
+    """
     rewrites: list[Rewrite] = []
-    _simplify(model, infer_graph(model, {}), chosen() if rules is None else rules, judge, rewrites)
+    rules = chosen() if rules is None else rules
+    _simplify(model, infer_graph(model, {}), rules, judge, rewrites, spare)
     return rewrites
 
 
@@ -114,6 +121,7 @@ def _simplify(
     rules: Sequence[Rule],
     judge: Judge | None,
     rewrites: list[Rewrite],
+    spare: int = 0,
 ) -> None:
     order = graph.order()
     work = [rule for rule in rules if rule.name != DEAD]
@@ -123,7 +131,7 @@ def _simplify(
         if dead:
             graph.remove(*dead)
         rewrites += [Rewrite(DEAD, layer.name) for layer in dead]
-    net = Rewriter(graph, tensors, order)
+    net = Rewriter(graph, tensors, order, spare)
     if judge is not None:
         net.watch = judge
     for stage in sorted({rule.stage for rule in work}):
@@ -148,7 +156,7 @@ def _simplify(
         for body in layer.bodies.values():
             if body not in known:
                 raise InternalError(f"nothing was inferred of a body of {layer!r}")
-            _simplify(body, known[body], rules, judge, rewrites)
+            _simplify(body, known[body], rules, judge, rewrites, net.spare)
 
 
 __all__ = ["Simplified", "rewrite", "simplify"]
