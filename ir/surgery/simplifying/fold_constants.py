@@ -37,6 +37,9 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     used = [(layer, i) for i in range(len(layer.outputs)) if net.uses((layer, i))]
     if not used or any(net.kind(one) not in _TYPES for one in used):
         return False
+    # What is left of weights that stay compressed is left, too, though inference may know it.
+    if any(net.kind(one).dtype.kind == "f" and not one[0].is_constant for one in net.inputs(layer)):
+        return False
     shapes = [net.shape(one) for one in used]
     if None in shapes:
         return False
@@ -83,12 +86,11 @@ def _widens(net: Rewriter, layer: Layer) -> bool:
     """Whether a Convert lets weights be kept in fewer bits."""
     if layer.type not in ("Convert", "ConvertLike"):
         return False
-    if layer.rt_info is not None and layer.rt_info.find("decompression") is not None:
-        return True
-    given, made = (one.dtype.kind if one.bits >= 8 else "q" for one in
-                   (net.kind(net.inputs(layer)[0]), net.kind((layer, 0))))  # fmt: skip
-    narrow = net.kind(net.inputs(layer)[0]).bits <= 8
-    return made == "f" and (given == "q" or (narrow and given in "iu"))
+    given, made = net.kind(net.inputs(layer)[0]), net.kind((layer, 0))
+    if made.dtype.kind != "f" or given.bits >= made.bits:
+        return False
+    # A number of its own is no weights; of integers it may be the zero point of some.
+    return given.bits <= 8 or prod(net.shape((layer, 0)) or (0,)) != 1
 
 
 def _freed(net: Rewriter, layer: Layer) -> int:
