@@ -62,6 +62,8 @@ class Rewriter:
         self._queued: set[Layer] = set()
         #: Layers that may feed nothing any more.
         self._loose: list[Layer] = []
+        #: How many Results take a value.
+        self._given: Counter[Value] = Counter()
         self._numbers: Counter[str] = Counter()
         self._gone: list[Layer] = []
         self._fresh: dict[Layer, None] = {}
@@ -78,6 +80,7 @@ class Rewriter:
             self._inputs[layer] = [one for one in feeders if one is not None]
             for place, (producer, index) in enumerate(self._inputs[layer]):
                 self._uses[producer][index][layer, place] = None
+                self._given[producer, index] += layer.type == "Result"
 
     # What is there.
 
@@ -103,7 +106,7 @@ class Rewriter:
 
     def feeds_result(self, value: Value) -> bool:
         """Whether a value is an output of the graph."""
-        return any(user.type == "Result" for user, _ in self._uses[value[0]][value[1]])
+        return self._given[value] > 0
 
     def tensor(self, value: Value) -> Tensor:
         """What is known of a value."""
@@ -121,9 +124,10 @@ class Rewriter:
     def known(self, value: Value) -> Array | None:
         """The numbers of a value that is the same whatever the inputs are; None of others."""
         layer = value[0]
-        if layer.is_constant:
-            return layer.value if layer.has_value else None
-        return self.tensor(value).value
+        known = self._tensors[layer][value[1]].value
+        if known is None and layer.is_constant and layer.has_value:
+            return layer.value
+        return known
 
     def ints(self, value: Value) -> list[int] | None:
         """The elements of a known value of integers."""
@@ -198,6 +202,9 @@ class Rewriter:
         self._inputs[layer][place] = value
         self._uses[value[0]][value[1]][layer, place] = None
         self._moved[layer, place] = None
+        if layer.type == "Result":
+            self._given[old, index] -= 1
+            self._given[value] += 1
         self.look_at(layer, value[0])
 
     def may_replace(self, old: Value, new: Value) -> bool:
@@ -252,8 +259,9 @@ class Rewriter:
                 self._uses[source[0]][source[1]].pop((dead, place), None)
                 stack.append(source[0])
                 self.look_at(source[0])
-                for user, _ in self.uses(source):
-                    self.look_at(user)
+                left = self._uses[source[0]][source[1]]
+                if len(left) == 1:
+                    self.look_at(next(iter(left))[0])
             del self._uses[dead], self._tensors[dead]
             if dead in self._fresh:
                 del self._fresh[dead]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
-
 from ...document import Layer
 from .rewriter import Rewriter, Rule
 
@@ -12,31 +10,39 @@ from .rewriter import Rewriter, Rule
 def _apply(net: Rewriter, layer: Layer) -> bool:
     if not layer.has_value or not net.users(layer):
         return False
-    memory = net.memory.setdefault("share-constants", {})
-    known = memory.setdefault("of", {})
-    key: tuple[Any, ...] = (layer.element_type, layer.sizes)
-    alike = known.setdefault(key, {})
-    if layer in alike:
+    groups = net.memory.setdefault("share-constants", {})
+    alike = groups.setdefault((layer.element_type, layer.sizes), _Alike())
+    if layer in alike.seen:
         return False
+    alike.seen.add(layer)
     # Most are the only ones of their type and shape, and are not read.
-    alike[layer] = None
-    if len(alike) == 1:
+    if alike.first is None:
+        alike.first = layer
         return False
-    prints = memory.setdefault("prints", {})
-    own = _print(layer, prints)
-    for other in alike:
-        if other is not layer and other in net and _print(other, prints) == own:
-            del alike[layer]
-            return net.replace((layer, 0), (other, 0))
-    return False
+    if not alike.by_print and alike.first in net:
+        alike.by_print[_print(alike.first)] = alike.first
+    own = _print(layer)
+    other = alike.by_print.get(own)
+    if other is None or other not in net:
+        alike.by_print[own] = layer
+        return False
+    return net.replace((layer, 0), (other, 0))
 
 
-def _print(layer: Layer, prints: dict[Layer, object]) -> object:
-    """What tells the bytes of a constant from others."""
-    if layer not in prints:
-        blob = layer.blob
-        prints[layer] = bytes(blob) if len(blob) <= 64 else hashlib.sha256(blob).digest()
-    return prints[layer]
+class _Alike:
+    """The constants of one type and shape."""
+
+    def __init__(self) -> None:
+        self.seen: set[Layer] = set()
+        self.first: Layer | None = None
+        #: By what tells their bytes from others; empty while there is but one.
+        self.by_print: dict[bytes, Layer] = {}
+
+
+def _print(layer: Layer) -> bytes:
+    """What tells the bytes of a constant from others of its type and shape."""
+    blob = layer.blob
+    return bytes(blob) if len(blob) <= 64 else hashlib.sha256(blob).digest()
 
 
 RULE = Rule("share-constants", ("Const",), _apply)
