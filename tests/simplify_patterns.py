@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from vinoir import ir
 
+
 class Net:
     """A builder with words for what patterns are made of."""
 

@@ -1,4 +1,7 @@
-"""BatchNorm(f(x, w) + b) → f(x, w * s) + (b * s + t), s = gamma / sqrt(var + eps), t = beta - mean * s."""
+"""BatchNorm(f(x, w) + b) → f(x, w * s) + (b * s + t), f a convolution.
+
+Here s = gamma / sqrt(variance + epsilon), and t = beta - mean * s.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,9 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     # From real numbers to integers what is out of range depends on the runtime.
     if given.dtype.kind != made.dtype.kind or between.dtype.kind != made.dtype.kind:
         return False
-    if any(one.rt_info is not None and one.rt_info.find("decompression") for one in (inner, layer)):
+    if any(
+        one.rt_info is not None and one.rt_info.find("decompression") for one in (inner, layer)
+    ):
         return False
     return net.replace((layer, 0), net.copy(layer, [source]))
 

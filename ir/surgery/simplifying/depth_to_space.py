@@ -1,4 +1,4 @@
-"""Reshape, Transpose, Reshape that spread channels over places → DepthToSpace, or gather → SpaceToDepth.
+"""Reshape, Transpose, Reshape → DepthToSpace, or SpaceToDepth: channels to places and back.
 
 For blocks of b x b: (n, b, b, c, h, w) or (n, c, b, b, h, w) to (n, c, h, b, w, b), and back.
 """

@@ -1,4 +1,4 @@
-"""f(constants) → constant; ShapeOf and what follows from known sizes too, where no bytes are added.
+"""f(constants) → constant, where no bytes are added; so with ShapeOf where sizes are known.
 
 Compressed weights stay compressed: what widens them is left to the runtime.
 """
@@ -38,7 +38,9 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     if not used or any(net.kind(one) not in _TYPES for one in used):
         return False
     # What is left of weights that stay compressed is left, too, though inference may know it.
-    if any(net.kind(one).dtype.kind == "f" and not one[0].is_constant for one in net.inputs(layer)):
+    if any(
+        net.kind(one).dtype.kind == "f" and not one[0].is_constant for one in net.inputs(layer)
+    ):
         return False
     shapes = [net.shape(one) for one in used]
     if None in shapes:
@@ -105,9 +107,11 @@ def _freed(net: Rewriter, layer: Layer) -> int:
             value = (one, 0)
             total += carried.get(one, 0)
             total += prod(net.shape(value) or ()) * net.kind(value).bits // 8
-        for source in net.inputs(one):
-            if net.users(source[0]) == 1 and source[0].type not in ("Parameter", "ReadValue"):
-                stack.append(source[0])
+        stack += [
+            source
+            for source, _ in net.inputs(one)
+            if net.users(source) == 1 and source.type not in ("Parameter", "ReadValue")
+        ]
     return total
 
 

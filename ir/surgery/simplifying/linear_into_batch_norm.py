@@ -1,4 +1,4 @@
-"""BatchNorm(x) * c + d → BatchNorm(x) with gamma * c and beta * c + d, for numbers of each channel."""
+"""BatchNorm(x) * c + d → BatchNorm(x) with gamma * c and beta * c + d, c and d by channel."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     # The first version takes the data after gamma and beta.
     at = 0 if norm.op.number == 1 else 1
     inputs = list(net.inputs(norm))
-    held = [net.known(one) if one[0].is_constant else None for one in inputs[at : at + 2]]
-    if held[0] is None or held[1] is None or held[0].shape != held[1].shape:
+    gamma, beta = (net.known(one) if one[0].is_constant else None for one in inputs[at : at + 2])
+    if gamma is None or beta is None or gamma.shape != beta.shape:
         return False
-    gamma, beta = held
     with np.errstate(all="ignore"):
         changed = [gamma, beta + rows] if layer.type == "Add" else [gamma * rows, beta * rows]
     for place, array in enumerate(changed):
@@ -36,6 +35,4 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     return fuse(net, layer, net.add(norm.type, norm.version, inputs, norm.data, like=layer))
 
 
-RULE = Rule(
-    "linear-into-batch-norm", ("Add", "Divide", "Multiply"), _apply, exact=False, stage=1
-)
+RULE = Rule("linear-into-batch-norm", ("Add", "Divide", "Multiply"), _apply, exact=False, stage=1)

@@ -1,4 +1,4 @@
-"""Reshape(Reshape(x)) → Reshape(x), and so of Squeeze, Unsqueeze and Transposes of sizes of one."""
+"""Reshape(Reshape(x)) → Reshape(x); so of Squeeze, Unsqueeze, and Transposes of sizes of one."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ....schemas import Array, ElementType, InternalError, Tensor
+from ....schemas import Array, ElementType, Tensor
 from ...document import SINKS, Graph, Layer, Port
 
 #: An output of a layer, by its index.
@@ -322,7 +322,7 @@ class Rewriter:
             for rule in by_type[layer.type]:
                 if rule.apply(self, layer):
                     if len(self.done) > limit:
-                        raise InternalError(f"rule {rule.name} finds no end at {layer!r}")
+                        raise AssertionError(f"rule {rule.name} finds no end at {layer!r}")
                     self.done.append(Rewrite(rule.name, name))
                     touched = self._loose
                     self._loose = []

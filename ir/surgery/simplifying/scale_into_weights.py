@@ -1,6 +1,6 @@
 """f(x, w) * c → f(x, w * c) and f(x * c, w) → f(x, w * c), f a convolution or a MatMul.
 
-With a bias between, (f(x, w) + b) * c → f(x, w * c) + b * c; c is a number, or one for each channel.
+With a bias, (f(x, w) + b) * c → f(x, w * c) + b * c; c is a number, or one for each channel.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+
+import numpy as np
+
 from ...document import Layer
 from .rewriter import Rewriter, Rule
 
@@ -42,7 +45,9 @@ class _Alike:
 def _print(layer: Layer) -> bytes:
     """What tells the bytes of a constant from others of its type and shape."""
     blob = layer.blob
-    return bytes(blob) if len(blob) <= 64 else hashlib.sha256(blob).digest()
+    return (
+        bytes(blob) if len(blob) <= 64 else hashlib.sha256(np.frombuffer(blob, np.uint8)).digest()
+    )
 
 
 RULE = Rule("share-constants", ("Const",), _apply)

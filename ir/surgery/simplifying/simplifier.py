@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import NamedTuple
 
 from ....layers.budget import within
-from ....schemas import InternalError, Tensor, UsageError
+from ....schemas import IRError, Tensor, UsageError
 from ...document import SINKS, Graph, Model
 from ...inference import Shapes, infer_bodies, infer_graph
 from ..reshaping import reshape
@@ -92,6 +92,11 @@ def rewrite(
 
     ``spare`` are bytes by which constants may grow together, each by a part of them.
     """
+    bare = next((x for x in model.everywhere() if x.is_constant and not x.has_value), None)
+    if bare is not None:
+        raise IRError(
+            "its bytes are needed, but there is no .bin", bare.where, "read it with its weights"
+        )
     rewrites: list[Rewrite] = []
     rules = chosen() if rules is None else rules
     _simplify(model, infer_graph(model, {}), rules, judge, rewrites, spare)
@@ -155,7 +160,7 @@ def _simplify(
         infer_bodies(layer, [net.tensor(one) for one in net.inputs(layer)], keeping)
         for body in layer.bodies.values():
             if body not in known:
-                raise InternalError(f"nothing was inferred of a body of {layer!r}")
+                raise AssertionError(f"nothing was inferred of a body of {layer!r}")
             _simplify(body, known[body], rules, judge, rewrites, net.spare)
 
 

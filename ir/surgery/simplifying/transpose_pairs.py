@@ -28,7 +28,9 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     return net.replace((layer, 0), _drawn(net, net.inputs(layer)[0], order, set(way), made, layer))
 
 
-def _leads_up(net: Rewriter, value: Value, order: list[int], way: list[Layer], first: bool) -> bool:
+def _leads_up(
+    net: Rewriter, value: Value, order: list[int], way: list[Layer], first: bool
+) -> bool:
     """Whether every way up from a value ends in a Transpose or a constant; at least one does."""
     found, stack = False, [value]
     while stack:
