@@ -44,10 +44,8 @@ class _Alike:
 
 def _print(layer: Layer) -> bytes:
     """What tells the bytes of a constant from others of its type and shape."""
-    blob = layer.blob
-    return (
-        bytes(blob) if len(blob) <= 64 else hashlib.sha256(np.frombuffer(blob, np.uint8)).digest()
-    )
+    piece = np.frombuffer(layer.blob, np.uint8)
+    return piece.tobytes() if len(piece) <= 64 else hashlib.sha256(piece.data).digest()
 
 
 RULE = Rule("share-constants", ("Const",), _apply)
