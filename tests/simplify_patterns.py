@@ -92,6 +92,22 @@ def attention_bare(n: Net, x: ir.Output) -> ir.Output:
     return n.matmul(n("SoftMax", n.matmul(x, key), opset=8, axis=3), n("Cos", x))
 
 
+def attention_scaled(n: Net, x: ir.Output) -> ir.Output:
+    key = n("Multiply", n("Transpose", n("Sin", x), [0, 1, 3, 2]), 0.5)
+    scores = n.matmul(n("Divide", x, 2.0), key)
+    return n.matmul(n("SoftMax", scores, opset=8, axis=-1), n("Cos", x))
+
+
+def scaled_fake(n: Net, x: ir.Output) -> ir.Output:
+    quantized = n("FakeQuantize", x, -1.0, 2.0, -1.0, 2.0, levels=256)
+    return n("Multiply", quantized, n.numbers(1, 4, 1, 1))
+
+
+def dynamic_reshape(n: Net, x: ir.Output) -> ir.Output:
+    first = n("Gather", n("ShapeOf", x, opset=3, output_type="i64"), [0], 0, opset=8)
+    return n("Reshape", n("Exp", x), n("Concat", first, [2, 12], axis=0), special_zero=False)
+
+
 def hswish(n: Net, x: ir.Output) -> ir.Output:
     six = n("Clamp", n("Add", x, 3.0), min=0.0, max=6.0)
     return n("Divide", n("Multiply", x, six), 6.0)
@@ -219,6 +235,9 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("normalize-l2", IMAGE, lambda n, x: n("Divide", x, n("Sqrt", n(
         "Add", n.mean(n("Power", x, 2.0), [1], "ReduceSum"), 1e-6))), "NormalizeL2"),
     ("attention", ROWS, attention, "Cos ScaledDotProductAttention Sin"),
+    ("attention", ROWS, attention_scaled, "Cos ScaledDotProductAttention Sin"),
+    ("scale-into-fake-quantize", IMAGE, scaled_fake, "FakeQuantize"),
+    ("reshape-patterns", "?,4,6", dynamic_reshape, "Exp Reshape"),
     ("attention", ROWS, attention_bare, "Cos ScaledDotProductAttention Sin"),
     ("batch-norm", IMAGE, lambda n, x: n.norm(n.convolution(x), 4), "Add Convolution"),
     ("batch-norm", IMAGE, lambda n, x: n.norm(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...document import Layer
-from .patterns import FLOATS, fuse, made_by, operands, scaled
+from .patterns import FLOATS, fuse, made_by, operands, order_of, scaled
 from .rewriter import Rewriter, Rule, Value
 
 
@@ -27,11 +27,14 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
             continue
         if inner != product and not net.is_private(inner):
             continue
-        if _is_turned(matmul, "transpose_a") or not _is_turned(matmul, "transpose_b"):
+        turned = [_is_turned(matmul, name) for name in ("transpose_a", "transpose_b")]
+        (first, query, _), (second, key, flipped) = (
+            _plain(net, one) for one in net.inputs(matmul)
+        )
+        if turned[0] or turned[1] == flipped or _plain(net, net.inputs(matmul)[0])[2]:
             continue
-        query, key = net.inputs(matmul)
         if _agree(net, query, key, value, mask, scores):
-            return _fuse(net, layer, [query, key, value], mask, number)
+            return _fuse(net, layer, [query, key, value], mask, number * first * second)
     return False
 
 
@@ -46,6 +49,19 @@ def _fuse(
     fed = [*inputs, mask, scale]
     new = net.add("ScaledDotProductAttention", "opset13", fed, data, like=layer)
     return fuse(net, layer, new)
+
+
+def _plain(net: Rewriter, value: Value) -> tuple[float, Value, bool]:
+    """What a value is of another: times a number, and with its last two axes in turn."""
+    number, source = scaled(net, value)
+    turn = made_by(net, source, "Transpose")
+    order = None if turn is None else order_of(net, turn)
+    if turn is None or order is None or len(order) < 2:
+        return number, source, False
+    if order != [*range(len(order) - 2), len(order) - 1, len(order) - 2]:
+        return number, source, False
+    inner, source = scaled(net, net.inputs(turn)[0])
+    return number * inner, source, True
 
 
 def _sums(net: Rewriter, scores: Value) -> list[tuple[Value, Value | None]]:

@@ -25,7 +25,7 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     given, made = net.tensor(first).shape, net.tensor((layer, 0)).shape
     if same_shape(given, made, count=True):
         return net.replace((layer, 0), first)
-    pattern = _pattern(given, made)
+    pattern = pattern_of(given, made)
     if pattern is None:
         return False
     sizes = net.constant(np.array(pattern, np.int64), ElementType.I64, layer)
@@ -44,7 +44,7 @@ def _keeps_order(net: Rewriter, layer: Layer) -> bool:
     return moved == sorted(moved)
 
 
-def _pattern(given: Shape, made: Shape) -> list[int] | None:
+def pattern_of(given: Shape, made: Shape) -> list[int] | None:
     """The sizes by which Reshape makes one shape of another."""
     if made.rank is None:
         return None
