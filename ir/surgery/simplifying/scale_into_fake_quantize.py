@@ -18,11 +18,7 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     inputs = list(net.inputs(quantize))
     rank = net.tensor((quantize, 0)).rank
     scale = found[1]
-    if (
-        rank is None
-        or scale.ndim > rank
-        or quantize.data.get("auto_broadcast", "numpy") != "numpy"
-    ):
+    if rank is None or scale.ndim > rank or not broadcasts(quantize):
         return False
     for place in (3, 4):
         end = net.known(inputs[place]) if inputs[place][0].is_constant else None
