@@ -98,6 +98,12 @@ def attention_scaled(n: Net, x: ir.Output) -> ir.Output:
     return n.matmul(n("SoftMax", scores, opset=8, axis=-1), n("Cos", x))
 
 
+def attention_turned(n: Net, x: ir.Output) -> ir.Output:
+    key = n("Transpose", n("Sin", x), [0, 2, 3, 1])
+    query, value = (n("Transpose", n(f, x), [0, 2, 1, 3]) for f in ("Exp", "Cos"))
+    return n.matmul(n("SoftMax", n.matmul(query, key), opset=8, axis=-1), value)
+
+
 def scaled_fake(n: Net, x: ir.Output) -> ir.Output:
     quantized = n("FakeQuantize", x, -1.0, 2.0, -1.0, 2.0, levels=256)
     return n("Multiply", quantized, n.numbers(1, 4, 1, 1))
@@ -238,6 +244,10 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("attention", ROWS, attention_scaled, "Cos ScaledDotProductAttention Sin"),
     ("scale-into-fake-quantize", IMAGE, scaled_fake, "FakeQuantize"),
     ("reshape-patterns", "?,4,6", dynamic_reshape, "Exp Reshape"),
+    ("attention", ROWS, attention_turned,
+     "Cos Exp ScaledDotProductAttention Sin Transpose Transpose Transpose"),
+    ("linear-chains", ROWS, lambda n, x: n("Multiply", n("Add", n(
+        "Multiply", x, n.numbers(16)), n.numbers(16)), n.numbers(16)), "Add Multiply"),
     ("attention", ROWS, attention_bare, "Cos ScaledDotProductAttention Sin"),
     ("batch-norm", IMAGE, lambda n, x: n.norm(n.convolution(x), 4), "Add Convolution"),
     ("batch-norm", IMAGE, lambda n, x: n.norm(

@@ -241,6 +241,25 @@ def test_a_wrong_rule_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
         ir.simplify(model, certify=1)
 
 
+def test_a_rule_that_gives_up_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vinoir.ir.surgery.simplifying import simplifier
+    from vinoir.ir.surgery.simplifying.rewriter import Rule
+
+    def half(net: Any, layer: ir.Layer) -> bool:
+        net.add("Cos", "opset1", net.inputs(layer), like=layer)
+        return False
+
+    def endless(net: Any, layer: ir.Layer) -> bool:
+        return bool(net.replace((layer, 0), net.copy(layer, net.inputs(layer))))
+
+    model = network("2,3", lambda n, x: n("Exp", n("Sin", x)))
+    monkeypatch.setattr(simplifier, "RULES", (Rule("half", ("Sin",), half),))
+    assert ir.dumps(ir.simplify(model)[0]) == ir.dumps(model)
+    monkeypatch.setattr(simplifier, "RULES", (Rule("endless", ("Sin",), endless),))
+    with pytest.raises(AssertionError, match="finds no end"):
+        ir.simplify(model)
+
+
 def test_a_rule_that_is_not_there_is_named() -> None:
     model = network("2,3", lambda n, x: n("Exp", x))
     with pytest.raises(UsageError, match='no rule is named "gelo"') as caught:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from ....schemas import Dim, ElementType, Size
 from ...document import Layer
 from .patterns import FLOATS, fuse, made_by, operands, order_of, scaled
 from .rewriter import Rewriter, Rule, Value
@@ -31,8 +34,13 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
         (first, query, _), (second, key, flipped) = (
             _plain(net, one) for one in net.inputs(matmul)
         )
-        if turned[0] or turned[1] == flipped or _plain(net, net.inputs(matmul)[0])[2]:
+        if turned[0] or _plain(net, net.inputs(matmul)[0])[2]:
             continue
+        if turned[1] == flipped:
+            back = None if flipped else _turned(net, key)
+            if back is None:
+                continue
+            key = back
         if _agree(net, query, key, value, mask, scores):
             return _fuse(net, layer, [query, key, value], mask, number * first * second)
     return False
@@ -64,6 +72,17 @@ def _plain(net: Rewriter, value: Value) -> tuple[float, Value, bool]:
     return number * inner, source, True
 
 
+def _turned(net: Rewriter, value: Value) -> Value | None:
+    """A value that a Transpose of its own makes, with the last two axes in turn."""
+    turn = made_by(net, value, "Transpose")
+    order = None if turn is None or not net.is_private(value) else order_of(net, turn)
+    if turn is None or order is None or len(order) < 2:
+        return None
+    axes = [*order[:-2], order[-1], order[-2]]
+    rows = net.constant(np.array(axes, np.int64), ElementType.I64, turn)
+    return net.add("Transpose", "opset1", [net.inputs(turn)[0], rows], like=turn)
+
+
 def _sums(net: Rewriter, scores: Value) -> list[tuple[Value, Value | None]]:
     """The scores with no mask, and with what is added to them."""
     add = made_by(net, scores, "Add")
@@ -78,25 +97,34 @@ def _agree(
     net: Rewriter, query: Value, key: Value, value: Value, mask: Value | None, scores: Value
 ) -> bool:
     """Whether the batches are the same, and the mask broadcasts to the scores."""
-    shapes = [net.shape(one) for one in (query, key, value)]
-    whole = net.shape(scores)
-    if whole is None or any(shape is None or len(shape) != len(whole) for shape in shapes):
+    shapes = [net.tensor(one).shape for one in (query, key, value)]
+    whole = net.tensor(scores).shape
+    if whole.rank is None or any(shape.rank != whole.rank for shape in shapes):
         return False
-    if len({shape[:-2] for shape in shapes if shape is not None}) != 1:
+    batches = [shape.sizes[:-2] for shape in shapes]
+    if not all(map(_may_be, batches[0] * 2, batches[1] + batches[2])):
         return False
     if mask is None:
         return True
     # The mask is no other product of its own shape that the scores are broadcast to.
-    shape = net.shape(mask)
-    if shape is None or len(shape) > len(whole) or net.kind(mask) != net.kind(scores):
+    shape = net.tensor(mask).shape
+    if (
+        shape.rank is None
+        or not 2 <= shape.rank <= whole.rank
+        or net.kind(mask) != net.kind(scores)
+    ):
         return False
-    if len(shape) < 2:
-        return False
-    wide = (1,) * (len(whole) - len(shape)) + shape
-    product = (*whole[:-2], whole[-2], whole[-1])
-    return all(a in (1, b) for a, b in zip(wide, product, strict=True)) and (
-        made_by(net, mask, "MatMul") is None
-    )
+    beside = whole.sizes[whole.rank - shape.rank :]
+    return all(
+        size == 1 or _may_be(size, other) for size, other in zip(shape.sizes, beside, strict=True)
+    ) and (made_by(net, mask, "MatMul") is None)
+
+
+def _may_be(one: Size, other: Size) -> bool:
+    """Whether two sizes are the same number, or both open and not known to be two."""
+    if isinstance(one, Dim) and isinstance(other, Dim):
+        return one.symbol is None or other.symbol is None or one.symbol == other.symbol
+    return not isinstance(one, Dim) and not isinstance(other, Dim) and one == other
 
 
 RULE = Rule("attention", ("MatMul",), _apply, exact=False)

@@ -1,6 +1,7 @@
-"""x * a * b → x * (a * b) and x + a + b → x + (a + b), a and b constants of real numbers.
+"""x * a * b → x * (a * b), x + a + b → x + (a + b), (x * a + b) * c → x * (a * c) + (b * c).
 
-Subtraction of a constant and division by one count as addition and multiplication.
+Here a, b and c are constants of real numbers. Subtraction of one and division by one count as
+addition and multiplication.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import numpy as np
 
 from ....schemas import Array
 from ...document import Layer
-from .patterns import REALS, as_declared, broadcasts, is_plain, made_by
+from .patterns import REALS, broadcasts, fuse, is_plain, made_by
 from .rewriter import Rewriter, Rule, Value
 
 _SUMS = ("Add", "Subtract")
@@ -19,21 +20,39 @@ _PRODUCTS = ("Multiply", "Divide")
 def _apply(net: Rewriter, layer: Layer) -> bool:
     family = _SUMS if layer.type in _SUMS else _PRODUCTS
     outer = _taken(net, layer)
-    inner_layer = None if outer is None else made_by(net, outer[0], *family)
-    if outer is None or inner_layer is None or not net.is_private(outer[0]):
+    if outer is None or not net.is_private(outer[0]):
         return False
-    inner = _taken(net, inner_layer)
-    if inner is None:
+    inner_layer = made_by(net, outer[0], *_SUMS, *_PRODUCTS)
+    inner = None if inner_layer is None else _taken(net, inner_layer)
+    if inner_layer is None or inner is None:
         return False
+    if inner_layer.type in family:
+        both = _joined(inner[1], outer[1], family)
+        return both is not None and _put(net, layer, inner[0], [(family[0], both)])
+    product = made_by(net, inner[0], *_PRODUCTS)
+    innermost = None if product is None else _taken(net, product)
+    if family is _SUMS or innermost is None or not net.is_private(inner[0]):
+        return False
+    scale = _joined(innermost[1], outer[1], _PRODUCTS)
+    shift = _joined(inner[1], outer[1], _PRODUCTS)
+    if scale is None or shift is None:
+        return False
+    return _put(net, layer, innermost[0], [("Multiply", scale), ("Add", shift)])
+
+
+def _joined(one: Array, other: Array, family: tuple[str, ...]) -> Array | None:
+    """Two constants as one; None where it has more elements than either."""
     with np.errstate(all="ignore"):
-        both = inner[1] + outer[1] if family is _SUMS else inner[1] * outer[1]
-    if not is_plain(both) or both.size > max(inner[1].size, outer[1].size):
-        return False
-    fixed = net.constant(both, net.kind((layer, 0)), layer)
-    new = net.add(family[0], "opset1", [inner[0], fixed], like=layer)
-    if not as_declared(net.tensor(new), net.tensor((layer, 0))):
-        return False
-    return net.replace((layer, 0), new)
+        both = one + other if family is _SUMS else one * other
+    return both if is_plain(both) and both.size <= max(one.size, other.size) else None
+
+
+def _put(net: Rewriter, layer: Layer, value: Value, steps: list[tuple[str, Array]]) -> bool:
+    """Put steps with constants in the place of a layer."""
+    for kind, array in steps:
+        fixed = net.constant(array, net.kind((layer, 0)), layer)
+        value = net.add(kind, "opset1", [value, fixed], like=layer)
+    return fuse(net, layer, value)
 
 
 def _taken(net: Rewriter, layer: Layer) -> tuple[Value, Array] | None:

@@ -246,9 +246,12 @@ class Rewriter:
             old.name = self._free(name)
             layer.name = name
 
-    def sweep(self, layer: Layer) -> int:
-        """Take out a layer that feeds nothing, and what fed it alone; how many."""
-        count, stack = 0, [layer]
+    def sweep(self, layer: Layer, *, quietly: bool = False) -> None:
+        """Take out a layer that feeds nothing, and what fed it alone.
+
+        Unless ``quietly``, the rules are tried again at what it was fed by.
+        """
+        stack = [layer]
         while stack:
             dead = stack.pop()
             if dead not in self._inputs or dead.type in SINKS or dead.type == "Parameter":
@@ -258,6 +261,8 @@ class Rewriter:
             for place, source in enumerate(self._inputs.pop(dead)):
                 self._uses[source[0]][source[1]].pop((dead, place), None)
                 stack.append(source[0])
+                if quietly:
+                    continue
                 self.look_at(source[0])
                 left = self._uses[source[0]][source[1]]
                 if len(left) == 1:
@@ -267,8 +272,6 @@ class Rewriter:
                 del self._fresh[dead]
             else:
                 self._gone.append(dead)
-            count += 1
-        return count
 
     def _unlink(self, value: Value, layer: Layer, place: int) -> None:
         self._uses[value[0]][value[1]].pop((layer, place), None)
@@ -320,23 +323,20 @@ class Rewriter:
                 by_type[layer.type] = [r for r in rules if layer.type in r.types] + everywhere
             name = layer.name
             for rule in by_type[layer.type]:
-                if rule.apply(self, layer):
-                    if len(self.done) > limit:
-                        raise AssertionError(f"rule {rule.name} finds no end at {layer!r}")
-                    self.done.append(Rewrite(rule.name, name))
-                    touched = self._loose
-                    self._loose = []
-                    for one in touched:
-                        self.sweep(one)
-                    self.sweep(layer)
-                    if layer in self._inputs:
-                        self.look_at(layer)
-                    break
-            else:
-                # What a rule made and then did not use.
-                for one in self._loose:
-                    self.sweep(one)
-                self._loose = []
+                applied = rule.apply(self, layer)
+                touched, self._loose = self._loose, []
+                for one in touched:
+                    # What a rule made and then did not use changes nothing for others.
+                    self.sweep(one, quietly=not applied)
+                if not applied:
+                    continue
+                if len(self.done) > limit:
+                    raise AssertionError(f"rule {rule.name} finds no end at {layer!r}")
+                self.done.append(Rewrite(rule.name, name))
+                self.sweep(layer)
+                if layer in self._inputs:
+                    self.look_at(layer)
+                break
 
     def finish(self) -> None:
         """Write what was done into the graph."""
