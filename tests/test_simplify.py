@@ -302,3 +302,37 @@ def test_files_that_openvino_wrote(written: Any) -> None:
             assert size(new) <= size(model), path
         assert [r.output_names for r in new.results] == [r.output_names for r in model.results]
         assert [p.name for p in new.parameters] == [p.name for p in model.parameters]
+
+
+def test_import_simplifies(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    from click.testing import CliRunner
+    from vinoir.ir.cli import cli
+
+    nodes = [
+        onnx.helper.make_node("Shape", ["x"], ["sizes"]),
+        onnx.helper.make_node("Gather", ["sizes", "zero"], ["first"]),
+        onnx.helper.make_node("Concat", ["first", "rest"], ["pattern"], axis=0),
+        onnx.helper.make_node("Reshape", ["x", "pattern"], ["flat"]),
+        onnx.helper.make_node("Sigmoid", ["flat"], ["gate"]),
+        onnx.helper.make_node("Mul", ["flat", "gate"], ["y"]),
+    ]
+    held = [
+        onnx.numpy_helper.from_array(np.array(numbers), name)
+        for name, numbers in (("zero", [0]), ("rest", [12]))
+    ]
+    info = onnx.helper.make_tensor_value_info
+    ends = [info("x", 1, ["n", 3, 4])], [info("y", 1, ["n", 12])]
+    graph = onnx.helper.make_graph(nodes, "g", *ends, held)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)])
+    assert kinds(ir.from_onnx(model)) == ["Reshape", "Swish"]
+    whole = ir.from_onnx(model, simplify=False)
+    assert len(kinds(whole)) == 6
+    alike(whole, ir.from_onnx(model), asked=False)
+    onnx.save(model, tmp_path / "m.onnx")
+    for words, count in (([], 2), (["--no-simplify"], 6)):
+        target = str(tmp_path / f"{count}.xml")
+        CliRunner().invoke(
+            cli, ["import", str(tmp_path / "m.onnx"), "-o", target, *words], catch_exceptions=False
+        )
+        assert len(kinds(ir.read(target))) == count
