@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .storage import Weights as Weights
     from .surgery import Fix as Fix
     from .surgery import Operated as Operated
+    from .surgery import Simplified as Simplified
     from .surgery import Surgery as Surgery
     from .surgery import compress as compress
     from .surgery import convert as convert
@@ -60,14 +61,15 @@ if TYPE_CHECKING:
     from .surgery import fix as fix
     from .surgery import merge as merge
     from .surgery import reshape as reshape
+    from .surgery import simplify as simplify
     from .text import Repair as Repair
 
 __getattr__, __dir__ = face(
     __name__,
     {
         "..schemas": (
-            "IRError InternalError LimitError MismatchError UnreadableError UnsupportedError "
-            "UsageError"
+            "IRError InternalError LimitError MismatchError UnreadableError "
+            "UnsupportedError UsageError"
         ),
         "checking": "Finding Report check explain",
         "document": "BackEdge Builder Edge Graph Info Layer Model Output Port PortMap",
@@ -78,8 +80,8 @@ __getattr__, __dir__ = face(
         "onnx": "from_onnx",
         "storage": "Weights",
         "surgery": (
-            "Fix Operated Surgery compress convert decompress edit edit_schema extract fix merge "
-            "reshape"
+            "Fix Operated Surgery compress convert decompress edit edit_schema extract fix "
+            "merge reshape Simplified simplify"
         ),
         "text": "Repair",
     },
@@ -108,6 +110,7 @@ __all__ = [
     "Program",
     "Repair",
     "Report",
+    "Simplified",
     "Surgery",
     "UnreadableError",
     "UnsupportedError",
@@ -131,5 +134,6 @@ __all__ = [
     "read",
     "reshape",
     "run",
+    "simplify",
     "write",
 ]

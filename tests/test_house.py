@@ -30,9 +30,11 @@ ROOMS: dict[str, set[str]] = {
     "execution": {"document", "inference"},
     "engine": {"document", "inference", "execution"},
     "checking": {"storage", "text", "document", "files", "inference"},
-    "surgery": {"storage", "document", "files", "inference", "checking"},
+    # A simplified model is run beside the one it was made from.
+    "surgery": {"storage", "document", "files", "inference", "execution", "checking"},
     "display": {"document", "inference"},
-    "onnx": {"storage", "document", "inference"},
+    # What is imported is simplified as it comes.
+    "onnx": {"storage", "document", "inference", "surgery"},
     "measuring": {"document", "execution", "engine"},
     "cli": {
         "storage", "document", "files", "inference", "execution", "engine", "checking",

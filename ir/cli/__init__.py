@@ -27,6 +27,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "infer": ("infer", "Work out the types and shapes of every port."),
     "run": ("run", "Run a model in NumPy."),
     "bench": ("bench", "Measure how fast a model runs, also against other runtimes."),
+    "simplify": ("simplify", "Leave fewer layers that give the same outputs."),
     "copy": ("copy", "Read a model, write it, and verify that nothing was lost."),
     "edit": ("edit", "Change a model: names, attributes, layers, inputs, preprocessing."),
     "extract": ("extract", "Cut a part out of a model."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...schemas import UnsupportedError, UsageError, Where
-from ..onnx import Semantics, examine
+from ..onnx import Semantics, examine, simplified
 from .infer import target_of
 from .output import format_option, note, print_json, print_table
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Whose answers are wanted where runtimes differ about pooling.",
 )
+@click.option(
+    "--no-simplify", is_flag=True, help="Write every layer as it was made, not fewer of them."
+)
 @format_option()
 def import_command(
     model: str,
@@ -43,6 +46,7 @@ def import_command(
     dry_run: bool,
     explain: bool,
     semantics: Semantics,
+    no_simplify: bool,
     format_: str,
 ) -> None:
     """Turn the ONNX model MODEL.onnx into IR.
@@ -67,6 +71,8 @@ def import_command(
         from ..files import write
 
         target = target_of(model, output, force, in_place=False)
+        if not no_simplify:
+            simplified(importer.model)
         write(importer.model, target)
         note(f"wrote {target}: {len(importer.model)} layers")
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .importing.entry import examine as examine
     from .importing.entry import from_onnx as from_onnx
     from .importing.entry import operators as operators
+    from .importing.entry import simplified as simplified
     from .importing.importer import Importer as Importer
     from .importing.importer import Row as Row
     from .importing.semantics import Semantics as Semantics
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "importing.entry": "Operator examine from_onnx operators",
+        "importing.entry": "Operator examine from_onnx operators simplified",
         "importing.importer": "Importer Row",
         "importing.semantics": "Semantics",
     },

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from .outcome import Surgery as Surgery
     from .reshaping import reshape as reshape
     from .reshaping import same_declaration as same_declaration
+    from .simplifying import Certificate as Certificate
+    from .simplifying import Simplified as Simplified
+    from .simplifying import rewrite as rewrite
+    from .simplifying import simplify as simplify
 
 __getattr__, __dir__ = face(
     __name__,
@@ -36,5 +40,6 @@ __getattr__, __dir__ = face(
         "merging": "merge",
         "outcome": "Change Operated Refusal Surgery",
         "reshaping": "reshape same_declaration",
+        "simplifying": "Certificate Simplified rewrite simplify",
     },
 )

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from .importer import Importer
 
 
-def from_onnx(source: Any, *, semantics: Semantics = "onnxruntime") -> Model:
+#: Bytes by which constants may grow that an ONNX model has computed from smaller ones.
+SPARE = 1 << 28
+
+
+def from_onnx(
+    source: Any, *, semantics: Semantics = "onnxruntime", simplify: bool = True
+) -> Model:
     """Turn an ONNX model into IR.
 
     Args:
@@ -32,6 +38,7 @@ def from_onnx(source: Any, *, semantics: Semantics = "onnxruntime") -> Model:
             Runtime where it keeps to the definition (``onnxruntime``), those of the text of
             each operator's version (``onnx``), or those of OpenVINO's own importer
             (``openvino``).
+        simplify: Leave fewer layers that give the same outputs (see ``ir.simplify``).
 
     Raises:
         UnsupportedError: Nodes have no counterpart in IR; all of them are listed.
@@ -50,7 +57,15 @@ def from_onnx(source: Any, *, semantics: Semantics = "onnxruntime") -> Model:
             + "; ".join(shown),
             Where(importer.place),
         )
-    return importer.model
+    return simplified(importer.model) if simplify else importer.model
+
+
+def simplified(model: Model) -> Model:
+    """An imported model with fewer layers; weights that were said by a rule become constants."""
+    from ...surgery import rewrite
+
+    rewrite(model, spare=SPARE)
+    return model
 
 
 def examine(
@@ -116,4 +131,4 @@ def operators() -> list[Operator]:
     return sorted(rows)
 
 
-__all__ = ["Operator", "Semantics", "examine", "from_onnx", "operators"]
+__all__ = ["Operator", "Semantics", "examine", "from_onnx", "operators", "simplified"]

@@ -1,0 +1,130 @@
+"""SoftMax(q kᵀ * s + m) v → ScaledDotProductAttention(q, k, v, m, s)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....schemas import Dim, ElementType, Size
+from ...document import Layer
+from .patterns import FLOATS, fuse, made_by, operands, order_of, scaled
+from .rewriter import Rewriter, Rule, Value
+
+
+def _apply(net: Rewriter, layer: Layer) -> bool:
+    weights, value = net.inputs(layer)
+    softmax = made_by(net, weights, "SoftMax", "Softmax")
+    if softmax is None or _is_turned(layer, "transpose_a") or not net.is_private(weights):
+        return False
+    rank, kind = net.tensor(value).rank, net.kind(value)
+    if rank not in (3, 4) or kind not in FLOATS or _is_turned(layer, "transpose_b"):
+        return False
+    if int(softmax.data.get("axis", "1")) not in (-1, rank - 1):
+        return False
+    scores = net.inputs(softmax)[0]
+    if not net.is_private(scores):
+        return False
+    for inner, mask in _sums(net, scores):
+        number, product = scaled(net, inner)
+        matmul = made_by(net, product, "MatMul")
+        if matmul is None or not net.is_private(product):
+            continue
+        if inner != product and not net.is_private(inner):
+            continue
+        turned = [_is_turned(matmul, name) for name in ("transpose_a", "transpose_b")]
+        (first, query, _), (second, key, flipped) = (
+            _plain(net, one) for one in net.inputs(matmul)
+        )
+        if turned[0] or _plain(net, net.inputs(matmul)[0])[2]:
+            continue
+        if turned[1] == flipped:
+            back = None if flipped else _turned(net, key)
+            if back is None:
+                continue
+            key = back
+        if _agree(net, query, key, value, mask, scores):
+            return _fuse(net, layer, [query, key, value], mask, number * first * second)
+    return False
+
+
+def _fuse(
+    net: Rewriter, layer: Layer, inputs: list[Value], mask: Value | None, number: float
+) -> bool:
+    kind = net.kind(inputs[0])
+    if mask is None:
+        mask = net.constant(0.0, kind, layer)
+    scale = net.constant(number, kind, layer)
+    data = {"causal": "false"}
+    fed = [*inputs, mask, scale]
+    new = net.add("ScaledDotProductAttention", "opset13", fed, data, like=layer)
+    return fuse(net, layer, new)
+
+
+def _plain(net: Rewriter, value: Value) -> tuple[float, Value, bool]:
+    """What a value is of another: times a number, and with its last two axes in turn."""
+    number, source = scaled(net, value)
+    turn = made_by(net, source, "Transpose")
+    order = None if turn is None else order_of(net, turn)
+    if turn is None or order is None or len(order) < 2:
+        return number, source, False
+    if order != [*range(len(order) - 2), len(order) - 1, len(order) - 2]:
+        return number, source, False
+    inner, source = scaled(net, net.inputs(turn)[0])
+    return number * inner, source, True
+
+
+def _turned(net: Rewriter, value: Value) -> Value | None:
+    """A value that a Transpose of its own makes, with the last two axes in turn."""
+    turn = made_by(net, value, "Transpose")
+    order = None if turn is None or not net.is_private(value) else order_of(net, turn)
+    if turn is None or order is None or len(order) < 2:
+        return None
+    axes = [*order[:-2], order[-1], order[-2]]
+    rows = net.constant(np.array(axes, np.int64), ElementType.I64, turn)
+    return net.add("Transpose", "opset1", [net.inputs(turn)[0], rows], like=turn)
+
+
+def _sums(net: Rewriter, scores: Value) -> list[tuple[Value, Value | None]]:
+    """The scores with no mask, and with what is added to them."""
+    add = made_by(net, scores, "Add")
+    return [(scores, None)] if add is None else list(operands(net, add))
+
+
+def _is_turned(layer: Layer, name: str) -> bool:
+    return layer.data.get(name, "false").strip().lower() in ("true", "1")
+
+
+def _agree(
+    net: Rewriter, query: Value, key: Value, value: Value, mask: Value | None, scores: Value
+) -> bool:
+    """Whether the batches are the same, and the mask broadcasts to the scores."""
+    shapes = [net.tensor(one).shape for one in (query, key, value)]
+    whole = net.tensor(scores).shape
+    if whole.rank is None or any(shape.rank != whole.rank for shape in shapes):
+        return False
+    batches = [shape.sizes[:-2] for shape in shapes]
+    if not all(map(_may_be, batches[0] * 2, batches[1] + batches[2])):
+        return False
+    if mask is None:
+        return True
+    # The mask is no other product of its own shape that the scores are broadcast to.
+    shape = net.tensor(mask).shape
+    if (
+        shape.rank is None
+        or not 2 <= shape.rank <= whole.rank
+        or net.kind(mask) != net.kind(scores)
+    ):
+        return False
+    beside = whole.sizes[whole.rank - shape.rank :]
+    return all(
+        size == 1 or _may_be(size, other) for size, other in zip(shape.sizes, beside, strict=True)
+    ) and (made_by(net, mask, "MatMul") is None)
+
+
+def _may_be(one: Size, other: Size) -> bool:
+    """Whether two sizes are the same number, or both open and not known to be two."""
+    if isinstance(one, Dim) and isinstance(other, Dim):
+        return one.symbol is None or other.symbol is None or one.symbol == other.symbol
+    return not isinstance(one, Dim) and not isinstance(other, Dim) and one == other
+
+
+RULE = Rule("attention", ("MatMul",), _apply, exact=False)

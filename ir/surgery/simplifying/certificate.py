@@ -1,0 +1,214 @@
+"""Proof by trial: a model before and after on random inputs, and each rewrite by itself."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....layers.casting import as_computed, computing
+from ....layers.memory import run_within_memory
+from ....schemas import Array, Dim, ElementType, IRError, LimitError, MismatchError, Tensor
+from ...document import Layer, Model
+from ...execution import Outputs, run
+from .rewriter import Rewriter, Value
+
+#: What numbers may differ by, in parts of the largest of their tensor.
+TOLERANCES = {ElementType.F16: 4e-3, ElementType.BF16: 2e-2}
+TOLERANCE = 1e-5
+#: Layers of a pattern, and elements of a tensor, up to which a rewrite is tried by itself.
+_LAYERS = 48
+_ELEMENTS = 1 << 24
+
+
+class Certificate(NamedTuple):
+    """What was compared, and by how much it differed at most."""
+
+    #: Random inputs on which the whole model was run before and after.
+    runs: int
+    #: The greatest difference of an output, in parts of the largest number in it.
+    difference: float
+    #: Rewrites that were tried alone, those whose shapes are not known or that are too large
+    #: for it, and the greatest difference.
+    alone: int
+    not_alone: int
+    difference_alone: float
+
+
+class Judge:
+    """Runs each rewrite alone, the old layers and the new ones on the same random numbers."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.alone = self.not_alone = 0
+        self.difference = 0.0
+
+    def __call__(self, net: Rewriter, old: Value, new: Value) -> None:
+        """Compare a value with the one that replaces it."""
+        for deep in (False, True):
+            ends, inside = _cone(net, new, set(), deep)
+            reached, old_inside = _cone(net, old, ends, True)
+            if reached <= ends or deep:
+                break
+        if old_inside is None or inside is None:
+            self.not_alone += 1
+            return
+        arrays: dict[Value, Array] = {}
+        for end in reached | ends:
+            array = self.draw(net.tensor(end))
+            if array is None:
+                self.not_alone += 1
+                return
+            arrays[end] = array
+        try:
+            before, after = (_computed(net, one, dict(arrays)) for one in (old, new))
+        except (IRError, LimitError, IndexError, ValueError):
+            # Random numbers need not be what an operation takes, such as indices.
+            self.not_alone += 1
+            return
+        self.alone += 1
+        kind = net.kind(old)
+        self.difference = max(self.difference, refuse(old[0].name, kind, before, after))
+
+    def draw(self, tensor: Tensor, unknown: int | None = None) -> Array | None:
+        """Random numbers for a tensor; None where it has no sizes, or too many elements."""
+        sizes = _sizes(tensor, unknown)
+        if sizes is None or prod(sizes) > _ELEMENTS or tensor.type.bits < 8:
+            return None
+        if tensor.value is not None:
+            return tensor.value
+        dtype = tensor.type.dtype
+        if tensor.type is ElementType.BOOLEAN:
+            return self.random.integers(0, 2, sizes).astype(dtype)
+        if dtype.kind in "iu":
+            return self.random.integers(0, 2, sizes).astype(dtype)
+        if dtype.kind != "f":
+            return None
+        return self.random.standard_normal(sizes).astype(dtype)
+
+
+def _sizes(tensor: Tensor, unknown: int | None) -> list[int] | None:
+    if tensor.type.is_dynamic or tensor.shape.rank is None:
+        return None
+    sizes = []
+    for size in tensor.shape.sizes:
+        if isinstance(size, Dim):
+            if unknown is None:
+                return None
+            most = unknown if size.high is None else min(unknown, size.high)
+            size = max(most, size.low or 0)
+        sizes.append(size)
+    return sizes
+
+
+def _cone(
+    net: Rewriter, value: Value, ends: set[Value], deep: bool
+) -> tuple[set[Value], set[Layer] | None]:
+    """The values at which the layers above a value begin, and these layers.
+
+    New layers are gone through, older ones only where ``deep``, up to the given ends.
+    """
+    found: set[Value] = set()
+    inside: set[Layer] = set()
+    stack, first = [value], True
+    while stack:
+        one = stack.pop()
+        layer = one[0]
+        enter = layer.is_constant or net.is_fresh(layer) or (first and deep) or (
+            bool(ends) and deep
+        )  # fmt: skip
+        first = False
+        if one in ends or not enter or layer.op is None or layer.bodies or (
+            layer.type in ("Parameter", "ReadValue")
+        ):  # fmt: skip
+            found.add(one)
+            continue
+        if layer not in inside:
+            inside.add(layer)
+            if len(inside) > _LAYERS:
+                return found, None
+            stack += net.inputs(layer)
+    return found, inside
+
+
+def _computed(net: Rewriter, value: Value, arrays: dict[Value, Array]) -> Array:
+    """A value, from the arrays at which its layers begin; by the definition of each operation."""
+    stack = [value]
+    with np.errstate(all="ignore"):
+        while stack:
+            one = stack[-1]
+            if one in arrays:
+                stack.pop()
+                continue
+            layer = one[0]
+            if layer.is_constant:
+                arrays[one] = layer.value
+                continue
+            missing = [source for source in net.inputs(layer) if source not in arrays]
+            if missing:
+                stack += missing
+                continue
+            op = layer.op
+            assert op is not None
+            made = run_within_memory(
+                computing(op), *(as_computed(arrays[source]) for source in net.inputs(layer))
+            )
+            for index, array in enumerate(made):
+                arrays[layer, index] = array
+    return arrays[value]
+
+
+def refuse(name: str, kind: ElementType, before: Array, after: Array) -> float:
+    """The difference of two arrays; refused where it is more than rounding explains."""
+    if before.shape != after.shape:
+        raise MismatchError(f'"{name}" was {before.shape}, and is {after.shape} simplified')
+    if not before.size or before.dtype.kind not in "fiub":
+        if not np.array_equal(before, after):
+            raise MismatchError(f'"{name}" is not what it was')
+        return 0.0
+    one, other = (np.asarray(array, np.float64) for array in (before, after))
+    finite = np.isfinite(one)
+    if not np.array_equal(one[~finite], other[~finite], equal_nan=True):
+        raise MismatchError(f'"{name}" is infinite or no number elsewhere than it was')
+    apart = float(np.max(np.abs(one - other), where=finite, initial=0.0))
+    largest = float(np.max(np.abs(one), where=finite, initial=0.0))
+    difference = apart / max(largest, 1.0)
+    allowed = TOLERANCES.get(kind, TOLERANCE) if kind.dtype.kind == "f" else 0.0
+    if difference > allowed:
+        raise MismatchError(
+            f'"{name}" differs by {apart:.3g} where the largest number is {largest:.3g}; '
+            f"{allowed:g} of it is allowed"
+        )
+    return difference
+
+
+def compare_models(before: Model, after: Model, count: int, judge: Judge) -> Certificate:
+    """Run two models on the same random inputs; refused where an output differs."""
+    worst = 0.0
+    for number in range(count):
+        feeds: dict[str, Any] = {}
+        for parameter in before.parameters:
+            op = parameter.op
+            array = None if op is None else judge.draw(op.infer()[0], 2 + number)
+            if array is None:
+                raise MismatchError(
+                    f'no random numbers can be made for the input "{parameter.name}"',
+                    hint="give it a shape and a type, or leave the certificate out",
+                )
+            feeds[parameter.name] = array
+        one, other = run(before, feeds), run(after, feeds)
+        worst = max(worst, _difference(before, one, other))
+    return Certificate(count, worst, judge.alone, judge.not_alone, judge.difference)
+
+
+def _difference(model: Model, one: Outputs, other: Outputs) -> float:
+    if list(one) != list(other):
+        raise MismatchError(f"outputs were {list(one)}, and are {list(other)} simplified")
+    worst = 0.0
+    for name, array in one.items():
+        worst = max(worst, refuse(name, ElementType.of(array.dtype), array, other[name]))
+    return worst
+
+
+__all__ = ["Certificate", "Judge", "compare_models"]

@@ -1,0 +1,118 @@
+"""f(constants) → constant, where no bytes are added; so with ShapeOf where sizes are known.
+
+Compressed weights stay compressed: what widens them is left to the runtime.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ....layers.casting import as_computed, computing
+from ....layers.memory import run_within_memory
+from ....schemas import Array, ElementType
+from ...document import Layer
+from .rewriter import Rewriter, Rule, Value
+
+#: About what a layer takes in the document: what a constant may take in place of one.
+LAYER_BYTES = 300
+_TYPES = frozenset(
+    kind for kind in ElementType
+    if kind.bits >= 8 and not kind.value.startswith("f8") and kind not in ("bf16", "string")
+) | {ElementType.BOOLEAN}  # fmt: skip
+#: They say how numbers are kept, or have an effect, or are there for themselves.
+_KEPT = frozenset({
+    "Assign", "Const", "FakeConvert", "FakeQuantize", "If", "Loop", "Parameter", "ReadValue",
+    "Result", "TensorIterator",
+})  # fmt: skip
+#: The most layers that are looked at for what becomes free.
+_CONE = 64
+
+
+def _apply(net: Rewriter, layer: Layer) -> bool:
+    op = layer.op
+    if layer.type in _KEPT or op is None or op.is_random or op.rows_vary or _widens(net, layer):
+        return False
+    used = [(layer, i) for i in range(len(layer.outputs)) if net.uses((layer, i))]
+    if not used or any(net.kind(one) not in _TYPES for one in used):
+        return False
+    # What is left of weights that stay compressed is left, too, though inference may know it.
+    if any(
+        net.kind(one).dtype.kind == "f" and not one[0].is_constant for one in net.inputs(layer)
+    ):
+        return False
+    shapes = [net.shape(one) for one in used]
+    if None in shapes:
+        return False
+    size = sum(prod(shape or ()) * (net.kind(one).bits // 8) for one, shape in
+               zip(used, shapes, strict=True))  # fmt: skip
+    free = _freed(net, layer)
+    growth = max(0, size - free)
+    if not net.may_grow(growth) or any(net.feeds_result(one) and len(used) > 1 for one in used):
+        return False
+    found = _values(net, layer, used)
+    if found is None:
+        return False
+    for one, array in zip(used, found, strict=True):
+        if array.shape != net.shape(one):
+            return False
+    net.spare -= growth
+    for one, array in zip(used, found, strict=True):
+        new = net.constant(array, net.kind(one), layer)
+        net.memory.setdefault("carried", {})[new[0]] = max(0, free - size)
+        net.replace(one, new)
+    return True
+
+
+def _values(net: Rewriter, layer: Layer, used: list[Value]) -> list[Array] | None:
+    known = [net.tensor(one).value for one in used]
+    if all(array is not None for array in known):
+        return [array for array in known if array is not None]
+    sources = net.inputs(layer)
+    arrays = [net.known(one) for one in sources]
+    if not arrays or any(array is None for array in arrays):
+        return None
+    if any(net.kind(one) not in _TYPES for one in sources):
+        return None
+    op = layer.op
+    assert op is not None
+    with np.errstate(all="ignore"):
+        made = run_within_memory(
+            computing(op), *(as_computed(array) for array in arrays if array is not None)
+        )
+        return [np.asarray(made[one[1]]).astype(net.kind(one).dtype, copy=False) for one in used]
+
+
+def _widens(net: Rewriter, layer: Layer) -> bool:
+    """Whether a Convert lets weights be kept in fewer bits."""
+    if layer.type not in ("Convert", "ConvertLike"):
+        return False
+    given, made = net.kind(net.inputs(layer)[0]), net.kind((layer, 0))
+    if made.dtype.kind != "f" or given.bits >= made.bits:
+        return False
+    # A number of its own is no weights; of integers it may be the zero point of some.
+    return given.bits <= 8 or prod(net.shape((layer, 0)) or (0,)) != 1
+
+
+def _freed(net: Rewriter, layer: Layer) -> int:
+    """Bytes that are free when a layer goes, with all that fed nothing else."""
+    carried = net.memory.setdefault("carried", {})
+    total, stack, gone = 0, [layer], 0
+    while stack and gone < _CONE:
+        one = stack.pop()
+        gone += 1
+        total += LAYER_BYTES
+        if one.is_constant:
+            value = (one, 0)
+            total += carried.get(one, 0)
+            total += prod(net.shape(value) or ()) * net.kind(value).bits // 8
+        stack += [
+            source
+            for source, _ in net.inputs(one)
+            if net.users(source) == 1 and source.type not in ("Parameter", "ReadValue")
+        ]
+    return total
+
+
+RULE = Rule("fold-constants", (), _apply)

@@ -1,0 +1,76 @@
+"""x * a * b → x * (a * b), x + a + b → x + (a + b), (x * a + b) * c → x * (a * c) + (b * c).
+
+Here a, b and c are constants of real numbers. Subtraction of one and division by one count as
+addition and multiplication.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....schemas import Array
+from ...document import Layer
+from .patterns import REALS, broadcasts, fuse, is_plain, made_by
+from .rewriter import Rewriter, Rule, Value
+
+_SUMS = ("Add", "Subtract")
+_PRODUCTS = ("Multiply", "Divide")
+
+
+def _apply(net: Rewriter, layer: Layer) -> bool:
+    family = _SUMS if layer.type in _SUMS else _PRODUCTS
+    outer = _taken(net, layer)
+    if outer is None or not net.is_private(outer[0]):
+        return False
+    inner_layer = made_by(net, outer[0], *_SUMS, *_PRODUCTS)
+    inner = None if inner_layer is None else _taken(net, inner_layer)
+    if inner_layer is None or inner is None:
+        return False
+    if inner_layer.type in family:
+        both = _joined(inner[1], outer[1], family)
+        return both is not None and _put(net, layer, inner[0], [(family[0], both)])
+    product = made_by(net, inner[0], *_PRODUCTS)
+    innermost = None if product is None else _taken(net, product)
+    if family is _SUMS or innermost is None or not net.is_private(inner[0]):
+        return False
+    scale = _joined(innermost[1], outer[1], _PRODUCTS)
+    shift = _joined(inner[1], outer[1], _PRODUCTS)
+    if scale is None or shift is None:
+        return False
+    return _put(net, layer, innermost[0], [("Multiply", scale), ("Add", shift)])
+
+
+def _joined(one: Array, other: Array, family: tuple[str, ...]) -> Array | None:
+    """Two constants as one; None where it has more elements than either."""
+    with np.errstate(all="ignore"):
+        both = one + other if family is _SUMS else one * other
+    return both if is_plain(both) and both.size <= max(one.size, other.size) else None
+
+
+def _put(net: Rewriter, layer: Layer, value: Value, steps: list[tuple[str, Array]]) -> bool:
+    """Put steps with constants in the place of a layer."""
+    for kind, array in steps:
+        fixed = net.constant(array, net.kind((layer, 0)), layer)
+        value = net.add(kind, "opset1", [value, fixed], like=layer)
+    return fuse(net, layer, value)
+
+
+def _taken(net: Rewriter, layer: Layer) -> tuple[Value, Array] | None:
+    """A value and the constant that is added to it, or by which it is multiplied."""
+    one, other = net.inputs(layer)
+    if one[0].is_constant and layer.type in ("Add", "Multiply"):
+        one, other = other, one
+    if one[0].is_constant or not other[0].is_constant or not broadcasts(layer):
+        return None
+    array = net.known(other)
+    if array is None or net.kind(one) not in REALS or not is_plain(array):
+        return None
+    with np.errstate(all="ignore"):
+        if layer.type == "Subtract":
+            array = -array
+        elif layer.type == "Divide":
+            array = np.reciprocal(array)
+    return one, array
+
+
+RULE = Rule("linear-chains", (*_SUMS, *_PRODUCTS), _apply, exact=False, stage=1)

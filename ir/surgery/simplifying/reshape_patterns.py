@@ -1,0 +1,28 @@
+"""Reshape(x, sizes computed from shapes) → Reshape(x, constant), where the outcome is known.
+
+At most one size is open beside those that x has in the same place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....schemas import ElementType
+from ...document import Layer
+from .reshape_chains import pattern_of
+from .rewriter import Rewriter, Rule
+
+
+def _apply(net: Rewriter, layer: Layer) -> bool:
+    source, sizes = net.inputs(layer)
+    if sizes[0].is_constant:
+        return False
+    pattern = pattern_of(net.tensor(source).shape, net.tensor((layer, 0)).shape)
+    if pattern is None:
+        return False
+    fixed = net.constant(np.array(pattern, np.int64), ElementType.I64, layer)
+    new = net.add("Reshape", "opset1", [source, fixed], {"special_zero": "true"}, like=layer)
+    return net.replace((layer, 0), new)
+
+
+RULE = Rule("reshape-patterns", ("Reshape",), _apply)

@@ -1,0 +1,40 @@
+"""f(x) and f(x) → one f(x): layers of equal type, attributes and inputs."""
+
+from __future__ import annotations
+
+from ...document import SINKS, Layer
+from .rewriter import Rewriter, Rule
+
+_KEPT = SINKS | {"Const", "Parameter", "ReadValue"}
+
+
+def _apply(net: Rewriter, layer: Layer) -> bool:
+    op = layer.op
+    if layer.type in _KEPT or op is None or op.is_random or layer.bodies or not net.inputs(layer):
+        return False
+    known = net.memory.setdefault("share-expressions", {})
+    key = _key(net, layer)
+    other = known.get(key)
+    if other is None or other not in net or _key(net, other) != key:
+        known[key] = layer
+        return False
+    if other is layer:
+        return False
+    pairs = [((layer, i), (other, i)) for i in range(len(layer.outputs))]
+    if not all(net.may_replace(*pair) for pair in pairs):
+        pairs = [(new, old) for old, new in pairs]
+        if not all(net.may_replace(*pair) for pair in pairs):
+            return False
+        known[key] = layer
+    for old, new in pairs:
+        net.replace(old, new)
+    net.sweep(pairs[0][0][0])
+    return True
+
+
+def _key(net: Rewriter, layer: Layer) -> tuple[object, ...]:
+    data = tuple(sorted(layer.data.items()))
+    return layer.type, layer.version, data, len(layer.outputs), tuple(net.inputs(layer))
+
+
+RULE = Rule("share-expressions", (), _apply)

@@ -1,0 +1,167 @@
+"""Simplification of a model: its graph, then the bodies of its layers."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import NamedTuple
+
+from ....layers.budget import within
+from ....schemas import IRError, Tensor, UsageError
+from ...document import SINKS, Graph, Model
+from ...inference import Shapes, infer_bodies, infer_graph
+from ..reshaping import reshape
+from .certificate import Certificate, Judge, compare_models
+from .rewriter import Rewrite, Rewriter, Rule
+from .rules import RULES
+
+#: The rule that takes out what feeds no output.
+DEAD = "dead-layers"
+
+
+class Simplified(NamedTuple):
+    """What simplification did."""
+
+    #: How often each rule was applied, in the order of the rules.
+    rules: dict[str, int]
+    layers_before: int
+    layers_after: int
+    #: Every application in order: the rule, and the layer at which its pattern ended.
+    rewrites: list[Rewrite]
+    #: What was found where a certificate was asked for.
+    certificate: Certificate | None = None
+
+
+def simplify(
+    model: Model,
+    shapes: Shapes | None = None,
+    *,
+    only: Iterable[str] = (),
+    skip: Iterable[str] = (),
+    certify: int = 0,
+    seed: int = 0,
+    max_memory: int | None = None,
+    max_seconds: float | None = None,
+) -> tuple[Model, Simplified]:
+    """Rewrite a model so that fewer layers give the same outputs; the model given is not changed.
+
+    Names of inputs and outputs stay, those of other tensors where the tensor does. The file never
+    grows: nothing is computed beforehand that takes more bytes than what it replaces.
+
+    Args:
+        model: The model.
+        shapes: New shapes for some of the inputs, as in ``reshape``: what then follows is folded.
+        only: Names of the only rules to apply.
+        skip: Names of rules not to apply.
+        certify: Random inputs on which the model is run before and after; each rewrite is run
+            alone, too, before and after, where its shapes are known.
+        seed: Of the random inputs.
+        max_memory: As of ``infer``.
+        max_seconds: As of ``infer``.
+
+    Raises:
+        MismatchError: The certificate was asked for, and outputs differ.
+        UsageError: A rule is not known.
+    """
+    rules = chosen(only, skip)
+    new = deepcopy(model)
+    judge = Judge(seed) if certify else None
+    with within(max_memory, max_seconds):
+        if shapes:
+            reshape(new, shapes)
+        before = deepcopy(new) if certify else new
+        count = _size(new)
+        rewrites = rewrite(new, rules, judge)
+        certificate = None
+        if judge is not None:
+            certificate = compare_models(before, new, certify, judge)
+    counts = Counter(rewrite.rule for rewrite in rewrites)
+    ordered = {rule.name: counts[rule.name] for rule in rules if counts[rule.name]}
+    return new, Simplified(ordered, count, _size(new), rewrites, certificate)
+
+
+def rewrite(
+    model: Model,
+    rules: Sequence[Rule] | None = None,
+    judge: Judge | None = None,
+    spare: int = 0,
+) -> list[Rewrite]:
+    """Rewrite a model itself by rules, all of them where none are given; what was done.
+
+    ``spare`` are bytes by which constants may grow together, each by a part of them.
+    """
+    bare = next((x for x in model.everywhere() if x.is_constant and not x.has_value), None)
+    if bare is not None:
+        raise IRError(
+            "its bytes are needed, but there is no .bin", bare.where, "read it with its weights"
+        )
+    rewrites: list[Rewrite] = []
+    rules = chosen() if rules is None else rules
+    _simplify(model, infer_graph(model, {}), rules, judge, rewrites, spare)
+    return rewrites
+
+
+def chosen(only: Iterable[str] = (), skip: Iterable[str] = ()) -> list[Rule]:
+    """The rules of these names, or all but those, in their order."""
+    rules = [Rule(DEAD, (), lambda net, layer: False), *RULES]
+    known = [rule.name for rule in rules]
+    only, skip = list(only), list(skip)
+    for name in (*only, *skip):
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise UsageError(f'no rule is named "{name}"', hint=hint)
+    return [rule for rule in rules if (not only or rule.name in only) and rule.name not in skip]
+
+
+def _size(graph: Graph) -> int:
+    return sum(1 for _ in graph.everywhere())
+
+
+def _simplify(
+    graph: Graph,
+    tensors: Mapping[int, tuple[Tensor, ...]],
+    rules: Sequence[Rule],
+    judge: Judge | None,
+    rewrites: list[Rewrite],
+    spare: int = 0,
+) -> None:
+    order = graph.order()
+    work = [rule for rule in rules if rule.name != DEAD]
+    if len(work) < len(rules) and any(layer.type in SINKS for layer in graph.layers):
+        reached = set(order)
+        dead = [layer for layer in graph.layers if layer not in reached]
+        if dead:
+            graph.remove(*dead)
+        rewrites += [Rewrite(DEAD, layer.name) for layer in dead]
+    net = Rewriter(graph, tensors, order, spare)
+    if judge is not None:
+        net.watch = judge
+    for stage in sorted({rule.stage for rule in work}):
+        net.run([rule for rule in work if rule.stage <= stage])
+    rewrites += net.done
+    net.finish()
+    for layer in net.layers():
+        if not layer.bodies:
+            continue
+        known: dict[Graph, Mapping[int, tuple[Tensor, ...]]] = {}
+
+        def keeping(
+            body: Graph,
+            given: Mapping[int, Tensor],
+            known: dict[Graph, Mapping[int, tuple[Tensor, ...]]] = known,
+        ) -> dict[int, tuple[Tensor, ...]]:
+            found = infer_graph(body, given)
+            known[body] = found
+            return found
+
+        infer_bodies(layer, [net.tensor(one) for one in net.inputs(layer)], keeping)
+        for body in layer.bodies.values():
+            if body not in known:
+                raise AssertionError(f"nothing was inferred of a body of {layer!r}")
+            _simplify(body, known[body], rules, judge, rewrites, net.spare)
+
+
+__all__ = ["Simplified", "rewrite", "simplify"]

@@ -1,0 +1,338 @@
+"""Simplification: every rule where it applies and where it must not, and what holds for all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from networks import Drawer
+from simplify_patterns import APPLIES, STAYS, Net, network
+from vinoir import ir
+from vinoir.ir.surgery.simplifying import RULES
+from vinoir.schemas import MismatchError, UsageError
+
+EXACT = {rule.name for rule in RULES if rule.exact}
+
+
+def kinds(model: ir.Graph) -> list[str]:
+    """The types of the layers that compute."""
+    ends = ("Const", "Parameter", "Result")
+    return sorted(layer.type for layer in model.everywhere() if layer.type not in ends)
+
+
+def feeds(model: ir.Model, seed: int = 0) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    shapes = {p.name: [s if isinstance(s, int) else 3 for s in ir.infer(model).of(p)[0].shape]
+              for p in model.parameters}  # fmt: skip
+    return {name: random.standard_normal(shape).astype("f4") for name, shape in shapes.items()}
+
+
+def by_openvino(model: ir.Model, fed: dict[str, Any]) -> dict[str, Any]:
+    """What OpenVINO gives for a model, by the sorted names of each output."""
+    openvino = pytest.importorskip("openvino")
+    core = openvino.Core()
+    core.set_property("CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    xml, weights = ir.dumps(model)
+    held = openvino.Tensor(np.frombuffer(weights or b"\0", np.uint8).copy())
+    found = core.compile_model(core.read_model(xml, held), "CPU")(fed)
+    return {" ".join(sorted(port.get_names())): array for port, array in found.items()}
+
+
+def alike(model: ir.Model, new: ir.Model, *, exact: bool = False, asked: bool = True) -> None:
+    """Refuse what gives other numbers under other names, by our own run and by OpenVINO's."""
+    fed = feeds(model)
+    pairs = [(dict(ir.run(one, fed)) for one in (model, new))]
+    if asked:
+        pairs.append(by_openvino(one, fed) for one in (model, new))
+    for before, after in pairs:
+        assert list(before) == list(after)
+        for name, array in before.items():
+            if exact:
+                np.testing.assert_array_equal(array, after[name])
+            else:
+                largest = max(1.0, float(np.abs(array).max(initial=0.0)))
+                np.testing.assert_allclose(array, after[name], rtol=1e-5, atol=1e-5 * largest)
+
+
+def size(model: ir.Model) -> int:
+    return sum(map(len, ir.dumps(model)))
+
+
+@pytest.mark.parametrize(
+    "row", APPLIES, ids=[f"{row[0]}-{number}" for number, row in enumerate(APPLIES)]
+)
+def test_rule_applies(row: Any) -> None:
+    rule, shape, build, left = row
+    model = network(shape, build)
+    new, done = ir.simplify(model, certify=1)
+    assert done.rules.get(rule), done.rules
+    assert kinds(new) == left.split()
+    assert ir.check(new).ok, list(ir.check(new))
+    assert size(new) <= size(model)
+    alike(model, new, exact=set(done.rules) <= EXACT)
+    assert done.certificate is not None
+    assert done.certificate.runs == 1
+
+
+@pytest.mark.parametrize("row", STAYS, ids=[f"{row[0]}-{n}" for n, row in enumerate(STAYS)])
+def test_rule_stays_away(row: Any) -> None:
+    rule, shape, build = row
+    model = network(shape, build)
+    new, done = ir.simplify(model)
+    assert rule not in done.rules
+    alike(model, new)
+
+
+def test_every_rule_has_a_pattern() -> None:
+    assert {row[0] for row in APPLIES} == {rule.name for rule in RULES}
+
+
+def test_every_rule_is_off_where_it_is_skipped() -> None:
+    for rule, shape, build, _ in APPLIES:
+        model = network(shape, build)
+        _, done = ir.simplify(model, skip=[rule])
+        assert rule not in done.rules
+        _, done = ir.simplify(model, only=[rule])
+        assert set(done.rules) <= {rule}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_networks(seed: int) -> None:
+    model = Drawer(seed).model(layers=10)
+    new, done = ir.simplify(model, certify=1, seed=seed)
+    assert done.layers_after == len(new) <= len(model) == done.layers_before
+    assert size(new) <= size(model)
+    alike(model, new, asked=seed % 3 == 0)
+    again, more = ir.simplify(new)
+    assert more.rules == {}
+    assert ir.dumps(again) == ir.dumps(new)
+
+
+def test_nothing_to_do_leaves_the_file_as_it_is(tmp_path: Path) -> None:
+    model = network("2,4", lambda n, x: n("Exp", x))
+    ir.write(model, tmp_path / "m.xml")
+    read = ir.read(tmp_path / "m.xml")
+    new, done = ir.simplify(read)
+    assert done.rules == {}
+    assert done.layers_before == done.layers_after
+    assert ir.dumps(new) == ir.dumps(read)
+
+
+def test_the_model_given_is_not_changed(tmp_path: Path) -> None:
+    model = network(*APPLIES[-1][1:3])
+    before = ir.dumps(model)
+    ir.simplify(model, certify=1)
+    assert ir.dumps(model) == before
+
+
+def test_shapes_given_are_folded() -> None:
+    model = network("?,4,?", APPLIES[2][2])
+    assert "ShapeOf" in kinds(ir.simplify(model)[0])
+    new, _ = ir.simplify(model, {"x": "2,4,6"})
+    assert kinds(new) == ["Exp", "Reshape"]
+    assert ir.infer(new)["y"].shape.static == (2, 24)
+
+
+def test_names_of_inputs_and_outputs_stay() -> None:
+    net = ir.Builder("ends")
+    n = Net(net)
+    x = net.parameter("x", "f32", "2,3")
+    net.result(n("Transpose", x, [0, 1]).named("through"), name="a")
+    y = n("Exp", x).named("made")
+    net.result(y, name="b")
+    net.result(n("Add", y, 0.0).named("same"), name="c")
+    net.result(n("Exp", x).named("twin"), name="d")
+    net.result(n("Sin", n("Add", n("Cos", x).named("kept"), 0.0).named("lives on")), name="e")
+    model = net.model()
+    new, _ = ir.simplify(model)
+    assert list(ir.run(new, feeds(new))) == list(ir.run(model, feeds(model)))
+    for one, other in zip(model.results, new.results, strict=True):
+        assert one.output_names == other.output_names
+        ports = [g.producer(r, 0)[0].outputs[0].names for g, r in ((model, one), (new, other))]
+        assert ports[0] == ports[1]
+    assert new.output("lives on") == new.output("kept")
+    alike(model, new)
+
+
+def test_bodies_are_simplified() -> None:
+    net = ir.Builder("loop")
+    x = net.parameter("x", "f32", "5,2,4")
+    body = ir.Graph()
+    inner = ir.Builder(into=body)
+    n = Net(inner)
+    part = inner.parameter("part", "f32", "1,2,4")
+    out = inner.result(n("Multiply", part, n("Sigmoid", n("Add", part, 0.0))), name="out")
+    layer = ir.Layer("TensorIterator", "opset1", "loop")
+    wiring = ir.PortMap()
+    numbers = {"axis": 0, "start": 0, "end": -1, "stride": 1, "part_size": 1}
+    wiring.add("input", external_port_id=0, internal_layer_id=part.layer.id, **numbers)
+    wiring.add("output", external_port_id=1, internal_layer_id=out.id, **numbers)
+    layer.add_body("body", body, wiring)
+    layer.inputs = [ir.Port.of(0, x.tensor)]
+    layer.outputs = [ir.Port.of(1, x.tensor)]
+    net.graph.add(layer)
+    net.graph.connect(x.layer, layer, 0)
+    net.result(ir.Output(layer, 0, [x.tensor]), name="y")
+    model = net.model()
+    new, done = ir.simplify(model)
+    assert kinds(new) == ["Swish", "TensorIterator"]
+    assert done.rules["swish"] == 1
+    alike(model, new)
+
+
+def test_random_layers_are_not_shared_or_folded() -> None:
+    def build(n: Net, x: ir.Output) -> ir.Output:
+        draws = [n("RandomUniform", [2, 3], 0.0, 1.0, opset=8, output_type="f32", global_seed=0,
+                   op_seed=0) for _ in range(2)]  # fmt: skip
+        return n("Add", x, n("Add", *draws))
+
+    new, _ = ir.simplify(network("2,3", build))
+    assert kinds(new).count("RandomUniform") == 2
+
+
+def test_compressed_weights_stay_compressed() -> None:
+    def build(n: Net, x: ir.Output) -> ir.Output:
+        weights = n.net.constant(np.ones((16, 16), np.float16))
+        return n.matmul(x, n("Convert", weights, destination_type="f32"))
+
+    model = network("2,16", build)
+    new, _ = ir.simplify(model)
+    assert kinds(new) == ["Convert", "MatMul"]
+
+    def eights(n: Net, x: ir.Output) -> ir.Output:
+        weights = n("Convert", n.net.constant(np.ones(4, np.int8)), destination_type="f32")
+        return n("Add", x, n("Multiply", weights, 0.5))
+
+    assert kinds(ir.simplify(network("2,4", eights))[0]) == ["Add", "Convert", "Multiply"]
+
+
+def test_repeated_constants_of_a_file_are_kept_once(tmp_path: Path) -> None:
+    def build(n: Net, x: ir.Output) -> ir.Output:
+        same = np.arange(1000, dtype="f4")
+        return n("Add", n("Multiply", x, same), n("Power", x, same))
+
+    model = network("1000", build)
+    new, done = ir.simplify(model)
+    assert done.rules == {"share-constants": 1}
+    assert len(new.constants) == 1
+
+
+def test_a_model_without_its_bin_is_refused() -> None:
+    model = network("2,4", lambda n, x: n("Add", x, n.numbers(4)))
+    xml, _ = ir.dumps(model)
+    with pytest.raises(ir.IRError, match=r"there is no \.bin"):
+        ir.simplify(ir.loads(xml))
+
+
+def test_a_wrong_rule_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vinoir.ir.surgery.simplifying import simplifier
+    from vinoir.ir.surgery.simplifying.rewriter import Rule
+
+    def wrong(net: Any, layer: ir.Layer) -> bool:
+        new = net.add("Cos", "opset1", net.inputs(layer), like=layer)
+        return bool(net.replace((layer, 0), new))
+
+    monkeypatch.setattr(simplifier, "RULES", (Rule("wrong", ("Sin",), wrong),))
+    model = network("2,3", lambda n, x: n("Exp", n("Sin", x)))
+    with pytest.raises(MismatchError, match="differs by"):
+        ir.simplify(model, certify=1)
+
+
+def test_a_rule_that_gives_up_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vinoir.ir.surgery.simplifying import simplifier
+    from vinoir.ir.surgery.simplifying.rewriter import Rule
+
+    def half(net: Any, layer: ir.Layer) -> bool:
+        net.add("Cos", "opset1", net.inputs(layer), like=layer)
+        return False
+
+    def endless(net: Any, layer: ir.Layer) -> bool:
+        return bool(net.replace((layer, 0), net.copy(layer, net.inputs(layer))))
+
+    model = network("2,3", lambda n, x: n("Exp", n("Sin", x)))
+    monkeypatch.setattr(simplifier, "RULES", (Rule("half", ("Sin",), half),))
+    assert ir.dumps(ir.simplify(model)[0]) == ir.dumps(model)
+    monkeypatch.setattr(simplifier, "RULES", (Rule("endless", ("Sin",), endless),))
+    with pytest.raises(AssertionError, match="finds no end"):
+        ir.simplify(model)
+
+
+def test_a_rule_that_is_not_there_is_named() -> None:
+    model = network("2,3", lambda n, x: n("Exp", x))
+    with pytest.raises(UsageError, match='no rule is named "gelo"') as caught:
+        ir.simplify(model, only=["gelo"])
+    assert caught.value.hint == "did you mean gelu?"
+
+
+def test_verb(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+    from vinoir.ir.cli import cli
+
+    model = network(*APPLIES[2][1:3])
+    source, target = str(tmp_path / "m.xml"), tmp_path / "new.xml"
+    ir.write(model, source)
+    run = CliRunner().invoke
+    found = run(cli, ["simplify", source, "--dry-run", "--json"], catch_exceptions=False)
+    said = json.loads(found.stdout)
+    assert said["layers"]["before"] == len(model)
+    assert said["rules"]["fold-constants"] >= 1
+    assert not target.exists()
+    words = ["simplify", source, "-o", str(target), "--certify", "2", "--input", "x=3,4,6,6"]
+    found = run(cli, words, catch_exceptions=False)
+    assert found.exit_code == 0
+    assert "certified: 2 runs" in found.stderr
+    new = ir.read(target)
+    assert kinds(new) == ["Exp", "Reshape"]
+    assert ir.infer(new)["y"].shape.static == (3, 144)
+    with pytest.raises(UsageError, match="is already there"):
+        run(cli, ["simplify", source, "-o", str(target)], catch_exceptions=False)
+    with pytest.raises(UsageError, match="nothing to write to"):
+        run(cli, ["simplify", source], catch_exceptions=False)
+
+
+def test_files_that_openvino_wrote(written: Any) -> None:
+    """Each operation of each version, before and after: the same numbers, and no larger."""
+    for path in written.all()[::7]:
+        model = ir.read(path)
+        new, done = ir.simplify(model)
+        if done.rules:
+            assert size(new) <= size(model), path
+        assert [r.output_names for r in new.results] == [r.output_names for r in model.results]
+        assert [p.name for p in new.parameters] == [p.name for p in model.parameters]
+
+
+def test_import_simplifies(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    from click.testing import CliRunner
+    from vinoir.ir.cli import cli
+
+    nodes = [
+        onnx.helper.make_node("Shape", ["x"], ["sizes"]),
+        onnx.helper.make_node("Gather", ["sizes", "zero"], ["first"]),
+        onnx.helper.make_node("Concat", ["first", "rest"], ["pattern"], axis=0),
+        onnx.helper.make_node("Reshape", ["x", "pattern"], ["flat"]),
+        onnx.helper.make_node("Sigmoid", ["flat"], ["gate"]),
+        onnx.helper.make_node("Mul", ["flat", "gate"], ["y"]),
+    ]
+    held = [
+        onnx.numpy_helper.from_array(np.array(numbers), name)
+        for name, numbers in (("zero", [0]), ("rest", [12]))
+    ]
+    info = onnx.helper.make_tensor_value_info
+    ends = [info("x", 1, ["n", 3, 4])], [info("y", 1, ["n", 12])]
+    graph = onnx.helper.make_graph(nodes, "g", *ends, held)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)])
+    assert kinds(ir.from_onnx(model)) == ["Reshape", "Swish"]
+    whole = ir.from_onnx(model, simplify=False)
+    assert len(kinds(whole)) == 6
+    alike(whole, ir.from_onnx(model), asked=False)
+    onnx.save(model, tmp_path / "m.onnx")
+    for words, count in (([], 2), (["--no-simplify"], 6)):
+        target = str(tmp_path / f"{count}.xml")
+        CliRunner().invoke(
+            cli, ["import", str(tmp_path / "m.onnx"), "-o", target, *words], catch_exceptions=False
+        )
+        assert len(kinds(ir.read(target))) == count
