@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from .checking import Report as Report
     from .checking import check as check
     from .checking import explain as explain
+    from .comparing import Difference as Difference
+    from .comparing import Differences as Differences
+    from .comparing import diff as diff
     from .document import BackEdge as BackEdge
     from .document import Builder as Builder
     from .document import Edge as Edge
@@ -61,6 +64,7 @@ __getattr__, __dir__ = face(
             "UsageError"
         ),
         "checking": "Finding Report check explain",
+        "comparing": "Difference Differences diff",
         "document": "BackEdge Builder Edge Graph Info Layer Model Output Port PortMap",
         "engine": "Program compile",
         "execution": "Outputs run",
@@ -76,6 +80,8 @@ __getattr__, __dir__ = face(
 __all__ = [
     "BackEdge",
     "Builder",
+    "Difference",
+    "Differences",
     "Edge",
     "Finding",
     "Fix",
@@ -101,6 +107,7 @@ __all__ = [
     "Weights",
     "check",
     "compile",
+    "diff",
     "dumps",
     "explain",
     "fix",

@@ -31,12 +31,13 @@ ROOMS: dict[str, set[str]] = {
     "engine": {"document", "inference", "execution"},
     "checking": {"storage", "text", "document", "files", "inference"},
     "surgery": {"document", "files", "inference", "checking"},
+    "comparing": {"storage", "document", "files", "inference", "execution", "engine"},
     "display": {"document", "inference"},
     "onnx": {"storage", "document", "inference"},
     "measuring": {"document", "execution", "engine"},
     "cli": {
         "storage", "document", "files", "inference", "execution", "engine", "checking",
-        "surgery", "display", "onnx", "measuring",
+        "surgery", "comparing", "display", "onnx", "measuring",
     },
 }  # fmt: skip
 #: The same within engine/.

@@ -27,6 +27,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "infer": ("infer", "Work out the types and shapes of every port."),
     "run": ("run", "Run a model in NumPy."),
     "bench": ("bench", "Measure how fast a model runs, also against other runtimes."),
+    "diff": ("diff", "Tell what changed from one model to another."),
     "copy": ("copy", "Read a model, write it, and verify that nothing was lost."),
     "weights": ("weights", "List or export the constants."),
     "import": ("onnx", "Turn an ONNX model into IR."),
