@@ -16,13 +16,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
+from ...layers.memory import without_collection
 from ...schemas import Shape
 from ...schemas.printing import printable_name
 from ..document import BODIES, Graph, Info, Layer, Model, Port
 from ..files import read
 from .constants import Distance, distance
-from .fingerprints import Anatomy, Numbers, body_roles, flattened
+from .fingerprints import Anatomy, Numbers, body_roles, declared, flattened
 from .matching import Matching, match, stored
+
+#: What the element of a port usually says.
+_PORT = frozenset({"id", "names", "precision"})
 
 #: A model, or the .xml to read it from.
 ModelLike: TypeAlias = "Model | str | os.PathLike[str]"
@@ -119,6 +123,7 @@ class Differences(Sequence[Difference]):
         }
 
 
+@without_collection()
 def diff(one: ModelLike, two: ModelLike) -> Differences:
     """Tell what changed from one model to another.
 
@@ -337,9 +342,10 @@ class _Comparison:
             source is not None and source[0].id in self.redeclared
             for source in self.matching.one.sources[x.id]
         )
-        for side, ones, twos in (
-            ("input", x.inputs, y.inputs), ("output", x.outputs, y.outputs)
-        ):  # fmt: skip
+        for side in ("input", "output"):
+            if declared(x, side) == declared(y, side) and _is_plain(x, side) and _is_plain(y, side):
+                continue
+            ones, twos = (getattr(layer, f"{side}s") for layer in (x, y))
             for index, (a, b) in enumerate(zip(ones, twos, strict=False)):
                 if a.precision == b.precision and a.dims == b.dims and not (
                     a.rt_info or b.rt_info or a.extra or b.extra
@@ -375,6 +381,14 @@ class _Comparison:
         if x.output_names != y.output_names:
             said = [x.output_names, y.output_names]
             notes.append(Difference("tensor name", left, right, "output names", *said))
+
+
+def _is_plain(layer: Layer, side: str) -> bool:
+    """Whether ports say nothing but types, sizes and names, as far as that is seen at once."""
+    if f"{side}s" in layer.parts_read or layer.element is None:
+        return False
+    section = layer.element.find(side)
+    return section is None or not any(set(port.keys()) - _PORT for port in section)
 
 
 def _source(source: tuple[Layer, int] | None) -> str | None:

@@ -198,10 +198,27 @@ def body_roles(layer: Layer, tag: str) -> dict[int, object]:
 
 
 def _detail(layer: Layer) -> object:
-    """What a layer declares beside what it computes: ports and further information."""
-    ports = tuple((port.precision, port.dims) for port in layer.outputs)
+    """What a layer declares beside what it computes: outputs and further information."""
     own = layer.data.get("shape") if layer.type == "Parameter" else None
-    return ports, own, tuple(flattened(layer.rt_info)) if layer.rt_info is not None else ()
+    info = tuple(flattened(layer.rt_info)) if layer.rt_info is not None else ()
+    return declared(layer, "output"), own, info
+
+
+def declared(layer: Layer, side: str) -> object:
+    """What the ports of a side say of types and sizes, as spelt; from the element if it can be.
+
+    What is equal says the same; what differs may do so too.
+    """
+    read = layer.parts_read.get(f"{side}s")
+    if read is None and layer.element is not None:
+        section = layer.element.find(side)
+        if section is None:
+            return ()
+        rows = [(port.get("precision"), *(one.text for one in port)) for port in section]
+        if all(one.tag == "dim" for port in section for one in port):
+            return tuple(rows)
+    ports = layer.inputs if side == "input" else layer.outputs
+    return tuple((port.precision, *map(str, port.dims)) for port in ports)
 
 
 def flattened(info: Info | None, *, names: bool = False) -> Iterator[tuple[str, str]]:
@@ -227,4 +244,6 @@ def flattened(info: Info | None, *, names: bool = False) -> Iterator[tuple[str, 
     return iter(sorted(rows))
 
 
-__all__ = ["STORAGE", "Anatomy", "Numbers", "Wire", "body_numbers", "body_roles", "flattened"]
+__all__ = [
+    "STORAGE", "Anatomy", "Numbers", "Wire", "body_numbers", "body_roles", "declared", "flattened",
+]  # fmt: skip
