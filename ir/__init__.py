@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from .checking import Report as Report
     from .checking import check as check
     from .checking import explain as explain
+    from .comparing import Comparison as Comparison
     from .comparing import Difference as Difference
     from .comparing import Differences as Differences
+    from .comparing import compare as compare
     from .comparing import diff as diff
     from .document import BackEdge as BackEdge
     from .document import Builder as Builder
@@ -64,7 +66,7 @@ __getattr__, __dir__ = face(
             "UsageError"
         ),
         "checking": "Finding Report check explain",
-        "comparing": "Difference Differences diff",
+        "comparing": "Comparison Difference Differences compare diff",
         "document": "BackEdge Builder Edge Graph Info Layer Model Output Port PortMap",
         "engine": "Program compile",
         "execution": "Outputs run",
@@ -80,6 +82,7 @@ __getattr__, __dir__ = face(
 __all__ = [
     "BackEdge",
     "Builder",
+    "Comparison",
     "Difference",
     "Differences",
     "Edge",
@@ -106,6 +109,7 @@ __all__ = [
     "UsageError",
     "Weights",
     "check",
+    "compare",
     "compile",
     "diff",
     "dumps",

@@ -28,6 +28,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run a model in NumPy."),
     "bench": ("bench", "Measure how fast a model runs, also against other runtimes."),
     "diff": ("diff", "Tell what changed from one model to another."),
+    "compare": ("compare", "Find the layer where a run parts from another."),
+    "reduce": ("reduce", "Make a failing model as small as it can be and still fail."),
     "copy": ("copy", "Read a model, write it, and verify that nothing was lost."),
     "weights": ("weights", "List or export the constants."),
     "import": ("onnx", "Turn an ONNX model into IR."),

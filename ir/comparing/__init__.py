@@ -10,12 +10,15 @@ if TYPE_CHECKING:
     from .differences import Difference as Difference
     from .differences import Differences as Differences
     from .differences import diff as diff
+    from .divergence import Comparison as Comparison
+    from .divergence import compare as compare
     from .review import review_lines as review_lines
 
 __getattr__, __dir__ = face(
     __name__,
     {
         "differences": "Difference Differences diff",
+        "divergence": "Comparison compare",
         "review": "review_lines",
     },
 )
