@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from .comparing import Comparison as Comparison
     from .comparing import Difference as Difference
     from .comparing import Differences as Differences
+    from .comparing import Reduction as Reduction
     from .comparing import compare as compare
     from .comparing import diff as diff
+    from .comparing import reduce as reduce
     from .document import BackEdge as BackEdge
     from .document import Builder as Builder
     from .document import Edge as Edge
@@ -66,7 +68,7 @@ __getattr__, __dir__ = face(
             "UsageError"
         ),
         "checking": "Finding Report check explain",
-        "comparing": "Comparison Difference Differences compare diff",
+        "comparing": "Comparison Difference Differences Reduction compare diff reduce",
         "document": "BackEdge Builder Edge Graph Info Layer Model Output Port PortMap",
         "engine": "Program compile",
         "execution": "Outputs run",
@@ -102,6 +104,7 @@ __all__ = [
     "Port",
     "PortMap",
     "Program",
+    "Reduction",
     "Repair",
     "Report",
     "UnreadableError",
@@ -119,6 +122,7 @@ __all__ = [
     "infer",
     "loads",
     "read",
+    "reduce",
     "reshape",
     "run",
     "write",

@@ -31,7 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "engine": {"document", "inference", "execution"},
     "checking": {"storage", "text", "document", "files", "inference"},
     "surgery": {"document", "files", "inference", "checking"},
-    "comparing": {"storage", "document", "files", "inference", "execution", "engine"},
+    "comparing": {"document", "files", "inference", "execution", "engine", "surgery"},
     "display": {"document", "inference"},
     "onnx": {"storage", "document", "inference"},
     "measuring": {"document", "execution", "engine"},

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .differences import diff as diff
     from .divergence import Comparison as Comparison
     from .divergence import compare as compare
+    from .reduction import Reduction as Reduction
+    from .reduction import reduce as reduce
     from .review import review_lines as review_lines
 
 __getattr__, __dir__ = face(
@@ -19,6 +21,7 @@ __getattr__, __dir__ = face(
     {
         "differences": "Difference Differences diff",
         "divergence": "Comparison compare",
+        "reduction": "Reduction reduce",
         "review": "review_lines",
     },
 )
