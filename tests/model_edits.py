@@ -216,9 +216,7 @@ def inserted(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
     edge = rng.choice(rows)
     new = max(int(x.get("id")) for x in layers_of(graph)) + 1
     source = feeder(graph, edge.get("from-layer"))
-    port = next(
-        p for p in source.findall("output/port") if p.get("id") == edge.get("from-port")
-    )
+    port = next(p for p in source.findall("output/port") if p.get("id") == edge.get("from-port"))
     layer = etree.SubElement(
         graph.find("layers"), "layer", id=str(new), name="put_between", type="Abs",
         version="opset1",

@@ -132,4 +132,3 @@ def show(found: Comparison, worst: int) -> None:
     if found.against.endswith("throughout"):
         names = [step.place.name for step in found.wrong]
         note(f"layers that would have to stay in f32: {', '.join(names) or 'none'}")
-

@@ -90,4 +90,3 @@ def text_lines(model: Model) -> list[str]:
             if not (layer.is_constant and name in ("offset", "size")):
                 lines.append(f"    {name}: {text}")
     return lines
-

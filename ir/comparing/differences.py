@@ -207,12 +207,15 @@ class _Comparison:
         if self.body:
             return
         for kind in ("Parameter", "Result"):
-            before = [x for x in one.graph.layers if x.type == kind and x.id in self.matching.forth]
+            before = [
+                x for x in one.graph.layers if x.type == kind and x.id in self.matching.forth
+            ]
             after = [x for x in two.graph.layers if x.type == kind and x.id in self.matching.back]
             if [self.matching.forth[x.id].id for x in before] != [x.id for x in after]:
                 word = "inputs" if kind == "Parameter" else "outputs"
                 names = [", ".join(x.name for x in layers) for layers in (before, after)]
-                self.found.notes.append(Difference("order", None, None, word, *names))
+                note = Difference("order", None, None, word, names[0], names[1])
+                self.found.notes.append(note)
 
     def _place(self, layer: Layer) -> Place:
         return Place(layer.id, layer.name, layer.type, layer.version, self.body)
@@ -222,15 +225,15 @@ class _Comparison:
         place = self._place(layer)
         fed = tuple(source[0].name for source in anatomy.sources[layer.id] if source is not None)
         feeds = tuple(dict.fromkeys(wire.user.name for wire in anatomy.uses[layer.id]))
-        pair = (place, None) if kind == "removed" else (None, place)
+        left, right = (place, None) if kind == "removed" else (None, place)
+        before = after = None
         if layer.type == "Convert" and stored(anatomy, layer).is_constant:
+            before, after = (None, "Convert") if left is None else ("Convert", None)
             kind = "storage"
+        what = "of a constant" if kind == "storage" else ""
         self.found.found.append(
-            Difference(kind, *pair, "" if kind != "storage" else "Convert of a constant",
-                       None if kind != "storage" or pair[0] is None else "Convert",
-                       None if kind != "storage" or pair[1] is None else "Convert",
-                       fed_by=fed, feeds=feeds)
-        )  # fmt: skip
+            Difference(kind, left, right, what, before, after, fed_by=fed, feeds=feeds)
+        )
 
     def _pair(self, x: Layer, y: Layer) -> None:
         left, right = self._place(x), self._place(y)
@@ -252,9 +255,18 @@ class _Comparison:
             self.found.found += _info("rt_info", x.rt_info, y.rt_info, left, right)
         self._names(x, y, left, right)
 
-    def _add(self, kind: str, left: Place, right: Place, what: str, *said: Any, **more: Any) -> None:
-        texts = [None if text is None else str(text) for text in said]
-        self.found.found.append(Difference(kind, left, right, what, *texts, **more))
+    def _add(
+        self,
+        kind: str,
+        left: Place,
+        right: Place,
+        what: str,
+        before: object,
+        after: object,
+        **more: Any,
+    ) -> None:
+        one, two = (None if said is None else str(said) for said in (before, after))
+        self.found.found.append(Difference(kind, left, right, what, one, two, **more))
 
     # The operation.
 
@@ -295,24 +307,23 @@ class _Comparison:
             one, two = x.bodies.get(tag), y.bodies.get(tag)
             if one is None or two is None:
                 if one is not two:
-                    said = [None if body is None else "a body" for body in (one, two)]
-                    self._add("wiring", left, right, tag, *said)
+                    had, has = (None if body is None else "a body" for body in (one, two))
+                    self._add("wiring", left, right, tag, had, has)
                 continue
             roles = body_roles(x, tag), body_roles(y, tag)
             inner = (*self.body, x.name)
             _compare_graphs(one, two, self.found, inner, self.numbers, roles)
             wirings = [sorted(map(str, role.values())) for role in roles]
             turns = [
-                sorted((str(role.get(e.from_layer)), str(role.get(e.to_layer)))
+                sorted(f"{role.get(e.from_layer)} to {role.get(e.to_layer)}"
                        for e in layer.back_edges)
                 for layer, role in zip((x, y), roles, strict=True)
             ]  # fmt: skip
             for what, said in (("port map", wirings), ("back edges", turns)):
                 if said[0] != said[1]:
-                    one_only = [str(row) for row in said[0] if row not in said[1]]
-                    two_only = [str(row) for row in said[1] if row not in said[0]]
-                    self._add("wiring", left, right, f"{tag}: {what}",
-                              "; ".join(one_only) or "nothing", "; ".join(two_only) or "nothing")  # fmt: skip
+                    before = "; ".join(row for row in said[0] if row not in said[1])
+                    after = "; ".join(row for row in said[1] if row not in said[0])
+                    self._add("wiring", left, right, f"{tag}: {what}", before, after)
 
     # What surrounds it.
 
@@ -343,7 +354,11 @@ class _Comparison:
             for source in self.matching.one.sources[x.id]
         )
         for side in ("input", "output"):
-            if declared(x, side) == declared(y, side) and _is_plain(x, side) and _is_plain(y, side):
+            if (
+                declared(x, side) == declared(y, side)
+                and _is_plain(x, side)
+                and _is_plain(y, side)
+            ):
                 continue
             ones, twos = (getattr(layer, f"{side}s") for layer in (x, y))
             for index, (a, b) in enumerate(zip(ones, twos, strict=False)):
@@ -376,11 +391,11 @@ class _Comparison:
         before, after = x.tensor_names(), y.tensor_names()
         for index, (a, b) in enumerate(zip(before, after, strict=False)):
             if set(a) != set(b):
-                said = [", ".join(names) or None for names in (a, b)]
-                notes.append(Difference("tensor name", left, right, f"output {index}", *said))
-        if x.output_names != y.output_names:
-            said = [x.output_names, y.output_names]
-            notes.append(Difference("tensor name", left, right, "output names", *said))
+                had, has = (", ".join(names) or None for names in (a, b))
+                notes.append(Difference("tensor name", left, right, f"output {index}", had, has))
+        had, has = x.output_names, y.output_names
+        if had != has:
+            notes.append(Difference("tensor name", left, right, "output names", had, has))
 
 
 def _is_plain(layer: Layer, side: str) -> bool:

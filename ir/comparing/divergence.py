@@ -41,9 +41,9 @@ _SHAKE, _SHAKES = 4e-6, 8
 class Step:
     """How one output of a layer differs from the reference, in the worst sample.
 
-    Verdicts are ``equal``, ``rounding`` (within tolerance), ``ties`` (a decision between values that
-    rounding tells apart), ``inherited`` (right for its inputs, which were off), ``NaN``, ``shape``
-    and ``wrong``; of a layer that the reference does not tell, ``unknown``.
+    Verdicts are ``equal``, ``rounding`` (within tolerance, or its inputs' rounding made larger),
+    ``ties`` (a decision between values that rounding tells apart), ``inherited`` (right for its
+    inputs, which were off), ``NaN``, ``shape`` and ``wrong``.
     """
 
     place: Place
@@ -301,9 +301,7 @@ class Judge:
         #: Layers that depend on constants alone: their values belong to those that take them.
         self.fixed: set[int] = set()
 
-    def layer(
-        self, step: WalkStep, told: Mapping[Spot, Array]
-    ) -> Iterator[tuple[Spot, Step]]:
+    def layer(self, step: WalkStep, told: Mapping[Spot, Array]) -> Iterator[tuple[Spot, Step]]:
         """Compute a layer from both runs' values, and compare it with what is told of it."""
         layer, kernel = step.layer, step.kernel
         assert kernel is not None
@@ -329,9 +327,7 @@ class Judge:
             if wanted is not None:
                 yield (layer.id, index), self._judged(step, index, array, own, wanted)
 
-    def _own(
-        self, step: WalkStep, outputs: tuple[Array, ...]
-    ) -> tuple[Array, ...] | None:
+    def _own(self, step: WalkStep, outputs: tuple[Array, ...]) -> tuple[Array, ...] | None:
         """What the layer gives for the reference's inputs; None where it does not take them."""
         pairs = [(self.ours[i][k], self.theirs[i][k]) for i, k in step.sources]
         if has_state(step.layer) or all(identical(a, b) for a, b in pairs):
@@ -414,9 +410,7 @@ class Judge:
         place = ",".join(str(int(i)) for i in worst)
         return "wrong", f"[{place}] is {found[worst]:.6g}, there {wanted[worst]:.6g}"
 
-    def _stands_on_edge(
-        self, step: WalkStep, index: int, found: Array, wanted: Array
-    ) -> bool:
+    def _stands_on_edge(self, step: WalkStep, index: int, found: Array, wanted: Array) -> bool:
         """Whether a result moves as far when the inputs are shaken in their last digits."""
         given = [self.theirs[i][k] for i, k in step.sources]
         moving = [

@@ -11,11 +11,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from ...schemas import Array, InternalError, IRError, LimitError, UnsupportedError, UsageError
+from ...schemas import (
+    Array,
+    ElementType,
+    InternalError,
+    IRError,
+    LimitError,
+    UnsupportedError,
+    UsageError,
+)
 from ..document import Model
 from ..engine import Program
 from ..execution import run
@@ -57,8 +65,8 @@ def skeleton(error: BaseException) -> str:
 class FailsToInfer:
     """Types and shapes cannot be worked out."""
 
-    word = "infer"
-    test = ("ir.infer(model)",)
+    word: str = "infer"
+    test: Sequence[str] = ("ir.infer(model)",)
 
     def __call__(self, model: Model, samples: Samples, until: float | None) -> Failures:
         """The error; samples make no difference."""
@@ -74,8 +82,8 @@ class FailsToInfer:
 class FailsToRun:
     """A run ends with an error, or gives NaN though no input has any."""
 
-    word = "run"
-    test = (
+    word: str = "run"
+    test: Sequence[str] = (
         "for sample in samples:",
         "    for array in ir.run(model, sample).values():",
         "        assert array.dtype.kind != 'f' or not np.isnan(array).any()",
@@ -101,8 +109,8 @@ class FailsToRun:
 class FailsToCompile:
     """A compiled program fails, or gives something else than a run."""
 
-    word = "compile"
-    test = (
+    word: str = "compile"
+    test: Sequence[str] = (
         "program = ir.compile(model)",
         "for sample in samples:",
         "    wanted, found = ir.run(model, sample), program(sample)",
@@ -127,8 +135,8 @@ class FailsToCompile:
 class FailsToAgree:
     """OpenVINO fails, crashes, or gives something else than a run."""
 
-    word = "compare"
-    test = ('assert not ir.compare(model, "openvino", samples=samples)',)
+    word: str = "compare"
+    test: Sequence[str] = ('assert not ir.compare(model, "openvino", samples=samples)',)
 
     def __init__(self, process: RuntimeProcess) -> None:
         self.process = process
@@ -152,13 +160,13 @@ class FailsToAgree:
 class FailsCommand:
     """A command ends with another exit code than 0."""
 
-    word = "command"
+    word: str = "command"
 
     def __init__(self, command: str) -> None:
         self.words = shlex.split(command)
         if not self.words:
             raise UsageError("the command is empty")
-        self.test = (
+        self.test: Sequence[str] = (
             "import subprocess",
             f"words = {self.words!r}",
             "path = str(FOLDER / 'reduced.xml')",
@@ -202,8 +210,8 @@ class FailsCommand:
 class FailsFunction:
     """A function of the caller's says so."""
 
-    word = "function"
-    test = ("raise NotImplementedError('call what failed: model, samples')",)
+    word: str = "function"
+    test: Sequence[str] = ("raise NotImplementedError('call what failed: model, samples')",)
 
     def __init__(self, function: Callable[[Model, Samples], bool]) -> None:
         self.function = function
@@ -218,16 +226,10 @@ def differing(found: Sequence[Array], wanted: Sequence[Array]) -> str | None:
     for one, two in zip(found, wanted, strict=True):
         if one.shape != two.shape:
             return "shapes differ"
-        allowed = 4 * TOLERANCES.get(_type_of(two), 0.0)
+        allowed = 4 * TOLERANCES.get(ElementType.of(two.dtype), 0.0)
         if error(one, two) > allowed:
             return "values differ"
     return None
-
-
-def _type_of(array: Array) -> Any:
-    from ...schemas import ElementType
-
-    return ElementType.of(array.dtype)
 
 
 def _has_nan(array: Array) -> bool:
@@ -251,9 +253,7 @@ def save_samples(path: Path, samples: Samples) -> None:
 
 
 @contextmanager
-def failing(
-    fails: str | Callable[[Model, Samples], bool], against: str
-) -> Iterator[Failing]:
+def failing(fails: str | Callable[[Model, Samples], bool], against: str) -> Iterator[Failing]:
     """The way to fail that a word, a command or a function means."""
     plain: Mapping[str, Callable[[], Failing]] = {
         "infer": FailsToInfer, "run": FailsToRun, "compile": FailsToCompile
@@ -265,7 +265,7 @@ def failing(
     elif fails == "compare":
         if against != "openvino":
             raise UsageError(
-                f'what fails against "{against}" cannot be reduced: its half does not shrink along',
+                f'what fails against "{against}" cannot be reduced: that does not shrink along',
                 hint="compare with openvino, or give a command",
             )
         with RuntimeProcess("openvino") as process:

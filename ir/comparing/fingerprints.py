@@ -11,11 +11,14 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ...schemas import IRError
 from ..document import BODIES, Graph, Info, Layer, MapEntry
 
 #: Attributes of a constant that say where its bytes are.
 STORAGE = frozenset({"offset", "size", "value"})
+_BOOLEANS = {"true": "1", "false": "0"}
 #: Where further information holds names of layers.
 _NAMING = frozenset({"fused_names", "fused_names_0"})
 
@@ -50,17 +53,21 @@ class Numbers:
         if 0 in layer.sizes:
             return b""
         if layer.has_new_value or "value" in layer.data:
-            return hashlib.blake2b(layer.blob, digest_size=20).digest()
+            return _digest(layer)
         model = layer.model
         key = (id(model), layer.byte_range)
         if key not in self._contents:
             self._models.append(model)
-            self._contents[key] = hashlib.blake2b(layer.blob, digest_size=20).digest()
+            self._contents[key] = _digest(layer)
         return self._contents[key]
 
 
+def _digest(layer: Layer) -> bytes:
+    return hashlib.blake2b(np.frombuffer(layer.blob, np.uint8).data, digest_size=20).digest()
+
+
 def _operation(layer: Layer, data: Mapping[str, str]) -> tuple[str, tuple[tuple[str, str], ...]]:
-    plain = {name: text for name, text in data.items()}
+    plain = dict(data)
     if layer.is_constant:
         kept = {name: text for name, text in plain.items() if name not in STORAGE}
         if "shape" in kept:
@@ -70,12 +77,29 @@ def _operation(layer: Layer, data: Mapping[str, str]) -> tuple[str, tuple[tuple[
         op = layer.op
         if op is not None:
             said = op.attributes()
-            known = {entry.name for entry in op.describe()}
-            plain = {k: text for k, text in plain.items() if k not in known} | said
-            return op.spec(), tuple(sorted(plain.items()))
+            # What is said wins where it is not what is understood: pads beside an auto_pad.
+            meant = {k: _plain(text) for k, text in said.items()}
+            plain = {
+                k: said[k] if k in said and _plain(text) == meant[k] else text
+                for k, text in plain.items()
+            }
+            return op.spec(), tuple(sorted((said | plain).items()))
     except IRError:
         pass  # what cannot be read is compared as it is spelt
     return f"{layer.type} {layer.version}", tuple(sorted(plain.items()))
+
+
+def _plain(text: str) -> tuple[object, ...]:
+    """The value of an attribute however it is spelt: letter case, blanks, digits, booleans."""
+    words = [word.strip().lower() for word in text.split(",")]
+    return tuple(_number(_BOOLEANS.get(word, word)) for word in words if word)
+
+
+def _number(word: str) -> object:
+    try:
+        return float(word)
+    except ValueError:
+        return word
 
 
 class Wire(NamedTuple):
@@ -83,7 +107,7 @@ class Wire(NamedTuple):
 
     output: int
     user: Layer
-    index: int
+    place: int
 
 
 class Anatomy:
@@ -135,7 +159,7 @@ class Anatomy:
         whole: dict[int, int] = {}
         for layer in reversed(self.layers):
             uses = sorted(
-                (wire.output, wire.index, whole[wire.user.id]) for wire in self.uses[layer.id]
+                (wire.output, wire.place, whole[wire.user.id]) for wire in self.uses[layer.id]
             )
             fate = of("fate", tuple(uses), ends.get(layer.id))
             self.fate[layer.id] = fate
@@ -230,7 +254,9 @@ def flattened(info: Info | None, *, names: bool = False) -> Iterator[tuple[str, 
     stack: list[tuple[str, Info]] = [] if info is None else [("", info)]
     while stack:
         path, node = stack.pop()
-        said = [f"{k}={v}" for k, v in sorted(node.attributes.items()) if k not in ("name", "value")]
+        said = [
+            f"{k}={v}" for k, v in sorted(node.attributes.items()) if k not in ("name", "value")
+        ]
         value = node.value if node.value is not None else node.text.strip()
         if value or said or (path and not node.children):
             rows.append((path, " ".join([value, *said]).strip()))

@@ -86,7 +86,9 @@ class Matching:
                     met[other.id] = other
             for number, other in met.items():
                 alike = self.one.local[layer.id] == self.two.local[number]
-                votes.append((count[number] + 2 * alike + (layer.name == other.name), layer, other))
+                votes.append(
+                    (count[number] + 2 * alike + (layer.name == other.name), layer, other)
+                )
         return votes
 
     def _neighbours(self, layer: Layer) -> Iterator[Layer]:
@@ -95,12 +97,12 @@ class Matching:
             feeder = None if source is None else self.forth.get(source[0].id)
             if source is not None and feeder is not None:
                 for wire in self.two.uses[feeder.id]:
-                    if (wire.output, wire.index) == (source[1], index):
+                    if (wire.output, wire.place) == (source[1], index):
                         yield wire.user
         for wire in stored_uses(self.one, layer):
             user = self.forth.get(wire.user.id)
             sources = () if user is None else self.two.sources[user.id]
-            found = sources[wire.index] if wire.index < len(sources) else None
+            found = sources[wire.place] if wire.place < len(sources) else None
             if found is not None:
                 yield stored(self.two, found[0]) if layer.is_constant else found[0]
 
@@ -199,9 +201,9 @@ def match(
 def _match_ends(matching: Matching, roles: Roles | None) -> None:
     """Pair Results and Parameters, by name first, and number all layers from there."""
     one, two = matching.one, matching.two
-    for kind in ("Result", "Parameter"):
-        if roles is not None:
-            held = {id(one): roles[0], id(two): roles[1]}
+    if roles is not None:
+        held = {id(one): roles[0], id(two): roles[1]}
+        for kind in ("Result", "Parameter"):
             matching.by(lambda a, x: held[id(a)].get(x.id) or _alone(), among=kind)
     matching.by(lambda a, x: x.name, among="Result")
     matching.by(_output_names, among="Result")

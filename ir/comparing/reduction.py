@@ -16,6 +16,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -79,11 +80,14 @@ class Reduction:
         lines = [
             f"# {self.failure}",
             "",
-            f"Reduced from `{self.origin}` by vinoir {VERSION}, {end}: {self.before} layers became "
-            f"{self.after} in {self.checks} checks of `{self.asked}`.",
-            f"It fails with {len(self.failing)} of {len(self.samples)} samples "
-            f"({', '.join(map(str, self.failing))}), which are in inputs.npz as SAMPLE.INPUT.",
+            f"Reduced from `{self.origin}` by vinoir {VERSION}, {end}: {self.before} layers",
+            f"became {self.after} in {self.checks} checks of `{self.asked}`.",
         ]
+        if self.samples:
+            lines += [
+                f"It fails with {len(self.failing)} of {len(self.samples)} samples "
+                f"({', '.join(map(str, self.failing))}), which are in inputs.npz as SAMPLE.INPUT."
+            ]
         if self.seeds:
             lines += ["", "Random numbers stand in place of:", ""]
             lines += [f"- {name}: {text}" for name, text in self.seeds.items()]
@@ -164,7 +168,11 @@ class Folder:
     def __init__(self, path: Path, model: Model, word: str, samples: Samples) -> None:
         self.path = path
         digest = blake2b(digest_size=16)
-        for part in (*dumps(model), word.encode(), *(np.asarray(a).tobytes() for s in samples for a in s)):
+        for part in (
+            *dumps(model),
+            word.encode(),
+            *(np.asarray(a).tobytes() for s in samples for a in s),
+        ):
             digest.update(part)
         self.digest = digest.hexdigest()
         self.state = path / "reduce.json"
@@ -226,7 +234,14 @@ class Folder:
 def _test(found: Reduction, lines: Sequence[str]) -> str:
     """A test that fails as long as the model does."""
     body = "\n".join(f"    {line}" for line in lines)
-    count = len(found.samples)
+    samples = (
+        '    held = np.load(FOLDER / "inputs.npz")\n'
+        "    types = [x.outputs[0].type.dtype for x in model.parameters]\n"
+        "    samples = [\n"
+        "        [held[f'{n}.{i}'].astype(kind) for i, kind in enumerate(types)]\n"
+        f"        for n in range({len(found.samples)})\n"
+        "    ]\n"
+    )
     return (
         '"""Fails as long as reduced.xml does."""\n\n'
         "from pathlib import Path\n\n"
@@ -235,13 +250,7 @@ def _test(found: Reduction, lines: Sequence[str]) -> str:
         "FOLDER = Path(__file__).parent\n\n\n"
         "def test_reduced() -> None:\n"
         '    model = ir.read(FOLDER / "reduced.xml")\n'
-        '    held = np.load(FOLDER / "inputs.npz")\n'
-        "    types = [x.outputs[0].type.dtype for x in model.parameters]\n"
-        "    samples = [\n"
-        "        [held[f'{n}.{i}'].astype(kind) for i, kind in enumerate(types)]\n"
-        f"        for n in range({count})\n"
-        "    ]\n"
-        f"{body}\n"
+        f"{samples if found.samples else ''}{body}\n"
     )
 
 
@@ -262,7 +271,14 @@ class _Reducer:
         self.began = time.monotonic()
         count = len(_operations_of(model))
         self.best = Reduction(
-            model, samples, "", [], count, count, origin=model.place or model.name, asked=check.word
+            model,
+            samples,
+            "",
+            [],
+            count,
+            count,
+            origin=model.place or model.name,
+            asked=check.word,
         )
         self.phase = PHASES[0]
 
@@ -405,7 +421,10 @@ class _Reducer:
             if not rows or any(array is None for _, array in rows):
                 continue
             samples = [
-                [array if k == place and array is not None else old for k, old in enumerate(sample)]
+                [
+                    array if k == place and array is not None else old
+                    for k, old in enumerate(sample)
+                ]
                 for sample, (_, array) in zip(self.best.samples, rows, strict=True)
             ]
             if self._still(self.best.model, samples):
@@ -432,10 +451,8 @@ class Recording:
             def note(step: Traced, held: dict[Spot, Array] = held) -> None:
                 held.update({(step.layer.id, i): a for i, a in enumerate(step.outputs)})
 
-            try:
+            with suppress(IRError, InternalError):  # what comes after is not known
                 run(model, list(sample), trace=note)
-            except (IRError, InternalError):
-                pass  # what comes after is not known
             self.values.append(held)
 
     def tensor(self, layer: Layer, index: int) -> Tensor:
@@ -525,14 +542,18 @@ def resized(
         axes = [axis for axis, held in enumerate(array.shape) if held == size]
         if axes:
             layer.set_value(_cut(array, axes, new).copy(), kind)
-        elif array.dtype.kind in "iu" and array.ndim == 1 and array.size <= _SMALL:
-            if (array == size).any():
-                layer.set_value(np.where(array == size, new, array).astype(array.dtype), kind)
+        elif _names_sizes(array) and (array == size).any():
+            layer.set_value(np.where(array == size, new, array).astype(array.dtype), kind)
     try:
         reshape(made)
     except (IRError, InternalError):
         return None
     return made, given
+
+
+def _names_sizes(array: Array) -> bool:
+    """Whether a constant may be a shape."""
+    return array.dtype.kind in "iu" and array.ndim == 1 and array.size <= _SMALL
 
 
 def _cut(array: Array, axes: Sequence[int], size: int) -> Array:

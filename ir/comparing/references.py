@@ -89,9 +89,7 @@ class OpenVINO:
                 return {}
             # What follows is asked for again when these are known.
             return self.told(rows[: len(rows) // 2], known)
-        return {
-            spot: as_computed(array) for spot, array in zip(part.outputs, found, strict=True)
-        }
+        return {spot: as_computed(array) for spot, array in zip(part.outputs, found, strict=True)}
 
 
 class OnnxRuntime:
@@ -152,7 +150,7 @@ class Recorded:
 
     def inputs(self) -> dict[str, Array]:
         """The inputs that were recorded with the rest."""
-        found = {}
+        found: dict[str, Array] = {}
         for parameter in self.model.parameters:
             for name in input_names(parameter):
                 if name in self.content.files:
@@ -242,6 +240,7 @@ class OtherModel:
         if step is None:
             return False
         with np.errstate(all="ignore"), step.layer.at():
+            outputs: tuple[Array, ...]
             if step.kernel is None:
                 outputs = (as_computed(self.arrays[step.layer.id]),)
             else:
@@ -377,4 +376,3 @@ def _beside(model: Model) -> str:
 
 #: What a kernel may raise on inputs that the model itself would not give it.
 REFUSALS = (IRError, *MISTAKES)
-

@@ -14,7 +14,9 @@ _SHOWN = 3
 _SIGNS = {"added": "+", "removed": "-"}
 
 
-def review_lines(found: Differences, *, everything: bool = False, names: bool = False) -> Iterator[str]:
+def review_lines(
+    found: Differences, *, everything: bool = False, names: bool = False
+) -> Iterator[str]:
     """The lines of a review.
 
     Args:

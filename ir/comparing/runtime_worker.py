@@ -103,7 +103,9 @@ def onnxruntime_run(path: str, wanted: list[str], inputs: dict[str, Any]) -> dic
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     folder = os.fspath(Path(path).resolve().parent)
-    options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    options.add_session_config_entry(
+        "session.model_external_initializers_file_folder_path", folder
+    )
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
