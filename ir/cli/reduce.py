@@ -29,8 +29,13 @@ from .output import format_option, model_argument, note, print_json, say, weight
     help="What fails, as a command: it ends with another exit code than 0; {} is the .xml, the "
     "inputs lie beside it in inputs.npz.",
 )
-@click.option("-o", "--output", type=click.Path(), required=True,
-              help="The folder for the result; a reduction that is there is gone on with.")  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    required=True,
+    help="The folder for the result; a reduction that is there is gone on with.",
+)
 @click.option(
     "--input",
     "-i",

@@ -28,7 +28,16 @@ from ..execution import Inputs, Walk, WalkStep, check_inputs, fill, infer_for, r
 from ..inference import Inferred
 from .differences import ModelLike, Place, opened
 from .extraction import Spot
-from .references import REFUSALS, TOLERANCES, OpenVINO, Recorded, Reference, make_reference
+from .references import (
+    REFUSALS,
+    TOLERANCES,
+    OpenVINO,
+    Recorded,
+    Reference,
+    from_constants,
+    has_state,
+    make_reference,
+)
 
 #: Layers, and bytes of their outputs, for which the reference is asked at once.
 _LAYERS, _BYTES = 32, 64 << 20
@@ -282,12 +291,6 @@ def _pieces(walk: Walk, inferred: Inferred) -> Iterator[list[WalkStep]]:
         yield piece
 
 
-def has_state(layer: Layer) -> bool:
-    """Whether a layer may give another result for the same inputs."""
-    random = layer.op is not None and layer.op.is_random
-    return layer.type in ("Assign", "ReadValue") or random
-
-
 class Judge:
     """The values of both runs that are still needed, and the judgement on each layer."""
 
@@ -299,7 +302,7 @@ class Judge:
         self.ours: dict[int, tuple[Array, ...]] = {}
         self.theirs: dict[int, tuple[Array, ...]] = {}
         #: Layers that depend on constants alone: their values belong to those that take them.
-        self.fixed: set[int] = set()
+        self.fixed = from_constants(model)
 
     def layer(self, step: WalkStep, told: Mapping[Spot, Array]) -> Iterator[tuple[Spot, Step]]:
         """Compute a layer from both runs' values, and compare it with what is told of it."""
@@ -308,8 +311,7 @@ class Judge:
         with np.errstate(all="ignore"), layer.at():
             outputs = kernel(*(self.ours[i][k] for i, k in step.sources))
         self.ours[layer.id] = self.theirs[layer.id] = outputs
-        if not has_state(layer) and all(i in self.fixed for i, _ in step.sources):
-            self.fixed.add(layer.id)
+        if layer.id in self.fixed:
             return
         if layer.op is not None and layer.op.is_random:
             found = [told.get((layer.id, i), array) for i, array in enumerate(outputs)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from ...schemas import Tensor
@@ -28,6 +28,7 @@ def extract(
     tensor: Callable[[Layer, int], Tensor],
     *,
     every_output: bool = False,
+    silent: Collection[int] = (),
 ) -> Extract:
     """Copy layers into a new model; constants that feed them come along.
 
@@ -36,6 +37,7 @@ def extract(
         kept: The layers, each after what feeds it; Parameters and Results are made anew.
         tensor: Type and shape of an output, for those that become inputs.
         every_output: A Result for each output, not only for those that nothing kept takes.
+        silent: The ids of layers that get no Result.
     """
     part = Model(model.name, 11)
     rows = [x for x in kept if x.type not in ("Parameter", "Result")]
@@ -61,7 +63,7 @@ def extract(
     outputs = [
         (layer.id, index)
         for layer in rows
-        if not layer.is_constant
+        if not layer.is_constant and layer.id not in silent
         for index in range(len(layer.outputs))
         if every_output or (layer.id, index) not in taken
     ]

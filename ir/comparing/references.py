@@ -51,6 +51,7 @@ class OpenVINO:
 
     def __init__(self, model: Model, process: RuntimeProcess) -> None:
         self.model, self.process = model, process
+        self.fixed = from_constants(model)
         self.name = f"OpenVINO {process.version}"
         #: Why layers could not be asked about, by their ids.
         self.refused: dict[int, str] = {}
@@ -77,9 +78,9 @@ class OpenVINO:
             return Tensor(ElementType.of(array.dtype) if kind.is_dynamic else kind, array.shape)
 
         rows = _within_reach(self.model, rows, known)
-        if not rows:
+        if all(layer.id in self.fixed for layer in rows):
             return {}
-        part = extract(self.model, rows, tensor, every_output=True)
+        part = extract(self.model, rows, tensor, every_output=True, silent=self.fixed)
         given = [known[layer_id][index] for layer_id, index in part.inputs]
         try:
             found = run_openvino(self.process, part.model, given)
@@ -314,6 +315,23 @@ def _within_reach(model: Model, layers: Sequence[Layer], known: Values) -> list[
         if all(feeder.is_constant or feeder.id in reached for feeder in feeders):
             found.append(layer)
             reached.add(layer.id)
+    return found
+
+
+def has_state(layer: Layer) -> bool:
+    """Whether a layer may give another result for the same inputs."""
+    random = layer.op is not None and layer.op.is_random
+    return layer.type in ("Assign", "ReadValue") or random
+
+
+def from_constants(model: Model) -> set[int]:
+    """The ids of constants, and of layers that depend on constants alone."""
+    found: set[int] = set()
+    for layer in model.order():
+        if layer.type == "Parameter" or has_state(layer):
+            continue
+        if all(source and source[0].id in found for source in model.sources(layer)):
+            found.add(layer.id)
     return found
 
 

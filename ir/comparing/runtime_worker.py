@@ -46,13 +46,9 @@ def onnxruntime_version() -> str:
     return str(onnxruntime.__version__)
 
 
-def openvino_run(xml: bytes, weights: bytes, inputs: list[Packed]) -> list[Packed]:
+def openvino_run(path: str, inputs: list[Packed]) -> list[Packed]:
     """The outputs of an IR, in order."""
-    import numpy as np
-    import openvino
-
-    blob = np.frombuffer(weights or b"\0", np.uint8)
-    compiled = core().compile_model(core().read_model(xml, openvino.Tensor(blob)), "CPU")
+    compiled = core().compile_model(core().read_model(path), "CPU")
     request = compiled.create_infer_request()
     for index, given in enumerate(inputs):
         request.set_input_tensor(index, _tensor(given))

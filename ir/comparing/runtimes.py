@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -16,7 +18,7 @@ import numpy as np
 from ...schemas import Array, ElementType, LimitError, UnsupportedError, UsageError
 from ...schemas.packing import pack, unpack
 from ..document import Model
-from ..files import dumps
+from ..files import write
 
 
 class RuntimeProcess:
@@ -28,6 +30,8 @@ class RuntimeProcess:
                 raise UsageError(f"{name} is not installed", hint=f"pip install {name}")
         self.runtime = runtime
         self._process: subprocess.Popen[bytes] | None = None
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self._count = 0
         self.version: str = self.ask(f"{runtime}_version")
 
     def ask(self, question: str, *words: Any, max_seconds: float | None = None) -> Any:
@@ -44,7 +48,7 @@ class RuntimeProcess:
             pickle.dump((question, words), process.stdin, protocol=5)
             process.stdin.flush()
             if max_seconds is not None and not wait([process.stdout.fileno()], max_seconds):
-                self.close(kill=True)
+                self._stop(kill=True)
                 raise LimitError(f"{self.runtime} took more than {max_seconds:g} seconds")
             well, answer = pickle.load(process.stdout)
         except (BrokenPipeError, EOFError):
@@ -67,8 +71,17 @@ class RuntimeProcess:
             )
         return self._process
 
-    def close(self, *, kill: bool = False) -> None:
-        """End the process."""
+    def path(self) -> Path:
+        """A new name for a model that is handed over as files, which are then mapped."""
+        self._count += 1
+        return Path(self._folder.name) / f"{self._count}.xml"
+
+    def close(self) -> None:
+        """End the process, and remove what was handed over."""
+        self._stop()
+        self._folder.cleanup()
+
+    def _stop(self, *, kill: bool = False) -> None:
         process, self._process = self._process, None
         if process is None:
             return
@@ -93,7 +106,6 @@ def run_openvino(
     max_seconds: float | None = None,
 ) -> list[Array]:
     """What OpenVINO gives for a model, in the order of its Results."""
-    xml, weights = dumps(model)
     given = []
     for parameter, array in zip(model.parameters, arrays, strict=True):
         kind = parameter.outputs[0].type
@@ -102,7 +114,14 @@ def run_openvino(
             pack(array.astype(kind.dtype, copy=False), kind)
         )  # fmt: skip
         given.append((str(kind), array.shape, content))
-    found = process.ask("openvino_run", xml, weights, given, max_seconds=max_seconds)
+    path = process.path()
+    try:
+        write(model, path)
+        found = process.ask("openvino_run", str(path), given, max_seconds=max_seconds)
+    finally:
+        for file in (path, path.with_suffix(".bin")):
+            with suppress(OSError):  # elsewhere than on POSIX it may still be mapped
+                file.unlink()
     return [_array(*one) for one in found]
 
 
