@@ -66,12 +66,13 @@ def reduce_command(
 
     Writes reduced.xml, reduced.bin, inputs.npz, NOTE.md and test_reduced.py.
     """
-    if (fails is None) == (check is None):
+    asked = fails if check is None else check
+    if asked is None or None not in (fails, check):
         raise UsageError("what fails is said either by --fails or by --check COMMAND")
     found = read(model, weights)
     reduced = reduce(
         found,
-        fails if check is None else check,
+        asked,
         samples=sample_inputs(found, inputs, samples, seed, ""),
         seed=seed,
         output=output,
