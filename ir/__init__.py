@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from .checking import Report as Report
     from .checking import check as check
     from .checking import explain as explain
+    from .comparing import Comparison as Comparison
+    from .comparing import Difference as Difference
+    from .comparing import Differences as Differences
+    from .comparing import Reduction as Reduction
+    from .comparing import compare as compare
+    from .comparing import diff as diff
+    from .comparing import reduce as reduce
     from .document import BackEdge as BackEdge
     from .document import Builder as Builder
     from .document import Edge as Edge
@@ -72,6 +79,7 @@ __getattr__, __dir__ = face(
             "UnsupportedError UsageError"
         ),
         "checking": "Finding Report check explain",
+        "comparing": "Comparison Difference Differences Reduction compare diff reduce",
         "document": "BackEdge Builder Edge Graph Info Layer Model Output Port PortMap",
         "engine": "Program compile",
         "execution": "Outputs run",
@@ -90,6 +98,9 @@ __getattr__, __dir__ = face(
 __all__ = [
     "BackEdge",
     "Builder",
+    "Comparison",
+    "Difference",
+    "Differences",
     "Edge",
     "Finding",
     "Fix",
@@ -108,6 +119,7 @@ __all__ = [
     "Port",
     "PortMap",
     "Program",
+    "Reduction",
     "Repair",
     "Report",
     "Simplified",
@@ -117,10 +129,12 @@ __all__ = [
     "UsageError",
     "Weights",
     "check",
+    "compare",
     "compile",
     "compress",
     "convert",
     "decompress",
+    "diff",
     "dumps",
     "edit",
     "edit_schema",
@@ -132,6 +146,7 @@ __all__ = [
     "loads",
     "merge",
     "read",
+    "reduce",
     "reshape",
     "run",
     "simplify",

@@ -32,13 +32,14 @@ ROOMS: dict[str, set[str]] = {
     "checking": {"storage", "text", "document", "files", "inference"},
     # A simplified model is run beside the one it was made from.
     "surgery": {"storage", "document", "files", "inference", "execution", "checking"},
+    "comparing": {"document", "files", "inference", "execution", "engine", "surgery"},
     "display": {"document", "inference"},
     # What is imported is simplified as it comes.
     "onnx": {"storage", "document", "inference", "surgery"},
     "measuring": {"document", "execution", "engine"},
     "cli": {
         "storage", "document", "files", "inference", "execution", "engine", "checking",
-        "surgery", "display", "onnx", "measuring",
+        "surgery", "comparing", "display", "onnx", "measuring",
     },
 }  # fmt: skip
 #: The same within engine/.

@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from math import prod
 from typing import Any, Self
 
 import click
 import numpy as np
 
-from ...layers.budget import budget, require, within
-from ...schemas import Array, IRError, MismatchError, Shape, UnsupportedError, UsageError
+from ...layers.budget import budget, within
+from ...schemas import Array, IRError, MismatchError, UsageError
 from ...schemas.printing import printable_name
 from ..display import operation_name
 from ..document import Layer, Model, by_input
-from ..execution import Traced, run
+from ..execution import FILLINGS, Traced, fill, run
 from ..files import read
 from .archive import savable, save_arrays, saved_names
 from .infer import split
@@ -153,37 +152,7 @@ def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, 
 
 def make_input(parameter: Layer, word: str, rng: np.random.Generator) -> Array:
     """One input: read from a file, or filled as a word says."""
-    if parameter.op is None:
-        raise UnsupportedError(f"{parameter.type} {parameter.version} is not known")
-    (tensor,) = parameter.op.infer()
-    if word not in ("random", "zeros", "ones"):
-        return load(word, parameter)
-    shape = filled(tensor.shape, parameter)
-    if tensor.type.is_dynamic:
-        raise UsageError(
-            f'input "{parameter.name}" has no element type, an array is needed',
-            hint=f"--input {parameter.name}=FILE.npy",
-        )
-    # Random numbers are made with 8 bytes each.
-    width = tensor.type.dtype.itemsize + (8 if word == "random" else 0)
-    require(prod(shape) * width)
-    if word == "zeros":
-        return np.zeros(shape, tensor.type.dtype)
-    if word == "ones":
-        return np.ones(shape, tensor.type.dtype)
-    if tensor.type.is_real:
-        return rng.standard_normal(shape).astype(tensor.type.dtype)
-    return rng.integers(0, 2 if tensor.type == "boolean" else 10, shape).astype(tensor.type.dtype)
-
-
-def filled(shape: Shape, parameter: Layer) -> tuple[int, ...]:
-    """Numbers for a shape: the least that an unknown size may be, but no less than 1."""
-    if shape.rank is None:
-        raise UsageError(
-            f'input "{parameter.name}" has no rank, an array is needed',
-            hint=f"--input {parameter.name}=FILE.npy",
-        )
-    return tuple(size if isinstance(size, int) else max(size.low or 0, 1) for size in shape)
+    return fill(parameter, word, rng) if word in FILLINGS else load(word, parameter)
 
 
 def load(path: str, parameter: Layer) -> Array:

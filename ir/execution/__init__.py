@@ -7,19 +7,27 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .filling import FILLINGS as FILLINGS
+    from .filling import fill as fill
     from .interpreter import Inputs as Inputs
     from .interpreter import Outputs as Outputs
     from .interpreter import State as State
     from .interpreter import Traced as Traced
     from .interpreter import Walk as Walk
+    from .interpreter import WalkStep as WalkStep
     from .interpreter import aliases as aliases
     from .interpreter import check_inputs as check_inputs
+    from .interpreter import infer_for as infer_for
     from .interpreter import refuse_unknown as refuse_unknown
     from .interpreter import run as run
 
 __getattr__, __dir__ = face(
     __name__,
     {
-        "interpreter": "Inputs Outputs State Traced Walk aliases check_inputs refuse_unknown run",
+        "filling": "FILLINGS fill",
+        "interpreter": (
+            "Inputs Outputs State Traced Walk WalkStep aliases check_inputs infer_for "
+            "refuse_unknown run"
+        ),
     },
 )

@@ -132,7 +132,7 @@ def infer_for(model: Model, arrays: Mapping[int, Array]) -> Inferred:
     return Inferred(model, infer_graph(model, given, new_shapes=True))
 
 
-class Step(NamedTuple):
+class WalkStep(NamedTuple):
     """One layer of a walk: its kernel, what feeds it, and what is let go after it."""
 
     layer: Layer
@@ -163,7 +163,7 @@ class Walk:
         sources = [_sources(graph, layer) for layer in order]
         uses = _last_uses(order, sources, kept)
         self.steps = [
-            Step(layer, self._kernel(layer), sources[number], tuple(uses.get(number, ())))
+            WalkStep(layer, self._kernel(layer), sources[number], tuple(uses.get(number, ())))
             for number, layer in enumerate(order)
         ]
 

@@ -1,0 +1,134 @@
+"""``vinoir compare``: where a run parts from another."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+import click
+
+from ...schemas import Array, UsageError
+from ..comparing import Comparison, compare
+from ..display import operation_name
+from ..document import Model, by_input
+from ..files import read
+from .infer import split
+from .output import (
+    format_option,
+    limit_options,
+    model_argument,
+    note,
+    print_json,
+    print_table,
+    say,
+    weights_option,
+)
+from .run import Progress, make_inputs
+
+#: Exit code where numbers differ.
+DIFFER = 5
+
+
+@click.command(
+    "compare",
+    epilog="Examples: vinoir compare model.xml --against openvino; "
+    "vinoir compare model.xml --against other.xml --samples 4; "
+    "vinoir compare model.xml --against onnxruntime --onnx model.onnx -i x=image.npy",
+)
+@model_argument
+@weights_option
+@click.option(
+    "--against",
+    default="openvino",
+    show_default=True,
+    metavar="WHAT",
+    help="openvino, onnxruntime, f16, bf16, an .xml, an .onnx, or recorded tensors in an .npz.",
+)
+@click.option("--onnx", type=click.Path(), help="The model as ONNX, for onnxruntime.")
+@click.option(
+    "--input",
+    "-i",
+    "inputs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An input: FILE.npy, FILE.npz, random, zeros or ones; else random.",
+)
+@click.option("--samples", type=click.IntRange(min=1), default=1, show_default=True,
+              help="How many samples; what is random is drawn anew for each.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
+@click.option("--tolerance", type=click.FloatRange(min=0), help="In place of each type's own.")
+@click.option("--worst", type=click.IntRange(min=0), default=10, show_default=True,
+              help="How many layers the table has.")  # fmt: skip
+@limit_options
+@format_option()
+def compare_command(
+    model: str,
+    weights: str | None,
+    against: str,
+    onnx: str | None,
+    inputs: tuple[str, ...],
+    samples: int,
+    seed: int,
+    tolerance: float | None,
+    worst: int,
+    max_memory: int | None,
+    max_seconds: float | None,
+    format_: str,
+) -> None:
+    """Run MODEL and another side by side; exit 5 where a layer is wrong.
+
+    Of each layer the error with exact inputs is told from the error that came with the inputs.
+    """
+    found = read(model, weights)
+    with Progress(samples * len(found.order())) as progress:
+        comparison = compare(
+            found,
+            against,
+            samples=sample_inputs(found, inputs, samples, seed, against),
+            seed=seed,
+            tolerance=tolerance,
+            onnx=onnx,
+            max_memory=max_memory,
+            max_seconds=max_seconds,
+            progress=lambda layer: progress.advance(operation_name(layer)),
+        )
+    if format_ == "json":
+        print_json(comparison.as_json())
+    else:
+        show(comparison, worst)
+    if comparison:
+        sys.exit(DIFFER)
+
+
+def sample_inputs(
+    model: Model, inputs: tuple[str, ...], samples: int, seed: int, against: str
+) -> list[Mapping[int, Array]] | int:
+    """The samples that the command line says; a number of random ones where it says nothing."""
+    given = dict(split(text) for text in inputs)
+    if not given:
+        if against.endswith(".npz") and samples > 1:
+            raise UsageError("one sample is recorded, several are asked for")
+        return samples
+    by_input(model, given)
+    return [make_inputs(model, given, seed + number) for number in range(samples)]
+
+
+def show(found: Comparison, worst: int) -> None:
+    """Print what was found, and a table of the worst layers."""
+    for line in found.lines(0):
+        say(line)
+    rows = sorted(found.steps, key=lambda step: -step.own / (step.tolerance or 1e-30))[:worst]
+    if rows:
+        print_table(
+            "the worst layers by their own error",
+            ["id", "name", "operation", "own", "accumulated", "tolerance", "verdict"],
+            [
+                [s.place.id, s.place.name, s.place.type, f"{s.own:.3g}", f"{s.accumulated:.3g}",
+                 f"{s.tolerance:.3g}", s.verdict]
+                for s in rows
+            ],
+            right=(0, 3, 4, 5),
+        )  # fmt: skip
+    if found.against.endswith("throughout"):
+        names = [step.place.name for step in found.wrong]
+        note(f"layers that would have to stay in f32: {', '.join(names) or 'none'}")

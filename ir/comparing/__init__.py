@@ -1,0 +1,27 @@
+"""What changed between models, where two runs part, how small a failing model can be made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..faces import face
+
+if TYPE_CHECKING:
+    from .differences import Difference as Difference
+    from .differences import Differences as Differences
+    from .differences import diff as diff
+    from .divergence import Comparison as Comparison
+    from .divergence import compare as compare
+    from .reduction import Reduction as Reduction
+    from .reduction import reduce as reduce
+    from .review import review_lines as review_lines
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "differences": "Difference Differences diff",
+        "divergence": "Comparison compare",
+        "reduction": "Reduction reduce",
+        "review": "review_lines",
+    },
+)

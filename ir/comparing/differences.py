@@ -1,0 +1,422 @@
+"""What changed from one model to another.
+
+Example::
+
+    found = ir.diff("before.xml", "after.xml")
+    if found:
+        print(found)                # reads like a review
+    for difference in found: ...    # each with its place, what it was and what it is
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeAlias
+
+from ...layers.memory import without_collection
+from ...schemas import Shape
+from ...schemas.printing import printable_name
+from ..document import BODIES, Graph, Info, Layer, Model, Port
+from ..files import read
+from .constants import Distance, distance
+from .fingerprints import Anatomy, Numbers, body_roles, declared, flattened
+from .matching import Matching, match, stored
+
+#: What the element of a port usually says.
+_PORT = frozenset({"id", "names", "precision"})
+
+#: A model, or the .xml to read it from.
+ModelLike: TypeAlias = "Model | str | os.PathLike[str]"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A layer of a model; ``body`` names the layers around it, from the outermost."""
+
+    id: int
+    name: str
+    type: str
+    version: str
+    body: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        kind = f"{self.type} {self.version}".strip()
+        inside = "".join(f" in {name}" for name in reversed(self.body))
+        return f'{self.id} "{self.name}" ({kind}){inside}'
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference: of what kind, at which layer of either model, what it was and what it is.
+
+    Kinds are ``model``, ``added``, ``removed``, ``type``, ``attribute``, ``input``, ``ports``,
+    ``element type``, ``shape``, ``constant``, ``storage``, ``wiring`` and ``rt_info``; of notes
+    ``name``, ``order``, ``version`` and ``tensor name``.
+    """
+
+    kind: str
+    #: The layer in the first and in the second model; none of both for the model itself.
+    one: Place | None
+    two: Place | None
+    #: Which attribute, input, output or key of further information.
+    what: str = ""
+    before: str | None = None
+    after: str | None = None
+    #: Whether it follows from a difference before it.
+    follows: bool = False
+    distance: Distance | None = None
+    #: Of a layer that came or went: what feeds it, and what it feeds.
+    fed_by: tuple[str, ...] = ()
+    feeds: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.kind in ("added", "removed"):
+            ends = [", ".join(map(printable_name, names)) for names in (self.fed_by, self.feeds)]
+            text = f"fed by {ends[0] or 'nothing'}, feeds {ends[1] or 'nothing'}"
+        elif self.distance is not None:
+            same = self.before == self.after
+            text = f"{self.distance}" if same else f"{self.before} → {self.after}: {self.distance}"
+        else:
+            before = "nothing" if self.before is None else self.before
+            after = "nothing" if self.after is None else self.after
+            text = f"{before} → {after}"
+        return f"{self.what}: {text}" if self.what else text
+
+
+@dataclass
+class Differences(Sequence[Difference]):
+    """What changed, in the order in which the models compute; true where anything did."""
+
+    one: str
+    two: str
+    #: Those that mean something, and those of ids, order and names.
+    found: list[Difference] = field(default_factory=list)
+    notes: list[Difference] = field(default_factory=list)
+    #: How many layers were paired.
+    paired: int = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.found[index]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __iter__(self) -> Iterator[Difference]:
+        return iter(self.found)
+
+    def __str__(self) -> str:
+        from .review import review_lines
+
+        return "\n".join(review_lines(self))
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "one": self.one,
+            "two": self.two,
+            "paired": self.paired,
+            "differences": [asdict(one) for one in self.found],
+            "notes": [asdict(one) for one in self.notes],
+        }
+
+
+@without_collection()
+def diff(one: ModelLike, two: ModelLike) -> Differences:
+    """Tell what changed from one model to another.
+
+    Layers are paired by what they compute, whatever their ids, order and names; these, and where
+    bytes stand in the .bin, are no difference but notes.
+    """
+    first, second = opened(one), opened(two)
+    found = Differences(_called(first, one, "one"), _called(second, two, "two"))
+    _compare_models(first, second, found)
+    _compare_graphs(first, second, found, (), Numbers(), None)
+    return found
+
+
+def opened(model: ModelLike) -> Model:
+    """The model, read where a path is given."""
+    return model if isinstance(model, Model) else read(model)
+
+
+def _called(model: Model, given: ModelLike, otherwise: str) -> str:
+    if not isinstance(given, Model):
+        return os.fspath(given)
+    return model.place or model.name or otherwise
+
+
+def _compare_models(one: Model, two: Model, found: Differences) -> None:
+    """What the models say of themselves."""
+    if one.version != two.version:
+        before, after = str(one.version), str(two.version)
+        found.found.append(Difference("model", None, None, "IR version", before, after))
+    if one.name != two.name:
+        found.notes.append(Difference("name", None, None, "model", one.name, two.name))
+    for part in ("rt_info", "meta_data", "quantization_parameters", "pre_process"):
+        found.found += _info(part, getattr(one, part), getattr(two, part), None, None)
+
+
+def _info(
+    part: str, one: Info | None, two: Info | None, left: Place | None, right: Place | None
+) -> Iterator[Difference]:
+    """What two trees of further information say differently."""
+    before, after = dict(flattened(one)), dict(flattened(two))
+    for key in dict.fromkeys([*before, *after]):
+        if before.get(key) != after.get(key):
+            what = f"{part} {key}"
+            yield Difference("rt_info", left, right, what, before.get(key), after.get(key))
+
+
+def _compare_graphs(
+    one: Graph,
+    two: Graph,
+    found: Differences,
+    body: tuple[str, ...],
+    numbers: Numbers,
+    roles: tuple[Mapping[int, object], Mapping[int, object]] | None,
+) -> None:
+    matching = match(one, two, numbers, roles)
+    found.paired += len(matching.forth)
+    _Comparison(matching, found, body, numbers).run()
+
+
+class _Comparison:
+    """The differences of two graphs whose layers are paired."""
+
+    def __init__(
+        self, matching: Matching, found: Differences, body: tuple[str, ...], numbers: Numbers
+    ) -> None:
+        self.matching, self.found, self.body, self.numbers = matching, found, body, numbers
+        #: Outputs of the first graph that are declared otherwise in the second.
+        self.redeclared: set[int] = set()
+
+    def run(self) -> None:
+        """Go through both graphs in the order in which they compute."""
+        one, two = self.matching.one, self.matching.two
+        for layer in one.layers:
+            other = self.matching.forth.get(layer.id)
+            if other is None:
+                self._alone("removed", one, layer)
+            else:
+                self._pair(layer, other)
+        for layer in self.matching.added:
+            self._alone("added", two, layer)
+        if self.body:
+            return
+        for kind in ("Parameter", "Result"):
+            before = [
+                x for x in one.graph.layers if x.type == kind and x.id in self.matching.forth
+            ]
+            after = [x for x in two.graph.layers if x.type == kind and x.id in self.matching.back]
+            if [self.matching.forth[x.id].id for x in before] != [x.id for x in after]:
+                word = "inputs" if kind == "Parameter" else "outputs"
+                names = [", ".join(x.name for x in layers) for layers in (before, after)]
+                note = Difference("order", None, None, word, names[0], names[1])
+                self.found.notes.append(note)
+
+    def _place(self, layer: Layer) -> Place:
+        return Place(layer.id, layer.name, layer.type, layer.version, self.body)
+
+    def _alone(self, kind: str, anatomy: Anatomy, layer: Layer) -> None:
+        """A layer that only one of them has."""
+        place = self._place(layer)
+        fed = tuple(source[0].name for source in anatomy.sources[layer.id] if source is not None)
+        feeds = tuple(dict.fromkeys(wire.user.name for wire in anatomy.uses[layer.id]))
+        left, right = (place, None) if kind == "removed" else (None, place)
+        before = after = None
+        if layer.type == "Convert" and stored(anatomy, layer).is_constant:
+            before, after = (None, "Convert") if left is None else ("Convert", None)
+            kind = "storage"
+        what = "of a constant" if kind == "storage" else ""
+        self.found.found.append(
+            Difference(kind, left, right, what, before, after, fed_by=fed, feeds=feeds)
+        )
+
+    def _pair(self, x: Layer, y: Layer) -> None:
+        left, right = self._place(x), self._place(y)
+        before = len(self.found.found)
+        if self.matching.one.local[x.id] != self.matching.two.local[y.id]:
+            self._operation(x, y, left, right)
+        if not self.matching.same(x, y):
+            self._inputs(x, y, left, right)
+        elif x.version != y.version:
+            note = Difference("version", left, right, "", x.version, y.version)
+            self.found.notes.append(note)
+        if x.bodies or y.bodies:
+            self._bodies(x, y, left, right)
+        if x.type == y.type == "Parameter":
+            self._attributes(x, y, left, right)
+        own = len(self.found.found) > before
+        self._ports(x, y, left, right, own)
+        if x.rt_info is not None or y.rt_info is not None:
+            self.found.found += _info("rt_info", x.rt_info, y.rt_info, left, right)
+        self._names(x, y, left, right)
+
+    def _add(
+        self,
+        kind: str,
+        left: Place,
+        right: Place,
+        what: str,
+        before: object,
+        after: object,
+        **more: Any,
+    ) -> None:
+        one, two = (None if said is None else str(said) for said in (before, after))
+        self.found.found.append(Difference(kind, left, right, what, one, two, **more))
+
+    # The operation.
+
+    def _operation(self, x: Layer, y: Layer, left: Place, right: Place) -> None:
+        if x.is_constant and y.is_constant:
+            self._constant(x, y, left, right)
+            return
+        specs = [self.numbers.operation(layer)[0] for layer in (x, y)]
+        if specs[0] != specs[1]:
+            said = [f"{layer.type} {layer.version}" for layer in (x, y)]
+            self._add("type", left, right, "operation", *said)
+        self._attributes(x, y, left, right)
+        counts = [len(layer.port_ids("output")) for layer in (x, y)]
+        if counts[0] != counts[1]:
+            self._add("ports", left, right, "outputs", *counts)
+
+    def _attributes(self, x: Layer, y: Layer, left: Place, right: Place) -> None:
+        before, after = (dict(self.numbers.operation(layer)[1]) for layer in (x, y))
+        for name in dict.fromkeys([*before, *after]):
+            if before.get(name) != after.get(name):
+                self._add("attribute", left, right, name, before.get(name), after.get(name))
+
+    def _constant(self, x: Layer, y: Layer, left: Place, right: Place) -> None:
+        before, after = (
+            f"{layer.data.get('element_type')}[{layer.data.get('shape', '').replace(' ', '')}]"
+            for layer in (x, y)
+        )
+        apart = distance(x, y)
+        if apart is None and before == after:
+            before, after = (
+                "values" if layer.has_value else "values that are not there (no .bin)"
+                for layer in (x, y)
+            )
+        self._add("constant", left, right, "value", before, after, distance=apart)
+
+    def _bodies(self, x: Layer, y: Layer, left: Place, right: Place) -> None:
+        for tag in BODIES:
+            one, two = x.bodies.get(tag), y.bodies.get(tag)
+            if one is None or two is None:
+                if one is not two:
+                    had, has = (None if body is None else "a body" for body in (one, two))
+                    self._add("wiring", left, right, tag, had, has)
+                continue
+            roles = body_roles(x, tag), body_roles(y, tag)
+            inner = (*self.body, x.name)
+            _compare_graphs(one, two, self.found, inner, self.numbers, roles)
+            wirings = [sorted(map(str, role.values())) for role in roles]
+            turns = [
+                sorted(f"{role.get(e.from_layer)} to {role.get(e.to_layer)}"
+                       for e in layer.back_edges)
+                for layer, role in zip((x, y), roles, strict=True)
+            ]  # fmt: skip
+            for what, said in (("port map", wirings), ("back edges", turns)):
+                if said[0] != said[1]:
+                    before = "; ".join(row for row in said[0] if row not in said[1])
+                    after = "; ".join(row for row in said[1] if row not in said[0])
+                    self._add("wiring", left, right, f"{tag}: {what}", before, after)
+
+    # What surrounds it.
+
+    def _inputs(self, x: Layer, y: Layer, left: Place, right: Place) -> None:
+        before, after = self.matching.one.sources[x.id], self.matching.two.sources[y.id]
+        if len(before) != len(after):
+            self._add("ports", left, right, "inputs", len(before), len(after))
+        for index in range(max(len(before), len(after))):
+            a = before[index] if index < len(before) else None
+            b = after[index] if index < len(after) else None
+            if a is None and b is None:
+                continue
+            follows = False
+            if a is not None and b is not None:
+                other = self.matching.forth.get(a[0].id)
+                known = self.matching.back.get(b[0].id)
+                if a[1] == b[1] and (other is b[0] or self.matching.same(a[0], b[0])):
+                    continue
+                # What came or went between is told as such.
+                follows = other is None or known is None
+            self._add("input", left, right, f"input {index}", _source(a), _source(b),
+                      follows=follows)  # fmt: skip
+
+    def _ports(self, x: Layer, y: Layer, left: Place, right: Place, own: bool) -> None:
+        """What the ports declare; what follows from a difference before is marked so."""
+        fed = any(
+            source is not None and source[0].id in self.redeclared
+            for source in self.matching.one.sources[x.id]
+        )
+        for side in ("input", "output"):
+            if (
+                declared(x, side) == declared(y, side)
+                and _is_plain(x, side)
+                and _is_plain(y, side)
+            ):
+                continue
+            ones, twos = (getattr(layer, f"{side}s") for layer in (x, y))
+            for index, (a, b) in enumerate(zip(ones, twos, strict=False)):
+                if a.precision == b.precision and a.dims == b.dims and not (
+                    a.rt_info or b.rt_info or a.extra or b.extra
+                ):  # fmt: skip
+                    continue
+                what = f"{side} {index}"
+                follows = own or fed
+                if side == "input":
+                    source = self.matching.one.sources[x.id][index]
+                    follows = own or (source is not None and source[0].id in self.redeclared)
+                if a.dims != b.dims:
+                    self._add("shape", left, right, what, _dims(a), _dims(b), follows=follows)
+                if a.type != b.type:
+                    said = [a.precision, b.precision]
+                    self._add("element type", left, right, what, *said, follows=follows)
+                if side == "output" and (a.dims != b.dims or a.type != b.type):
+                    self.redeclared.add(x.id)
+                if a.rt_info is not None or b.rt_info is not None:
+                    part = f"{what} rt_info"
+                    self.found.found += _info(part, a.rt_info, b.rt_info, left, right)
+                if a.extra != b.extra:
+                    self._add("attribute", left, right, what, a.extra, b.extra)
+
+    def _names(self, x: Layer, y: Layer, left: Place, right: Place) -> None:
+        notes = self.found.notes
+        if x.name != y.name:
+            notes.append(Difference("name", left, right, "", x.name, y.name))
+        before, after = x.tensor_names(), y.tensor_names()
+        for index, (a, b) in enumerate(zip(before, after, strict=False)):
+            if set(a) != set(b):
+                had, has = (", ".join(names) or None for names in (a, b))
+                notes.append(Difference("tensor name", left, right, f"output {index}", had, has))
+        had, has = x.output_names, y.output_names
+        if had != has:
+            notes.append(Difference("tensor name", left, right, "output names", had, has))
+
+
+def _is_plain(layer: Layer, side: str) -> bool:
+    """Whether ports say nothing but types, sizes and names, as far as that is seen at once."""
+    if f"{side}s" in layer.parts_read or layer.element is None:
+        return False
+    section = layer.element.find(side)
+    return section is None or not any(set(port.keys()) - _PORT for port in section)
+
+
+def _source(source: tuple[Layer, int] | None) -> str | None:
+    if source is None:
+        return None
+    layer, index = source
+    return f'"{layer.name}"' + (f" output {index}" if len(layer.port_ids("output")) > 1 else "")
+
+
+def _dims(port: Port) -> str:
+    return f"[{Shape(port.shape).spelling}]"
+
+
+def counts(found: Differences) -> Counter[str]:
+    """How many differences there are of each kind, without those that follow."""
+    return Counter(one.kind for one in found if not one.follows)

@@ -1,0 +1,479 @@
+"""Where a run parts from a reference: the layer whose own error is the first that is too large.
+
+Example::
+
+    found = ir.compare(model, "openvino", [image])
+    print(found.first)          # the layer that is wrong, given exact inputs
+    print(found.parts)          # the layer from which on results are off
+
+Both are gone through together. Each layer is computed twice: from what was computed here (its
+error is what has accumulated), and from the reference's own values (its error is the layer's own).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...layers.budget import within
+from ...layers.casting import as_computed
+from ...schemas import Array, IRError, UsageError
+from ...schemas.printing import printable
+from ..document import Layer, Model
+from ..execution import Inputs, Walk, WalkStep, check_inputs, fill, infer_for, refuse_unknown
+from ..inference import Inferred
+from .differences import ModelLike, Place, opened
+from .extraction import Spot
+from .references import (
+    REFUSALS,
+    TOLERANCES,
+    OpenVINO,
+    Recorded,
+    Reference,
+    from_constants,
+    has_state,
+    make_reference,
+)
+
+#: Layers, and bytes of their outputs, for which the reference is asked at once.
+_LAYERS, _BYTES = 32, 64 << 20
+RANDOM = "inputs were made at random, unknown sizes as small as may be: give inputs that fit"
+#: How strongly inputs are shaken to see whether a result stands on an edge, and how often.
+_SHAKE, _SHAKES = 4e-6, 8
+
+
+@dataclass(frozen=True)
+class Step:
+    """How one output of a layer differs from the reference, in the worst sample.
+
+    Verdicts are ``equal``, ``rounding`` (within tolerance, or its inputs' rounding made larger),
+    ``ties`` (a decision between values that rounding tells apart), ``inherited`` (right for its
+    inputs, which were off), ``NaN``, ``shape`` and ``wrong``.
+    """
+
+    place: Place
+    output: int
+    #: The error with the reference's own inputs, and with those computed here.
+    own: float
+    accumulated: float
+    tolerance: float
+    verdict: str
+    sample: int = 0
+    reason: str = ""
+    #: Constants that the layer takes.
+    constants: tuple[str, ...] = ()
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the layer itself is at fault."""
+        return self.verdict in ("NaN", "shape", "wrong")
+
+    def __str__(self) -> str:
+        text = f"layer {self.place}: {self.verdict}, its own error {self.own:.3g}"
+        text += f", accumulated {self.accumulated:.3g} (tolerance {self.tolerance:.3g})"
+        if self.reason:
+            text += f"; {self.reason}"
+        if self.is_wrong and self.constants:
+            text += f"; it takes {', '.join(self.constants)}"
+        return text
+
+
+@dataclass
+class Comparison:
+    """How a model's run and a reference differ, layer by layer in the order of computing."""
+
+    against: str
+    samples: int
+    steps: list[Step] = field(default_factory=list)
+    #: Layers that the reference refused, and why.
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def first(self) -> Step | None:
+        """The first layer that is wrong with exact inputs."""
+        return next((step for step in self.steps if step.is_wrong), None)
+
+    @property
+    def parts(self) -> Step | None:
+        """The first layer whose result is off, for whatever reason."""
+        return next((s for s in self.steps if s.accumulated > s.tolerance), None)
+
+    @property
+    def wrong(self) -> list[Step]:
+        """Every layer that is wrong with exact inputs: what would have to stay in f32."""
+        return [step for step in self.steps if step.is_wrong]
+
+    def __bool__(self) -> bool:
+        return self.first is not None
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self, most: int = 10) -> Iterator[str]:
+        """What there is to say, the worst layers last."""
+        count = len({step.place for step in self.steps})
+        head = f"{count} layers against {self.against}, {self.samples} samples"
+        if self.first is None:
+            largest = max((step.own for step in self.steps), default=0.0)
+            yield f"{head}: none is wrong, the largest error of a layer is {largest:.3g}"
+        else:
+            yield f"{head}: {len(self.wrong)} wrong"
+            yield f"first: {printable(self.first)}"
+        off = self.parts
+        if off is not None and off is not self.first:
+            yield f"results part at {printable(off)}"
+        for name, reason in self.refused.items():
+            yield f"not asked: {printable(name)}: {printable(reason, 300)}"
+        worst = sorted(self.steps, key=lambda step: -step.own / (step.tolerance or 1e-30))
+        for step in worst[:most]:
+            if step.own or step.is_wrong:
+                yield f"  {printable(step)}"
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        first, parts = self.first, self.parts
+        return {
+            "against": self.against,
+            "samples": self.samples,
+            "first": None if first is None else asdict(first),
+            "parts": None if parts is None else asdict(parts),
+            "keep_in_f32": [step.place.name for step in self.wrong],
+            "steps": [asdict(step) for step in self.steps],
+            "refused": self.refused,
+        }
+
+
+def compare(
+    model: ModelLike,
+    against: ModelLike = "openvino",
+    inputs: Inputs | None = None,
+    *,
+    samples: Iterable[Inputs] | int = 1,
+    seed: int = 0,
+    tolerance: float | None = None,
+    onnx: str | None = None,
+    max_memory: int | None = None,
+    max_seconds: float | None = None,
+    progress: Callable[[Layer], None] | None = None,
+) -> Comparison:
+    """Find where a model's run parts from another, layer by layer, holding few tensors at a time.
+
+    Args:
+        model: The model, or its .xml.
+        against: ``openvino``, ``onnxruntime``, another model or its .xml, an .onnx, an .npz of
+            recorded tensors, or ``f16`` and ``bf16`` for the model itself at half precision.
+        inputs: One sample: an array for each input.
+        samples: Several samples, or how many random ones.
+        seed: Seed of random inputs.
+        tolerance: How far a layer may be off in place of what its type allows.
+        onnx: The same model as ONNX, for onnxruntime.
+        max_memory: Bytes that may be taken; None for what the machine has left.
+        max_seconds: Looked at between layers; None for no limit.
+        progress: Called with each layer that is done.
+
+    Raises:
+        UsageError: An input is missing or of another shape, or a runtime is not installed.
+    """
+    whole = opened(model)
+    refuse_unknown(whole.order())
+    if tolerance is not None and not tolerance >= 0:
+        raise UsageError(f"the tolerance is {tolerance}, the least is 0")
+    reference = make_reference(whole, against, onnx)
+    try:
+        with within(max_memory, max_seconds) as budget:
+            rows = list(_samples(whole, reference, inputs, samples, seed))
+            found = Comparison(reference.name, len(rows))
+            worst: dict[Spot, Step] = {}
+            for number, given in enumerate(rows):
+                for spot, step in _walk(whole, reference, given, tolerance, progress):
+                    budget.check_time()
+                    step = replace(step, sample=number)
+                    known = worst.get(spot)
+                    if known is None or _badness(step) > _badness(known):
+                        worst[spot] = step
+            found.steps = [*worst.values()]
+            if isinstance(reference, OpenVINO):
+                found.refused = {
+                    whole.layer(key).name: reason for key, reason in reference.refused.items()
+                }
+            return found
+    finally:
+        process = getattr(reference, "process", None)
+        if process is not None:
+            process.close()
+
+
+def _badness(step: Step) -> tuple[bool, float, float]:
+    return step.is_wrong, step.own, step.accumulated
+
+
+def _samples(
+    model: Model,
+    reference: Reference,
+    inputs: Inputs | None,
+    samples: Iterable[Inputs] | int,
+    seed: int,
+) -> Iterator[Mapping[int, Array]]:
+    """The inputs of every sample, checked."""
+    if not isinstance(samples, int):
+        for one in samples:
+            yield check_inputs(model, one)
+    elif inputs is not None:
+        yield check_inputs(model, inputs)
+    elif isinstance(reference, Recorded) and reference.inputs():
+        yield check_inputs(model, reference.inputs())
+    elif isinstance(reference, Recorded) and model.parameters:
+        raise UsageError(
+            "the recorded arrays hold no inputs", hint="give those with which they were recorded"
+        )
+    else:
+        if samples < 1:
+            raise UsageError(f"{samples} samples are asked for, the least is 1")
+        rng = np.random.default_rng(seed)
+        for _ in range(samples):
+            arrays = check_inputs(model, [fill(x, "random", rng) for x in model.parameters])
+            try:
+                infer_for(model, arrays)
+            except IRError as error:
+                error.hint = error.hint or RANDOM
+                raise
+            yield arrays
+
+
+def _walk(
+    model: Model,
+    reference: Reference,
+    arrays: Mapping[int, Array],
+    tolerance: float | None,
+    progress: Callable[[Layer], None] | None,
+) -> Iterator[tuple[Spot, Step]]:
+    """Go through one sample, piece by piece."""
+    inferred = infer_for(model, arrays)
+    reference.begin(arrays, inferred)
+    judge = Judge(model, reference, inferred, tolerance)
+    ours, theirs = judge.ours, judge.theirs
+    for layer_id, array in arrays.items():
+        ours[layer_id] = theirs[layer_id] = (as_computed(array),)
+    for piece in _pieces(Walk(model, None, inferred=inferred), inferred):
+        told = dict(reference.told([step.layer for step in piece], theirs))
+        for place, step in enumerate(piece):
+            if step.kernel is not None:
+                yield from judge.layer(step, told)
+            rest = [one.layer for one in piece[place + 1 :]]
+            untold = step.kernel is not None and (step.layer.id, 0) not in told
+            if untold and rest and reference.asks_again:
+                told |= reference.told(rest, theirs)
+            if progress is not None:
+                progress(step.layer)
+            for done in step.freed:
+                del ours[done], theirs[done]
+
+
+def _pieces(walk: Walk, inferred: Inferred) -> Iterator[list[WalkStep]]:
+    """The steps in pieces of a few layers, none of which goes on after a layer with a state."""
+    piece: list[WalkStep] = []
+    size = 0
+    for step in walk.steps:
+        if step.kernel is None:
+            continue
+        piece.append(step)
+        for tensor in inferred.of(step.layer):
+            if tensor.shape.is_static and not tensor.type.is_dynamic:
+                size += prod(tensor.shape.static) * tensor.type.dtype.itemsize
+        if len(piece) == _LAYERS or size > _BYTES or has_state(step.layer):
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
+
+
+class Judge:
+    """The values of both runs that are still needed, and the judgement on each layer."""
+
+    def __init__(
+        self, model: Model, reference: Reference, inferred: Inferred, tolerance: float | None
+    ) -> None:
+        self.model, self.reference, self.inferred = model, reference, inferred
+        self.tolerance = tolerance
+        self.ours: dict[int, tuple[Array, ...]] = {}
+        self.theirs: dict[int, tuple[Array, ...]] = {}
+        #: Layers that depend on constants alone: their values belong to those that take them.
+        self.fixed = from_constants(model)
+
+    def layer(self, step: WalkStep, told: Mapping[Spot, Array]) -> Iterator[tuple[Spot, Step]]:
+        """Compute a layer from both runs' values, and compare it with what is told of it."""
+        layer, kernel = step.layer, step.kernel
+        assert kernel is not None
+        with np.errstate(all="ignore"), layer.at():
+            outputs = kernel(*(self.ours[i][k] for i, k in step.sources))
+        self.ours[layer.id] = self.theirs[layer.id] = outputs
+        if layer.id in self.fixed:
+            return
+        if layer.op is not None and layer.op.is_random:
+            found = [told.get((layer.id, i), array) for i, array in enumerate(outputs)]
+            self.ours[layer.id] = self.theirs[layer.id] = tuple(found)
+            return
+        own = self._own(step, outputs)
+        values = outputs if own is None else own
+        self.theirs[layer.id] = tuple(
+            told.get((layer.id, i), array) for i, array in enumerate(values)
+        )
+        if layer.type == "Result":
+            return
+        for index, array in enumerate(outputs):
+            wanted = told.get((layer.id, index))
+            if wanted is not None:
+                yield (layer.id, index), self._judged(step, index, array, own, wanted)
+
+    def _own(self, step: WalkStep, outputs: tuple[Array, ...]) -> tuple[Array, ...] | None:
+        """What the layer gives for the reference's inputs; None where it does not take them."""
+        pairs = [(self.ours[i][k], self.theirs[i][k]) for i, k in step.sources]
+        if has_state(step.layer) or all(identical(a, b) for a, b in pairs):
+            return outputs
+        if any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
+            return None
+        assert step.kernel is not None
+        try:
+            with np.errstate(all="ignore"), step.layer.at():
+                return step.kernel(*(b for _, b in pairs))
+        except REFUSALS:
+            return None
+
+    def _allowed(self, step: WalkStep) -> float:
+        """How far a layer may be off."""
+        if self.tolerance is not None:
+            return self.tolerance
+        said = self.reference.tolerance(step.layer)
+        if said is not None:
+            return said
+        types = [tensor.type for tensor in self.inferred.of(step.layer)]
+        types += [self.inferred.tensors[i][k].type for i, k in step.sources]
+        return max((TOLERANCES.get(kind, 0.0) for kind in types), default=0.0)
+
+    def _judged(
+        self,
+        step: WalkStep,
+        index: int,
+        array: Array,
+        own: tuple[Array, ...] | None,
+        wanted: Array,
+    ) -> Step:
+        allowed = self._allowed(step)
+        total = error(array, wanted)
+        alone = 0.0 if own is None else error(own[index], wanted)
+        verdict, reason = "equal", ""
+        if own is None:
+            verdict, reason = "inherited", "its inputs are of other shapes there"
+        elif alone > allowed:
+            verdict, reason = self._verdict(step, index, own, wanted, allowed)
+        elif total > allowed:
+            verdict = "inherited"
+        elif alone or total:
+            verdict = "rounding"
+        layer = step.layer
+        constants = tuple(
+            source[0].name
+            for source in self.model.sources(layer)
+            if source is not None and source[0].id in self.fixed
+        )
+        place = Place(layer.id, layer.name, layer.type, layer.version)
+        return Step(
+            place, index, alone, total, allowed, verdict, reason=reason, constants=constants
+        )
+
+    def _verdict(
+        self,
+        step: WalkStep,
+        index: int,
+        own: tuple[Array, ...],
+        wanted: Array,
+        allowed: float,
+    ) -> tuple[str, str]:
+        """What is the matter with a layer that is off by more than is allowed."""
+        found = own[index]
+        if found.shape != wanted.shape:
+            return "shape", f"the shape is {found.shape}, there {wanted.shape}"
+        if found.dtype.kind == "T" or wanted.dtype.kind == "T":
+            return "wrong", "texts differ"
+        bad = [int(np.count_nonzero(~np.isfinite(_real(x)))) for x in (found, wanted)]
+        if bad[0] != bad[1]:
+            return "NaN", f"{bad[0]} values are NaN or infinite, there {bad[1]}"
+        if allowed and self._stands_on_edge(step, index, found, wanted):
+            if found.dtype.kind in "iub":
+                return "ties", "the decision is between values that rounding tells apart"
+            return "rounding", "the layer makes rounding of its inputs larger"
+        apart = np.abs(_real(found) - _real(wanted))
+        apart[~np.isfinite(apart)] = 0
+        worst = np.unravel_index(int(apart.argmax()), apart.shape) if apart.ndim else ()
+        place = ",".join(str(int(i)) for i in worst)
+        return "wrong", f"[{place}] is {found[worst]:.6g}, there {wanted[worst]:.6g}"
+
+    def _stands_on_edge(self, step: WalkStep, index: int, found: Array, wanted: Array) -> bool:
+        """Whether a result moves as far when the inputs are shaken in their last digits."""
+        given = [self.theirs[i][k] for i, k in step.sources]
+        moving = [
+            place
+            for place, (i, _) in enumerate(step.sources)
+            if i not in self.fixed and given[place].dtype.kind == "f"
+        ]
+        if not moving or has_state(step.layer):
+            return False
+        assert step.kernel is not None
+        reach = np.zeros(found.shape)
+        rng = np.random.default_rng(0)
+        with np.errstate(all="ignore"):
+            for _ in range(_SHAKES):
+                for place in moving:
+                    base = self.theirs[step.sources[place][0]][step.sources[place][1]]
+                    shaken = base * (1 + _SHAKE * rng.choice([-1.0, 1.0], base.shape))
+                    given[place] = shaken.astype(base.dtype)
+                try:
+                    moved = step.kernel(*given)[index]
+                except REFUSALS:
+                    return False
+                if moved.shape != found.shape:
+                    return True
+                np.maximum(reach, np.abs(_real(moved) - _real(found)), out=reach)
+            off = np.abs(_real(found) - _real(wanted))
+            return not bool((off > 2 * reach + 1e-6 * (np.abs(_real(wanted)) + 1e-30)).any())
+
+
+def identical(one: Array, two: Array) -> bool:
+    """Whether two arrays hold the same, NaN being what NaN is."""
+    if one is two:
+        return True
+    if one.shape != two.shape or one.dtype != two.dtype:
+        return False
+    real = one.dtype.kind in "fc"
+    return bool(np.array_equal(one, two, equal_nan=real))
+
+
+def error(found: Array, wanted: Array) -> float:
+    """The largest difference, relative to the value there and the root of the mean square."""
+    if found.shape != wanted.shape:
+        return float("inf")
+    if found.dtype.kind == "T" or wanted.dtype.kind == "T":
+        return 0.0 if np.array_equal(found.astype(str), wanted.astype(str)) else float("inf")
+    if not found.size or identical(found, wanted):
+        return 0.0
+    x, y = _real(found), _real(wanted)
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(x) & np.isfinite(y)
+        same = (x == y) | (np.isnan(x) & np.isnan(y))
+        if not (finite | same).all():
+            return float("inf")
+        x, y = x[finite], y[finite]
+        if not x.size:
+            return 0.0
+        level = float(np.sqrt(np.mean(np.square(y))))
+        off = np.abs(x - y)
+        scale = np.abs(y) + level
+        return float(np.where(off > 0, off / np.where(scale > 0, scale, 1.0), 0.0).max())
+
+
+def _real(array: Array) -> Array:
+    return np.asarray(array, np.float64)

@@ -1,0 +1,274 @@
+"""Ways in which a model may fail, each told by a text that stays the same while it shrinks."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from ...schemas import (
+    Array,
+    ElementType,
+    InternalError,
+    IRError,
+    LimitError,
+    UnsupportedError,
+    UsageError,
+)
+from ..document import Model
+from ..engine import Program
+from ..execution import run
+from ..files import write
+from ..inference import infer
+from .divergence import error
+from .references import TOLERANCES
+from .runtimes import RuntimeProcess, run_openvino
+
+#: The inputs of a model in order, for each sample.
+Samples = Sequence[Sequence[Array]]
+#: How each sample fails; None where it does not.
+Failures = list[str | None]
+
+
+class Failing(Protocol):
+    """Tells how a model fails on each sample."""
+
+    #: What is asked of the model, in the words of the command line.
+    word: str
+    #: The lines of a test that fails as long as the model does.
+    test: Sequence[str]
+
+    def __call__(self, model: Model, samples: Samples, until: float | None) -> Failures:
+        """How each sample fails; ``until`` is the time by which an answer is wanted."""
+
+
+def skeleton(error: BaseException) -> str:
+    """What an error says, without names and numbers, which change as the model shrinks."""
+    if isinstance(error, (IRError, InternalError)):
+        text, kind = error.message, error.where.type or ""
+    else:
+        text, kind = str(error), ""
+    text = re.sub(r'"[^"]*"', '""', text)
+    text = re.sub(r"[\[(][-\d., ?]*[\])]", "[]", text)
+    return f"{type(error).__name__} {kind}: {re.sub(r'-?[0-9]+', '0', text)[:200]}"
+
+
+class FailsToInfer:
+    """Types and shapes cannot be worked out."""
+
+    word: str = "infer"
+    test: Sequence[str] = ("ir.infer(model)",)
+
+    def __call__(self, model: Model, samples: Samples, until: float | None) -> Failures:
+        """The error; samples make no difference."""
+        try:
+            infer(model, max_seconds=_left(until))
+        except LimitError:
+            raise
+        except (IRError, InternalError) as found:
+            return [skeleton(found)]
+        return [None]
+
+
+class FailsToRun:
+    """A run ends with an error, or gives NaN though no input has any."""
+
+    word: str = "run"
+    test: Sequence[str] = (
+        "for sample in samples:",
+        "    for array in ir.run(model, sample).values():",
+        "        assert array.dtype.kind != 'f' or not np.isnan(array).any()",
+    )
+
+    def __call__(self, model: Model, samples: Samples, until: float | None) -> Failures:
+        """The error of each sample."""
+        found: Failures = []
+        for sample in samples:
+            try:
+                outputs = run(model, list(sample), max_seconds=_left(until))
+            except LimitError:
+                raise
+            except (IRError, InternalError) as failed:
+                found.append(skeleton(failed))
+                continue
+            given = any(_has_nan(array) for array in sample)
+            bad = not given and any(_has_nan(array) for array in outputs.values())
+            found.append("NaN" if bad else None)
+        return found
+
+
+class FailsToCompile:
+    """A compiled program fails, or gives something else than a run."""
+
+    word: str = "compile"
+    test: Sequence[str] = (
+        "program = ir.compile(model)",
+        "for sample in samples:",
+        "    wanted, found = ir.run(model, sample), program(sample)",
+        "    for name in wanted:",
+        "        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-4, atol=1e-4)",
+    )
+
+    def __call__(self, model: Model, samples: Samples, until: float | None) -> Failures:
+        """The error, or that outputs differ."""
+        found: Failures = []
+        for sample in samples:
+            wanted = run(model, list(sample), max_seconds=_left(until))
+            try:
+                outputs = Program(model)(list(sample))
+            except (IRError, InternalError) as failed:
+                found.append(skeleton(failed))
+                continue
+            found.append(differing([*outputs.values()], [*wanted.values()]))
+        return found
+
+
+class FailsToAgree:
+    """OpenVINO fails, crashes, or gives something else than a run."""
+
+    word: str = "compare"
+    test: Sequence[str] = ('assert not ir.compare(model, "openvino", samples=samples)',)
+
+    def __init__(self, process: RuntimeProcess) -> None:
+        self.process = process
+
+    def __call__(self, model: Model, samples: Samples, until: float | None) -> Failures:
+        """That outputs differ, or why there are none."""
+        found: Failures = []
+        for sample in samples:
+            wanted = run(model, list(sample), max_seconds=_left(until))
+            try:
+                outputs = run_openvino(self.process, model, sample, _left(until))
+            except LimitError:
+                raise
+            except UnsupportedError as failed:
+                found.append(skeleton(failed))
+                continue
+            found.append(differing([*wanted.values()], outputs))
+        return found
+
+
+class FailsCommand:
+    """A command ends with another exit code than 0."""
+
+    word: str = "command"
+
+    def __init__(self, command: str) -> None:
+        self.words = shlex.split(command)
+        if not self.words:
+            raise UsageError("the command is empty")
+        self.test: Sequence[str] = (
+            "import subprocess",
+            f"words = {self.words!r}",
+            "path = str(FOLDER / 'reduced.xml')",
+            "words = [w.replace('{}', path) for w in words] if any('{}' in w for w in words) "
+            "else [*words, path]",
+            "assert subprocess.run(words, check=False).returncode == 0",
+        )
+
+    def __call__(self, model: Model, samples: Samples, until: float | None) -> Failures:
+        """The exit code for each sample, whose inputs lie beside the model in inputs.npz."""
+        found: Failures = []
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.xml"
+            write(model, path)
+            for sample in samples:
+                save_samples(path.with_name("inputs.npz"), [sample])
+                found.append(self._run(str(path), _left(until)))
+        return found
+
+    def _run(self, path: str, seconds: float | None) -> str | None:
+        words = [word.replace("{}", path) for word in self.words]
+        if words == self.words:
+            words.append(path)
+        try:
+            done = subprocess.run(
+                words,
+                check=False,
+                timeout=seconds,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "VINOIR_INPUTS": str(Path(path).with_name("inputs.npz"))},
+            )
+        except subprocess.TimeoutExpired:
+            raise LimitError(f"the command took more than {seconds:g} seconds") from None
+        except OSError as error:
+            raise UsageError(f"{words[0]} cannot be started: {error.strerror}") from None
+        return None if done.returncode == 0 else f"exit {done.returncode}"
+
+
+class FailsFunction:
+    """A function of the caller's says so."""
+
+    word: str = "function"
+    test: Sequence[str] = ("raise NotImplementedError('call what failed: model, samples')",)
+
+    def __init__(self, function: Callable[[Model, Samples], bool]) -> None:
+        self.function = function
+
+    def __call__(self, model: Model, samples: Samples, until: float | None) -> Failures:
+        """Whether each sample fails."""
+        return ["fails" if self.function(model, [sample]) else None for sample in samples]
+
+
+def differing(found: Sequence[Array], wanted: Sequence[Array]) -> str | None:
+    """That outputs differ, by their kind; None where they are as near as their types allow."""
+    for one, two in zip(found, wanted, strict=True):
+        if one.shape != two.shape:
+            return "shapes differ"
+        allowed = 4 * TOLERANCES.get(ElementType.of(two.dtype), 0.0)
+        if error(one, two) > allowed:
+            return "values differ"
+    return None
+
+
+def _has_nan(array: Array) -> bool:
+    return array.dtype.kind == "f" and bool(np.isnan(array).any())
+
+
+def _left(until: float | None) -> float | None:
+    return None if until is None else max(until - time.monotonic(), 0.0)
+
+
+def save_samples(path: Path, samples: Samples) -> None:
+    """Write inputs to an .npz, as ``SAMPLE.INPUT``; types that NumPy has not, as their bytes."""
+    arrays: dict[str, Array] = {}
+    for number, sample in enumerate(samples):
+        for place, array in enumerate(sample):
+            plain = array.astype(str) if array.dtype.kind == "T" else array
+            if plain.dtype.isbuiltin != 1 and plain.dtype.kind == "V":
+                plain = plain.astype(np.float32)
+            arrays[f"{number}.{place}"] = plain
+    np.savez(path, **arrays)  # type: ignore[arg-type]  # the names are no other arguments
+
+
+@contextmanager
+def failing(fails: str | Callable[[Model, Samples], bool], against: str) -> Iterator[Failing]:
+    """The way to fail that a word, a command or a function means."""
+    plain: Mapping[str, Callable[[], Failing]] = {
+        "infer": FailsToInfer, "run": FailsToRun, "compile": FailsToCompile
+    }  # fmt: skip
+    if not isinstance(fails, str):
+        yield FailsFunction(fails)
+    elif fails in plain:
+        yield plain[fails]()
+    elif fails == "compare":
+        if against != "openvino":
+            raise UsageError(
+                f'what fails against "{against}" cannot be reduced: that does not shrink along',
+                hint="compare with openvino, or give a command",
+            )
+        with RuntimeProcess("openvino") as process:
+            yield FailsToAgree(process)
+    else:
+        yield FailsCommand(fails)

@@ -1,0 +1,396 @@
+"""What a run is compared with: runtimes, other models, recorded tensors, half precision.
+
+A reference tells the tensors of some layers at a time, so that never all are held.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from ...layers.casting import as_computed
+from ...schemas import Array, ElementType, IRError, Tensor, UnsupportedError, UsageError
+from ...schemas.errors import MISTAKES
+from ..document import Layer, Model, input_names, output_names
+from ..execution import Walk, check_inputs, infer_for
+from ..inference import Inferred
+from .extraction import Spot, extract
+from .fingerprints import Numbers
+from .matching import Matching, match
+from .runtimes import RuntimeProcess, run_openvino
+
+#: What layers gave, by layer id.
+Values = Mapping[int, tuple[Array, ...]]
+
+
+class Reference(Protocol):
+    """What tells the values that are taken for right."""
+
+    name: str
+    #: Whether it tells more when layers that it did not tell are known.
+    asks_again: bool
+
+    def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
+        """Get ready for one sample; its inputs are given by layer id."""
+
+    def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
+        """The tensors of layers that come next; ``known`` are its values of what feeds them."""
+
+    def tolerance(self, layer: Layer) -> float | None:
+        """How far a layer may be off; None: as its type allows."""
+
+
+class OpenVINO:
+    """OpenVINO's CPU at f32, asked for each piece of the graph with all its tensors."""
+
+    asks_again = True
+
+    def __init__(self, model: Model, process: RuntimeProcess) -> None:
+        self.model, self.process = model, process
+        self.fixed = from_constants(model)
+        self.name = f"OpenVINO {process.version}"
+        #: Why layers could not be asked about, by their ids.
+        self.refused: dict[int, str] = {}
+
+    def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
+        """Keep the types and shapes of this sample."""
+        self.inferred = inferred
+
+    def tolerance(self, layer: Layer) -> float | None:
+        """As its type allows."""
+        return None
+
+    def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
+        """Their outputs; where OpenVINO refuses a piece, those of its halves."""
+        rows = [x for x in layers if x.type not in ("Parameter", "Result", "ReadValue", "Assign")]
+        rows = [x for x in rows if not x.is_constant and x.id not in self.refused]
+        if not rows:
+            return {}
+
+        def tensor(layer: Layer, index: int) -> Tensor:
+            found = self.inferred.of(layer)[index]
+            kind = found.type
+            array = known[layer.id][index]
+            return Tensor(ElementType.of(array.dtype) if kind.is_dynamic else kind, array.shape)
+
+        rows = _within_reach(self.model, rows, known)
+        if all(layer.id in self.fixed for layer in rows):
+            return {}
+        part = extract(self.model, rows, tensor, every_output=True, silent=self.fixed)
+        given = [known[layer_id][index] for layer_id, index in part.inputs]
+        try:
+            found = run_openvino(self.process, part.model, given)
+        except UnsupportedError as error:
+            if len(rows) == 1:
+                self.refused[rows[0].id] = error.message
+                return {}
+            # What follows is asked for again when these are known.
+            return self.told(rows[: len(rows) // 2], known)
+        return {spot: as_computed(array) for spot, array in zip(part.outputs, found, strict=True)}
+
+
+class OnnxRuntime:
+    """The same model as ONNX, its tensors found by their names."""
+
+    asks_again = False
+
+    def __init__(self, model: Model, path: str, process: RuntimeProcess) -> None:
+        self.model, self.path, self.process = model, path, process
+        self.name = f"ONNX Runtime {process.version}"
+        self.inputs, made, outputs = process.ask("onnx_names", path)
+        self.names = {*made, *outputs}
+
+    def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
+        """Give the inputs their ONNX names."""
+        parameters = self.model.parameters
+        if len(parameters) != len(self.inputs):
+            raise UsageError(
+                f"the model has {len(parameters)} inputs, {self.path} has {len(self.inputs)}"
+            )
+        self.given = {}
+        for place, parameter in enumerate(parameters):
+            known = [name for name in input_names(parameter) if name in self.inputs]
+            name = known[0] if known else self.inputs[place]
+            self.given[name] = arrays[parameter.id]
+
+    def tolerance(self, layer: Layer) -> float | None:
+        """As its type allows."""
+        return None
+
+    def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
+        """Those of their outputs that have a name there."""
+        spots = named_spots(self.model, layers)
+        wanted = {name: spot for name, spot in spots.items() if name in self.names}
+        if not wanted:
+            return {}
+        found = self.process.ask("onnxruntime_run", self.path, [*wanted], self.given)
+        return {wanted[name]: as_computed(array) for name, array in found.items()}
+
+
+class Recorded:
+    """Arrays of an .npz, by the names of tensors or layers."""
+
+    asks_again = False
+
+    def __init__(self, model: Model, path: str) -> None:
+        self.model, self.name = model, os.path.basename(path)
+        try:
+            self.content = np.load(path, allow_pickle=False)
+        except (ValueError, EOFError, OSError) as error:
+            raise UsageError(f"{path} is no .npz of plain arrays: {error}") from None
+        names = set(named_spots(model, model.order()))
+        if not names & set(self.content.files):
+            raise UsageError(
+                f"no array of {path} has the name of a tensor",
+                hint=f"it has {', '.join(self.content.files[:8])}",
+            )
+
+    def inputs(self) -> dict[str, Array]:
+        """The inputs that were recorded with the rest."""
+        found: dict[str, Array] = {}
+        for parameter in self.model.parameters:
+            for name in input_names(parameter):
+                if name in self.content.files:
+                    found.setdefault(parameter.name, self.content[name])
+        return found
+
+    def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
+        """Nothing is to be done."""
+
+    def tolerance(self, layer: Layer) -> float | None:
+        """As its type allows."""
+        return None
+
+    def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
+        """Those of their outputs that were recorded."""
+        spots = named_spots(self.model, layers)
+        return {
+            spot: as_computed(self.content[name])
+            for name, spot in spots.items()
+            if name in self.content.files
+        }
+
+
+class OtherModel:
+    """Another model, its layers paired with ours by what they compute."""
+
+    asks_again = False
+
+    def __init__(self, model: Model, other: Model) -> None:
+        self.other = other
+        self.name = other.place or other.name
+        self.numbers = Numbers()
+        self.matching: Matching = match(model, other, self.numbers)
+        self.model = model
+        self.order = other.order()
+
+    def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
+        """Start the other model on the same inputs."""
+        given: dict[int, Array] = {}
+        for place, parameter in enumerate(self.other.parameters):
+            ours = self.matching.back.get(parameter.id)
+            if ours is None or ours.id not in arrays:
+                raise UsageError(f'input "{parameter.name}" of {self.name} is none of the model')
+            array, kind = arrays[ours.id], parameter.outputs[0].type
+            given[place] = array if kind.is_dynamic else array.astype(kind.dtype, copy=False)
+        held = check_inputs(self.other, given)
+        walk = Walk(self.other, None, self.order, infer_for(self.other, held))
+        self.steps = iter(walk.steps)
+        self.arrays = held
+        self.values: dict[int, tuple[Array, ...]] = {}
+        self.asked: dict[int, tuple[Array, ...]] = {}
+        self.wanted = {y.id for x, y in self.matching.pairs}
+
+    def tolerance(self, layer: Layer) -> float | None:
+        """None at all where other numbers or attributes go in: whatever differs is told."""
+        other = self.matching.forth.get(layer.id)
+        if other is None:
+            return None
+        if self.matching.one.local[layer.id] != self.matching.two.local[other.id]:
+            return 0.0
+        ones = self.matching.one.sources[layer.id]
+        twos = self.matching.two.sources[other.id]
+        for one, two in zip(ones, twos, strict=False):
+            if one is None or two is None or not (one[0].is_constant and two[0].is_constant):
+                continue
+            if not self.matching.same(one[0], two[0]):
+                same = one[0].element_type == two[0].element_type
+                return 0.0 if same else None
+        return None
+
+    def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
+        """The outputs of their counterparts, which are computed as far as they are needed."""
+        found: dict[Spot, Array] = {}
+        for layer in layers:
+            other = self.matching.forth.get(layer.id)
+            if other is None or layer.is_constant:
+                continue
+            while other.id not in self.asked and self._step():
+                pass
+            for index, array in enumerate(self.asked.pop(other.id, ())):
+                found[layer.id, index] = array
+        return found
+
+    def _step(self) -> bool:
+        """Compute one more layer; whether there was one."""
+        step = next(self.steps, None)
+        if step is None:
+            return False
+        with np.errstate(all="ignore"), step.layer.at():
+            outputs: tuple[Array, ...]
+            if step.kernel is None:
+                outputs = (as_computed(self.arrays[step.layer.id]),)
+            else:
+                outputs = step.kernel(*(self.values[i][index] for i, index in step.sources))
+        self.values[step.layer.id] = outputs
+        if step.layer.id in self.wanted and not step.layer.is_constant:
+            self.asked[step.layer.id] = outputs
+        for done in step.freed:
+            del self.values[done]
+        return True
+
+
+class HalfPrecision:
+    """The model itself with every f32 tensor and constant rounded to half precision."""
+
+    asks_again = False
+
+    def __init__(self, model: Model, kind: ElementType) -> None:
+        self.model, self.kind, self.name = model, kind, f"{kind} throughout"
+
+    def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
+        """Make its kernels ready."""
+        self.steps = {
+            step.layer.id: step for step in Walk(self.model, None, inferred=inferred).steps
+        }
+
+    def tolerance(self, layer: Layer) -> float | None:
+        """As half precision allows."""
+        return TOLERANCES[self.kind]
+
+    def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
+        """What layers give whose inputs and outputs are rounded."""
+        values: dict[int, tuple[Array, ...]] = {}
+        found: dict[Spot, Array] = {}
+        for layer in layers:
+            step = self.steps[layer.id]
+            if step.kernel is None or layer.type in ("Assign", "ReadValue"):
+                continue
+            given = [
+                self._rounded((values.get(i) or known[i])[index]) for i, index in step.sources
+            ]
+            with np.errstate(all="ignore"), layer.at():
+                values[layer.id] = tuple(map(self._rounded, step.kernel(*given)))
+            if not layer.is_constant:
+                found |= {(layer.id, i): a for i, a in enumerate(values[layer.id])}
+        return found
+
+    def _rounded(self, array: Array) -> Array:
+        if array.dtype != np.float32:
+            return array
+        with np.errstate(all="ignore"):
+            return array.astype(self.kind.dtype).astype(np.float32)
+
+
+#: How far results may be from those of another runtime, relative to their own size and to the
+#: root of their mean square: sums are added up in another order, in types of this width.
+TOLERANCES: dict[ElementType, float] = {
+    ElementType.F64: 5e-5,  # OpenVINO computes it in f32
+    ElementType.F32: 5e-5,  # some thousand products summed in 24 bits, in another order
+    ElementType.F16: 4e-3,  # 11 bits: four units in the last place
+    ElementType.BF16: 3e-2,  # 8 bits: four units in the last place
+}
+
+
+def _within_reach(model: Model, layers: Sequence[Layer], known: Values) -> list[Layer]:
+    """The layers all of whose inputs are known, constants, or given by layers before."""
+    found: list[Layer] = []
+    reached = set(known)
+    for layer in layers:
+        feeders = [source[0] for source in model.sources(layer) if source is not None]
+        if all(feeder.is_constant or feeder.id in reached for feeder in feeders):
+            found.append(layer)
+            reached.add(layer.id)
+    return found
+
+
+def has_state(layer: Layer) -> bool:
+    """Whether a layer may give another result for the same inputs."""
+    random = layer.op is not None and layer.op.is_random
+    return layer.type in ("Assign", "ReadValue") or random
+
+
+def from_constants(model: Model) -> set[int]:
+    """The ids of constants, and of layers that depend on constants alone."""
+    found: set[int] = set()
+    for layer in model.order():
+        if layer.type == "Parameter" or has_state(layer):
+            continue
+        if all(source and source[0].id in found for source in model.sources(layer)):
+            found.add(layer.id)
+    return found
+
+
+def named_spots(model: Model, layers: Sequence[Layer]) -> dict[str, Spot]:
+    """The outputs of layers by the names of their tensors, else of their layers."""
+    found: dict[str, Spot] = {}
+    for layer in layers:
+        if layer.type == "Result":
+            source = model.producer(layer, 0)
+            if source is not None and not source[0].is_constant:
+                for name in output_names(model, layer):
+                    found.setdefault(name, (source[0].id, source[1]))
+            continue
+        if layer.is_constant or layer.type == "Parameter":
+            continue
+        for index, names in enumerate(layer.tensor_names()):
+            for name in names:
+                found[name] = (layer.id, index)
+        if len(layer.outputs) == 1:
+            found.setdefault(layer.name, (layer.id, 0))
+    return found
+
+
+def make_reference(
+    model: Model, against: Model | str | os.PathLike[str], onnx: str | None
+) -> Reference:
+    """The reference that a word, a file or a model means."""
+    if isinstance(against, Model):
+        return OtherModel(model, against)
+    word = os.fspath(against)
+    if word == "openvino":
+        return OpenVINO(model, RuntimeProcess("openvino"))
+    if word in ("onnxruntime",) or word.endswith(".onnx"):
+        path = word if word.endswith(".onnx") else onnx or _beside(model)
+        if not Path(path).exists():
+            raise UsageError(
+                f"onnxruntime needs the model as ONNX, {path} is not there",
+                hint="give it by --onnx FILE",
+            )
+        return OnnxRuntime(model, path, RuntimeProcess("onnxruntime"))
+    if word in ("f16", "bf16"):
+        return HalfPrecision(model, ElementType(word))
+    if word.endswith(".npz"):
+        return Recorded(model, word)
+    if word.endswith(".xml"):
+        from ..files import read
+
+        return OtherModel(model, read(word))
+    raise UsageError(
+        f'"{word}" is nothing to compare with',
+        hint="there are openvino, onnxruntime, f16, bf16, an .xml, an .onnx, or a recorded .npz",
+    )
+
+
+def _beside(model: Model) -> str:
+    if model.path is None:
+        raise UsageError("the model was not read from a file: say where the ONNX model is")
+    return str(Path(model.path).with_suffix(".onnx"))
+
+
+#: What a kernel may raise on inputs that the model itself would not give it.
+REFUSALS = (IRError, *MISTAKES)

@@ -1,0 +1,47 @@
+"""Arrays for inputs of which nothing but type and shape is known."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ...layers.budget import require
+from ...schemas import Array, Shape, UnsupportedError, UsageError
+from ..document import Layer
+
+#: What an input may be filled with.
+FILLINGS = ("random", "zeros", "ones")
+
+
+def fill(parameter: Layer, word: str, rng: np.random.Generator) -> Array:
+    """An array for an input, filled as a word says."""
+    if parameter.op is None:
+        raise UnsupportedError(f"{parameter.type} {parameter.version} is not known")
+    (tensor,) = parameter.op.infer()
+    shape = filled(tensor.shape, parameter)
+    if tensor.type.is_dynamic:
+        raise UsageError(
+            f'input "{parameter.name}" has no element type, an array is needed',
+            hint=f"--input {parameter.name}=FILE.npy",
+        )
+    # Random numbers are made with 8 bytes each.
+    width = tensor.type.dtype.itemsize + (8 if word == "random" else 0)
+    require(prod(shape) * width)
+    if word == "zeros":
+        return np.zeros(shape, tensor.type.dtype)
+    if word == "ones":
+        return np.ones(shape, tensor.type.dtype)
+    if tensor.type.is_real:
+        return rng.standard_normal(shape).astype(tensor.type.dtype)
+    return rng.integers(0, 2 if tensor.type == "boolean" else 10, shape).astype(tensor.type.dtype)
+
+
+def filled(shape: Shape, parameter: Layer) -> tuple[int, ...]:
+    """Numbers for a shape: the least that an unknown size may be, but no less than 1."""
+    if shape.rank is None:
+        raise UsageError(
+            f'input "{parameter.name}" has no rank, an array is needed',
+            hint=f"--input {parameter.name}=FILE.npy",
+        )
+    return tuple(size if isinstance(size, int) else max(size.low or 0, 1) for size in shape)

@@ -1,0 +1,328 @@
+"""Single edits of IR files, and rearrangements that change nothing, made on the XML itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+from vinoir.layers import Op
+
+#: A layer, and the graph (``<net>`` or a body) that it stands in.
+Element = Any
+BODIES = ("body", "then_body", "else_body")
+
+
+@dataclass
+class Pair:
+    """An .xml as a tree, and its .bin."""
+
+    tree: Element
+    weights: bytes
+
+    @classmethod
+    def of(cls, path: Path) -> Pair:
+        return cls(etree.parse(path).getroot(), path.with_suffix(".bin").read_bytes())
+
+    def save(self, path: Path) -> Path:
+        path.write_bytes(etree.tostring(self.tree))
+        path.with_suffix(".bin").write_bytes(self.weights)
+        return path
+
+    def graphs(self) -> list[Element]:
+        return list(self.tree.iter("net", *BODIES))
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What was edited: kinds that are right for it, the ids of layers that may be told."""
+
+    kinds: frozenset[str]
+    body: tuple[str, ...]
+    layers: frozenset[int]
+
+    def __str__(self) -> str:
+        return f"{sorted(self.kinds)} at {sorted(self.layers)} in {self.body}"
+
+
+def layers_of(graph: Element) -> list[Element]:
+    return graph.findall("layers/layer")
+
+
+def edges_of(graph: Element) -> list[Element]:
+    return graph.findall("edges/edge")
+
+
+def around(graph: Element) -> tuple[str, ...]:
+    """The names of the layers around a body."""
+    names = [x.get("name") for x in graph.iterancestors("layer")]
+    return tuple(reversed(names))
+
+
+def edit(graph: Element, kinds: str, *layers: Element) -> Edit:
+    ids = frozenset(int(layer.get("id")) for layer in layers)
+    return Edit(frozenset(kinds.split(",")), around(graph), ids)
+
+
+# Single edits: each takes a pair and a graph in it, and tells what it did; None: nothing to do.
+
+
+def attribute(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = []
+    for layer in layers_of(graph):
+        kind, data = Op.find(layer.get("type"), layer.get("version")), layer.find("data")
+        if kind is None or data is None or layer.get("type") in ("Const", "Parameter"):
+            continue
+        rows += [(layer, data, a) for a in kind.describe() if a.name in data.attrib]
+    rng.shuffle(rows)
+    for layer, data, found in rows:
+        old = data.get(found.name)
+        if found.kind == "int":
+            new = str(int(float(old)) + 1)
+        elif found.kind == "float":
+            new = repr(float(old) * 2 + 1)
+        elif found.kind == "bool":
+            new = "false" if old.lower() in ("true", "1") else "true"
+        elif found.kind == "enum" and len(found.choices) > 1:
+            new = rng.choice([c for c in found.choices if c.lower() != old.lower()])
+        elif found.kind == "int[]" and old.strip():
+            numbers = old.split(",")
+            place = rng.randrange(len(numbers))
+            numbers[place] = str(int(numbers[place]) + 1)
+            new = ",".join(numbers)
+        else:
+            continue
+        data.set(found.name, new)
+        return edit(graph, "attribute,type,shape,element type", layer)
+    return None
+
+
+def weight(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    ranges = [
+        (int(d.get("offset")), int(d.get("size")))
+        for d in pair.tree.iter("data")
+        if d.get("offset") is not None and d.getparent().get("type") == "Const"
+    ]
+    rows = []
+    for layer in layers_of(graph):
+        data = layer.find("data")
+        if layer.get("type") != "Const" or data is None or "string" in data.get("element_type"):
+            continue
+        if "0" in data.get("shape").replace(" ", "").split(","):
+            continue
+        begin, size = int(data.get("offset")), int(data.get("size"))
+        if size and sum(b < begin + size and begin < b + s for b, s in ranges) == 1:
+            rows.append((layer, begin, size))
+    if not rows:
+        return None
+    layer, begin, size = rng.choice(rows)
+    place = begin + rng.randrange(size)
+    changed = bytearray(pair.weights)
+    # Of a boolean another bit would be no other value.
+    changed[place] ^= 1
+    pair.weights = bytes(changed)
+    return edit(graph, "constant", layer)
+
+
+def ports_with(graph: Element, side: str) -> list[Element]:
+    return graph.findall(f"layers/layer/{side}/port")
+
+
+def size(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    dims = graph.findall("layers/layer/output/port/dim")
+    if not dims:
+        return None
+    dim = rng.choice(dims)
+    dim.text = str(int(dim.text) + 1) if dim.text != "-1" else "3"
+    return edit(graph, "shape", dim.getparent().getparent().getparent())
+
+
+def precision(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    ports = [p for p in ports_with(graph, "output") if p.get("precision")]
+    if not ports:
+        return None
+    port = rng.choice(ports)
+    port.set("precision", "FP64" if port.get("precision") != "FP64" else "I64")
+    return edit(graph, "element type", port.getparent().getparent())
+
+
+def rt_info(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    layer = rng.choice(layers_of(graph))
+    found = layer.find("rt_info")
+    if found is None:
+        found = etree.SubElement(layer, "rt_info")
+        layer.insert(0 if layer.find("data") is None else 1, found)
+    number = str(rng.randrange(10**6))
+    etree.SubElement(found, "attribute", name="mark", version="0", value=number)
+    return edit(graph, "rt_info", layer)
+
+
+def operation(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    names = ["Relu", "Sigmoid", "Tanh", "Abs", "Exp", "Cos"]
+    rows = [x for x in layers_of(graph) if x.get("type") in {*names, "ReLU"}]
+    pairs = [x for x in layers_of(graph) if x.get("type") in ("Add", "Multiply", "Maximum")]
+    if not rows + pairs:
+        return None
+    layer = rng.choice(rows + pairs)
+    others = names if layer in rows else ["Add", "Multiply", "Maximum"]
+    others = [n for n in others if n.lower() != layer.get("type").lower()]
+    layer.set("type", rng.choice(others))
+    layer.set("version", "opset1")
+    return edit(graph, "type,attribute", layer)
+
+
+def feeder(graph: Element, layer_id: str) -> Element:
+    return next(x for x in layers_of(graph) if x.get("id") == layer_id)
+
+
+def told(pair: Pair, graph: Element, layer: Element) -> tuple[object, ...]:
+    """What a constant says; of others which layer it is."""
+    if layer.get("type") != "Const":
+        return (layer.get("id"),)
+    data = dict(layer.find("data").attrib)
+    begin, size = int(data.pop("offset", 0)), int(data.pop("size", 0))
+    return (*sorted(data.items()), pair.weights[begin : begin + size])
+
+
+def swapped(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    entering: dict[str, list[Element]] = {}
+    for e in edges_of(graph):
+        entering.setdefault(e.get("to-layer"), []).append(e)
+    rows = [found for found in entering.values() if len(found) > 1]
+    rng.shuffle(rows)
+    for found in rows:
+        one, two = rng.sample(found, 2)
+        sources = [
+            (told(pair, graph, feeder(graph, e.get("from-layer"))), e.get("from-port"))
+            for e in (one, two)
+        ]
+        if sources[0] == sources[1]:
+            continue
+        ends = [(e.get("from-layer"), e.get("from-port")) for e in (one, two)]
+        for e, (layer, port) in zip((one, two), reversed(ends), strict=True):
+            e.set("from-layer", layer)
+            e.set("from-port", port)
+        return edit(graph, "input", feeder(graph, one.get("to-layer")))
+    return None
+
+
+def inserted(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = edges_of(graph)
+    if not rows:
+        return None
+    edge = rng.choice(rows)
+    new = max(int(x.get("id")) for x in layers_of(graph)) + 1
+    source = feeder(graph, edge.get("from-layer"))
+    port = next(p for p in source.findall("output/port") if p.get("id") == edge.get("from-port"))
+    layer = etree.SubElement(
+        graph.find("layers"), "layer", id=str(new), name="put_between", type="Abs",
+        version="opset1",
+    )  # fmt: skip
+    for number, side in enumerate(("input", "output")):
+        copy = etree.SubElement(
+            etree.SubElement(layer, side), "port", id=str(number), precision=port.get("precision")
+        )
+        for dim in port.findall("dim"):
+            etree.SubElement(copy, "dim").text = dim.text
+    etree.SubElement(
+        graph.find("edges"), "edge",
+        {"from-layer": str(new), "from-port": "1", "to-layer": edge.get("to-layer"),
+         "to-port": edge.get("to-port")},
+    )  # fmt: skip
+    edge.set("to-layer", str(new))
+    edge.set("to-port", "0")
+    return edit(graph, "added", layer)
+
+
+def bypassed(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = []
+    for layer in layers_of(graph):
+        enters = [e for e in edges_of(graph) if e.get("to-layer") == layer.get("id")]
+        leaves = [e for e in edges_of(graph) if e.get("from-layer") == layer.get("id")]
+        ends = ("Result", "Assign", "ReadValue")
+        if len(enters) == 1 and leaves and layer.get("type") not in ends:
+            rows.append((layer, enters[0], leaves))
+    if not rows:
+        return None
+    layer, enter, leaves = rng.choice(rows)
+    done = edit(graph, "removed,storage", layer)
+    for leave in leaves:
+        leave.set("from-layer", enter.get("from-layer"))
+        leave.set("from-port", enter.get("from-port"))
+    enter.getparent().remove(enter)
+    layer.getparent().remove(layer)
+    return done
+
+
+EDITS: list[Callable[[Pair, Element, random.Random], Edit | None]] = [
+    attribute, weight, size, precision, rt_info, operation, swapped, inserted, bypassed,
+]  # fmt: skip
+
+
+def edits(path: Path, rng: random.Random) -> Iterator[tuple[str, Pair, Edit]]:
+    """Each kind of edit made once at random, in the model or in a body of it."""
+    for change in EDITS:
+        pair = Pair.of(path)
+        done = change(pair, rng.choice(pair.graphs()), rng)
+        if done is not None:
+            yield change.__name__, pair, done
+
+
+# What changes nothing.
+
+
+def rearrange(pair: Pair, rng: random.Random) -> dict[tuple[tuple[str, ...], int], int]:
+    """Give all layers other ids, names and places, all edges other places, repack the .bin.
+
+    Returns the new id of each layer, by the names around it and its old id.
+    """
+    moved: dict[tuple[tuple[str, ...], int], int] = {}
+    for graph in pair.graphs():
+        layers, edges = graph.find("layers"), graph.find("edges")
+        rows = list(layers)
+        ids = rng.sample(range(10 * len(rows)), len(rows))
+        new = {x.get("id"): str(number) for x, number in zip(rows, ids, strict=True)}
+        moved |= {(around(graph), int(old)): int(number) for old, number in new.items()}
+        for layer in rows:
+            layer.set("id", new[layer.get("id")])
+        for e in [] if edges is None else list(edges):
+            e.set("from-layer", new[e.get("from-layer")])
+            e.set("to-layer", new[e.get("to-layer")])
+        for holder in (layers, edges):
+            if holder is not None:
+                children = list(holder)
+                rng.shuffle(children)
+                holder[:] = children
+        if graph.tag != "net":
+            owner = graph.getparent()
+            entries = owner.find(graph.tag.replace("body", "port_map"))
+            for entry in [] if entries is None else list(entries):
+                entry.set("internal_layer_id", new[entry.get("internal_layer_id")])
+            turns = owner.find("back_edges")
+            for e in [] if turns is None else list(turns):
+                e.set("from-layer", new[e.get("from-layer")])
+                e.set("to-layer", new[e.get("to-layer")])
+    layers = list(pair.tree.iter("layer"))
+    for layer, number in zip(layers, rng.sample(range(10**7), len(layers)), strict=True):
+        layer.set("name", f"n{number}")
+    repack(pair, rng)
+    return moved
+
+
+def repack(pair: Pair, rng: random.Random) -> None:
+    """Lay every constant out anew, in a random order with gaps."""
+    rows = [
+        layer.find("data") for layer in pair.tree.iter("layer") if layer.get("type") == "Const"
+    ]
+    rows = [data for data in rows if data is not None and data.get("offset") is not None]
+    rng.shuffle(rows)
+    packed = bytearray()
+    for data in rows:
+        begin, size = int(data.get("offset")), int(data.get("size"))
+        packed += bytes(rng.randrange(3) * 64 + -len(packed) % 64)
+        data.set("offset", str(len(packed)))
+        packed += pair.weights[begin : begin + size]
+    pair.weights = bytes(packed)

@@ -1,0 +1,259 @@
+"""Runs compared: the layer that is wrong is named, the healthy ones are not."""
+
+from __future__ import annotations
+
+import json
+import random
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from networks import Drawer
+from vinoir import ir
+from vinoir.ir.cli import main
+from vinoir.layers import Op
+
+RELU = Op.find("ReLU", "opset1")
+assert RELU is not None
+
+
+def chain(layers: int = 6, *, size: int = 8, kind: str = "f32") -> ir.Model:
+    """Convolutions and activations in a row."""
+    net, rng = ir.Builder("chain"), np.random.default_rng(1)
+    x = net.parameter("x", "f32", f"1,4,{size},{size}")
+    for number in range(layers):
+        w = net.constant(rng.standard_normal((4, 4, 1, 1)).astype("f4") / 2, name=f"w{number}")
+        x = net.add(
+            "Convolution", "opset1", [x, w], name=f"conv{number}", strides=(1, 1),
+            pads_begin=(0, 0), pads_end=(0, 0), dilations=(1, 1), auto_pad="explicit",
+        )  # fmt: skip
+        x = net.add("Elu", "opset1", [x], name=f"elu{number}", alpha=1.0).named(f"t{number}")
+    net.result(x, name="y")
+    return net.model()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_changed_weight_is_found_at_the_layer_that_takes_it(seed: int) -> None:
+    model, rng = Drawer(seed).model(), random.Random(seed)
+    other = Drawer(seed).model()
+    used = [x for x in other.order() if x.is_constant and x.value.dtype == np.float32]
+    if not used:
+        pytest.skip("no weights were drawn")
+    changed = rng.choice(used)
+    value = changed.value.copy()
+    value.reshape(-1)[rng.randrange(value.size)] += 0.25
+    changed.set_value(value)
+    takers = {user.name for user, _ in other.consumers(changed)}
+    found = ir.compare(model, other, samples=3, seed=seed)
+    if found.first is None:
+        # Nothing that comes in meets the weight, as where an activation gives zeros.
+        outputs = [ir.run(m, [np.ones(p.outputs[0].dims, "f4") for p in m.parameters])
+                   for m in (model, other)]  # fmt: skip
+        assert all(np.allclose(outputs[0][k], outputs[1][k]) for k in outputs[0])
+        return
+    assert found.first.place.name in takers
+    assert changed.name in found.first.constants
+    assert {step.place.name for step in found.wrong} <= takers
+
+
+def test_an_attribute_is_found_and_what_follows_is_inherited() -> None:
+    other = chain()
+    layer = other.layer("elu2")
+    layer.data = {**layer.data, "alpha": "0.9"}
+    found = ir.compare(chain(), other)
+    assert [step.place.name for step in found.wrong] == ["elu2"]
+    later = {s.place.name: s.verdict for s in found.steps}
+    assert later["conv1"] == "equal"
+    assert later["conv3"] == later["elu5"] == "inherited"
+    assert found.parts == found.first
+
+
+def test_other_shapes_are_told() -> None:
+    other = chain()
+    layer = other.layer("conv2")
+    layer.data = {**layer.data, "strides": "2, 2"}
+    found = ir.compare(chain(), other)
+    assert found.first is not None
+    assert (found.first.place.name, found.first.verdict) == ("conv2", "shape")
+    assert "8, 8" in found.first.reason
+    assert len(found.wrong) == 1
+
+
+def test_equal_models_are_equal_to_the_last_bit() -> None:
+    found = ir.compare(chain(), chain(), samples=2)
+    assert not found
+    assert {step.verdict for step in found.steps} == {"equal"}
+    assert len(found.steps) == 12
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_healthy_networks_agree_with_openvino(seed: int) -> None:
+    pytest.importorskip("openvino")
+    found = ir.compare(Drawer(seed).model(), "openvino", seed=seed)
+    assert not found, str(found)
+    assert not found.refused
+    assert found.steps
+
+
+def test_a_wrong_kernel_is_found_against_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openvino")
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", "2,5")
+    y = net.add("Sigmoid", "opset1", [x], name="before")
+    y = net.add("Sinh", "opset1", [y], name="wrong")
+    net.result(net.add("Tanh", "opset1", [y], name="after"), name="y")
+    kind = Op.find("Sinh", "opset1")
+    assert kind is not None
+    monkeypatch.setattr(kind, "run", lambda self, data: (np.sinh(data) * np.float32(1.001),))
+    found = ir.compare(net.model(), "openvino")
+    assert found.first is not None
+    assert found.first.place.name == "wrong"
+    assert found.first.own == pytest.approx(1e-3, rel=0.7)
+    after = next(step for step in found.steps if step.place.name == "after")
+    assert after.verdict in ("inherited", "rounding")
+    assert after.own < after.tolerance
+
+
+def test_nan_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = ir.Builder("one"), ir.Builder("two")
+    for net, kind in ((one, "Log"), (two, "Abs")):
+        x = net.parameter("x", "f32", "4")
+        net.result(net.add(kind, "opset1", [x], name="layer"), name="y")
+    found = ir.compare(one.model(), two.model(), [np.array([-1, 1, 2, 3], "f4")])
+    assert found.first is not None
+    assert found.first.verdict == "NaN"
+
+
+def test_ties_are_no_fault(tmp_path: Path) -> None:
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", "1,6")
+    net.result(net.add("Convert", "opset1", [net.add("Round", "opset5", [x], name="round",
+               mode="half_to_even")], name="whole", destination_type="i32"), name="y")  # fmt: skip
+    given = np.array([[0.5, 1.5, 2.5, 0.1, 0.2, 0.3]], "f4")
+    wanted = np.round(given)
+    wanted[0, 0] = 1  # just above the edge
+    np.savez(tmp_path / "told.npz", x=given, round=wanted)
+    found = ir.compare(net.model(), tmp_path / "told.npz")
+    (step,) = found.steps
+    assert step.verdict in ("ties", "rounding")
+    assert not found
+    wanted[0, 3] = 1  # far from any edge
+    np.savez(tmp_path / "told.npz", x=given, round=wanted)
+    assert ir.compare(net.model(), tmp_path / "told.npz").first is not None
+
+
+def test_recorded_tensors_are_compared_from_the_nearest_that_is_recorded(tmp_path: Path) -> None:
+    model = chain()
+    x = np.random.default_rng(0).standard_normal((1, 4, 8, 8)).astype("f4")
+    tensors = ir.run(model, [x], outputs=["t1", "t3", "t5"])
+    told = {name: array.copy() for name, array in tensors.items()}
+    np.savez(tmp_path / "well.npz", x=x, **told)
+    assert not ir.compare(model, tmp_path / "well.npz")
+    told["t3"] += np.float32(0.1)
+    np.savez(tmp_path / "off.npz", x=x, **told)
+    found = ir.compare(model, tmp_path / "off.npz")
+    assert found.first is not None
+    # What follows from the recorded values is off as well: t5 was recorded from others.
+    assert [s.place.name for s in found.wrong] == ["elu3", "elu5"]
+
+
+def test_half_precision_tells_what_has_to_stay() -> None:
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", "1,4")
+    y = net.add("Multiply", "opset1", [x, net.constant(np.float32(1e5))], name="large")
+    y = net.add("Multiply", "opset1", [y, net.constant(np.float32(1e-5))], name="small")
+    net.result(net.add("Tanh", "opset1", [y], name="tanh"), name="y")
+    given = [np.array([[1, 2, -3, 0.5]], "f4")]
+    found = ir.compare(net.model(), "f16", given)
+    assert [step.place.name for step in found.wrong] == ["large"]
+    assert not ir.compare(net.model(), "bf16", given)
+
+
+def test_onnxruntime_is_asked_by_names(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    helper = onnx.helper
+    weights = onnx.numpy_helper.from_array(np.ones((3, 2), "f4"), "w")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["m"]),
+        helper.make_node("Tanh", ["m"], ["t"]),
+        helper.make_node("Exp", ["t"], ["y"]),
+    ]
+    ports = [helper.make_tensor_value_info(name, 1, size) for name, size in
+             (("x", [4, 3]), ("y", [4, 2]))]  # fmt: skip
+    graph = helper.make_graph(nodes, "g", ports[:1], ports[1:], [weights])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(made, tmp_path / "m.onnx")
+    model = ir.from_onnx(tmp_path / "m.onnx")
+    found = ir.compare(model, tmp_path / "m.onnx")
+    assert not found
+    assert len(found.steps) == 3
+    constant = next(x for x in model.constants if x.value.size == 6)
+    constant.set_value(constant.value * np.float32(1.1))
+    found = ir.compare(model, "onnxruntime", onnx=str(tmp_path / "m.onnx"))
+    assert found.first is not None
+    assert found.first.place.type == "MatMul"
+
+
+def test_tensors_are_let_go(tmp_path: Path) -> None:
+    size = 128  # 256 KB for each of 80 tensors of either run
+    one, two = chain(40, size=size), chain(40, size=size)
+    ir.compare(chain(2), chain(2))  # what is imported and kept does not count
+    tracemalloc.start()
+    try:
+        ir.compare(one, two)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.75 * 2 * 80 * 4 * size * size * 4
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({"against": "nothing"}, "is nothing to compare with"),
+        ({"against": "onnxruntime"}, "not read from a file"),
+        ({"against": "none.npz"}, "is no .npz"),
+        ({"against": "f16", "inputs": {}}, "no value is given"),
+        ({"against": "f16", "inputs": [np.ones((1, 3), "f4")]}, "has the shape"),
+        ({"against": "f16", "samples": 0}, "the least is 1"),
+        ({"against": "f16", "tolerance": -1.0}, "the least is 0"),
+    ],
+)
+def test_bad_use_is_answered(words: dict[str, Any], sentence: str) -> None:
+    if words["against"] == "onnxruntime":
+        pytest.importorskip("onnxruntime")
+    with pytest.raises(ir.UsageError, match=sentence):
+        ir.compare(chain(), **words)
+
+
+def test_a_runtime_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vinoir.ir.comparing.runtimes.find_spec", lambda name: None)
+    with pytest.raises(ir.UsageError, match="openvino is not installed"):
+        ir.compare(chain(), "openvino")
+
+
+def test_the_command_tells_by_its_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ir.write(chain(), tmp_path / "a.xml")
+    other = chain()
+    other.layer("elu2").data = {"alpha": "0.9"}
+    ir.write(other, tmp_path / "b.xml")
+    for against, code in (("a.xml", 0), ("b.xml", 5)):
+        with pytest.raises(SystemExit) as left:
+            main(
+                [
+                    "compare",
+                    str(tmp_path / "a.xml"),
+                    "--against",
+                    str(tmp_path / against),
+                    "--json",
+                ]
+            )
+        assert (left.value.code or 0) == code
+        told = json.loads(capsys.readouterr().out)
+        assert (told["first"] is None) == (code == 0)
+    assert told["first"]["place"]["name"] == "elu2"

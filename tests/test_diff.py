@@ -1,0 +1,184 @@
+"""Models compared: single edits are found where they are, rearrangements are none."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Written
+from model_edits import Edit, Pair, edits, rearrange
+from networks import Drawer
+from vinoir import ir
+from vinoir.ir.cli import main
+
+#: Files of which each gets every kind of edit.
+FILES = 60
+
+
+def chosen(written: Written, seed: int) -> list[Path]:
+    files = written.all()
+    return random.Random(seed).sample(files, min(FILES, len(files)))
+
+
+def misses(found: ir.Differences, wanted: Edit) -> str | None:
+    """Why differences are not those of one edit."""
+    own = [one for one in found if not one.follows]
+    places = {
+        (place.body, place.id) for one in own for place in (one.one, one.two) if place is not None
+    }
+    if not any(one.kind in wanted.kinds for one in own):
+        return f"no {wanted}"
+    wrong = places - {(wanted.body, number) for number in wanted.layers}
+    return f"{wanted}: also at {wrong}" if wrong else None
+
+
+def test_single_edits_are_found(written: Written, tmp_path: Path) -> None:
+    rng = random.Random(5)
+    wrong, count = [], 0
+    for path in chosen(written, 1):
+        for name, pair, wanted in edits(path, rng):
+            found = ir.diff(path, pair.save(tmp_path / "edited.xml"))
+            missed = misses(found, wanted)
+            count += 1
+            if missed:
+                wrong.append(f"{name} of {path.name}: {missed}\n{found}")
+    assert count > 100
+    assert not wrong, f"{len(wrong)} of {count}:\n" + "\n".join(wrong[:8])
+
+
+def test_rearrangements_are_no_difference(written: Written, tmp_path: Path) -> None:
+    rng = random.Random(6)
+    for path in chosen(written, 2):
+        pair = Pair.of(path)
+        rearrange(pair, rng)
+        found = ir.diff(path, pair.save(tmp_path / "moved.xml"))
+        assert not found, f"{path.name}: {found}"
+        assert any(note.kind == "name" for note in found.notes)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_edits_are_found_in_rearranged_networks(seed: int, tmp_path: Path) -> None:
+    model = Drawer(seed).model()
+    ir.write(model, tmp_path / "one.xml")
+    rng = random.Random(seed)
+    for _, pair, wanted in edits(tmp_path / "one.xml", rng):
+        moved = rearrange(pair, rng)
+        found = ir.diff(tmp_path / "one.xml", pair.save(tmp_path / "two.xml"))
+        own = [one for one in found if not one.follows]
+        assert any(one.kind in wanted.kinds for one in own), f"{wanted}: {found}"
+        new = {
+            moved[wanted.body, number]
+            for number in wanted.layers
+            if (wanted.body, number) in moved
+        }
+        for one in own:
+            at_one = one.one is not None and one.one.id in wanted.layers
+            at_two = one.two is not None and one.two.id in new
+            assert at_one or at_two, f"{wanted}: {found}"
+
+
+def network(
+    half: bool = False, *, strides: tuple[int, int] = (1, 1), scale: float = 1.0
+) -> ir.Model:
+    """A convolution and what follows, its weights in f32, or in f16 behind a Convert."""
+    net = ir.Builder("net")
+    rng = np.random.default_rng(0)
+    x = net.parameter("x", "f32", "1,3,8,8")
+    for number in range(3):
+        weights = (scale * rng.standard_normal((3, 3, 1, 1))).astype("f4")
+        w = net.constant(weights.astype("f2") if half else weights, name=f"w{number}")
+        if half:
+            w = net.add("Convert", "opset1", [w], destination_type="f32", name=f"w{number}/f32")
+        x = net.add(
+            "Convolution", "opset1", [x, w], name=f"conv{number}", strides=strides,
+            pads_begin=(0, 0), pads_end=(0, 0), dilations=(1, 1), auto_pad="explicit",
+        )  # fmt: skip
+        x = net.add("ReLU", "opset1", [x], name=f"relu{number}")
+    net.result(x, name="y")
+    return net.model()
+
+
+def test_halves_are_paired_with_floats() -> None:
+    found = ir.diff(network(), network(half=True))
+    kinds = [one.kind for one in found if not one.follows]
+    assert sorted(kinds) == ["constant"] * 3 + ["storage"] * 3
+    assert {one.one.name for one in found if one.kind == "constant" and one.one} == {
+        "w0",
+        "w1",
+        "w2",
+    }
+    apart = [one.distance for one in found if one.distance is not None]
+    assert len(apart) == 3
+    assert all(0 < one.relative < 1e-3 and one.bits is None for one in apart)
+
+
+def test_what_follows_from_a_difference_is_only_counted() -> None:
+    found = ir.diff(network(), network(strides=(2, 2)))
+    own = [one for one in found if not one.follows]
+    assert [(one.kind, one.what, one.before, one.after) for one in own] == [
+        ("attribute", "strides", "1, 1", "2, 2")
+    ] * 3
+    assert {one.kind for one in found if one.follows} == {"shape"}
+    assert "more follow from these" in str(found)
+
+
+def test_how_far_constants_are_apart_is_measured() -> None:
+    one, two = network(), network()
+    value = two.layer("w1").value.copy()
+    value[2, 1] += 0.5
+    two.layer("w1").set_value(value)
+    (found,) = ir.diff(one, two)
+    assert found.distance is not None
+    assert (found.distance.differing, found.distance.elements) == (1, 9)
+    assert found.distance.absolute == pytest.approx(0.5)
+    wanted = float(
+        np.square(value - one.layer("w1").value).sum() / np.square(one.layer("w1").value).sum()
+    )
+    assert found.distance.nmse == pytest.approx(wanted, rel=1e-4)
+    assert found.distance.bits is not None
+
+
+def test_versions_of_the_format_are_compared(tmp_path: Path) -> None:
+    one, two = network(), network()
+    two.version = 10
+    (found,) = ir.diff(one, two)
+    assert (found.what, found.before, found.after) == ("IR version", "11", "10")
+
+
+def command(*words: Any) -> int:
+    with pytest.raises(SystemExit) as left:
+        main([str(word) for word in words])
+    return int(left.value.code or 0)
+
+
+def test_the_command_tells_by_its_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ir.write(network(), tmp_path / "a.xml")
+    ir.write(network(strides=(2, 2)), tmp_path / "b.xml")
+    assert command("diff", tmp_path / "a.xml", tmp_path / "a.xml") == 0
+    assert "no difference" in capsys.readouterr().out
+    assert command("diff", tmp_path / "a.xml", tmp_path / "b.xml", "--json") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["schema_version"] == 1
+    assert told["differences"][0]["what"] == "strides"
+    assert command("diff", tmp_path / "a.xml", tmp_path / "b.xml", "-q") == 1
+    assert capsys.readouterr().out == ""
+    assert command("diff", tmp_path / "a.xml") == 2
+    assert command("diff", tmp_path / "a.xml", tmp_path / "none.xml") == 3
+
+
+def test_text_for_git_is_the_same_with_and_without_weights(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ir.write(network(), tmp_path / "a.xml")
+    assert command("diff", "--textconv", tmp_path / "a.xml") == 0
+    whole = capsys.readouterr().out
+    (tmp_path / "a.bin").unlink()
+    assert command("diff", "--textconv", tmp_path / "a.xml") == 0
+    assert capsys.readouterr().out == whole
+    assert "conv0 = Convolution" in whole

@@ -1,0 +1,182 @@
+"""Failing models are made small, and still fail in the same way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from networks import Drawer
+from test_compare import chain
+from vinoir import ir
+from vinoir.ir.cli import main
+from vinoir.ir.comparing.minimizing import smallest
+from vinoir.layers import Op
+from vinoir.schemas import Array
+
+
+@given(st.lists(st.integers(0, 200), unique=True, min_size=1, max_size=40), st.data())
+@settings(deadline=None)
+def test_the_smallest_part_has_no_smaller_one(items: list[int], data: st.DataObject) -> None:
+    needed = set(data.draw(st.lists(st.sampled_from(items), unique=True)))
+    found = smallest(items, lambda part: needed <= set(part))
+    assert needed <= set(found)
+    assert len(found) == max(len(needed), 1)
+
+
+def operations(model: ir.Model) -> list[str]:
+    return [x.type for x in model.layers if x.type not in ("Const", "Parameter", "Result")]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_layer_that_is_refused_is_left_alone(seed: int) -> None:
+    model = Drawer(seed).model(layers=12)
+    layers = [x for x in model.order() if x.type in ("Convolution", "MaxPool", "AvgPool")]
+    if not layers:
+        pytest.skip("none was drawn")
+    layer = layers[-1]
+    layer.data = {**layer.data, "auto_pad": "explicit", "strides": ",".join(
+        "0" for _ in layer.data["strides"].split(","))}  # fmt: skip
+    found = ir.reduce(model, "infer")
+    assert operations(found.model) == [layer.type]
+    assert found.finished
+
+
+def wrong_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Elu be wrong for large values, where nothing runs it but its definition."""
+    kind = Op.find("Elu", "opset1")
+    assert kind is not None
+    right = kind.run
+
+    def run(self: Op, data: Array) -> tuple[Array, ...]:
+        (found,) = right(self, data)
+        return (np.where(data > 1, found * np.float32(1.5), found),)
+
+    monkeypatch.setattr(kind, "run", run)
+
+
+def test_a_difference_to_openvino_is_reduced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("openvino")
+    wrong_kernel(monkeypatch)
+    found = ir.reduce(chain(), "compare", output=tmp_path / "out")
+    assert operations(found.model) == ["Elu"]
+    assert found.failure == "values differ"
+    assert max(found.model.parameters[0].outputs[0].dims) <= 4
+    for name in ("reduced.xml", "reduced.bin", "inputs.npz", "NOTE.md", "test_reduced.py"):
+        assert (tmp_path / "out" / name).exists()
+    note = (tmp_path / "out" / "NOTE.md").read_text()
+    assert "12 layers" in note
+    assert "became 1" in note
+
+
+def test_nan_is_reduced_and_the_test_fails(tmp_path: Path) -> None:
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", "2,16")
+    y = net.add("Tanh", "opset1", [x], name="tanh")
+    w = net.constant(np.random.default_rng(0).standard_normal((16, 16)).astype("f4"))
+    y = net.add("MatMul", "opset1", [y, w], transpose_a=False, transpose_b=False, name="product")
+    y = net.add("Log", "opset1", [y], name="log")
+    net.result(net.add("Exp", "opset1", [y], name="exp"), name="y")
+    found = ir.reduce(net.model(), "run", output=tmp_path / "out")
+    assert operations(found.model) == ["Log"]
+    assert found.failure == "NaN"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_reduced.py"],
+        cwd=tmp_path / "out", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout
+    assert "isnan" in done.stdout
+
+
+def test_constants_become_seeds() -> None:
+    def fails(model: ir.Model, samples: Sequence[Sequence[Array]]) -> bool:
+        return "Convolution" in operations(model)
+
+    found = ir.reduce(chain(), fails)
+    assert operations(found.model) == ["Convolution"]
+    assert len(found.seeds) >= 1
+
+
+def test_what_fails_with_one_sample_of_many_is_kept() -> None:
+    asked: list[int] = []
+
+    def fails(model: ir.Model, samples: Sequence[Sequence[Array]]) -> bool:
+        (sample,) = samples
+        asked.append(len(asked))
+        return any(float(np.abs(array).max()) > 3.5 for array in sample)
+
+    rng = np.random.default_rng(0)
+    rows = [[rng.uniform(-1, 1, (1, 4, 8, 8)).astype("f4")] for _ in range(3)]
+    rows[2][0][0, 0, 0, 0] = 50
+    found = ir.reduce(chain(), fails, samples=rows)
+    assert 2 in found.failing
+    assert len(found.samples) == 3
+    assert len(asked) % 3 == 0  # every candidate was asked about with all three
+    assert len(operations(found.model)) == 1
+
+
+def test_two_layers_that_fail_together_are_both_kept() -> None:
+    def fails(model: ir.Model, samples: Sequence[Sequence[Array]]) -> bool:
+        return {"conv1", "elu4"} <= {x.name for x in model.layers}
+
+    found = ir.reduce(chain(), fails)
+    assert sorted(operations(found.model)) == ["Convolution", "Elu"]
+
+
+COUNTS = "import sys; from vinoir import ir; " \
+    "sys.exit(3 * any(x.name == 'elu3' for x in ir.read(sys.argv[1]).layers))"  # fmt: skip
+
+
+def test_a_command_is_asked_and_a_reduction_is_gone_on_with(tmp_path: Path) -> None:
+    program = tmp_path / "check.py"
+    program.write_text(COUNTS)
+    command = f"{sys.executable} {program} {{}}"
+    ir.write(chain(), tmp_path / "m.xml")
+    first = ir.reduce(tmp_path / "m.xml", command, output=tmp_path / "out", max_seconds=0)
+    assert not first.finished
+    assert len(operations(first.model)) == 12
+    second = ir.reduce(tmp_path / "m.xml", command, output=tmp_path / "out")
+    assert second.finished
+    assert operations(second.model) == ["Elu"]
+    assert second.failure == "exit 3"
+    checks = second.checks
+    third = ir.reduce(tmp_path / "m.xml", command, output=tmp_path / "out")
+    assert third.checks == checks
+    assert operations(third.model) == ["Elu"]
+    with pytest.raises(ir.UsageError, match="another model"):
+        ir.reduce(chain(2), command, output=tmp_path / "out")
+
+
+def test_bad_use_is_answered(tmp_path: Path) -> None:
+    with pytest.raises(ir.UsageError, match="does not fail"):
+        ir.reduce(chain(), "run")
+    with pytest.raises(ir.UsageError, match="cannot be started"):
+        ir.reduce(chain(), str(tmp_path / "no-program"))
+    with pytest.raises(ir.UsageError, match="command is empty"):
+        ir.reduce(chain(), " ")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("")
+    with pytest.raises(ir.UsageError, match="is not empty"):
+        ir.reduce(chain(), "run", output=tmp_path / "full")
+
+
+def test_the_verb_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = chain()
+    model.layer("conv3").data |= {"strides": "0, 0"}
+    ir.write(model, tmp_path / "m.xml")
+    main_words = ["reduce", str(tmp_path / "m.xml"), "--fails", "infer", "-o", str(tmp_path / "o")]
+    with pytest.raises(SystemExit) as left:
+        main(main_words)
+    assert not left.value.code
+    assert "12 layers became 1" in capsys.readouterr().out
+    assert (tmp_path / "o" / "reduced.xml").exists()
+    with pytest.raises(SystemExit) as left:
+        main(main_words[:2])
+    assert left.value.code == 2
