@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .checking import Report as Report
     from .checking import check as check
     from .checking import explain as explain
+    from .display import Drawing as Drawing
+    from .display import draw as draw
     from .document import BackEdge as BackEdge
     from .document import Builder as Builder
     from .document import Edge as Edge
@@ -61,6 +63,7 @@ __getattr__, __dir__ = face(
             "UsageError"
         ),
         "checking": "Finding Report check explain",
+        "display": "Drawing draw",
         "document": "BackEdge Builder Edge Graph Info Layer Model Output Port PortMap",
         "engine": "Program compile",
         "execution": "Outputs run",
@@ -76,6 +79,7 @@ __getattr__, __dir__ = face(
 __all__ = [
     "BackEdge",
     "Builder",
+    "Drawing",
     "Edge",
     "Finding",
     "Fix",
@@ -101,6 +105,7 @@ __all__ = [
     "Weights",
     "check",
     "compile",
+    "draw",
     "dumps",
     "explain",
     "fix",

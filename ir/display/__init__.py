@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .pictures import FORMATS as FORMATS
+    from .pictures import Drawing as Drawing
+    from .pictures import draw as draw
     from .summaries import constant_bytes as constant_bytes
     from .summaries import declared as declared
     from .summaries import operation_name as operation_name
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "pictures": "Drawing FORMATS draw",
         "summaries": "constant_bytes declared operation_name shape_text summary",
     },
 )
