@@ -70,9 +70,7 @@ def draw_command(
         drawing.paint(paint, **findings_of(found, drawing))
     elif paint is not None:
         drawing.paint(paint)
-    drawing.save(
-        output, around=around, hops=hops, boxes=boxes, values=constants, force=force
-    )
+    drawing.save(output, around=around, hops=hops, boxes=boxes, values=constants, force=force)
     count = len(drawing.picture.sheet.layers)
     note(f"drew {count} layers into {output}")
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+from ....layers.memory import without_collection
 from ....schemas import UsageError
 from ...document import Model
 from .page_file import to_html
@@ -28,7 +29,8 @@ class Drawing:
         self.picture = Picture.of(model)
         name = model.name if model.path is None else Path(model.path).stem
         self.title = name if title is None else title
-        self._paints = [make(self.picture.sheet) for make in OWN.values()]
+        with without_collection():
+            self._paints = [make(self.picture.sheet) for make in OWN.values()]
         self._shown = -1
 
     def paint(
@@ -73,7 +75,10 @@ class Drawing:
         sheet = self.picture.sheet
         if values is None:
             values = sum(layer.is_constant for layer in sheet.layers) <= FEW
-        return to_html(self.picture, self._paints, self.title, values=values, shown=self._shown)
+        with without_collection():
+            return to_html(
+                self.picture, self._paints, self.title, values=values, shown=self._shown
+            )
 
     def svg(
         self, *, around: str | int | None = None, hops: int = 2, boxes: int | None = None

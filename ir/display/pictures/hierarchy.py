@@ -18,6 +18,8 @@ from .sheet import Body, Ints, Sheet
 
 #: Layers that make a module worth a box.
 LEAST = 3
+#: Of the layers around it, the share up to which a module gets a box.
+_MOST = 0.85
 #: Periods that are tried for a repetition.
 _PERIODS = 32
 #: A row of children is gone through as often as this at most, for one repetition after another.
@@ -66,7 +68,9 @@ class _Grouping:
                 feeders[target].append(source)
         self.feeders = feeders
         kinds: dict[object, int] = {}
-        looks = [kinds.setdefault(look(sheet, number), len(kinds)) for number in range(len(feeders))]
+        looks = [
+            kinds.setdefault(look(sheet, number), len(kinds)) for number in range(len(feeders))
+        ]
         self.tokens = [
             hash((looks[number], *(looks[each] for each in feeders[number])))
             for number in range(len(feeders))
@@ -92,9 +96,9 @@ class _Grouping:
                 body_groups.setdefault(body.owner, []).append(group)
         tree = self.tree
         tree.parent = np.full(tree.count + len(tree.groups), -1, np.int64)
-        for index, group in enumerate(tree.groups):
-            group.children = [self.entity(each) for each in group.children]
-            tree.parent[group.children] = tree.count + index
+        for index, made in enumerate(tree.groups):
+            made.children = [self.entity(each) for each in made.children]
+            tree.parent[made.children] = tree.count + index
         return tree
 
     def add(self, group: Group) -> int:
@@ -119,7 +123,8 @@ class _Grouping:
         children: list[int] = []
         for key, run in runs:
             inner = self.arrange(run, names, level + 1) if key else run
-            if key and len(run) >= LEAST and len(runs) > 1:
+            # A box around nearly all that is in the one around it says nothing.
+            if key and LEAST <= len(run) <= _MOST * len(order):
                 words = names[run[0]]
                 # A number alone says nothing: it goes with the word before it.
                 begin = level - (level > 0 and words[level].isdigit())

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....schemas import Tensor
 from ....schemas.printing import printable
-from ...document import Layer
+from ...document import Layer, Port
 from ..summaries import declared
 from .hierarchy import Tree
 from .sheet import Sheet
 
+#: Between the sizes of a shape.
+TIMES = "\N{MULTIPLICATION SIGN}"
 #: Characters that are written of a name.
 LONGEST = 300
 #: Heights of a layer, of a closed group, and of a chip; the width of a character.
@@ -44,9 +47,11 @@ def label(sheet: Sheet, tree: Tree) -> Labels:
         title.append(printable(group.label, LONGEST))
         count = counts[tree.count + index]
         if group.kind == "run":
-            title[-1] += f" × {len(group.children)}"
+            title[-1] += f" {TIMES} {len(group.children)}"
         detail.append(f"{count:,} layer{'s' if count != 1 else ''}")
-    lengths = np.array([max(len(a) + 1, len(b) * 0.88) for a, b in zip(title, detail, strict=True)])
+    lengths = np.array(
+        [max(len(a) + 1, len(b) * 0.88) for a, b in zip(title, detail, strict=True)]
+    )
     half = np.clip(lengths * LETTER + 20, NARROWEST, WIDEST) / 2
     height = np.where(np.arange(len(title)) < tree.count, LAYER, GROUP)
     chips = np.zeros(len(title))
@@ -73,33 +78,41 @@ def _counts(sheet: Sheet, tree: Tree) -> list[int]:
     for owner, group in tree.owners.items():
         counts[group] += 1
         counts[owner] = 0
-    for index, group in enumerate(tree.groups):
-        counts[tree.count + index] += sum(counts[each] for each in group.children)
+    for index, each_group in enumerate(tree.groups):
+        counts[tree.count + index] += sum(counts[each] for each in each_group.children)
     return counts
 
 
 def shapes(layer: Layer) -> str:
     """The types and shapes of a layer's outputs, as far as the file tells them."""
     if layer.type == "Result":
-        return "" if not layer.inputs else spell(layer.inputs[0].tensor)
+        return "" if not layer.inputs else spell(layer.inputs[0])
     found = layer.outputs
     if not found:
         return ""
     if layer.type == "Parameter":
-        return spell(declared(layer)[0])
-    text = spell(found[0].tensor)
-    return text if len(found) == 1 else f"{text} +{len(found) - 1}"
+        return _spelled(declared(layer)[0])
+    return spell(found[0]) if len(found) == 1 else f"{spell(found[0])} +{len(found) - 1}"
 
 
-def spell(tensor: Tensor) -> str:
-    """A type and a shape, such as ``f32 1×64×?×?``."""
-    sizes = str(tensor.shape).replace(",", "×")
+def spell(port: Port) -> str:
+    """A type and a shape, such as ``f32 1 x 64 x ?``, with the sign of a product."""
+    return _spell(port.precision, port.dims)
+
+
+@lru_cache(4096)
+def _spell(precision: str | None, dims: tuple[int, ...]) -> str:
+    return _spelled(Port(0, precision, dims).tensor)
+
+
+def _spelled(tensor: Tensor) -> str:
+    sizes = str(tensor.shape).replace(",", TIMES)
     return f"{tensor.type} {sizes}".strip()
 
 
 def chip_text(layer: Layer) -> str:
     """What a constant is called beside its reader."""
-    return spell(layer.outputs[0].tensor) if layer.outputs else layer.type
+    return spell(layer.outputs[0]) if layer.outputs else printable(layer.type, 80)
 
 
 __all__ = ["CHIP", "LONGEST", "MOST_CHIPS", "Labels", "chip_text", "label", "shapes", "spell"]

@@ -171,7 +171,7 @@ class _Columns:
         for edge, end in enumerate(target):
             feeders.setdefault(end, []).append(edge)
         on = np.zeros(len(group), bool)
-        ends = np.lexsort((down, np.round(through, 4), group))
+        ends = np.lexsort((np.array(down), np.round(through, 4), group))
         lasts = ends[np.flatnonzero(np.diff(np.append(group[ends], -2)))]
         for end in lasts[group[lasts] >= 0].tolist():
             on[end] = True

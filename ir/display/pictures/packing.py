@@ -80,7 +80,7 @@ def _layers(picture: Picture) -> dict[str, Any]:
         rows[3].append(layer.id)
         rows[4].append(sheet.chip[number])
     inputs: list[list[int]] = [[] for _ in sheet.layers]
-    for source, output, target, index in sorted(sheet.edges, key=lambda e: (e[2], e[3])):
+    for source, output, target, _ in sorted(sheet.edges, key=lambda e: (e[2], e[3])):
         inputs[target] += [target - source, output]
     wide = np.round(labels.half).astype(int).tolist()
     return {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import isfinite, prod
 from typing import Literal
 
-from ....schemas import ElementType, UsageError
-from ...document import Layer
+from ....schemas import UsageError
+from ...document import Layer, Port
 from ..summaries import constant_bytes
 from .palette import ramp
 from .sheet import Sheet
@@ -19,6 +20,18 @@ _WORDS: dict[str, tuple[str, str]] = {
     "warning": ("#f2b84b", "#8a5f10"), "changed": ("#f2b84b", "#8a5f10"),
     "info": ("#9cc4f5", "#2d568c"), "added": ("#86d092", "#2c6e39"),
 }  # fmt: skip
+#: Operations that are sums of products.
+_SUMS = frozenset(
+    {
+        "Convolution",
+        "BinaryConvolution",
+        "DeformableConvolution",
+        "GroupConvolution",
+        "ConvolutionBackpropData",
+        "GroupConvolutionBackpropData",
+        "MatMul",
+    }
+)
 _TURNS = (
     ("#bcd6fb", "#244a80"), ("#f6e3b0", "#665019"), ("#c6e8bd", "#305c28"),
     ("#f9cfc4", "#7c3a2b"), ("#e6cbf0", "#5f3870"), ("#b9e5dd", "#1c5a50"),
@@ -56,12 +69,15 @@ def bytes_of(sheet: Sheet) -> Paint:
         if layer.is_constant:
             held[number] = float(constant_bytes(layer, prod(layer.sizes)))
         elif layer.type != "Result":
-            sizes = [_bytes(port.type, port.dims) for port in layer.outputs]
-            held[number] = sum(size for size in sizes if size is not None)
+            sizes = [_bytes(port.precision or "", port.dims) for port in layer.outputs]
+            if None not in sizes:
+                held[number] = sum(size for size in sizes if size is not None)
     return Paint("bytes", "number", held, "B")
 
 
-def _bytes(kind: ElementType, dims: tuple[int, ...]) -> float | None:
+@lru_cache(4096)
+def _bytes(precision: str, dims: tuple[int, ...]) -> float | None:
+    kind = Port(0, precision).type
     if kind.is_dynamic or min(dims, default=0) < 0:
         return None
     return float(kind.nbytes(prod(dims)))
@@ -78,7 +94,7 @@ def macs_of(sheet: Sheet) -> Paint:
 
 
 def _macs(layer: Layer) -> float | None:
-    if len(layer.inputs) < 2 or not layer.outputs:
+    if layer.type not in _SUMS or len(layer.inputs) < 2 or not layer.outputs:
         return None
     one, two, out = layer.inputs[0].dims, layer.inputs[1].dims, layer.outputs[0].dims
     if min((*one, *two, *out), default=0) < 0:

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....layers.memory import without_collection
+from ...document import Model
 from .hierarchy import Tree, group_layers
 from .labels import GROUP, LAYER, Labels, label
 from .layering import Layout, lay_out
 from .sheet import Sheet, read_sheet
 from .wiring import Wiring, wire
-from ...document import Model
 
 #: Of an open group: the height of its title, and the room at its sides.
 TITLE, PAD = 26.0, 14.0
@@ -224,7 +224,9 @@ class _Builder:
         """Put a box where it belongs, and what is inside."""
         size = self.sizes[number]
         is_open = self.is_open(number)
-        self.scene.boxes.append(Box(number, x, y, size.left, size.right, size.height, is_open, depth))
+        self.scene.boxes.append(
+            Box(number, x, y, size.left, size.right, size.height, is_open, depth)
+        )
         if not is_open:
             return
         shown = self.shown_as(number)

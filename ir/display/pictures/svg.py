@@ -56,9 +56,7 @@ def to_svg(
 
 
 class _Painter:
-    def __init__(
-        self, picture: Picture, colours: Mapping[int, tuple[str, str]] | None
-    ) -> None:
+    def __init__(self, picture: Picture, colours: Mapping[int, tuple[str, str]] | None) -> None:
         self.picture = picture
         self.colours = colours
         #: The class of each pair of colours that was used.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ....schemas import UsageError
 from ....schemas.printing import printable
+from .labels import TIMES
 from .palette import FAMILIES, family
 from .scene import Picture
 from .sheet import Sheet
@@ -14,6 +15,8 @@ from .sheet import Sheet
 MOST_IN_MERMAID = 200
 #: Characters of a name.
 _LONGEST = 60
+#: Signs that mean nothing to Mermaid.
+_PLAIN = f" .,?_-+{TIMES}"
 
 
 def to_dot(picture: Picture) -> str:
@@ -87,9 +90,7 @@ def to_mermaid(picture: Picture) -> str:
     """
     sheet, tree = picture.sheet, picture.tree
     numbers = [
-        number
-        for number in range(tree.count)
-        if sheet.shown(number) and number not in tree.owners
+        number for number in range(tree.count) if sheet.shown(number) and number not in tree.owners
     ]
     if len(numbers) > MOST_IN_MERMAID:
         raise UsageError(
@@ -117,7 +118,7 @@ def to_mermaid(picture: Picture) -> str:
 def _entities(text: str) -> str:
     """A text of which Mermaid takes nothing for its own: all but letters and digits by numbers."""
     return "".join(
-        each if each.isalnum() or each in " .,×?_-+" else f"#{ord(each)};" for each in text
+        each if each.isalnum() or each in _PLAIN else f"#{ord(each)};" for each in text
     )
 
 

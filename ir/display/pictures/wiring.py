@@ -51,12 +51,12 @@ def wire(sheet: Sheet, tree: Tree) -> Wiring:
     rows = rows[:, rows[1] != rows[2]]
     group, source, target, value = rows
     values = int(value.max(initial=0)) + 1
-    keys = []
+    keys: list[Ints] = []
     for enters, ends in ((1, source), (0, target)):
         at = ends < 0
         key = (group[at] * values + value[at]) * 2 + enters
         found, inverse = np.unique(key, return_inverse=True)
-        ends[at] = total + sum(map(len, keys)) + inverse
+        ends[at] = total + sum(len(key) for key in keys) + inverse
         keys.append(found)
     ports = np.concatenate(keys)
     return Wiring(source, target, value, group, ports // 2 // values, ports // 2 % values,

@@ -33,7 +33,7 @@ class Painter {
     this.drawn = 0;
     this.k = k;
     c.textBaseline = "alphabetic";
-    this.inside(this.m.root, 0, 0);
+    this.inside(this.m.root, 0, 0, 0);
   }
   colour(l) {
     const dark = this.look === "dark" ? 1 : 0;
@@ -52,7 +52,7 @@ class Painter {
     while (end < high) { const mid = (end + high) >> 1; if (tops[mid] <= bottom) end = mid + 1; else high = mid; }
     return [low, end, Math.max(1, Math.floor((end - low) / (this.h * 1.5 + 1)))];
   }
-  inside(e, x, y) {
+  inside(e, x, y, depth) {
     const m = this.m, shown = this.p.shownAs(e), g = m.group(shown), geo = g.geometry, size = this.p.measure(e), z = this.view.z;
     const [from, to, step] = this.rows(size, y);
     // Open groups lie below the edges, all else above.
@@ -63,12 +63,12 @@ class Painter {
         const cx = x + size.x[i], cy = y + size.tops[r] + (size.heights[r] - own.height) / 2;
         const left = this.sx(cx - own.left), right = this.sx(cx + own.right + m.d.chipWidth[child]);
         if (right < 0 || left > this.w) continue;
-        if (this.p.isOpen(child) && own.height * z > 24) this.frame(child, cx, cy, own);
+        if (this.p.isOpen(child) && own.height * z > 24) this.frame(child, cx, cy, own, depth);
         later.push([child, cx, cy, own]);
       }
     if (z > 0.035 || geo.s.length < 3000) this.edges(e, g, geo, size, x, y, from, to);
     for (const [child, cx, cy, own] of later) {
-      if (this.p.isOpen(child) && own.height * z > 24) this.inside(child, cx, cy);
+      if (this.p.isOpen(child) && own.height * z > 24) this.inside(child, cx, cy, depth + 1);
       else this.box(child, cx, cy, own);
     }
   }
@@ -76,7 +76,7 @@ class Painter {
     const path = this.marks.around;
     return path && !path.has(e) ? 0.22 : 1;
   }
-  frame(e, x, y, own) {
+  frame(e, x, y, own, depth) {
     const c = this.c, k = this.k, z = this.view.z;
     const left = this.sx(x - own.left), top = this.sy(y), w = (own.left + own.right) * z, h = own.height * z;
     c.globalAlpha = this.alpha(e);
@@ -91,7 +91,7 @@ class Painter {
       c.fillStyle = k.fg;
       c.textAlign = "left";
       // The title stays in sight as long as the group does.
-      const ty = Math.min(Math.max(top + (TITLE - 9) * z, 14), top + h - 6), tx = Math.max(left + 10 * z, 6);
+      const ty = Math.min(Math.max(top + (TITLE - 9) * z, 14 + 15 * depth * Math.min(z, 1)), top + h - 6), tx = Math.max(left + 10 * z, 6);
       this.font(600, 12.5);
       this.text(this.m.title(e) + this.turns(e), tx, ty, left + w - tx);
     }
