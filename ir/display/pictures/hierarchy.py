@@ -71,9 +71,10 @@ class _Grouping:
         looks = [
             kinds.setdefault(look(sheet, number), len(kinds)) for number in range(len(feeders))
         ]
+        # Equal layers read as many values, and constants of the same kind.
         self.tokens = [
-            hash((looks[number], *(looks[each] for each in feeders[number])))
-            for number in range(len(feeders))
+            hash((looks[n], len(feeders[n]), *(looks[chip] for chip in sheet.chips.get(n, ()))))
+            for n in range(len(feeders))
         ]
 
     def make(self) -> Tree:
@@ -241,7 +242,10 @@ class _Grouping:
             if found is None:
                 result += part
                 continue
-            start, period, times = found
+            start, period, times = self.alike(part, *found)
+            if times < 2:
+                result += part
+                continue
             end = start + period * times
             blocks = [
                 self.block(part[place : place + period], index)
@@ -255,6 +259,27 @@ class _Grouping:
             else:
                 result.append(run)
         return result
+
+    def alike(
+        self, children: list[int], start: int, period: int, times: int
+    ) -> tuple[int, int, int]:
+        """Of a repetition, the longest stretch whose turns are wired in the same way inside."""
+        wiring = []
+        for place in range(start, start + period * times, period):
+            local = {child: i for i, child in enumerate(children[place : place + period])}
+            wiring.append([
+                (local.get(feeder), index)
+                for child, index in local.items()
+                if child < self.tree.count
+                for feeder in self.feeders[child]
+                if feeder in local
+            ])  # fmt: skip
+        best, first = (0, 0), 0
+        for turn in range(1, times + 1):
+            if turn == times or wiring[turn] != wiring[first]:
+                best = max(best, (turn - first, -first))
+                first = turn
+        return start - best[1] * period, period, best[0]
 
     def block(self, children: list[int], index: int) -> int:
         """One turn of a repetition."""

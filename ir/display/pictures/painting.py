@@ -10,7 +10,6 @@ from typing import Literal
 
 from ....schemas import UsageError
 from ...document import Layer, Port
-from ..summaries import constant_bytes
 from .palette import ramp
 from .sheet import Sheet
 
@@ -66,8 +65,9 @@ def bytes_of(sheet: Sheet) -> Paint:
     """The bytes of what each layer gives and of the constants that it reads."""
     held: dict[int, float] = {}
     for number, layer in enumerate(sheet.layers):
-        if layer.is_constant:
-            held[number] = float(constant_bytes(layer, prod(layer.sizes)))
+        size_text = layer.data.get("size", "")
+        if layer.is_constant and size_text.isdecimal() and len(size_text) < 19:
+            held[number] = float(size_text)
         elif layer.type != "Result":
             sizes = [_bytes(port.precision or "", port.dims) for port in layer.outputs]
             if None not in sizes:

@@ -131,13 +131,13 @@ def scene(picture: Picture, states: Mapping[int, int]) -> Scene:
 
 
 def weights(sheet: Sheet, tree: Tree) -> NDArray[np.float64]:
-    """What each layer and group adds to the main path: computations of shapes next to nothing."""
+    """What each layer and group adds to the main path, which goes around computations of shapes."""
     found = np.ones(len(tree.parent))
     for number, layer in enumerate(sheet.layers):
         if sheet.shown(number) and layer.outputs:
             port = layer.outputs[0]
             if len(port.dims) < 2 and (port.precision or "").startswith(("I", "U", "BOOL")):
-                found[number] = 0.01
+                found[number] = -0.01
     for index, group in enumerate(tree.groups):
         found[tree.count + index] = sum(found[each] for each in group.children)
     return found
