@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,15 @@ _FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe",
 )  # fmt: skip
+
+#: Chromium reads and writes files 3 and 4, whatever the numbers of the pipes are here.
+_LAUNCH = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+os.dup2(ends[0], 3)
+os.dup2(ends[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 _KEYS = {"Enter": ("\r", 13), "Escape": ("", 27), "Backspace": ("", 8), "ArrowDown": ("", 40),
          "ArrowUp": ("", 38), "ArrowLeft": ("", 37), "ArrowRight": ("", 39)}  # fmt: skip
@@ -158,10 +168,11 @@ def browser(folder: Path) -> Iterator[Browser]:
     program = chromium()
     assert program is not None
     to_read, to_write = os.pipe(), os.pipe()
-    command = 'exec "$@" 3<&%d 4>&%d' % (to_write[0], to_read[1])  # noqa: UP031
+    ends = [str(to_write[0]), str(to_read[1])]
+    command = [sys.executable, "-c", _LAUNCH, *ends, program, *_FLAGS, f"--user-data-dir={folder}"]
     with open(os.devnull, "wb") as nowhere:
         process = subprocess.Popen(
-            ["sh", "-c", command, "sh", program, *_FLAGS, f"--user-data-dir={folder}"],
+            command,
             pass_fds=(to_write[0], to_read[1]),
             stdin=subprocess.DEVNULL,
             stdout=nowhere,

@@ -124,14 +124,16 @@ def check_scene(picture: Picture, states: dict[int, int]) -> None:
         for (ax, ay), (bx, by) in itertools.pairwise(line.points):
             assert by >= ay - 0.01, line
             a, c = min(ax, bx), max(ax, bx)
-            over = (left < c - 0.01) & (right > a + 0.01) & (top < by - 0.01) & (bottom > ay + 0.01)
+            over = (
+                (left < c - 0.01) & (right > a + 0.01) & (top < by - 0.01) & (bottom > ay + 0.01)
+            )
             # Its own ends touch it, from below and above; a box with high chips is less high.
             for hit in np.flatnonzero(over).tolist():
                 inside = left[hit] <= ax <= right[hit] and a == c
-                assert inside and (
-                    (abs(ax - x0) < 0.01 and top[hit] <= y0 <= bottom[hit])
-                    or (abs(ax - x1) < 0.01 and top[hit] <= y1 <= bottom[hit])
-                ), (line, closed[hit])
+                ends = ((x0, y0), (x1, y1))
+                own = [abs(ax - x) < 0.01 and top[hit] <= y <= bottom[hit] for x, y in ends]
+                assert inside, (line, closed[hit])
+                assert any(own), (line, closed[hit])
 
 
 def models() -> Iterator[tuple[str, Callable[[], ir.Model]]]:
@@ -143,7 +145,9 @@ def models() -> Iterator[tuple[str, Callable[[], ir.Model]]]:
     yield "named tower", lambda: tower(named=True)
 
 
-@pytest.mark.parametrize("make", [make for _, make in models()], ids=[name for name, _ in models()])
+@pytest.mark.parametrize(
+    "make", [make for _, make in models()], ids=[name for name, _ in models()]
+)
 def test_nothing_overlaps_however_it_is_opened(make: Callable[[], ir.Model]) -> None:
     picture = Picture.of(make())
     for seed in (None, 1, 2, 3):
@@ -191,8 +195,7 @@ def test_the_main_path_is_straight() -> None:
     middles = {
         round(box.x, 3)
         for box in seen.boxes
-        if box.number < picture.tree.count
-        and picture.sheet.layers[box.number].type in types
+        if box.number < picture.tree.count and picture.sheet.layers[box.number].type in types
     }
     assert len(middles) == 1
 
@@ -506,7 +509,9 @@ def test_findings_are_painted(tmp_path: Path) -> None:
     damaged = text.replace('pads_begin="1, 1"', 'pads_begin="0, 0"', 1)
     assert damaged != text
     (tmp_path / "model.xml").write_text(damaged, "utf-8")
-    assert call("draw", tmp_path / "model.xml", "-o", tmp_path / "m.html", "--paint", "findings") == 0
+    assert (
+        call("draw", tmp_path / "model.xml", "-o", tmp_path / "m.html", "--paint", "findings") == 0
+    )
     paint = content_of((tmp_path / "m.html").read_text("utf-8"))["paints"][-1]
     assert paint["name"] == "findings"
     assert "error" in paint["values"]

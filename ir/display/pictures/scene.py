@@ -131,7 +131,7 @@ def scene(picture: Picture, states: Mapping[int, int]) -> Scene:
 
 
 def weights(sheet: Sheet, tree: Tree) -> NDArray[np.float64]:
-    """What each layer and group adds to the main path, which goes around computations of shapes."""
+    """What each layer adds to the main path, which goes around computations of shapes."""
     found = np.ones(len(tree.parent))
     for number, layer in enumerate(sheet.layers):
         if sheet.shown(number) and layer.outputs:

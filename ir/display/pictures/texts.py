@@ -117,9 +117,7 @@ def to_mermaid(picture: Picture) -> str:
 
 def _entities(text: str) -> str:
     """A text of which Mermaid takes nothing for its own: all but letters and digits by numbers."""
-    return "".join(
-        each if each.isalnum() or each in _PLAIN else f"#{ord(each)};" for each in text
-    )
+    return "".join(each if each.isalnum() or each in _PLAIN else f"#{ord(each)};" for each in text)
 
 
 __all__ = ["MOST_IN_MERMAID", "to_dot", "to_mermaid"]
