@@ -526,3 +526,23 @@ def test_files_of_the_shared_folder() -> None:
     for path in paths[::3]:
         picture = Picture.of(ir.read(path))
         check_scene(picture, states_of(picture, None))
+
+
+def test_bodies_nested_deeply() -> None:
+    inner: ir.Model | None = None
+    for depth in range(40):
+        net = ir.Builder(f"depth{depth}")
+        x = net.parameter("x", "f32", (1, 4))
+        for part in range(12):
+            x = net.add("ReLU", "opset1", [x], name=f"a/b{part // 6}/c{part // 3}/r{part}")
+        if inner is not None:
+            loop = ir.Layer("TensorIterator", "opset1", "loop")
+            net.graph.add(loop)
+            loop.add_body("body", inner)
+        net.result(x, name="y")
+        inner = net.model()
+    assert inner is not None
+    picture = Picture.of(inner)
+    check_scene(picture, states_of(picture, None))
+    assert ir.draw(inner).html()
+    assert "TensorIterator" in ir.draw(inner).svg()

@@ -167,8 +167,14 @@ class _Builder:
 
     def build(self) -> Scene:
         root = self.tree.root
+        # What is inside comes before what is around it, in the list of groups.
+        for number in range(self.tree.count, root + 1):
+            if self.is_open(number):
+                self.sizes[number] = self.open_size(number)
         size = self.size(root)
-        self.place(root, 0.0, 0.0, 0)
+        waiting = [(root, 0.0, 0.0, 0)]
+        while waiting:
+            waiting += reversed(self.place(*waiting.pop()))
         self.scene.left, self.scene.right, self.scene.height = size.left, size.right, size.height
         return self.scene
 
@@ -186,14 +192,10 @@ class _Builder:
 
     def size(self, number: int) -> _Size:
         """How large a box is, with what is open inside."""
-        if number in self.sizes:
-            return self.sizes[number]
-        half, height = float(self.labels.half[number]), float(self.labels.height[number])
-        found = _Size(half, half, height)
-        if self.is_open(number):
-            found = self.open_size(number)
-        self.sizes[number] = found
-        return found
+        if number not in self.sizes:
+            half, height = float(self.labels.half[number]), float(self.labels.height[number])
+            self.sizes[number] = _Size(half, half, height)
+        return self.sizes[number]
 
     def open_size(self, number: int) -> _Size:
         shown = self.shown_as(number)
@@ -220,15 +222,18 @@ class _Builder:
             max(-left + pad, label), max(right + pad, label), height + room, stretch, heights
         )
 
-    def place(self, number: int, x: float, y: float, depth: int) -> None:
-        """Put a box where it belongs, and what is inside."""
-        size = self.sizes[number]
+    def place(
+        self, number: int, x: float, y: float, depth: int
+    ) -> list[tuple[int, float, float, int]]:
+        """Put a box where it belongs; the places of what is inside."""
+        size = self.size(number)
         is_open = self.is_open(number)
         self.scene.boxes.append(
             Box(number, x, y, size.left, size.right, size.height, is_open, depth)
         )
+        inside: list[tuple[int, float, float, int]] = []
         if not is_open:
-            return
+            return inside
         shown = self.shown_as(number)
         index = shown - self.tree.count
         layout, stretch = self.layout, size.stretch
@@ -243,12 +248,13 @@ class _Builder:
                 # Ports lie in the border.
                 span[child] = (y, y) if layout.row[child] == 0 else (y + size.height,) * 2
                 continue
-            height, tall = self.sizes[child].height, self.tall(child)
+            height, tall = self.size(child).height, self.tall(child)
             center = tops[row] + size.heights[row] / 2
             span[child] = (center - tall / 2, center + tall / 2)
-            self.place(child, middle[child], center - height / 2, depth + 1)
+            inside.append((child, middle[child], center - height / 2, depth + 1))
         for edge in self.edges[self.bounds[shown] : self.bounds[shown + 1]].tolist():
             self.line(edge, middle, span, tops, size, x)
+        return inside
 
     def tall(self, number: int) -> float:
         """The height of the box itself; its chips may reach further."""

@@ -90,8 +90,9 @@ class Painter {
     if (z > 0.3) {
       c.fillStyle = k.fg;
       c.textAlign = "left";
-      // The title stays in sight as long as the group does.
-      const ty = Math.min(Math.max(top + (TITLE - 9) * z, 14 + 15 * depth * Math.min(z, 1)), top + h - 6), tx = Math.max(left + 10 * z, 6);
+      // The title of what is larger than the screen stays in sight.
+      const low = h > this.h * 0.8 ? Math.min(14 + 15 * depth * Math.min(z, 1), top + h - 6) : -1e9;
+      const ty = Math.max(top + (TITLE - 9) * z, low), tx = Math.max(left + 10 * z, 6);
       this.font(600, 12.5);
       this.text(this.m.title(e) + this.turns(e), tx, ty, left + w - tx);
     }
