@@ -29,7 +29,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run a model in NumPy."),
     "bench": ("bench", "Measure how fast a model runs, also against other runtimes."),
     "copy": ("copy", "Read a model, write it, and verify that nothing was lost."),
-    "weights": ("weights", "List or export the constants."),
+    "weights": ("weights", "List, export or draw the constants."),
     "import": ("onnx", "Turn an ONNX model into IR."),
     "ops": ("ops", "List the operations that are supported, and their attributes."),
     "schema": ("schema", "Print the XML Schema of IR, or the JSON Schema of the operations."),

@@ -156,7 +156,7 @@ class Drawing:
             text = self.dot(around=around, hops=hops)
         else:
             text = self.mermaid(around=around, hops=hops)
-        _write(target, text, force)
+        write_text(target, text, force)
 
     def _repr_html_(self) -> str:
         """The page in a frame, which may run its own script and reach nothing around it."""
@@ -176,8 +176,14 @@ def draw(model: Model, *, title: str | None = None) -> Drawing:
     return Drawing(model, title=title)
 
 
-def _write(target: Path, text: str, force: bool) -> None:
-    """Write a file that is there whole or not at all."""
+def write_text(target: Path, text: str, force: bool) -> None:
+    """Write a file that is there whole or not at all.
+
+    Raises:
+        UsageError: It is there, and is not to be overwritten.
+    """
+    if os.path.lexists(target) and not force:
+        raise UsageError(f"{target} is already there", hint="--force overwrites it")
     beside = target.with_name(f".vinoir-{secrets.token_hex(6)}")
     try:
         with beside.open("x", encoding="utf-8", newline="\n") as file:
@@ -197,4 +203,4 @@ def _write(target: Path, text: str, force: bool) -> None:
         beside.unlink(missing_ok=True)
 
 
-__all__ = ["FORMATS", "Drawing", "draw"]
+__all__ = ["FORMATS", "Drawing", "draw", "write_text"]
