@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .comparing import compare as compare
     from .comparing import diff as diff
     from .comparing import reduce as reduce
+    from .display import Drawing as Drawing
+    from .display import draw as draw
     from .document import BackEdge as BackEdge
     from .document import Builder as Builder
     from .document import Edge as Edge
@@ -80,6 +82,7 @@ __getattr__, __dir__ = face(
         ),
         "checking": "Finding Report check explain",
         "comparing": "Comparison Difference Differences Reduction compare diff reduce",
+        "display": "Drawing draw",
         "document": "BackEdge Builder Edge Graph Info Layer Model Output Port PortMap",
         "engine": "Program compile",
         "execution": "Outputs run",
@@ -101,6 +104,7 @@ __all__ = [
     "Comparison",
     "Difference",
     "Differences",
+    "Drawing",
     "Edge",
     "Finding",
     "Fix",
@@ -135,6 +139,7 @@ __all__ = [
     "convert",
     "decompress",
     "diff",
+    "draw",
     "dumps",
     "edit",
     "edit_schema",

@@ -22,6 +22,7 @@ from .output import note
 #: Verb, the module that has it, and what it does; in the order of the help page.
 VERBS: dict[str, tuple[str, str]] = {
     "show": ("show", "Tell what is in a model: inputs, outputs, layers, weights."),
+    "draw": ("draw", "Draw a model: a page, SVG, dot, Mermaid."),
     "check": ("check", "Find what is wrong with models, all of it, and say what to do."),
     "explain": ("check", "Tell what a finding's code means."),
     "infer": ("infer", "Work out the types and shapes of every port."),
@@ -40,7 +41,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "convert",
         "Upgrade IR v2 to v7, or say newer operations by older ones.",
     ),
-    "weights": ("weights", "List or export the constants."),
+    "weights": ("weights", "List, export or draw the constants."),
     "import": ("onnx", "Turn an ONNX model into IR."),
     "ops": ("ops", "List the operations that are supported, and their attributes."),
     "schema": ("schema", "Print the XML Schema of IR, or the JSON Schema of the operations."),

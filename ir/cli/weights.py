@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ...schemas import Array, UsageError
-from ..display import constant_bytes
+from ..display import constant_bytes, plot_weights, write_text
 from ..document import Layer, Model
 from ..files import read
 from .archive import save_arrays
@@ -25,7 +25,7 @@ from .output import (
 
 @click.group("weights")
 def weights_command() -> None:
-    """List or export the constants of a model."""
+    """List, export or draw the constants of a model."""
 
 
 @weights_command.command("list", epilog="Example: vinoir weights list model.xml")
@@ -68,6 +68,34 @@ def export_command(model: str, weights: str | None, output: str, force: bool) ->
         arrays[name] = layer.value
     save_arrays(arrays, output)
     note(f"wrote {len(arrays)} constants to {output}")
+
+
+@weights_command.command("plot", epilog="Example: vinoir weights plot model.xml -o weights.svg")
+@model_argument
+@weights_option
+@click.option("-o", "--output", required=True, type=click.Path(), help="The .svg to write.")
+@click.option(
+    "--least", type=click.IntRange(1), default=2, show_default=True, help="Values of a constant."
+)
+@click.option(
+    "--most",
+    type=click.IntRange(1),
+    default=500,
+    show_default=True,
+    help="Constants, the largest.",
+)
+@click.option("--force", is_flag=True, help="Overwrite the output.")
+def plot_command(
+    model: str, weights: str | None, output: str, least: int, most: int, force: bool
+) -> None:
+    """Draw the range and the histogram of every constant of MODEL."""
+    target = Path(output)
+    if target.suffix.lower() != ".svg":
+        raise UsageError(f'"{target.name}" does not end in .svg')
+    if target.exists() and not force:
+        raise UsageError(f"{output} is already there", hint="--force overwrites it")
+    write_text(target, plot_weights(read(model, weights), least=least, most=most), force)
+    note(f"drew the constants into {output}")
 
 
 def constants(model: Model) -> list[Layer]:

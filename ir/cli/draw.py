@@ -1,0 +1,114 @@
+"""``vinoir draw``: a model as a page, SVG, dot or Mermaid."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...schemas import UnreadableError, UsageError
+from ..checking import RANK, check
+from ..display import Drawing, draw
+from ..document import Model
+from ..files import read
+from .output import model_argument, note, weights_option
+
+
+@click.command(
+    "draw",
+    epilog="Examples: vinoir draw model.xml -o model.html; "
+    "vinoir draw model.xml -o part.svg --around conv1 --hops 3; "
+    "vinoir draw model.xml -o model.html --paint findings",
+)
+@model_argument
+@weights_option
+@click.option(
+    "-o", "--output", required=True, type=click.Path(), help="A .html, .svg, .dot or .mmd."
+)
+@click.option("--around", metavar="LAYER", help="Only what is near a layer (not in a page).")
+@click.option("--hops", type=click.IntRange(0), default=2, show_default=True, help="How near.")
+@click.option(
+    "--boxes", type=click.IntRange(1), help="Of .svg: open groups up to so many boxes; else all."
+)
+@click.option(
+    "--paint",
+    metavar="WHAT",
+    help="type, bytes, MACs, precision, findings; or what --values FILE has.",
+)
+@click.option(
+    "--values",
+    "file",
+    type=click.Path(),
+    help="JSON: a number or word for each layer's name, or what bench --layers --json printed.",
+)
+@click.option(
+    "--constants/--no-constants",
+    default=None,
+    help="First values and histograms in the page; not given: up to 2000 constants.",
+)
+@click.option("--force", is_flag=True, help="Overwrite the output.")
+def draw_command(
+    model: str,
+    weights: str | None,
+    output: str,
+    around: str | None,
+    hops: int,
+    boxes: int | None,
+    paint: str | None,
+    file: str | None,
+    constants: bool | None,
+    force: bool,
+) -> None:
+    """Draw MODEL into a page that needs no server and no network, or into .svg, .dot or .mmd."""
+    found = read(model, weights)
+    drawing = draw(found)
+    if file is not None:
+        drawing.paint(paint or "value", **values_of(Path(file)))
+    elif paint == "findings":
+        drawing.paint(paint, **findings_of(found, drawing))
+    elif paint is not None:
+        drawing.paint(paint)
+    drawing.save(output, around=around, hops=hops, boxes=boxes, values=constants, force=force)
+    count = len(drawing.picture.sheet.layers)
+    note(f"drew {count} layers into {output}")
+
+
+def findings_of(model: Model, drawing: Drawing) -> dict[str, Any]:
+    """The worst severity and all sentences of what a check finds, by the layers' names."""
+    words: dict[str, float | str] = {}
+    told: dict[str, list[str]] = {}
+    names = {layer.name for layer in drawing.picture.sheet.layers}
+    for finding in check(model).findings:
+        if finding.name in names and finding.name is not None:
+            told.setdefault(finding.name, []).append(f"{finding.code}: {finding.sentence}")
+            worst = str(words.get(finding.name, "info"))
+            words[finding.name] = min(worst, finding.severity, key=RANK.__getitem__)
+    return {"values": words, "notes": {name: "; ".join(lines) for name, lines in told.items()}}
+
+
+def values_of(path: Path) -> dict[str, Any]:
+    """What a file says of layers: names with numbers or words, or the layers of a bench."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UnreadableError(f"{path} cannot be read as JSON: {error}") from error
+    if isinstance(content, dict) and isinstance(rows := content.get("layers"), list):
+        pairs = [
+            (row["name"], row["seconds"])
+            for row in rows
+            if isinstance(row, dict) and {"name", "seconds"} <= row.keys()
+        ]
+        if not pairs:
+            raise UsageError(
+                f"{path} has no times of layers", hint="bench MODEL --layers --json prints them"
+            )
+        content, unit = dict(pairs), "s"
+    else:
+        unit = ""
+    if not isinstance(content, dict) or not all(
+        isinstance(value, (int, float, str)) for value in content.values()
+    ):
+        raise UsageError(f"{path} is no JSON object of layers' names with numbers or words")
+    return {"values": content, "unit": unit}

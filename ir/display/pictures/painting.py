@@ -1,0 +1,159 @@
+"""What boxes are painted by: numbers or words for each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import isfinite, prod
+from typing import Literal
+
+from ....schemas import UsageError
+from ...document import Layer, Port
+from .palette import ramp
+from .sheet import Sheet
+
+#: Colours of words that mean something; others get colours in turn.
+_WORDS: dict[str, tuple[str, str]] = {
+    "error": ("#f0776a", "#a3352b"), "removed": ("#f0776a", "#a3352b"),
+    "warning": ("#f2b84b", "#8a5f10"), "changed": ("#f2b84b", "#8a5f10"),
+    "info": ("#9cc4f5", "#2d568c"), "added": ("#86d092", "#2c6e39"),
+}  # fmt: skip
+#: Operations that are sums of products.
+_SUMS = frozenset(
+    {
+        "Convolution",
+        "BinaryConvolution",
+        "DeformableConvolution",
+        "GroupConvolution",
+        "ConvolutionBackpropData",
+        "GroupConvolutionBackpropData",
+        "MatMul",
+    }
+)
+_TURNS = (
+    ("#bcd6fb", "#244a80"), ("#f6e3b0", "#665019"), ("#c6e8bd", "#305c28"),
+    ("#f9cfc4", "#7c3a2b"), ("#e6cbf0", "#5f3870"), ("#b9e5dd", "#1c5a50"),
+)  # fmt: skip
+
+
+@dataclass
+class Paint:
+    """A number or a word for some of the layers, by the layers' numbers."""
+
+    name: str
+    kind: Literal["number", "word"]
+    values: Mapping[int, float | str]
+    unit: str = ""
+    #: What is said of a layer in the side panel.
+    notes: Mapping[int, str] = field(default_factory=dict)
+
+    def colours(self) -> dict[int, tuple[str, str]]:
+        """Colours for light and dark, by the layers' numbers."""
+        if self.kind == "word":
+            turns: dict[str, tuple[str, str]] = dict(_WORDS)
+            for word in dict.fromkeys(map(str, self.values.values())):
+                turns.setdefault(word, _TURNS[len(turns) % len(_TURNS)])
+            return {number: turns[str(word)] for number, word in self.values.items()}
+        numbers = {k: float(v) for k, v in self.values.items()}
+        most = max(numbers.values(), default=0.0)
+        # Shares of the largest differ by magnitudes: their roots tell more.
+        return {k: ramp((v / most) ** 0.5 if most > 0 else 0.0) for k, v in numbers.items()}
+
+
+def bytes_of(sheet: Sheet) -> Paint:
+    """The bytes of what each layer gives and of the constants that it reads."""
+    held: dict[int, float] = {}
+    for number, layer in enumerate(sheet.layers):
+        size_text = layer.data.get("size", "")
+        if layer.is_constant and size_text.isdecimal() and len(size_text) < 19:
+            held[number] = float(size_text)
+        elif layer.type != "Result":
+            sizes = [_bytes(port.precision or "", port.dims) for port in layer.outputs]
+            if None not in sizes:
+                held[number] = sum(size for size in sizes if size is not None)
+    return Paint("bytes", "number", held, "B")
+
+
+@lru_cache(4096)
+def _bytes(precision: str, dims: tuple[int, ...]) -> float | None:
+    kind = Port(0, precision).type
+    if kind.is_dynamic or min(dims, default=0) < 0:
+        return None
+    return float(kind.nbytes(prod(dims)))
+
+
+def macs_of(sheet: Sheet) -> Paint:
+    """Sums of products by the definition, where all sizes are known."""
+    found = {
+        number: count
+        for number, layer in enumerate(sheet.layers)
+        if sheet.shown(number) and (count := _macs(layer)) is not None
+    }
+    return Paint("MACs", "number", found)
+
+
+def _macs(layer: Layer) -> float | None:
+    if layer.type not in _SUMS or len(layer.inputs) < 2 or not layer.outputs:
+        return None
+    one, two, out = layer.inputs[0].dims, layer.inputs[1].dims, layer.outputs[0].dims
+    if min((*one, *two, *out), default=0) < 0:
+        return None
+    if layer.type in ("Convolution", "BinaryConvolution", "DeformableConvolution"):
+        return float(prod(out) * prod(two[1:]))
+    if layer.type == "GroupConvolution":
+        return float(prod(out) * prod(two[2:]))
+    if layer.type == "ConvolutionBackpropData":
+        return float(prod(one) * prod(two[1:]))
+    if layer.type == "GroupConvolutionBackpropData":
+        return float(prod(one) * prod(two[2:]))
+    if layer.type == "MatMul" and one:
+        turned = layer.data.get("transpose_a", "").lower() in ("true", "1")
+        return float(prod(out) * one[-2 if turned and len(one) > 1 else -1])
+    return None
+
+
+def precision_of(sheet: Sheet) -> Paint:
+    """The element type of the first output."""
+    words = {
+        number: str(layer.outputs[0].type)
+        for number, layer in enumerate(sheet.layers)
+        if layer.outputs
+    }
+    return Paint("precision", "word", words)
+
+
+def given(
+    sheet: Sheet,
+    name: str,
+    values: Mapping[str, float | str],
+    unit: str = "",
+    notes: Mapping[str, str] | None = None,
+) -> Paint:
+    """What somebody knows of layers by their names: seconds, errors, findings, differences.
+
+    Raises:
+        UsageError: No layer has any of the names, or a number is not finite.
+    """
+    numbers: dict[str, list[int]] = {}
+    for number, layer in enumerate(sheet.layers):
+        numbers.setdefault(layer.name, []).append(number)
+    found = {n: value for key, value in values.items() for n in numbers.get(key, ())}
+    if values and not found:
+        raise UsageError(
+            f'of the {len(values)} layers that "{name}" names, the model has none, '
+            f'such as "{next(iter(values))}"'
+        )
+    kind: Literal["number", "word"] = "number"
+    for value in values.values():
+        if isinstance(value, str):
+            kind = "word"
+        elif not isfinite(value):
+            raise UsageError(f'"{name}" has the value {value}, which is no finite number')
+    told = {n: text for key, text in (notes or {}).items() for n in numbers.get(key, ())}
+    return Paint(name, kind, found, unit, told)
+
+
+OWN = {"bytes": bytes_of, "MACs": macs_of, "precision": precision_of}
+
+__all__ = ["OWN", "Paint", "given"]

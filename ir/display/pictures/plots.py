@@ -1,0 +1,178 @@
+"""Weights to be looked at: the range and the histogram of every constant, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log10, prod
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from ....schemas import Array, UsageError
+from ....schemas.printing import printable
+from ...document import Layer, Model
+from .labels import spell
+
+#: Bars of a histogram, and values that are looked at in one go.
+BARS, _PIECE = 40, 1 << 20
+ROW, _NAME, _RANGE, _HISTOGRAM, _FACTS, _MARGIN = 30, 330, 300, 240, 250, 20
+#: Magnitudes that the common scale shows below the largest.
+_DECADES = 6
+
+_STYLE = """
+svg{background:#fff;font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
+.t{font-size:12px;fill:#1b2027}.d{font-size:10.5px;fill:#4a5361}.b{fill:#5b8def}.r{fill:#bcd6fb}
+.m{stroke:#244a80;stroke-width:1.5}.x{stroke:#d5dae1}.w{fill:#d9534f}
+@media(prefers-color-scheme:dark){svg{background:#15181d}.t{fill:#eef1f5}.d{fill:#b3bac6}
+.b{fill:#6ea2ff}.r{fill:#244a80}.m{stroke:#bcd6fb}.x{stroke:#363d48}.w{fill:#f0776a}}
+"""
+
+
+@dataclass
+class Spread:
+    """How the values of a constant lie; of the finite ones, if there are any."""
+
+    count: int
+    low: float = 0.0
+    high: float = 0.0
+    mean: float = 0.0
+    deviation: float = 0.0
+    zeros: int = 0
+    #: Values that are infinite or no number.
+    strange: int = 0
+    bars: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, value: Array) -> Spread:
+        """All values, a piece at a time, so that no second copy of them is made."""
+        flat = value.reshape(-1)
+        found = cls(int(flat.size))
+        low, high, total, squares = np.inf, -np.inf, 0.0, 0.0
+        for part in _pieces(flat):
+            finite = part[np.isfinite(part)]
+            found.strange += part.size - finite.size
+            found.zeros += int((finite == 0).sum())
+            if finite.size:
+                low, high = min(low, float(finite.min())), max(high, float(finite.max()))
+                total += float(finite.sum())
+        counted = found.count - found.strange
+        if not counted:
+            return found
+        found.low, found.high, found.mean = low, high, total / counted
+        bars = np.zeros(BARS, np.int64)
+        # Halves, as the distance of the largest numbers is no number any more.
+        width = high / 2 - low / 2
+        for part in _pieces(flat):
+            finite = part[np.isfinite(part)]
+            squares += float(np.square((finite - found.mean) / 2).sum())
+            if width == 0:
+                bars[BARS // 2] += finite.size  # all the same
+            else:
+                place = ((finite / 2 - low / 2) / width * BARS).astype(np.int64)
+                bars += np.bincount(np.minimum(place, BARS - 1), minlength=BARS)
+        found.deviation = 2 * (squares / counted) ** 0.5
+        found.bars = tuple(bars.tolist())
+        return found
+
+
+def _pieces(flat: Array) -> Iterator[Array]:
+    with np.errstate(over="ignore"):
+        for start in range(0, flat.size, _PIECE):
+            yield flat[start : start + _PIECE].astype(np.float64)
+
+
+def plot_weights(model: Model, *, least: int = 2, most: int = 500) -> str:
+    """The constants as SVG, in the order of the file: a common scale, and each one's histogram.
+
+    Args:
+        model: The model, with its weights.
+        least: Constants of fewer values are left out.
+        most: So many constants are shown, the largest.
+
+    Raises:
+        UsageError: There is no constant of so many numbers.
+    """
+    sized = [
+        (prod(layer.sizes), layer)
+        for layer in model.everywhere()
+        if layer.is_constant and layer.element_type.dtype.kind not in "TOSU"
+    ]
+    sized = [pair for pair in sized if pair[0] >= least]
+    if not sized:
+        raise UsageError(f"the model has no constant of {least} numbers or more")
+    bound = sorted((count for count, _ in sized), reverse=True)[:most][-1]
+    shown = [layer for count, layer in sized if count >= bound][:most]
+    spreads = [Spread.of(layer.value) for layer in shown]
+    top = max((max(abs(s.low), abs(s.high)) for s in spreads), default=0.0)
+    width = _NAME + _RANGE + _HISTOGRAM + _FACTS + 2 * _MARGIN
+    height = ROW * (len(shown) + 1) + 2 * _MARGIN
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img">',
+        f"<title>{escape(printable(f'weights of {model.name}', 200))}</title>",
+        f"<style>{_STYLE}</style>",
+        *_head(top),
+        *(part for index, (layer, spread) in enumerate(zip(shown, spreads, strict=True))
+          for part in _row(layer, spread, _MARGIN + ROW * (index + 1), top)),
+        "</svg>",
+        "",
+    ])  # fmt: skip
+
+
+def _head(top: float) -> Iterator[str]:
+    x = _MARGIN + _NAME
+    yield f'<text class="d" x="{_MARGIN}" y="{_MARGIN + 12}">constant</text>'
+    for value in (-top, 0.0, top):
+        place = x + _RANGE / 2 + _place(value, top)
+        yield (
+            f'<text class="d" x="{place:.1f}" y="{_MARGIN + 12}" text-anchor="middle">'
+            f"{value:.3g}</text>"
+        )
+    right = x + _RANGE + 20
+    yield f'<text class="d" x="{right}" y="{_MARGIN + 12}">from its least to its largest</text>'
+
+
+def _place(value: float, top: float) -> float:
+    """A value on the common scale, in magnitudes to both sides of zero."""
+    if not value or not top:
+        return 0.0
+    depth = min(max(1 + log10(abs(value) / top) / _DECADES, 0.0), 1.0)
+    return (_RANGE / 2 - 14) * (depth if value > 0 else -depth)
+
+
+def _row(layer: Layer, spread: Spread, y: int, top: float) -> Iterator[str]:
+    name = printable(layer.name, 52)
+    yield f'<line class="x" x1="{_MARGIN}" x2="1100" y1="{y}" y2="{y}"/>'
+    yield f'<text class="t" x="{_MARGIN}" y="{y + 13}">{escape(name)}</text>'
+    kind = spell(layer.outputs[0]) if layer.outputs else str(layer.element_type)
+    yield f'<text class="d" x="{_MARGIN}" y="{y + 26}">{escape(kind)}</text>'
+    middle = _MARGIN + _NAME + _RANGE / 2
+    low, high = middle + _place(spread.low, top), middle + _place(spread.high, top)
+    wide = max(high - low, 1.0)
+    yield f'<rect class="r" x="{low:.1f}" y="{y + 10}" width="{wide:.1f}" height="10"/>'
+    mean = middle + _place(spread.mean, top)
+    yield f'<line class="m" x1="{mean:.1f}" x2="{mean:.1f}" y1="{y + 6}" y2="{y + 24}"/>'
+    left = _MARGIN + _NAME + _RANGE + 20
+    most = max(spread.bars, default=0)
+    step = (_HISTOGRAM - 30) / BARS
+    for index, count in enumerate(spread.bars):
+        if count:
+            bar = max((ROW - 6) * count / most, 0.8)
+            yield (
+                f'<rect class="b" x="{left + step * index:.1f}" y="{y + ROW - 2 - bar:.1f}" '
+                f'width="{step - 0.6:.1f}" height="{bar:.1f}"/>'
+            )
+    right = left + _HISTOGRAM - 10
+    facts = f"{spread.low:.4g} to {spread.high:.4g}"
+    more = f"mean {spread.mean:.3g}, deviation {spread.deviation:.3g}"
+    if spread.zeros:
+        more += f", {spread.zeros / spread.count:.0%} zeros"
+    yield f'<text class="d" x="{right}" y="{y + 13}">{facts}</text>'
+    yield f'<text class="d" x="{right}" y="{y + 26}">{more}</text>'
+    if spread.strange:
+        yield f'<circle class="w" cx="{right - 8}" cy="{y + 10}" r="3.5"/>'
+        yield f"<title>{spread.strange} values are infinite or no number</title>"
+
+
+__all__ = ["BARS", "Spread", "plot_weights"]
