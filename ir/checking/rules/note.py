@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ....schemas.printing import printable
 
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
     from lxml import etree
 
     from .sheet import Node
+
+
+T = TypeVar("T")
 
 
 class Note(NamedTuple):
@@ -37,6 +41,7 @@ def tag(element: etree._Element) -> str:
     return str(element.tag)
 
 
-def listed(items: list[str], most: int = 8) -> str:
+def listed(items: Sequence[T], most: int = 8, text: Callable[[T], str] = str) -> str:
     """Items for a message, the long rest left out."""
-    return ", ".join(items if len(items) <= most else [*items[:most], f"… ({len(items)} in all)"])
+    rest = [f"… ({len(items)} in all)"] if len(items) > most else []
+    return ", ".join([*map(text, items[:most]), *rest])

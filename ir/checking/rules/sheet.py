@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .... import layers  # noqa: F401  # declares the operations
 from ....layers.base import Op
 from ....schemas import ANY, ElementType, IRError, Shape, Tensor, Where
+from ....schemas.shapes import MOST_AXES
 from ...document import BODIES, LARGEST_ID, split_names
 from ...files import loads
 from . import known
@@ -109,8 +110,9 @@ class Pin:
     def tensor(self) -> Tensor:
         """What the file says of it; without sizes the rank is not known."""
         sizes = self.sizes
-        shape = Shape(ANY if size < 0 else size for size in sizes) if sizes else Shape.UNKNOWN
-        return Tensor(self.type, shape)
+        if not sizes or len(sizes) > MOST_AXES:
+            return Tensor(self.type, Shape.UNKNOWN)
+        return Tensor(self.type, Shape(ANY if size < 0 else size for size in sizes))
 
 
 _PRECISIONS: dict[str, ElementType] = {}
@@ -182,6 +184,16 @@ class Node:
         usual = known.by_lower_case().get(self.type.lower(), name)
         return Op.find(name, self.version) or Op.find(usual, self.version)
 
+    @cached_property
+    def inputs_by_id(self) -> dict[int | None, Pin]:
+        """The first input port of each id."""
+        return {pin.id: pin for pin in reversed(self.inputs)}
+
+    @cached_property
+    def outputs_by_id(self) -> dict[int | None, Pin]:
+        """The first output port of each id."""
+        return {pin.id: pin for pin in reversed(self.outputs)}
+
     @property
     def label(self) -> str:
         """How messages call it."""
@@ -252,15 +264,9 @@ class Scope:
             target = None if to_layer is None else self.by_id.get(to_layer)
             wire.source, wire.target = source, target
             if source is not None:
-                for pin in source.outputs:
-                    if pin.id == from_port:
-                        wire.source_pin = pin
-                        break
+                wire.source_pin = source.outputs_by_id.get(from_port)
             if target is not None:
-                for pin in target.inputs:
-                    if pin.id == to_port:
-                        wire.target_pin = pin
-                        break
+                wire.target_pin = target.inputs_by_id.get(to_port)
                 if wire.target_pin is not None and wire.source is not None:
                     target.sources.setdefault(wire.target_pin.index, wire)
             if source is not None and target is not None:
@@ -274,6 +280,14 @@ class Scope:
         given = self.tensors.get(wire.source, ())
         index = wire.source_pin.index
         return given[index] if index < len(given) else wire.source_pin.tensor
+
+    @cached_property
+    def by_type(self) -> dict[str, list[Node]]:
+        """The layers of each type."""
+        found: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            found.setdefault(node.type, []).append(node)
+        return found
 
     @cached_property
     def ids(self) -> list[int]:
