@@ -365,7 +365,12 @@ class Layer:
             held = ElementType.parse(text) if text is not None else None
             if held is not None and not held.is_dynamic and held.dtype == array.dtype:
                 kind = held  # such as nf4, whose values are float32
-        self._value = array.astype(kind.dtype, copy=False)
+        if 0 < kind.bits < 8:
+            # What is held is what will be read again: nf4 has sixteen values only.
+            with self.at("data"):
+                self._value = unpack(pack(array, kind), kind, array.shape)
+        else:
+            self._value = array.astype(kind.dtype, copy=False)
         old = self.data
         self.data = {
             **old, "element_type": str(kind), "shape": ", ".join(map(str, array.shape))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .reader import loads as loads
     from .reader import parse as parse
     from .reader import read as read
+    from .reader import read_pair as read_pair
     from .shift import shifted as shifted
     from .writer import compose as compose
     from .writer import dumps as dumps
@@ -21,7 +22,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "layout": "Layout",
-        "reader": "find_pair loads parse read",
+        "reader": "find_pair loads parse read read_pair",
         "shift": "shifted",
         "writer": "compose dumps write",
     },

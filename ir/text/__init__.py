@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .attributes import attributes_of as attributes_of
     from .encoding import encoding_of as encoding_of
     from .encoding import is_plain as is_plain
     from .positions import at as at
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "attributes": "attributes_of",
         "encoding": "encoding_of is_plain",
         "positions": "at exact position",
         "repairs": "Repair repair",

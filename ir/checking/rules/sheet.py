@@ -16,6 +16,7 @@ from ....schemas import ANY, ElementType, IRError, Shape, Tensor, Where
 from ....schemas.shapes import MOST_AXES
 from ...document import BODIES, LARGEST_ID, split_names
 from ...files import loads
+from ...text import attributes_of
 from . import known
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class Node:
                 self.data_element = child
         self.data: dict[str, str] = {}
         if self.data_element is not None:
-            self.data = {str(name): text for name, text in self.data_element.items()}
+            self.data = attributes_of(self.data_element)
         self.bodies: dict[str, Scope] = {}
         #: The operation, where its attributes are right.
         self.op: Op | None = None

@@ -273,7 +273,7 @@ def fits(node: Node, tag: str, entry: Entry) -> Iterator[Note]:
     else:
         sizes = list(outer.shape)
         if entry.sliced and entry.axis is not None and -len(sizes) <= entry.axis < len(sizes):
-            sizes[entry.axis] = entry.slice["part_size"] or 1
+            sizes[entry.axis] = max(entry.slice["part_size"] or 1, 1)
         if len(sizes) == made.shape.rank and all(map(compatible, sizes, made.shape)):
             return
         problem = f"{Shape(sizes)}, it is {made.shape}"
