@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ..schemas import Array, ElementType, IRError, Tensor
+from ..schemas import Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Float, Int
-from .axes import axis_of
+from .axes import axis_of, broadcast
 from .base import Op, element_type
 from .elementwise import (
     ANYTHING,
@@ -206,6 +206,7 @@ class PReLUV1(Op):
             return slope.reshape(-1, *[1] * (data.ndim - channel - 1))
         if slope.size == 1:
             return slope.reshape(())
+        broadcast(Shape(data.shape), Shape(slope.shape))  # or it is refused
         return slope
 
 

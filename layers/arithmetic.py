@@ -236,6 +236,8 @@ class SegmentMaxV16(Op):
         self, data: Array, segment_ids: Array, num_segments: Array | None = None
     ) -> tuple[Array, ...]:
         count = int(segment_ids.max(initial=-1)) + 1 if num_segments is None else int(num_segments)
+        if count < 0:
+            raise IRError(f"num_segments is {count}, the least is 0")
         inside = (segment_ids >= 0) & (segment_ids < count)
         order = np.argsort(segment_ids[inside], kind="stable")
         wide = widened(data[inside][order])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from ..schemas import Dim, IRError, Shape, Size
+import numpy as np
+
+from ..schemas import Array, Dim, IRError, Shape, Size
 from ..schemas.shapes import interval, limits, merge, same
 
 #: How two shapes are brought together: not at all, NumPy's way, PaddlePaddle's way.
@@ -20,16 +21,13 @@ def axis_of(axis: int, rank: int, what: str = "axis") -> int:
     return axis % rank if rank else axis
 
 
-@contextmanager
-def within_data() -> Iterator[None]:
-    """Refuse indices, given as a tensor's values, that are beyond the data they choose from."""
-    try:
-        yield
-    except IndexError as error:
-        # Only the values are the model's; too many indices for an array would be ours.
-        if "out of bounds" not in str(error):
-            raise
-        raise IRError(str(error)) from None
+def within_axis(indices: Array, size: int) -> Array:
+    """Indices as NumPy takes them, counted from either end; none may be beyond an axis."""
+    indices = indices.astype(np.int64, copy=False)
+    beyond = (indices < -size) | (indices >= size)
+    if beyond.any():
+        raise IRError(f"index {indices[beyond].flat[0]} is beyond an axis of size {size}")
+    return indices
 
 
 def axes_of(axes: Iterable[int], rank: int, what: str = "axis") -> tuple[int, ...]:

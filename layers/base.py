@@ -264,6 +264,8 @@ class Op(BaseModel):
         """``infer``, with the number of inputs checked and values carried where they are known."""
         self.check_arity(len(inputs))
         outputs = self.infer(*inputs)
+        if type(self).run is Op.run:
+            return outputs  # such as a variable's: its inputs do not tell what it gives
         return carry(self, inputs, outputs)
 
     def check_arity(self, count: int) -> None:

@@ -67,6 +67,8 @@ class Convolve(Windowed):
         counts = []
         for axis, (size, kernel) in enumerate(zip(data, filters, strict=True)):
             stride, span = self.strides[axis], reach(kernel, self.dilations[axis])
+            if kernel == 0:
+                raise IRError(f"the filters have no extent along spatial axis {axis}")
             if self.auto_pad.startswith("same"):
                 counts.append(stops_same(size, stride))
             else:

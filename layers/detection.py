@@ -278,7 +278,7 @@ class ROIAlignV3(RegionPooling):
         sample = along(np.arange(samples, dtype=np.float32), 1, 2)
         place = start + cell * width + distance * (sample + np.float32(0.5))
         inside = (place >= -1) & (place <= size)
-        return np.clip(place, 0, size - 1), inside
+        return np.where(inside, np.clip(place, 0, size - 1), 0), inside
 
 
 class ROIAlignV9(ROIAlignV3):
@@ -394,8 +394,15 @@ def spread(start: Any, end: Any, count: int, size: int, *, exact_end: bool = Tru
     return places
 
 
+def check_pixels(image: Array) -> None:
+    """Refuse an image, its axes the last, that has no pixel to be sampled."""
+    if 0 in image.shape[-2:]:
+        raise IRError(f"an image of {image.shape[-2]} x {image.shape[-1]} has no pixels to sample")
+
+
 def between(image: Array, y: Array, x: Array) -> Array:
     """Values between the pixels, at every pair of places on the image."""
+    check_pixels(image)
     # Rows of the image, above and below, then what lies between at each place.
     require(4 * len(image) * (2 * len(y) * image.shape[2] + 4 * len(y) * len(x)))
     low_y, low_x = np.floor(y).astype(int), np.floor(x).astype(int)

@@ -7,6 +7,7 @@ GenerateProposals-9, Proposal-1, -4. All is worked out in float32.
 
 from __future__ import annotations
 
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -81,6 +82,10 @@ class Anchored(Op):
             a.astype(np.float32) for a in (image, anchors, deltas, scores)
         )
         count, *size = scores.shape
+        if len(deltas) != 4 * count:
+            raise IRError(f"{len(deltas)} planes of deltas, {count} of scores ask for {4 * count}")
+        if anchors.size != 4 * scores.size:
+            raise IRError(f"{anchors.size // 4} anchors, there are {scores.size} scores")
         turned = deltas.reshape(count, 4, *size).transpose(2, 3, 0, 1).reshape(-1, 4)
         marks = scores.transpose(1, 2, 0).ravel()
         boxes = moved(anchors.reshape(-1, 4), turned, GROWTH, extra)
@@ -322,9 +327,12 @@ class ProposalV1(Op):
         extra = 0 if self.tensorflow else 1
         if self.tensorflow:
             anchors = np.clip(anchors, 0, end)
-        deltas: Array = bbox_deltas.astype(np.float32).reshape(images, -1, 4, *area)
+        deltas: Array = bbox_deltas.astype(np.float32)
+        if prod(deltas.shape) != 2 * prod(class_probs.shape):
+            raise IRError(f"deltas of shape {deltas.shape}, probabilities of {class_probs.shape}")
+        deltas = deltas.reshape(images, kinds // 2, 4, *area)
         weights = [self.box_coordinate_scale] * 2 + [self.box_size_scale] * 2
-        deltas = deltas.transpose(0, 3, 4, 1, 2).reshape(images, -1, 4)
+        deltas = deltas.transpose(0, 3, 4, 1, 2).reshape(images, len(anchors), 4)
         deltas = deltas / np.array(weights, np.float32)
         scores = class_probs[:, kinds // 2 :].astype(np.float32).transpose(0, 2, 3, 1)
         count = self.post_nms_topn

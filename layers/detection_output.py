@@ -135,6 +135,10 @@ class Detection(Op):
         (result,) = self.infer(*(Tensor.of(array) for array in arrays))
         count = proposals.shape[2] // self.prior_size
         images = len(box_logits)
+        if not count or not box_logits.shape[1]:
+            raise IRError(
+                f"no boxes: proposals of shape {proposals.shape}, boxes of {box_logits.shape}"
+            )
         scores = scores.reshape(images, count, -1)
         places = box_logits.reshape(images, count, -1, 4).astype(F)
         priors = proposals[:, 0].reshape(-1, count, self.prior_size)[..., -4:].astype(F)

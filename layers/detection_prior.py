@@ -45,12 +45,12 @@ class Priors(Op):
         for name, tensor in (("output_size", output_size), ("image_size", image_size)):
             if not tensor.type.is_dynamic and not tensor.type.is_integral:
                 raise IRError(f"element type {tensor.type} of {name} is no integer")
-            listed(tensor, name)
+            count = listed(tensor, name)
+            if isinstance(count, int) and count != 2:
+                raise IRError(f"{name} has {count} elements, it has two")
         grid = shape_of(output_size)
         length: Size = ANY
         if grid is not None:
-            if len(grid) != 2:
-                raise IRError(f"output_size has {len(grid)} elements, it has two")
             length = grid.count * (self.count() * 4)
         return (Tensor(ElementType.F32, Shape((2, length))),)
 

@@ -13,7 +13,7 @@ from ..schemas.attributes import Bool, Float, Int, Ints, Text
 from ..schemas.shapes import merge
 from .base import Op
 from .budget import require, steps
-from .detection import ROIAlignV3, image_of, of_rank
+from .detection import ROIAlignV3, check_pixels, image_of, of_rank
 from .detection_experimental import OLD
 from .image import round_away
 from .sort import real_type
@@ -42,6 +42,10 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
             images, found, *_ = of_rank(layer, 4, "the feature maps")
             merge(images, 1)
             channels = merge(channels, found)
+        if len(self.pyramid_scales) != len(pyramid):
+            raise IRError(
+                f"{len(self.pyramid_scales)} pyramid_scales for {len(pyramid)} feature maps"
+            )
         kind = real_type(rois, *pyramid)
         side = self.output_size
         if side < 1:
@@ -141,6 +145,7 @@ def cells(size: Array, rows: int, columns: int, ratio: int) -> tuple[Array, Arra
 
 def bilinear(data: Array, y: Array, x: Array) -> Array:
     """Values of all channels at places; those more than a pixel outside are zero."""
+    check_pixels(data)
     _, height, width = data.shape
     y, x = np.broadcast_arrays(y, x)
     require(y.size * (4 * data.itemsize * len(data) + 48))
@@ -174,7 +179,7 @@ class DeformablePSROIPoolingV1(Op):
         count, _ = of_rank(rois, 2, "the regions")
         if offsets is not None:
             of_rank(offsets, 4, "the offsets")
-        for name in ("output_dim", "group_size"):
+        for name in ("output_dim", "group_size", "part_size"):
             if getattr(self, name) < 1:
                 raise IRError(f"{name} is {getattr(self, name)}, the least is 1")
         side = self.group_size
@@ -185,6 +190,10 @@ class DeformablePSROIPoolingV1(Op):
         side, scale, half = self.group_size, np.float32(self.spatial_scale), np.float32(0.5)
         wide = data.astype(np.float32)
         result = np.zeros((len(rois), self.output_dim, side, side), data.dtype)
+        if rois.shape[1] != 5:
+            raise IRError(f"regions of {rois.shape[1]} numbers, they have 5: image and corners")
+        if offsets is not None:
+            self.check_offsets(offsets, len(rois))
         for i, roi in enumerate(steps(rois.astype(np.float32))):
             if not roi[0] > -1:
                 continue
@@ -202,6 +211,16 @@ class DeformablePSROIPoolingV1(Op):
             result[i] = self.means(wide[int(roi[0])], left, top, size / np.float32(side))
         return (result,)
 
+    def check_offsets(self, offsets: Array, count: int) -> None:
+        """Refuse offsets that are not there for each region, class and part."""
+        regions, planes, *parts = offsets.shape
+        if regions < count:
+            raise IRError(f"offsets of {regions} regions, there are {count}")
+        if planes < 2 or planes % 2 or self.output_dim % (planes // 2):
+            raise IRError(f"{planes} planes of offsets, output_dim is {self.output_dim}")
+        if min(parts) < self.part_size:
+            raise IRError(f"offsets of {parts[0]} x {parts[1]} parts, part_size {self.part_size}")
+
     def moves(self, offsets: Array | None) -> Array:
         """How far each cell of each channel moves, in parts of its region: ``x`` and ``y``."""
         side = self.group_size
@@ -214,6 +233,7 @@ class DeformablePSROIPoolingV1(Op):
 
     def means(self, data: Array, left: Array, top: Array, cell: Array) -> Array:
         """Means of the samples of each cell that lie inside the map."""
+        check_pixels(data)
         _, height, width = data.shape
         require(64 * left.size * self.spatial_bins_x * self.spatial_bins_y)
         across = np.arange(self.spatial_bins_x, dtype=np.float32) / self.spatial_bins_x * cell[0]

@@ -221,6 +221,8 @@ class MultinomialV13(Op):
         return (Tensor(self.convert_type, [probs.shape[0], one_size(num_samples)]),)
 
     def run(self, probs: Array, num_samples: Array) -> tuple[Array, ...]:
+        if not probs.shape[1]:
+            raise IRError("the probabilities are of no classes")
         weights = probs.astype(np.float32) if probs.dtype == np.float64 else probs
         if self.log_probs:
             weights = np.exp(weights)
@@ -359,6 +361,10 @@ def spread(seeds: Sequence[int], count: int) -> list[int]:
 
 def within(bits: Array, low: Array, high: Array) -> Array:
     """Whole numbers from ``low`` on and below ``high``, by the remainder."""
-    span = bits.dtype.type(int(high) - int(low))
+    span = int(high) - int(low)
+    if span <= 0:
+        raise IRError(f"minval {low} is not below maxval {high}")
+    if span > np.iinfo(bits.dtype).max:
+        bits = bits.astype(np.uint64)
     start = np.asarray(low).astype(bits.dtype)
-    return (bits % span + start).astype(low.dtype)
+    return (bits % bits.dtype.type(span) + start).astype(low.dtype)

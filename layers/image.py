@@ -10,7 +10,7 @@ pixel is the nearest. Of integers, the exact sum is rounded half to even and hel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import prod
+from math import inf, prod
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -196,7 +196,7 @@ class InterpolateV1(Op):
             pads_begin=self.pads_begin,
             pads_end=self.pads_end,
         )
-        return later.resized(data, target_spatial_shape, np.array(sorted(set(self.axes))))
+        return later.resized(data, target_spatial_shape.ravel(), np.array(sorted(set(self.axes))))
 
     def later_mode(self, rank: int) -> Mode:
         """The mode of Interpolate-4 that it stands for."""
@@ -239,8 +239,8 @@ def target(value: Size) -> Size:
 
 def scaled(size: Size, scale: float) -> Size:
     """A size times a scale, rounded down; a little is added so that 3 * (1/3) is 1."""
-    if scale < 0:
-        raise IRError(f"a scale is {scale}, the least is 0")
+    if not 0 <= scale < inf:
+        raise IRError(f"a scale is {scale}, it is a number from 0 on")
     if scale == 1:
         return size
     factor = np.float32(scale) + np.float32(1e-6)
@@ -464,6 +464,8 @@ class GridSampleV9(Op):
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array, grid: Array) -> tuple[Array, ...]:
+        if 0 in data.shape[2:]:
+            raise IRError(f"an image of shape {data.shape} has no pixels to sample")
         wide = grid.astype(np.float32)
         x, y = (self.place(wide[..., i], data.shape[3 - i]) for i in (0, 1))
         if self.mode == "nearest":

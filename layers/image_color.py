@@ -60,7 +60,8 @@ class ToColors(Op):
         if not chroma:
             batch, rows, width, _ = luma.shape
             height = rows * 2 // 3
-            luma, rest = luma[:, :height], luma[:, height:].reshape(batch, -1)
+            luma, rest = luma[:, :height], luma[:, height:]
+            rest = rest.reshape(batch, width * (rows - height))
             count = len(self.chroma)
             chroma = tuple(
                 plane.reshape(batch, height // 2, width // 2, channels)

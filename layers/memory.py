@@ -13,7 +13,7 @@ from ..schemas import Array, ElementType, Tensor
 from .base import Op
 from .budget import require
 from .elementwise import Broadcasting, Unary
-from .value_bounds import CARRIED
+from .value_bounds import CARRIED, nothing
 
 #: Outputs of so many elements fit everywhere.
 _SMALL = 1 << 20
@@ -36,9 +36,9 @@ def run_within_memory(op: Op, *arrays: Array) -> tuple[Array, ...]:
     if isinstance(op, (Unary, Broadcasting)) and prod(a.size for a in arrays) <= _SMALL:
         return op.run(*arrays)
     outputs = _outputs(op, arrays)
-    if outputs and not op.rows_vary and all(_is_empty(out) for out in outputs):
-        # A kernel may go through much to find nothing.
-        return tuple(np.empty(out.shape.static, out.type.dtype) for out in outputs)
+    empty = None if op.rows_vary else nothing(outputs)
+    if empty is not None:
+        return empty
     require(nbytes(outputs))
     return op.run(*arrays)
 
@@ -54,10 +54,6 @@ def _outputs(op: Op, arrays: Sequence[Array]) -> tuple[Tensor, ...]:
             return op.infer(*inputs)
     except (ArithmeticError, IndexError, TypeError, ValueError):
         return ()  # the kernel says it, or takes it: nf4 is held as f32, u1 as u8
-
-
-def _is_empty(tensor: Tensor) -> bool:
-    return tensor.shape.is_static and 0 in tensor.shape.static and not tensor.type.is_dynamic
 
 
 def nbytes(tensors: Sequence[Tensor]) -> int:

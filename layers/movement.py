@@ -16,7 +16,7 @@ from pydantic import Field
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Alias, Int
 from ..schemas.shapes import compatible, merge
-from .axes import as_size, axes_of, axis_of, broadcast, within_data
+from .axes import as_size, axes_of, axis_of, broadcast, within_axis
 from .base import Op
 from .shape import integral
 
@@ -396,8 +396,7 @@ class ReverseSequenceV1(Op):
         steps = along(np.arange(data.shape[axis]), axis, data.ndim)
         lengths = along(seq_lengths.astype(np.int64), batch, data.ndim)
         order = np.where(steps < lengths, lengths - 1 - steps, steps)
-        with within_data():
-            return (np.take_along_axis(data, order, axis),)
+        return (np.take_along_axis(data, within_axis(order, data.shape[axis]), axis),)
 
 
 def along(values: Array, axis: int, rank: int) -> Array:

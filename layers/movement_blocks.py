@@ -209,6 +209,8 @@ class Col2ImV15(Op):
         *batch, channels, columns = data.shape
         kernel, image = kernel_size.ints(), shape_of(output_size)
         depth: Size = ANY
+        if kernel is not None and min(kernel) < 1:
+            raise IRError(f"a kernel is {min(kernel)} wide, the least is 1")
         if kernel is not None and not isinstance(channels, Dim):
             depth = part(channels, prod(kernel))
         if image is None:

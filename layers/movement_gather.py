@@ -17,7 +17,7 @@ import numpy as np
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import compatible, interval, limits, merge
-from .axes import axis_of, within_data
+from .axes import axis_of, within_axis
 from .base import Op, element_type
 from .budget import steps as counted
 from .pooling import lowest
@@ -128,7 +128,7 @@ class GatherElementsV6(Op):
 
     def run(self, data: Array, indices: Array) -> tuple[Array, ...]:
         axis = axis_of(self.axis, data.ndim)
-        return (np.take_along_axis(data, within(indices, data.shape[axis]), axis),)
+        return (np.take_along_axis(data, within_axis(indices, data.shape[axis]), axis),)
 
 
 class GatherND(Op):
@@ -164,7 +164,9 @@ class GatherND(Op):
             return (np.broadcast_to(whole, (*leading, *inner)),)
         shared = np.indices(leading, sparse=True)[:batch]
         rows = np.moveaxis(indices, -1, 0)
-        places = [within(row, size) for row, size in zip(rows, data.shape[batch:], strict=False)]
+        places = [
+            within_axis(row, size) for row, size in zip(rows, data.shape[batch:], strict=False)
+        ]
         return (data[(*shared, *places)],)
 
 
@@ -222,8 +224,8 @@ class GatherTreeV1(Op):
         beam = np.broadcast_to(np.arange(beams), (batches, beams))
         for step in counted(reversed(range(steps))):
             inside = step < ends
-            with within_data():
-                here = np.take_along_axis(step_ids[step], beam, 1)
+            beam = within_axis(beam, beams)
+            here = np.take_along_axis(step_ids[step], beam, 1)
             out[step] = np.where(inside, here, end_token)
             beam = np.where(inside, np.take_along_axis(parents[step], beam, 1), beam)
         ended = np.logical_or.accumulate(out == end_token, 0)
@@ -260,7 +262,7 @@ class ScatterUpdateV3(Op):
 
     def run(self, data: Array, indices: Array, updates: Array, axis: Array) -> tuple[Array, ...]:
         out, place = data.copy(), axis_of(int(axis.reshape(())), data.ndim)
-        out[(slice(None),) * place + (within(indices, data.shape[place]),)] = updates
+        out[(slice(None),) * place + (within_axis(indices, data.shape[place]),)] = updates
         return (out,)
 
 
@@ -285,8 +287,11 @@ class ScatterElements(Op):
 
     def run(self, data: Array, indices: Array, updates: Array, axis: Array) -> tuple[Array, ...]:
         place = axis_of(int(axis.reshape(())), data.ndim)
+        for other, (count, size) in enumerate(zip(indices.shape, data.shape, strict=True)):
+            if count > size and other != place:
+                raise IRError(f"axis {other} of the indices has {count} elements, the data {size}")
         where: list[Any] = list(np.indices(indices.shape, sparse=True))
-        where[place] = within(indices, data.shape[place])
+        where[place] = within_axis(indices, data.shape[place])
         return (self.placed(data, tuple(where), updates),)
 
     def placed(self, data: Array, where: tuple[Any, ...], updates: Array) -> Array:
@@ -317,13 +322,11 @@ class ScatterElementsUpdateV12(ScatterElements):
             return brought("none", data, where, updates)
         if not self.use_init_val:
             data = data.copy()
-            with within_data():
-                data[where] = neutral(self.reduction, data)
+            data[where] = neutral(self.reduction, data)
         if self.reduction != "mean":
             return brought(self.reduction, data, where, updates)
         counts = np.zeros(data.shape, np.int64)
-        with within_data():
-            np.add.at(counts, where, 1)
+        np.add.at(counts, where, 1)
         wide = data if data.dtype.kind in "iu" else data.astype(np.promote_types(data.dtype, "f4"))
         total = brought("sum", wide, where, updates.astype(wide.dtype))
         divisor = np.maximum(counts + int(self.use_init_val), 1)
@@ -359,7 +362,7 @@ class ScatterND(Op):
 
     def run(self, data: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
         rows = np.moveaxis(indices, -1, 0)
-        where = tuple(within(row, size) for row, size in zip(rows, data.shape, strict=False))
+        where = tuple(within_axis(row, size) for row, size in zip(rows, data.shape, strict=False))
         shape = (*indices.shape[:-1], *data.shape[indices.shape[-1] :])
         if updates.size != prod(shape):
             raise IRError(f"the updates have {updates.size} elements, not {prod(shape)}")
@@ -461,15 +464,6 @@ def single(axis: Tensor) -> int | None:
     return None if known is None else known[0]
 
 
-def within(indices: Array, size: int) -> Array:
-    """Indices as NumPy takes them; refused where one lies beyond an axis."""
-    indices = indices.astype(np.int64, copy=False)
-    beyond = (indices < -size) | (indices >= size)
-    if beyond.any():
-        raise IRError(f"index {indices[beyond].flat[0]} is beyond an axis of size {size}")
-    return indices
-
-
 def fit(shape: Shape, sizes: Sequence[Size], what: str) -> None:
     """Refuse a shape that does not go with the sizes asked for."""
     if not all(compatible(*pair) for pair in zip(shape, sizes, strict=True)):
@@ -504,12 +498,11 @@ def brought(reduction: str, data: Array, where: tuple[Any, ...], updates: Array)
     """A copy of the data where the updates are brought together with what is at their places."""
     if reduction == "none":
         out = data.copy()
-        with within_data():
-            out[where] = updates
+        out[where] = updates
         return out
     plain, logical = _RULES[reduction]
     narrow = data.dtype.itemsize == 2 and data.dtype.kind not in "iu"
     out = data.astype(np.float32) if narrow else data.copy()
-    with np.errstate(all="ignore"), within_data():
+    with np.errstate(all="ignore"):
         (logical if data.dtype == np.bool_ else plain).at(out, where, updates.astype(out.dtype))
         return out.astype(data.dtype)

@@ -9,6 +9,7 @@ runs backwards and begins before the first element begins at the first one, othe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..schemas.attributes import Ints
 from ..schemas.shapes import LARGEST, MOST_AXES, compatible, interval, limits
 from .axes import axes_of
 from .base import Op
+from .budget import require
 from .movement import listed
 
 #: The least and the greatest value that an index may have.
@@ -277,6 +279,7 @@ class PadV1(Op):
         for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
             size = data.shape[axis]
             self.check_pads(begin, end, size)
+            require(max(size + begin + end, 0) * max(8, data.nbytes // max(size, 1)))
             places = np.arange(-begin, size + end)
             if self.pad_mode == "edge":
                 places = np.clip(places, 0, size - 1)
@@ -298,7 +301,9 @@ def filled(data: Array, begins: list[int], ends: list[int], fill: Array) -> Arra
     for axis, row in enumerate(zip(data.shape, begins, ends, strict=True)):
         if sum(row) < 0:
             raise IRError(f"axis {axis} of {row[0]} has margins of {row[1]} and {row[2]}")
-    result = np.empty(np.add(data.shape, np.add(begins, ends)), data.dtype)
+    sizes = [sum(row) for row in zip(data.shape, begins, ends, strict=True)]
+    require(prod(sizes) * data.dtype.itemsize)
+    result = np.empty(sizes, data.dtype)
     result[...] = fill
     rows = list(zip(data.shape, begins, ends, strict=True))
     source = tuple(slice(max(-b, 0), n + min(e, 0)) for n, b, e in rows)

@@ -9,6 +9,7 @@ the mean of the squared distances.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -133,7 +134,8 @@ class GroupNormalizationV12(Normalization):
             raise IRError(f"{channels} channels do not divide into {self.num_groups} groups")
 
     def run(self, data: Array, scale: Array, bias: Array) -> tuple[Array, ...]:
-        groups = widened(data).reshape(len(data), self.num_groups, -1)
+        members = prod(data.shape[1:]) // self.num_groups
+        groups = widened(data).reshape(len(data), self.num_groups, members)
         values = standardized(groups, (2,), self.epsilon).reshape(data.shape)
         factor, offset = (per_channel(widened(array), data.ndim) for array in (scale, bias))
         return self.settled(values * factor + offset, data)

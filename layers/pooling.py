@@ -278,7 +278,9 @@ class AdaptiveMaxPoolV8(AdaptivePool):
         inside = np.arange(prod(data.shape[2:])).reshape(1, 1, *data.shape[2:])
         places = dict(self.cells(inside, output_shape))
         for place, window in self.cells(data, output_shape):
-            flat = window.reshape(*data.shape[:2], -1)
+            if 0 in window.shape[2:]:
+                raise IRError(f"an input of shape {data.shape} has no largest value")
+            flat = window.reshape(*data.shape[:2], prod(window.shape[2:]))
             best = flat.argmax(-1)
             values[(..., *place)] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
             indices[(..., *place)] = places[place].ravel()[best]

@@ -14,7 +14,7 @@ import numpy as np
 from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import merge
-from .axes import as_size, axis_of, broadcast, broadcast_size, within_data
+from .axes import as_size, axis_of, broadcast, broadcast_size, within_axis
 from .base import Op
 from .budget import require, steps
 from .casting import narrowed, widened
@@ -80,7 +80,7 @@ class CTCGreedyDecoderV1(Op):
         return (Tensor(data.type, shape),)
 
     def run(self, data: Array, sequence_mask: Array) -> tuple[Array, ...]:
-        classes = widened(data).argmax(-1).T
+        classes = likeliest(data).T
         within = np.logical_and.accumulate(sequence_mask.T != 0, axis=1)
         kept = decoded(classes, within, data.shape[2] - 1, self.ctc_merge_repeated)
         rows, _ = packed(classes, kept)
@@ -110,13 +110,21 @@ class CTCGreedyDecoderSeqLenV6(Op):
         self, data: Array, sequence_length: Array, blank_index: Array | None = None
     ) -> tuple[Array, ...]:
         blank = data.shape[2] - 1 if blank_index is None else int(blank_index.ravel()[0])
-        classes = widened(data).argmax(-1)
+        classes = likeliest(data)
         within = np.arange(data.shape[1]) < sequence_length[:, None]
         rows, counts = packed(classes, decoded(classes, within, blank, self.merge_repeated))
         return (
             rows.astype(self.classes_index_type.dtype),
             counts.astype(self.sequence_length_type.dtype),
         )
+
+
+def likeliest(data: Array) -> Array:
+    """The class of the greatest value at each step."""
+    if not data.shape[-1]:
+        raise IRError("the data are of no classes")
+    found: Array = widened(data).argmax(-1)
+    return found
 
 
 class CTCLossV4(Op):
@@ -162,13 +170,13 @@ class CTCLossV4(Op):
         losses = np.empty(len(logits), np.float64)
         rows = zip(logits, logit_length.tolist(), labels, label_length.tolist(), strict=True)
         for index, (row, length, target, count) in enumerate(rows):
-            if not count <= length <= len(row):
+            if not 0 <= count <= length <= len(row):
                 raise IRError(f"{count} labels in {length} steps of {len(row)}")
             chances = row[:length].astype(np.float64)
             chances -= np.logaddexp.reduce(chances, axis=1, keepdims=True)
-            with within_data():
-                likelihood = self.likelihood(chances, self.target(target[:count].tolist()), blank)
-            losses[index] = -likelihood
+            within_axis(np.array([blank, *target[:count]]), row.shape[1])
+            spelt = self.target(target[:count].tolist())
+            losses[index] = -self.likelihood(chances, spelt, blank)
         return (narrowed(losses, logits.dtype),)
 
     def target(self, labels: list[int]) -> list[int]:

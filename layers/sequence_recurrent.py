@@ -87,6 +87,12 @@ class Recurrent(Op):
         return hidden
 
 
+def check_width(x: Array, w: Array) -> None:
+    """Refuse weights that do not take as many numbers at each step as there are."""
+    if x.shape[-1] != w.shape[-1]:
+        raise IRError(f"X has {x.shape[-1]} numbers at each step, W takes {w.shape[-1]}")
+
+
 class Cell(Recurrent):
     """One step."""
 
@@ -110,6 +116,7 @@ class Cell(Recurrent):
 
     def ran(self, x: Array, states: States, w: Array, r: Array, b: Array) -> States:
         """The states after the step."""
+        check_width(x, w)
         return self.stepped(self.step(*(widened(array) for array in (w, r, b))), x, states)
 
     def stepped(self, step: Step, x: Array, states: States) -> States:
@@ -156,6 +163,7 @@ class Along(Recurrent):
         self, x: Array, states: States, lengths: Array, weights: Sequence[Array]
     ) -> tuple[Array, ...]:
         """All outputs of the steps, and the last states."""
+        check_width(x, weights[0])
         rows = []
         for way, backward in enumerate(self.backward()):
             step = self.step(*(widened(array[way]) for array in weights))
@@ -341,11 +349,12 @@ class LSTMCellV1(LSTMCell):
         bias = np.zeros(len(w), w.dtype) if b is None else b
         weights = [self.ordered(widened(array)) for array in (w, r, bias)]
         step = self.step(weights[0], weights[1], weights[2], None if p is None else widened(p))
+        check_width(x, w)
         return self.stepped(step, x, (initial_hidden_state, initial_cell_state))
 
     def ordered(self, weights: Array) -> Array:
         """The gates in the order forget, input, cell, output."""
-        gates = weights.reshape(4, -1, *weights.shape[1:])
+        gates = weights.reshape(4, len(weights) // 4, *weights.shape[1:])
         return gates[[self.weights_format.index(gate) for gate in "fico"]].reshape(weights.shape)
 
 

@@ -60,18 +60,16 @@ def carry(
     if not all(_is_small(tensor.shape) for tensor in (*inputs, *outputs)):
         return outputs
     lows, highs = ([pair[side] for pair in known if pair is not None] for side in (0, 1))
-    if all(0 in out.shape.static for out in outputs):
-        # A kernel may go through much to find nothing.
-        return tuple(
-            Tensor(out.type, out.shape, np.empty(out.shape.static, out.type.dtype))
-            for out in outputs
-        )
     partly = [index for index, tensor in enumerate(inputs) if tensor.value is None]
     if not all(op.may_vary(index) for index in partly):
         return outputs
     with np.errstate(all="ignore"), at_most(_WORK):
         try:
-            bounds = op.bounds(lows, highs) if partly else [(low, low) for low in op.run(*lows)]
+            if partly:
+                bounds = op.bounds(lows, highs)
+            else:
+                values = nothing(outputs)
+                bounds = [(value, value) for value in values or op.run(*lows)]
         except (MemoryError, NotImplementedError, UnsupportedError):
             return outputs
         if bounds is None:
@@ -80,6 +78,17 @@ def carry(
     return tuple(
         _filled(out, pair, parts) for out, pair, parts in zip(outputs, bounds, named, strict=True)
     )
+
+
+def nothing(outputs: Sequence[Tensor]) -> tuple[Array, ...] | None:
+    """Outputs that are known to be all empty; a kernel may go through much to find nothing."""
+    if not outputs or not all(map(_is_empty, outputs)):
+        return None
+    return tuple(np.empty(out.shape.static, out.type.dtype) for out in outputs)
+
+
+def _is_empty(tensor: Tensor) -> bool:
+    return tensor.shape.is_static and 0 in tensor.shape.static and not tensor.type.is_dynamic
 
 
 def _is_small(shape: Shape) -> bool:

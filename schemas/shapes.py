@@ -296,7 +296,9 @@ class Shape:
             raise IRError(f"the shape has {many} axes, the most are {MOST_AXES}")
         for size in row:
             # Products of products soon have more digits than memory holds.
-            if isinstance(size, int) and size > LARGEST:
+            if isinstance(size, int) and not 0 <= size <= LARGEST:
+                if size < 0:
+                    raise IRError(f"the shape has a size of {size}, the least is 0")
                 raise IRError(f"the shape has a size of {size.bit_length()} bits, the most are 63")
         self._sizes = row
 

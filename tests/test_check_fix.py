@@ -227,3 +227,17 @@ def test_a_finding_weighs_what_explain_says() -> None:
         for weights in (BIN, None):
             for finding in ir.check(text.encode(), weights=weights):
                 assert finding.severity == RULES[finding.code].severity
+
+
+def test_what_is_declared_stays_where_constants_are_missing(tmp_path: Path) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,6,4,4")
+    y = net.add("ReduceMean", "opset1", [x, net.constant([2, 3])], keep_dims=False)
+    net.result(net.add("ReLU", "opset1", [y]), name="y")
+    ir.write(net.model(), tmp_path / "whole.xml")
+    text = (tmp_path / "whole.xml").read_text()
+    made = mend(tmp_path, text)  # without the .bin
+    assert made.exit_code == 1
+    assert "0 repairs" in made.output
+    assert (tmp_path / "good.xml").read_text() == text
+    assert not (tmp_path / "good.bin").exists()

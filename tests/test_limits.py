@@ -452,3 +452,18 @@ def test_mutants_end_in_an_answer_or_an_error() -> None:
     cases = 40 * int(os.environ.get("VINOIR_CASES", "3"))
     complaints = list(broken(1_000_000, 1_000_000 + cases))
     assert not complaints, "\n".join(complaints)
+
+
+def test_time_is_looked_at_between_the_steps_of_a_program() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,8")
+    for _ in range(4):
+        matrix = net.constant(np.eye(8, dtype=np.float32))
+        x = net.add("MatMul", "opset1", [x, matrix], transpose_a=False, transpose_b=False)
+    net.result(x, name="y")
+    program = ir.compile(net.model())
+    program.max_seconds = 0.0
+    with pytest.raises(LimitError, match="more than 0 seconds"):
+        program([np.ones((1, 8), np.float32)])
+    program.max_seconds = None
+    np.testing.assert_array_equal(program([np.ones((1, 8), np.float32)])["y"], np.ones((1, 8)))

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...layers.budget import budget, within
 from ...layers.memory import without_collection
-from ...schemas import UnreadableError, Where, placed
+from ...schemas import UnreadableError, UsageError, Where, placed
 from ...schemas.packing import Buffer
 from ..document import Model
-from ..files import find_pair
-from ..storage import Weights, open_regular
+from ..files import find_pair, read_pair
+from ..storage import Weights
 from ..text import Source
 from .findings import Finding, Report
 from .rules import (
@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 
 #: What can be checked: a model, a path, or the bytes of a document.
 Checkable: TypeAlias = "Model | str | PathLike[str] | bytes"
-
-#: No IR comes near this; a larger file is something else.
-LARGEST = 1 << 30
 
 #: So many findings of one code are told; more of them say nothing new.
 MOST = 1000
@@ -182,41 +179,34 @@ def _open(
     if isinstance(model, Model):
         text, held = _of_model(model)
         return model.place, notes, Source(text), held
-    place, data, beside = None, b"", None
+    place: str | None = None
+    path: Path | None = None
+    data, beside = b"", None
     if isinstance(model, (str, PathLike)):
         place = os.fspath(model)
         try:
             path, beside = find_pair(model)
             place = str(path)
-            data = _read(path)
+            data, _ = read_pair(path)
         except UnreadableError as error:
             return place, [Note("IR100", error.message, hint=error.hint)], None, None
     else:
         data = bytes(model)
     held = None
     try:
-        if weights is None:
-            if beside is not None and (beside.exists() or beside.is_symlink()):
-                held = Weights.map(beside)
-        elif isinstance(weights, (str, PathLike)):
-            held = Weights.map(weights)
-        else:
+        if weights is not None and not isinstance(weights, (str, PathLike)):
             held = Weights(weights)
-    except UnreadableError as error:
-        notes.append(
-            Note("IR514", f"the .bin {error.where.file or ''} {error.message}", hint=error.hint)
-        )
+        elif path is not None:
+            needed = weights is not None or (beside is not None and beside.is_symlink())
+            data, held = read_pair(path, beside if weights is None else weights, needed)
+        elif weights is not None:
+            held = Weights.map(weights)
+    except (UnreadableError, UsageError) as error:
+        name = "" if isinstance(error, UsageError) else f"{error.where.file or ''} "
+        notes.append(Note("IR514", f"the .bin {name}{error.message}", hint=error.hint))
     except OSError as error:
         notes.append(Note("IR514", f"the .bin cannot be opened: {error.strerror}"))
     return place, notes, Source(data), held
-
-
-def _read(path: Path) -> bytes:
-    with os.fdopen(open_regular(path), "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > LARGEST:
-            raise UnreadableError(f"{size} bytes are too many for a document")
-        return file.read()
 
 
 def _of_model(model: Model) -> tuple[bytes, Weights | None]:

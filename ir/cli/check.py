@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from ...schemas import UsageError
+from ...schemas import LimitError, UsageError
 from ..checking import RANK, RULES, Cause, Report, check, explain
 from .infer import target_of
 from .output import (
@@ -81,20 +81,29 @@ def check_command(
         path = target_of(paths[0], output, force, in_place)
         report = _mend(paths[0], path, weights, target, chosen, unwanted, format_, each)
         raise SystemExit(report.exit_code(strict=strict))
-    reports = [
-        check(
-            path,
-            target,
-            weights=weights,
-            select=chosen,
-            ignore=unwanted,
-            max_memory=max_memory,
-            max_seconds=max_seconds,
-        )
-        for path in watched(paths)
-    ]
+    reports, codes = [], [0]
+    for path in watched(paths):
+        try:
+            report = check(
+                path,
+                target,
+                weights=weights,
+                select=chosen,
+                ignore=unwanted,
+                max_memory=max_memory,
+                max_seconds=max_seconds,
+            )
+        except LimitError as error:
+            if len(paths) == 1:
+                raise
+            # Of many files one that takes too much does not keep the others from being checked.
+            note(f"not checked: {error}")
+            codes.append(error.exit_code)
+            continue
+        reports.append(report)
+        codes.append(report.exit_code(strict=strict))
     show(reports, format_, each=each)
-    raise SystemExit(max(report.exit_code(strict=strict) for report in reports))
+    raise SystemExit(max(codes))
 
 
 def split(codes: Iterable[str]) -> list[str]:

@@ -10,18 +10,17 @@ if TYPE_CHECKING:
     from .differences import Difference as Difference
     from .differences import Differences as Differences
     from .differences import diff as diff
+    from .differences import review_lines as review_lines
     from .divergence import Comparison as Comparison
     from .divergence import compare as compare
     from .reduction import Reduction as Reduction
     from .reduction import reduce as reduce
-    from .review import review_lines as review_lines
 
 __getattr__, __dir__ = face(
     __name__,
     {
-        "differences": "Difference Differences diff",
+        "differences": "Difference Differences diff review_lines",
         "divergence": "Comparison compare",
         "reduction": "Reduction reduce",
-        "review": "review_lines",
     },
 )

@@ -169,6 +169,10 @@ def copied(part: _Part, memo: dict[int, Any]) -> _Part:
     """A part of an independent copy of all that it is in, over the same .bin."""
     if id(part) not in memo:
         state, members = take_apart(outermost(part))
+        for layer in state.layers:
+            value = layer.fields.get("_value")
+            if value is not None:  # deepcopy of strings ends the process before NumPy 2.3
+                memo[id(value)] = value.copy()
         graphs, layers = put_together(deepcopy(state, memo), members.elements)
         for old, new in zip(members.graphs, graphs, strict=True):
             memo[id(old)] = new

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError, Where
-from ...schemas.packing import Buffer, needed, packed, unpack
+from ...schemas.packing import Buffer, needed, pack, packed, unpack
 from ..text import at, exact
 from .copies import copied, reduced
 from .layer_parts import BODIES, PARTS, child
@@ -371,7 +371,12 @@ class Layer:
             held = ElementType.parse(text) if text is not None else None
             if held is not None and not held.is_dynamic and held.dtype == array.dtype:
                 kind = held  # such as nf4, whose values are float32
-        self._value = array.astype(kind.dtype, copy=False)
+        if 0 < kind.bits < 8:
+            # What is held is what will be read again: nf4 has sixteen values only.
+            with self.at("data"):
+                self._value = unpack(pack(array, kind), kind, array.shape)
+        else:
+            self._value = array.astype(kind.dtype, copy=False)
         old = self.data
         self.data = {
             **old, "element_type": str(kind), "shape": ", ".join(map(str, array.shape))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from ..text import attributes_of
 from .parts import (
     BackEdge,
     Info,
@@ -63,12 +64,13 @@ def _output_names(element: etree._Element, layer: Layer) -> str | None:
 
 def _data(element: etree._Element, layer: Layer) -> dict[str, str]:
     found = child(element, "data")
-    return {} if found is None else dict(found.items())
+    return {} if found is None else attributes_of(found)
 
 
 def _says_data(element: etree._Element, held: dict[str, str]) -> bool:
     found = child(element, "data")
-    return list(held.items()) == ([] if found is None else found.items())
+    said = {} if found is None else attributes_of(found)
+    return list(held.items()) == list(said.items())
 
 
 def _rt_info(element: etree._Element, layer: Layer) -> Info | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas import ANY, ElementType, IRError, Shape, Tensor, Where
 from ...schemas.shapes import Dim
+from ..text import attributes_of
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -381,7 +382,7 @@ def read_ports(element: etree._Element | None, outputs: bool) -> list[Port]:
         return ports
     seen: set[int] = set()
     for child in element.iterchildren("port"):
-        attributes = dict(child.items())
+        attributes = attributes_of(child)
         text = attributes.pop("id", None)
         if text is None:
             raise IRError("a port has no id")
@@ -413,12 +414,12 @@ def read_dim(text: str | None) -> int:
 
 def read_info(element: etree._Element) -> Info:
     """An element and all below it; without recursion, as the depth is the file's."""
-    root = Info(str(element.tag), dict(element.items()), text=(element.text or "").strip())
+    root = Info(str(element.tag), attributes_of(element), text=(element.text or "").strip())
     pairs = [(element, root)]
     while pairs:
         source, node = pairs.pop()
         for child in source.iterchildren("*"):
-            info = Info(str(child.tag), dict(child.items()), text=(child.text or "").strip())
+            info = Info(str(child.tag), attributes_of(child), text=(child.text or "").strip())
             node.children.append(info)
             if len(child):
                 pairs.append((child, info))
@@ -432,7 +433,7 @@ def read_port_map(
     return PortMap(
         MapEntry(
             str(child.tag),
-            dict(child.items()),
+            attributes_of(child),
             None if place_of is None else partial(place_of, child),
         )
         for child in element.iterchildren("*")

@@ -214,6 +214,7 @@ class Program:
         self._names: dict[str | int, int] = {}
         for place, parameter in reversed(list(enumerate(model.parameters))):
             self._names |= dict.fromkeys([place, *input_names(parameter)], parameter.id)
+        refuse_unknown(model.order())
         with within(max_memory, max_seconds):
             inferred = infer(model, shapes)
             shown = [inferred.of(parameter)[0].shape for parameter in model.parameters]
@@ -288,7 +289,6 @@ class Program:
         """The outputs, layer by layer by the definitions."""
         results = self.model.results
         if self._walk is None:
-            refuse_unknown(self.model.order())
             self._walk = Walk(self.model, [(layer, 0) for layer in results])
             with single_blas:
                 self._walk.fold()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .reader import find_pair as find_pair
     from .reader import loads as loads
     from .reader import read as read
+    from .reader import read_pair as read_pair
     from .writer import compose as compose
     from .writer import dumps as dumps
     from .writer import write as write
@@ -29,7 +30,7 @@ __getattr__, __dir__ = face(
         "older": "Origin Remark",
         "older.table": "entries known_types",
         "older.upgrade": "NEWER VERSIONS examine names_opsets newer",
-        "reader": "find_pair loads read",
+        "reader": "find_pair loads read read_pair",
         "writer": "compose dumps write",
     },
 )

@@ -108,7 +108,7 @@ def find_pair(path: str | PathLike[str]) -> tuple[Path, Path]:
 
 
 def read_pair(
-    xml: Path, weights: str | PathLike[str], needed: bool = False
+    xml: Path, weights: str | PathLike[str] | None = None, needed: bool = False
 ) -> tuple[bytes, Weights | None]:
     """The document and, mapped, its .bin (None where there is none, unless it is needed).
 
@@ -119,7 +119,9 @@ def read_pair(
         time.sleep(0 if attempt < 10 else 0.01)
         with _opened(xml) as (file, before):
             source = file.read()
-            held = Weights.map(weights) if needed or os.path.exists(weights) else None
+            held = None
+            if weights is not None and (needed or os.path.exists(weights)):
+                held = Weights.map(weights)
             if held is not None and held.identity == identity(before):
                 raise UsageError(
                     f"{weights} would be both the document and its weights",

@@ -32,6 +32,9 @@ T = TypeVar("T")
 
 def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> tuple[Tensor, ...]:
     """The outputs of a layer with bodies."""
+    place = {"If": 0, "Loop": 1}.get(layer.type)
+    if place is not None and place < len(inputs):
+        _check_condition(inputs[place])
     if layer.type == "If":
         return _infer_if(layer, inputs, infer)
     body, port_map = _body(layer, "body")
@@ -69,6 +72,12 @@ def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> t
         _output(entry, _plain(_of(known, entry.internal_layer_id)), turns, never=never, loop=loop)
         for entry in _ordered(port_map)
     )
+
+
+def _check_condition(condition: Tensor) -> None:
+    """Refuse a condition that is not one truth value: of others OpenVINO takes the first byte."""
+    if condition.type not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
+        raise IRError(f"the condition is {condition.type}, it must be boolean")
 
 
 def _plain(tensor: Tensor) -> Tensor:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from ...layers.base import Op
-from ...schemas import IRError, Shape, Tensor
+from ...schemas import IRError, Tensor
 from ...schemas.printing import printable, printable_name
 from ..checking import Release, codes, defaults_to_write, misspelt, older_version, release
 from ..document import SINKS, Graph, Layer, Model
@@ -144,17 +145,33 @@ def _declare(model: Model, wanted: Wanted) -> Iterable[Fix]:
         order = model.order()
     except IRError:
         return  # a cycle, or an edge from nowhere: nothing is certain
+    # Without the values of constants less is inferred than the file says.
+    blind = not all(layer.has_value for layer in order if layer.is_constant)
     tensors: dict[int, tuple[Tensor, ...]] = {}
     for layer in order:
         try:
             found = infer_layer(model, layer, tensors, {})
         except IRError:
             found = tuple(port.tensor for port in layer.outputs)
+        if blind:
+            found = _agreed(layer, found)
         tensors[layer.id] = found
         for index, tensor in enumerate(found[: len(layer.outputs)]):
             yield from _describe(layer, index, tensor, wanted, given=True)
             for user, place in model.consumers(layer, index):
                 yield from _describe(user, place, tensor, wanted, given=False)
+
+
+def _agreed(layer: Layer, found: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """What is inferred, with what the ports declare beyond it."""
+    told = []
+    for index, tensor in enumerate(found):
+        declared = layer.outputs[index].tensor if index < len(layer.outputs) else tensor
+        with suppress(IRError):  # it contradicts what is inferred
+            shape = tensor.shape.merge(declared.shape)
+            tensor = tensor if shape == tensor.shape else Tensor(tensor.type, shape)
+        told.append(tensor)
+    return tuple(told)
 
 
 def _describe(
@@ -166,7 +183,7 @@ def _describe(
     if same_declaration(port, tensor):
         return
     sizes, types = ("IR606", "IR607") if given else ("IR604", "IR605")
-    code = sizes if port.tensor.shape != Shape(tensor.shape) else types
+    code = sizes if port.tensor.shape != tensor.shape else types
     if not wanted(code):
         return
     port.describe(tensor)

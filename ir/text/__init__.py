@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .attributes import attributes_of as attributes_of
     from .breach import TOLERATED as TOLERATED
     from .breach import Breach as Breach
     from .encoding import encoding_of as encoding_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "attributes": "attributes_of",
         "breach": "Breach TOLERATED",
         "encoding": "encoding_of",
         "escaping": "escape escape_text opening",

@@ -10,6 +10,7 @@ from xml.parsers import expat
 from lxml import etree
 
 from ...schemas import Where
+from .attributes import attributes_of
 from .breach import TOLERATED, Breach
 from .encoding import is_plain
 from .scanner import Scanner
@@ -268,7 +269,7 @@ class Source:
                 deep = True
                 message = f"elements are nested more than {DEEPEST} deep"
                 self.breaches.append(Breach("IR114", message, element))
-            for name, value in element.items():
+            for name, value in attributes_of(element).items():
                 if len(value) >= LONGEST:
                     message = (
                         f"attribute {name} has {len(value)} characters, usual parsers take "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ....schemas import ElementType
 from ....schemas.printing import shown
 from ...document import LARGEST_ID, split_names
+from ...text import attributes_of
 from . import known
 from .note import Note, tag
 from .sheet import ATTRIBUTES, CHILDREN, NEEDED, Node, Pin, Scope, Sheet, whole
@@ -169,7 +170,7 @@ def edges(scope: Scope) -> Iterator[Note]:
     for wire in scope.wires:
         yield from attributes(wire.element, "edge", None)
         if None in wire.numbers:
-            for name, text in wire.element.items():
+            for name, text in attributes_of(wire.element).items():
                 if name in ATTRIBUTES["edge"]:
                     yield from number(wire.element, str(name), text, "<edge>", None)
 

@@ -85,7 +85,7 @@ def _layers(scope: Scope, number: int) -> str:
 
 
 def _ids(pins: list[Pin]) -> str:
-    return listed([str(pin.id) for pin in pins]) or "none"
+    return listed(pins, text=lambda pin: str(pin.id)) or "none"
 
 
 def inputs(scope: Scope) -> Iterator[Note]:
@@ -163,7 +163,7 @@ def order(node: Node) -> Iterator[Note]:
             at = next(n for n in range(1, len(ids)) if ids[n] < ids[n - 1])
             yield Note(
                 "IR308",
-                f"{what} ports stand in the order {listed([str(n) for n in ids])}: "
+                f"{what} ports stand in the order {listed(ids)}: "
                 "OpenVINO counts lines, not ids",
                 pins[at].element, node, hint="put the <port> lines in the order of their ids",
             )  # fmt: skip

@@ -5,13 +5,18 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import islice
 from typing import Any, NamedTuple
 
 #: Names of the classes where the XML says otherwise; both are read.
 CLASS_NAMES = {"Constant": "Const", "Relu": "ReLU", "Softmax": "SoftMax", "PRelu": "PReLU"}
+
+#: Of more words that may be meant, only the first are looked at.
+_MOST_WORDS = 1000
 
 _OPSET = re.compile(r"opset([1-9][0-9]*)")
 
@@ -94,8 +99,8 @@ def near_type(kind: str) -> str | None:
     same = by_lower_case().get(kind.lower())
     if same is not None:
         return same
-    near = difflib.get_close_matches(kind[:80].lower(), by_lower_case(), 1, 0.75)
-    return by_lower_case()[near[0]] if near else None
+    near = _closest(kind[:80].lower(), tuple(by_lower_case()), 0.75)
+    return None if near is None else by_lower_case()[near]
 
 
 def opset_number(version: str) -> int | None:
@@ -106,7 +111,7 @@ def opset_number(version: str) -> int | None:
 
 def near(word: str, words: Iterable[str]) -> str | None:
     """The word among these that a misspelled one probably means."""
-    return _near(word[:80], tuple(sorted(words)))
+    return _near(word[:80], tuple(sorted(islice(words, _MOST_WORDS))))
 
 
 @lru_cache(10_000)
@@ -115,11 +120,35 @@ def _near(word: str, words: tuple[str, ...]) -> str | None:
     for candidate in words:
         if _plain(candidate) == plain:
             return candidate
-    best = difflib.get_close_matches(plain, [_plain(w) for w in words], 1, 0.7)
-    if not best:
+    best = _closest(plain, tuple(map(_plain, words)), 0.7)
+    if best is None:
         return None
-    found = next(w for w in words if _plain(w) == best[0])
+    found = next(w for w in words if _plain(w) == best)
     return found if len(found) > 3 or abs(len(found) - len(word)) <= 1 else None
+
+
+def _closest(word: str, words: tuple[str, ...], least: float) -> str | None:
+    """The word that is most alike; only those are compared that share most pairs of letters."""
+    pairs = _by_pair(words)
+    shared = Counter(other for pair in _pairs(word) for other in pairs.get(pair, ()))
+    best = difflib.get_close_matches(word, [other for other, _ in shared.most_common(8)], 1, least)
+    return best[0] if best else None
+
+
+@lru_cache(1000)
+def _by_pair(words: tuple[str, ...]) -> dict[str, list[str]]:
+    """The words that have each pair of letters."""
+    found: dict[str, list[str]] = {}
+    for word in words:
+        for pair in _pairs(word):
+            found.setdefault(pair, []).append(word)
+    return found
+
+
+def _pairs(word: str) -> Iterable[str]:
+    """The pairs of neighbouring letters, each once; the ends are letters of their own."""
+    whole = f"^{word}$"
+    return dict.fromkeys(whole[i : i + 2] for i in range(len(whole) - 1))
 
 
 def _plain(word: str) -> str:

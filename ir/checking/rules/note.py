@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from ...text import Breach
 
@@ -18,6 +19,9 @@ class Noted(Protocol):
     name: str
     type: str
     version: str
+
+
+T = TypeVar("T")
 
 
 class Note(NamedTuple):
@@ -46,6 +50,7 @@ def tag(element: etree._Element) -> str:
     return str(element.tag)
 
 
-def listed(items: list[str], most: int = 8) -> str:
+def listed(items: Sequence[T], most: int = 8, text: Callable[[T], str] = str) -> str:
     """Items for a message, the long rest left out."""
-    return ", ".join(items if len(items) <= most else [*items[:most], f"… ({len(items)} in all)"])
+    rest = [f"… ({len(items)} in all)"] if len(items) > most else []
+    return ", ".join([*map(text, items[:most]), *rest])

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from .... import layers  # noqa: F401  # declares the operations
 from ....layers.base import Op
 from ....schemas import ANY, ElementType, IRError, Shape, Tensor, Where
+from ....schemas.shapes import MOST_AXES
 from ...document import BODIES, LARGEST_ID, split_names
 from ...files import loads
+from ...text import attributes_of
 from . import known
 
 if TYPE_CHECKING:
@@ -110,8 +112,9 @@ class Pin:
     def tensor(self) -> Tensor:
         """What the file says of it; without sizes the rank is not known."""
         sizes = self.sizes
-        shape = Shape(ANY if size < 0 else size for size in sizes) if sizes else Shape.UNKNOWN
-        return Tensor(self.type, shape)
+        if not sizes or len(sizes) > MOST_AXES:
+            return Tensor(self.type, Shape.UNKNOWN)
+        return Tensor(self.type, Shape(ANY if size < 0 else size for size in sizes))
 
 
 _PRECISIONS: dict[str, ElementType] = {}
@@ -172,7 +175,7 @@ class Node:
                 self.data_element = child
         self.data: dict[str, str] = {}
         if self.data_element is not None:
-            self.data = {str(name): text for name, text in self.data_element.items()}
+            self.data = attributes_of(self.data_element)
         self.bodies: dict[str, Scope] = {}
         #: What feeds each input, by index.
         self.sources: dict[int, Wire] = {}
@@ -197,6 +200,16 @@ class Node:
     def op(self) -> Op | None:
         """The operation, where its attributes are right."""
         return self.examined.op
+
+    @cached_property
+    def inputs_by_id(self) -> dict[int | None, Pin]:
+        """The first input port of each id."""
+        return {pin.id: pin for pin in reversed(self.inputs)}
+
+    @cached_property
+    def outputs_by_id(self) -> dict[int | None, Pin]:
+        """The first output port of each id."""
+        return {pin.id: pin for pin in reversed(self.outputs)}
 
     @property
     def label(self) -> str:
@@ -277,15 +290,9 @@ class Scope:
             target = None if to_layer is None else self.by_id.get(to_layer)
             wire.source, wire.target = source, target
             if source is not None:
-                for pin in source.outputs:
-                    if pin.id == from_port:
-                        wire.source_pin = pin
-                        break
+                wire.source_pin = source.outputs_by_id.get(from_port)
             if target is not None:
-                for pin in target.inputs:
-                    if pin.id == to_port:
-                        wire.target_pin = pin
-                        break
+                wire.target_pin = target.inputs_by_id.get(to_port)
                 if wire.target_pin is not None and wire.source is not None:
                     target.sources.setdefault(wire.target_pin.index, wire)
             if source is not None and target is not None:
@@ -304,6 +311,14 @@ class Scope:
         given = (self.inferred.tensors if tensors is None else tensors).get(wire.source, ())
         index = wire.source_pin.index
         return given[index] if index < len(given) else wire.source_pin.tensor
+
+    @cached_property
+    def by_type(self) -> dict[str, list[Node]]:
+        """The layers of each type."""
+        found: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            found.setdefault(node.type, []).append(node)
+        return found
 
     @cached_property
     def ids(self) -> list[int]:

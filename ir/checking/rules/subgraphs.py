@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ....schemas import ElementType, Shape, Tensor
@@ -156,7 +156,7 @@ def ends(node: Node, kind: str, tag: str, entry: Entry) -> Iterator[Note]:
     if entry.internal is not None and (entry.inner is None or entry.inner.type != wanted):
         is_ = "is not there" if entry.inner is None else f"is a {entry.inner.type}"
         scope = node.bodies[tag]
-        ids = listed([str(inner.id) for inner in scope.nodes if inner.type == wanted])
+        ids = listed(scope.by_type.get(wanted, []), text=lambda inner: str(inner.id))
         yield Note(
             "IR704", f"internal_layer_id {entry.internal} {is_} in <{tag}>; an <{entry.kind}> "
             f"names a {wanted} ({ids or 'there is none'})", entry.element, node,
@@ -274,7 +274,7 @@ def fits(node: Node, tag: str, entry: Entry) -> Iterator[Note]:
     else:
         sizes = list(outer.shape)
         if entry.sliced and entry.axis is not None and -len(sizes) <= entry.axis < len(sizes):
-            sizes[entry.axis] = entry.slice["part_size"] or 1
+            sizes[entry.axis] = max(entry.slice["part_size"] or 1, 1)
         if len(sizes) == made.shape.rank and all(map(compatible, sizes, made.shape)):
             return
         problem = f"{Shape(sizes)}, it is {made.shape}"
@@ -324,7 +324,8 @@ def _outer(node: Node, entry: Entry) -> Tensor | None:
         pin = node.inputs[entry.external]
         fed = node.scope.fed(node, pin)
         return fed if fed.shape.rank else pin.tensor
-    return next((pin.tensor for pin in node.outputs if pin.id == entry.external), None)
+    given = node.outputs_by_id.get(entry.external)
+    return None if given is None else given.tensor
 
 
 def complete(node: Node, tag: str, scope: Scope, entries: list[Entry]) -> Iterator[Note]:
@@ -367,7 +368,8 @@ def complete(node: Node, tag: str, scope: Scope, entries: list[Entry]) -> Iterat
             if entry.external not in ids:
                 yield Note(
                     "IR716", f"external_port_id {entry.external} is no output port "
-                    f"({listed([str(pin.id) for pin in node.outputs])}); outputs are sorted by it",
+                    f"({listed(node.outputs, text=lambda pin: str(pin.id))}); outputs are sorted "
+                    "by it",
                     entry.element, node, "external_port_id",
                 )  # fmt: skip
 
@@ -483,18 +485,28 @@ def lost(
     """Results that go nowhere, and states that are never renewed."""
     scope = node.bodies["body"]
     given = {entry.inner for entry in entries if entry.kind == "output"}
-    for inner in scope.nodes:
-        if inner.type == "Result" and inner not in given and inner not in origins:
-            yield Note(
-                "IR723", f"Result {inner.label} of the body goes to no output and no back edge",
-                inner.element, node, hint="an <output> line or a back edge is missing",
-            )  # fmt: skip
     constant = {
-        entry.inner: entry
+        entry.inner: None
         for entry in entries
         if entry.kind == "input" and not entry.sliced and entry.inner is not None
-        and entry.purpose is None and entry.inner not in targets
+        and entry.purpose is None and entry.inner not in targets and entry.inner.outputs
     }  # fmt: skip
+    states = States(constant)
+    for inner in scope.by_type.get("Result", []):
+        if inner in given or inner in origins:
+            continue
+        state = states.like(_outer_of(inner, inner.inputs[0])) if inner.inputs else None
+        if state is None:
+            yield Note(
+                "IR732", f"Result {inner.label} of the body goes to no output and no back edge",
+                inner.element, node, hint="remove it, if nothing is missing",
+            )  # fmt: skip
+        else:
+            yield Note(
+                "IR723", f"Result {inner.label} of the body goes to no output and no back edge, "
+                f"and Parameter {state.label}, of its type and shape, is the same in every turn",
+                inner.element, node, hint="an <output> line or a back edge is missing",
+            )  # fmt: skip
     for entry in entries:
         result = entry.inner
         if entry.kind != "output" or entry.sliced or result is None or result in origins:
@@ -504,7 +516,7 @@ def lost(
         made = _outer_of(result, result.inputs[0])
         if made.shape.rank is None and targets:
             continue  # scalars are of one kind too easily
-        state = next((p for p in constant if p.outputs and _same(p.outputs[0].tensor, made)), None)
+        state = states.like(made)
         if state is not None:
             yield Note(
                 "IR724", f"only the last turn of Result {result.label} is given, and no back edge "
@@ -514,11 +526,22 @@ def lost(
             )  # fmt: skip
 
 
-def _same(one: Tensor, two: Tensor) -> bool:
-    """Whether two ports may hold the same thing, by what the file says."""
-    return one.shape == two.shape and (
-        one.type == two.type or one.type.is_dynamic or two.type.is_dynamic
-    )
+class States:
+    """Parameters that are the same in every turn, by what the file says of them."""
+
+    def __init__(self, parameters: Iterable[Node]) -> None:
+        #: The first of each shape and type, with its place in the order.
+        self._first: dict[str, dict[ElementType, tuple[int, Node]]] = {}
+        for place, node in enumerate(parameters):
+            tensor = node.outputs[0].tensor
+            self._first.setdefault(str(tensor.shape), {}).setdefault(tensor.type, (place, node))
+
+    def like(self, tensor: Tensor) -> Node | None:
+        """The first that may hold the same as a Result."""
+        found = self._first.get(str(tensor.shape), {})
+        if not tensor.type.is_dynamic:
+            found = {k: row for k, row in found.items() if k.is_dynamic or k == tensor.type}
+        return min(found.values(), key=lambda row: row[0])[1] if found else None
 
 
 def loop(node: Node, entries: list[Entry]) -> Iterator[Note]:

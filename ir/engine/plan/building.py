@@ -11,7 +11,6 @@ from ....layers.casting import as_computed, computed, computing
 from ....layers.memory import nbytes, without_collection
 from ....schemas import ElementType, IRError, Tensor
 from ...document import Layer, Model
-from ...execution import refuse_unknown
 from ...inference import Inferred
 from .nodes import Node, Plan, Value
 
@@ -23,7 +22,6 @@ UNPLANNED = (ElementType.DYNAMIC, ElementType.STRING)
 def build(model: Model, inferred: Inferred) -> Plan | None:
     """Make nodes of the layers; None if a shape depends on values or a tensor is empty."""
     order = model.order()
-    refuse_unknown(order)
     values: dict[tuple[int, int], Value] = {}
     inputs: dict[int, Value] = {}
     outputs: dict[int, Value] = {}

@@ -20,6 +20,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from ....layers.budget import budget
 from .blas_threads import single_blas
 from .cores import KeepOffCore
 from .signals import Signal
@@ -121,7 +122,9 @@ class Team:
 
     def _run(self, numbers: range, helpers: Helpers | None, seconds: list[float] | None) -> None:
         moments = [time.perf_counter()]
+        allowed = budget()
         for number in numbers:
+            allowed.check_time()
             if self.alone[number] or helpers is None:
                 self._whole[number]()
             else:
