@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.cli import main
-from vinoir.ir.engine.workers.blas import describe
+from vinoir.ir.engine.workers.blas_threads import describe
 from vinoir.ir.measuring import bench
 from vinoir.schemas import UsageError
 

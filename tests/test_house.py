@@ -219,6 +219,12 @@ def test_a_face_shows_type_checkers_what_it_offers(path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("path", FACES, ids=named)
+def test_no_file_of_a_face_bears_a_name_that_it_offers(path: Path) -> None:
+    # Once the file is imported, the name would be the module.
+    assert not {inner.stem for inner in path.parent.iterdir()} & shown_to_type_checkers(path)
+
+
 def test_the_public_face_is_one_list() -> None:
     assert sorted(ir.__all__) == sorted(dir(ir))
     assert all(getattr(ir, name) is not None for name in ir.__all__)

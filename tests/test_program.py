@@ -18,7 +18,7 @@ from networks import Drawer
 from oracle import Call, single
 from vinoir import ir
 from vinoir.ir.engine.kernels import convolution
-from vinoir.ir.engine.plan.build import build
+from vinoir.ir.engine.plan.building import build
 from vinoir.ir.engine.program import Program
 from vinoir.ir.engine.workers.processes import Forked, can_fork, shared
 from vinoir.ir.engine.workers.team import Part, Team

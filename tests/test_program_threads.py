@@ -18,7 +18,7 @@ import pytest
 from networks import Drawer
 from vinoir import ir
 from vinoir.ir.engine.program import Program
-from vinoir.ir.engine.workers.blas import MODULE, Blas, blas, describe, single_blas
+from vinoir.ir.engine.workers.blas_threads import MODULE, Blas, blas, describe, single_blas
 from vinoir.ir.engine.workers.processes import Forked, can_fork
 from vinoir.ir.engine.workers.team import HelpersLostError, Threads
 from vinoir.schemas import Array
@@ -378,7 +378,7 @@ def test_a_number_for_each_thread_is_put_back_in_each(monkeypatch: pytest.Monkey
         counts.now = count
 
     library = Blas("one", "", "", lambda: getattr(counts, "now", 8), limit, by_thread=True)
-    monkeypatch.setattr("vinoir.ir.engine.workers.blas.blas", lambda: library)
+    monkeypatch.setattr("vinoir.ir.engine.workers.blas_threads.blas", lambda: library)
     inside, after = threading.Event(), threading.Event()
     seen: list[int] = []
 
@@ -403,7 +403,7 @@ def test_a_number_for_each_thread_is_put_back_in_each(monkeypatch: pytest.Monkey
 
 def test_a_blas_that_cannot_be_told_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     program, inputs, wanted = ready("squeezed")
-    for module in ("engine.program", "engine.workers.blas"):
+    for module in ("engine.program", "engine.workers.blas_threads"):
         monkeypatch.setattr(f"vinoir.ir.{module}.blas", lambda: None)
     untold = ir.compile(program.model, threads=4)
     assert untold.threads == 1
@@ -419,7 +419,7 @@ def test_blas_says_what_it_is() -> None:
     assert library.version
     assert library.version in describe()
     assert library.kernels in describe()
-    code = "from vinoir.ir.engine.workers.blas import describe; print(describe())"
+    code = "from vinoir.ir.engine.workers.blas_threads import describe; print(describe())"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True,

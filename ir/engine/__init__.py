@@ -17,6 +17,6 @@ __getattr__, __dir__ = face(
     {
         "plan.nodes": "Node",
         "program": "Program compile",
-        "workers.blas": "describe",
+        "workers.blas_threads": "describe",
     },
 )

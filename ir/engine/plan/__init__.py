@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...faces import face
 
 if TYPE_CHECKING:
-    from .build import build as build
+    from .building import build as build
     from .channels import FEW as FEW
     from .channels import add_through as add_through
     from .channels import elementwise_steps as elementwise_steps
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "build": "build",
+        "building": "build",
         "channels": (
             "FEW add_through elementwise_steps has_many_groups has_single_place_windows "
             "is_depthwise is_incoming_image is_pointwise pads_nothing scale_and_shift"

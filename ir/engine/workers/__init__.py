@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ...faces import face
 
 if TYPE_CHECKING:
-    from .blas import blas as blas
-    from .blas import describe as describe
-    from .blas import single_blas as single_blas
+    from .blas_threads import blas as blas
+    from .blas_threads import describe as describe
+    from .blas_threads import single_blas as single_blas
     from .processes import can_fork as can_fork
     from .processes import hire as hire
     from .processes import shared as shared
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "blas": "blas describe single_blas",
+        "blas_threads": "blas describe single_blas",
         "processes": "can_fork hire shared",
         "team": "HelpersLostError MANY Part Team Threads core_count lanes sequence shares spans",
     },

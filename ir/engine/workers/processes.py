@@ -30,7 +30,7 @@ from weakref import WeakSet
 import numpy as np
 
 from ....schemas import Array
-from .blas import at_rest, single_blas
+from .blas_threads import at_rest, single_blas
 from .cores import Apart
 from .team import BUFFER, Helpers, HelpersLostError, Step, Threads, sequence
 

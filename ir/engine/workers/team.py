@@ -20,7 +20,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from .blas import single_blas
+from .blas_threads import single_blas
 from .cores import Apart
 from .signals import Signal
 
