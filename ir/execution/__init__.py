@@ -13,13 +13,18 @@ if TYPE_CHECKING:
     from .interpreter import Traced as Traced
     from .interpreter import Walk as Walk
     from .interpreter import aliases as aliases
+    from .interpreter import by_definition as by_definition
     from .interpreter import check_inputs as check_inputs
+    from .interpreter import read_variable as read_variable
     from .interpreter import refuse_unknown as refuse_unknown
     from .interpreter import run as run
 
 __getattr__, __dir__ = face(
     __name__,
     {
-        "interpreter": "Inputs Outputs State Traced Walk aliases check_inputs refuse_unknown run",
+        "interpreter": (
+            "Inputs Outputs State Traced Walk aliases by_definition check_inputs read_variable "
+            "refuse_unknown run"
+        ),
     },
 )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .channels import is_pointwise as is_pointwise
     from .channels import pads_nothing as pads_nothing
     from .channels import scale_and_shift as scale_and_shift
+    from .claims import claimed_type as claimed_type
     from .nodes import BINARY as BINARY
     from .nodes import CONVOLUTIONS as CONVOLUTIONS
     from .nodes import POOLINGS as POOLINGS
@@ -40,6 +41,7 @@ __getattr__, __dir__ = face(
             "FEW add_through elementwise_steps has_many_groups has_single_place_windows "
             "is_depthwise is_incoming_image is_pointwise pads_nothing scale_and_shift"
         ),
+        "claims": "claimed_type",
         "nodes": (
             "BINARY CONVOLUTIONS LaidOut Node POOLINGS Plan SHUFFLE Steps TRANSPOSED UNARY "
             "Value constant only_user"

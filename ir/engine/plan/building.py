@@ -1,70 +1,118 @@
-"""From layers to nodes: what is constant is computed here, what is left becomes the plan."""
+"""From layers to nodes: what is constant is computed here, what is left becomes the plan.
+
+A layer whose shapes are known becomes a node with a place in the arena for what it gives. What
+depends on values, on variables or on bodies becomes a node outside, which the plan's caller
+computes on whatever arrays there are; if the shape of what it gives is known all the same, that
+goes to the arena, and the nodes after it are planned like any others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import prod
+
+import numpy as np
 
 from ....layers.base import Op
 from ....layers.budget import require
-from ....layers.casting import as_computed, computed, computing
+from ....layers.casting import aligned, as_computed, computed, computing, tensor_as_computed
 from ....layers.memory import nbytes, without_collection
 from ....schemas import ElementType, IRError, Tensor
-from ...document import Layer, Model
+from ...document import Graph, Layer
 from ...execution import refuse_unknown
 from ...inference import Inferred
 from .nodes import Node, Plan, Value
 
 #: Element types that have no place in an arena of bytes.
 UNPLANNED = (ElementType.DYNAMIC, ElementType.STRING)
+#: Layers that are more than an operation on their inputs.
+STATEFUL = ("Assign", "ReadValue")
 
 
 @without_collection()
-def build(model: Model, inferred: Inferred) -> Plan | None:
-    """Make nodes of the layers; None if a shape depends on values or a tensor is empty."""
-    order = model.order()
+def build(graph: Graph, inferred: Inferred, assigned: Collection[str] = ()) -> Plan:
+    """Make nodes of the layers, for what was inferred of them.
+
+    Args:
+        graph: The model, or a body.
+        inferred: Of inputs, and of variables, it holds the shapes to plan for.
+        assigned: The variables that have a value: their initial ones are not computed.
+    """
+    order = graph.order()
     refuse_unknown(order)
     values: dict[tuple[int, int], Value] = {}
     inputs: dict[int, Value] = {}
     outputs: dict[int, Value] = {}
     nodes: list[Node] = []
+    #: What may have another shape than is inferred of it.
+    loose: set[Value] = set()
+    written: set[str] = set()
     for layer in order:
         tensors = inferred.of(layer)
-        if not all(t.shape.is_static and t.type not in UNPLANNED for t in tensors):
-            return None
         if layer.type == "Result":
-            outputs[layer.id] = values[layer.id, 0] = _fed(model, layer, values)[0]
+            outputs[layer.id] = values[layer.id, 0] = _fed(graph, layer, values)[0]
             continue
         made = [_value(tensor) for tensor in tensors]
         values |= {(layer.id, index): value for index, value in enumerate(made)}
         if layer.type == "Const":
-            made[0].constant = as_computed(layer.value)
+            made[0].constant = aligned(as_computed(layer.value))
             continue
         if layer.type == "Parameter":
             inputs[layer.id] = made[0]
-            if not prod(made[0].shape):
-                return None
             continue
         op = layer.op
-        if layer.bodies or op is None or layer.type in ("Assign", "ReadValue") or op.rows_vary:
-            return None
-        op, feeders = computing(op), _fed(model, layer, values)
-        if not fold(layer, op, feeders, made, tensors):
-            nodes.append(Node(layer, op, feeders, made))
-            if not all(prod(value.shape) for value in made):
-                return None  # kernels need not bear tensors of nothing
-    return Plan(nodes, inputs, [outputs[layer.id] for layer in model.results])
+        assert op is not None  # else it would have been refused
+        op, feeders = computing(op), _fed(graph, layer, values)
+        varies = op.rows_vary or any(value in loose for value in feeders)
+        for body in layer.bodies.values():
+            varies |= any(map(_varies, body.everywhere()))
+        if layer.type in STATEFUL:
+            variable = op.variable_id  # type: ignore[attr-defined]  # both have it
+            if layer.type == "Assign":
+                written.add(variable)
+            elif variable in assigned:
+                feeders = []
+            varies |= layer.type == "ReadValue" and variable in written
+        if varies:
+            for value, tensor in zip(made, tensors, strict=True):
+                value.inferred = value.inferred or tensor_as_computed(tensor)
+            loose.update(made)
+        plain = not (varies or layer.bodies or layer.type in STATEFUL)
+        if plain and fold(layer, op, feeders, made, tensors):
+            continue
+        node = Node(layer, op, feeders, made)
+        node.is_outside = not plain or any(map(_needs_care, (*feeders, *made)))
+        nodes.append(node)
+    plan = Plan(nodes, inputs, [outputs[layer.id] for layer in graph.results])
+    plan.prune()
+    return plan
+
+
+def _varies(layer: Layer) -> bool:
+    """Whether what a layer in a body gives may have another shape than is inferred of it."""
+    return layer.type in STATEFUL or (layer.op is not None and layer.op.rows_vary)
+
+
+def _needs_care(value: Value) -> bool:
+    """Whether kernels of the arena cannot read or write a value."""
+    return value.is_outside and (value.constant is None or value.type == np.dtype(object))
 
 
 def _value(tensor: Tensor) -> Value:
     """A tensor's place in the plan, in the type in which it is computed."""
     kind = computed(tensor.type)
-    return Value(tensor.shape.static, kind.dtype, element=kind)
+    if tensor.shape.is_static and kind not in UNPLANNED and prod(tensor.shape.static):
+        return Value(tensor.shape.static, kind.dtype, element=kind)
+    known = tensor.shape.static if tensor.shape.is_static else ()
+    dtype = np.dtype(object) if kind in UNPLANNED else kind.dtype
+    value = Value(known, dtype, element=kind)
+    value.inferred = tensor_as_computed(tensor)
+    return value
 
 
-def _fed(model: Model, layer: Layer, values: dict[tuple[int, int], Value]) -> list[Value]:
+def _fed(graph: Graph, layer: Layer, values: dict[tuple[int, int], Value]) -> list[Value]:
     found = []
-    for index, source in enumerate(model.sources(layer)):
+    for index, source in enumerate(graph.sources(layer)):
         if source is None:
             raise IRError(f"input {index} is fed by nothing", layer.where)
         found.append(values[source[0].id, source[1]])
@@ -90,9 +138,11 @@ def fold(
         return True
     if not inputs or op.is_random or any(value.constant is None for value in inputs):
         return False
+    if any(tensor.type in UNPLANNED for tensor in tensors):
+        return False
     with layer.at():
         require(nbytes(tensors))
         results = op.prepare([value.tensor for value in inputs])(*(v.constant for v in inputs))
     for value, result in zip(outputs, results, strict=True):
-        value.constant = result
+        value.constant, value.shape = aligned(result), result.shape
     return True
