@@ -67,8 +67,8 @@ class Patterns:
         before, self._before = self._before, shapes
         if before is None:
             return shapes
-        begun = [self._first.get(variable) for variable in self.variables]
-        begun = [None] * (len(before) - len(begun)) + begun
+        begun: list[tuple[int, ...] | None] = [None] * (len(before) - len(self.variables))
+        begun += map(self._first.get, self.variables)
         before = tuple(x if old is None else old for old, x in zip(before, begun, strict=True))
         grown = [_growth(old, new) for old, new in zip(before, shapes, strict=True)]
         if not self.variables:

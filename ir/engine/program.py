@@ -53,7 +53,18 @@ from .memory import Direct, direct_values, lay_out, own
 from .outside import LoosenedError, Outside, take_in
 from .passes import optimize
 from .patterns import Pattern, Patterns, holds
-from .plan import BINARY, CONVOLUTIONS, POOLINGS, TRANSPOSED, UNARY, Node, Plan, Value, build
+from .plan import (
+    BINARY,
+    CONVOLUTIONS,
+    POOLINGS,
+    TRANSPOSED,
+    UNARY,
+    Constants,
+    Node,
+    Plan,
+    Value,
+    build,
+)
 from .workers import (
     MANY,
     HelpersLostError,
@@ -352,6 +363,10 @@ class Program:
         self._process = os.getpid()
         self._patterns = Patterns(model)
         self._plans: OrderedDict[Pattern, Planned | None] = OrderedDict()
+        #: What plans share of what is computed of constants, where there may be several.
+        ports = [port for layer in model.parameters for port in layer.outputs]
+        several = self._patterns.variables or not all(x.tensor.shape.is_static for x in ports)
+        self._constants: Constants | None = {} if several else None
         self._lock = threading.Lock()
         self._walk: Walk | None = None
         #: The types as which the outputs are handed out.
@@ -485,7 +500,9 @@ class Program:
         planned = None
         if not self.exact:
             with single_blas:
-                plan = build(self.model, inferred, self._patterns.assigned(pattern))
+                plan = build(
+                    self.model, inferred, self._patterns.assigned(pattern), self._constants
+                )
                 planned = ready(plan, self.threads, fork=self.fork)
         if planned is not None and self.model.weights is not None:
             # Kernels have laid out their own; a second copy need not stay in memory.

@@ -8,8 +8,9 @@ goes to the arena, and the nodes after it are planned like any others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,12 +18,16 @@ from ....layers.base import Op
 from ....layers.budget import require
 from ....layers.casting import aligned, as_computed, computed, computing, tensor_as_computed
 from ....layers.memory import nbytes, without_collection
-from ....schemas import ElementType, IRError, Tensor
+from ....schemas import Array, ElementType, IRError, Tensor
 from ...document import Graph, Layer
 from ...execution import refuse_unknown
 from ...inference import Inferred
-from .nodes import Node, Plan, Value
+from .nodes import CONVOLUTIONS, TRANSPOSED, Node, Plan, Value
 
+#: Constants by layer id and output index.
+Constants: TypeAlias = dict[tuple[int, int], Array]
+#: By layer id: what feeds each input.
+Sources: TypeAlias = Mapping[int, Sequence[tuple[Layer, int] | None]]
 #: Element types that have no place in an arena of bytes.
 UNPLANNED = (ElementType.DYNAMIC, ElementType.STRING)
 #: Layers that are more than an operation on their inputs.
@@ -30,16 +35,26 @@ STATEFUL = ("Assign", "ReadValue")
 
 
 @without_collection()
-def build(graph: Graph, inferred: Inferred, assigned: Collection[str] = ()) -> Plan:
+def build(
+    graph: Graph,
+    inferred: Inferred,
+    assigned: Collection[str] = (),
+    kept: Constants | None = None,
+) -> Plan:
     """Make nodes of the layers, for what was inferred of them.
 
     Args:
         graph: The model, or a body.
         inferred: Of inputs, and of variables, it holds the shapes to plan for.
         assigned: The variables that have a value: their initial ones are not computed.
+        kept: What earlier plans have computed of constants, for whatever shapes; more is added.
     """
     order = graph.order()
     refuse_unknown(order)
+    kept = {} if kept is None else kept
+    sources = {layer.id: graph.sources(layer) for layer in order}
+    fixed = _fixed(order, sources, inferred)
+    needed = _needed(order, sources, fixed, kept)
     values: dict[tuple[int, int], Value] = {}
     inputs: dict[int, Value] = {}
     outputs: dict[int, Value] = {}
@@ -50,10 +65,14 @@ def build(graph: Graph, inferred: Inferred, assigned: Collection[str] = ()) -> P
     for layer in order:
         tensors = inferred.of(layer)
         if layer.type == "Result":
-            outputs[layer.id] = values[layer.id, 0] = _fed(graph, layer, values)[0]
+            outputs[layer.id] = values[layer.id, 0] = _fed(layer, sources, values)[0]
             continue
         made = [_value(tensor) for tensor in tensors]
         values |= {(layer.id, index): value for index, value in enumerate(made)}
+        if layer.id in fixed and layer.id not in needed:
+            for index, value in enumerate(made):
+                value.constant = kept.get((layer.id, index))
+            continue
         if layer.type == "Const":
             made[0].constant = aligned(as_computed(layer.value))
             continue
@@ -62,7 +81,7 @@ def build(graph: Graph, inferred: Inferred, assigned: Collection[str] = ()) -> P
             continue
         op = layer.op
         assert op is not None  # else it would have been refused
-        op, feeders = computing(op), _fed(graph, layer, values)
+        op, feeders = computing(op), _fed(layer, sources, values)
         varies = op.rows_vary or any(value in loose for value in feeders)
         for body in layer.bodies.values():
             varies |= any(map(_varies, body.everywhere()))
@@ -83,9 +102,50 @@ def build(graph: Graph, inferred: Inferred, assigned: Collection[str] = ()) -> P
         node = Node(layer, op, feeders, made)
         node.is_outside = not plain or any(map(_needs_care, (*feeders, *made)))
         nodes.append(node)
+    for layer in order:
+        # Of convolutions the weights are laid out anew, and not wanted as they lay.
+        if layer.id not in fixed and layer.type not in CONVOLUTIONS | TRANSPOSED:
+            for source in sources[layer.id]:
+                if source is not None and source[0].id in fixed:
+                    place = source[0].id, source[1]
+                    kept[place] = values[place].array
     plan = Plan(nodes, inputs, [outputs[layer.id] for layer in graph.results])
     plan.prune()
     return plan
+
+
+def _fixed(order: Sequence[Layer], sources: Sources, inferred: Inferred) -> set[int]:
+    """The layers that constants alone feed, whose outputs no shape of an input changes."""
+    found: set[int] = set()
+    for layer in order:
+        if layer.is_constant:
+            found.add(layer.id)
+            continue
+        op, feeders = layer.op, sources[layer.id]
+        if layer.bodies or op is None or op.is_random or op.rows_vary or not feeders:
+            continue
+        if layer.type in ("Result", *STATEFUL):
+            continue
+        if any(tensor.type in UNPLANNED for tensor in inferred.of(layer)):
+            continue
+        if all(source is not None and source[0].id in found for source in feeders):
+            found.add(layer.id)
+    return found
+
+
+def _needed(
+    order: Sequence[Layer], sources: Sources, fixed: set[int], kept: Constants
+) -> set[int]:
+    """Those of them that are to be computed: what is read and was not kept, what feeds that."""
+    found: set[int] = set()
+    for layer in reversed(order):
+        for source in sources[layer.id]:
+            if source is None or source[0].id not in fixed:
+                continue
+            known = layer.id not in fixed and (source[0].id, source[1]) in kept
+            if not known and (layer.id not in fixed or layer.id in found):
+                found.add(source[0].id)
+    return found
 
 
 def _varies(layer: Layer) -> bool:
@@ -103,16 +163,16 @@ def _value(tensor: Tensor) -> Value:
     kind = computed(tensor.type)
     if tensor.shape.is_static and kind not in UNPLANNED and prod(tensor.shape.static):
         return Value(tensor.shape.static, kind.dtype, element=kind)
-    known = tensor.shape.static if tensor.shape.is_static else ()
+    known: tuple[int, ...] = tensor.shape.static if tensor.shape.is_static else ()
     dtype = np.dtype(object) if kind in UNPLANNED else kind.dtype
     value = Value(known, dtype, element=kind)
     value.inferred = tensor_as_computed(tensor)
     return value
 
 
-def _fed(graph: Graph, layer: Layer, values: dict[tuple[int, int], Value]) -> list[Value]:
+def _fed(layer: Layer, sources: Sources, values: Mapping[tuple[int, int], Value]) -> list[Value]:
     found = []
-    for index, source in enumerate(graph.sources(layer)):
+    for index, source in enumerate(sources[layer.id]):
         if source is None:
             raise IRError(f"input {index} is fed by nothing", layer.where)
         found.append(values[source[0].id, source[1]])
