@@ -202,7 +202,8 @@ class Node:
         """Do what a node does that follows element by element, and give out what it gives."""
         before = self.outputs[0]
         others = [None if value is before else value for value in follower.inputs]
-        self.set_epilogue([*self.epilogue, (follower.op, others)])
+        self.epilogue.append((follower.op, others))
+        self._read(value for value in others if value is not None)
         follower.detach()
         self.outputs = follower.outputs
         self.outputs[0].producer = self
