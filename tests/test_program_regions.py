@@ -13,15 +13,15 @@ from vinoir.ir.engine.patterns import Patterns, holds
 from vinoir.ir.engine.program import Planned
 from vinoir.schemas import Array
 
-HEADS, DEEP, WIDE = 2, 4, 8
+HEADS, DEEP, WIDE = 4, 2, 8
 
 
 def numbers(*shape: int, seed: int = 7) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype("f4")
 
 
-def decoder() -> ir.Model:
-    """Attention over all that was seen, its keys and values kept in variables, by two weights."""
+def decoder(shared: int = HEADS) -> ir.Model:
+    """Attention over all that was seen; so many keys and values are kept, and then repeated."""
     net = ir.Builder("decoder")
     x = net.parameter("x", "f32", "?,?,8")
     mask = net.parameter("mask", "f32", "?,?")
@@ -30,31 +30,38 @@ def decoder() -> ir.Model:
         net.add("ShapeOf", "opset3", [x], output_type="i64"),
         net.constant(np.int64([0])), net.constant(np.int64(0)),
     ])  # fmt: skip
-    sizes = [batch, *(net.constant(np.int64([size])) for size in (HEADS, 0, DEEP))]
+    sizes = [batch, *(net.constant(np.int64([size])) for size in (shared, 0, DEEP))]
     shape = net.add("Concat", "opset1", sizes, axis=0)
     nothing = net.add("Broadcast", "opset3", [net.constant(np.float32(0)), shape])
-    heads = [net.constant(np.int64([0, 0, HEADS, DEEP])), net.constant(np.int64([0, 2, 1, 3]))]
+    turned = net.constant(np.int64([0, 2, 1, 3]))
 
-    def projected(seed: int) -> ir.Output:
-        weights = net.constant(numbers(WIDE, WIDE, seed=seed).astype("f2"))
+    def projected(seed: int, heads: int = HEADS) -> ir.Output:
+        weights = net.constant(numbers(heads * DEEP, WIDE, seed=seed).astype("f2"))
         wide = net.add("Convert", "opset1", [weights], destination_type="f32")
         made = net.add("MatMul", "opset1", [x, wide], transpose_b=True)
-        split = net.add("Reshape", "opset1", [made, heads[0]], special_zero=True)
-        return net.add("Transpose", "opset1", [split, heads[1]])
+        sizes = net.constant(np.int64([0, 0, heads, DEEP]))
+        split = net.add("Reshape", "opset1", [made, sizes], special_zero=True)
+        return net.add("Transpose", "opset1", [split, turned])
 
     def remembered(seed: int, name: str) -> ir.Output:
         kept = net.add("ReadValue", "opset6", [nothing], variable_id=name, variable_type="f32",
-                       variable_shape=f"?,{HEADS},?,{DEEP}")  # fmt: skip
+                       variable_shape=f"?,{shared},?,{DEEP}")  # fmt: skip
         past = net.add("Gather", "opset8", [kept, beam, net.constant(np.int64(0))])
-        grown = net.add("Concat", "opset1", [past, projected(seed)], axis=-2)
+        grown = net.add("Concat", "opset1", [past, projected(seed, shared)], axis=-2)
         net.add("Assign", "opset6", [grown], variable_id=name)
-        return grown
+        if shared == HEADS:
+            return grown
+        apart = net.add("Unsqueeze", "opset1", [grown, net.constant(np.int64([2]))])
+        times = net.constant(np.int64([1, 1, HEADS // shared, 1, 1]))
+        repeated = net.add("Broadcast", "opset3", [apart, times], mode="bidirectional")
+        sizes = net.constant(np.int64([0, HEADS, -1, DEEP]))
+        return net.add("Reshape", "opset1", [repeated, sizes], special_zero=True)
 
     axes = net.constant(np.int64([1, 2]))
     seen = net.add("Unsqueeze", "opset1", [mask, axes])
     given = [projected(1), remembered(2, "key"), remembered(3, "value"), seen]
     found = net.add("ScaledDotProductAttention", "opset13", given, causal=False)
-    joined = net.add("Transpose", "opset1", [found, heads[1]])
+    joined = net.add("Transpose", "opset1", [found, turned])
     flat = net.constant(np.int64([0, 0, WIDE]))
     rows = net.add("Reshape", "opset1", [joined, flat], special_zero=True)
     out = net.add("MatMul", "opset1", [rows, net.constant(numbers(WIDE, 5))])
@@ -67,8 +74,9 @@ def words(batch: int, length: int, before: int) -> list[Array]:
     return [numbers(batch, length, WIDE, seed=before), mask, np.arange(batch, dtype="i4")]
 
 
-def test_what_grows_is_planned_once_and_written_in_place() -> None:
-    model = decoder()
+@pytest.mark.parametrize("shared", [HEADS, 2, 1])
+def test_what_grows_is_planned_once_and_written_in_place(shared: int) -> None:
+    model = decoder(shared)
     program = ir.compile(model)
     state: dict[str, Array] = {}
     plans, moved, kept = set(), 0, []
@@ -79,11 +87,13 @@ def test_what_grows_is_planned_once_and_written_in_place() -> None:
         assert_close(program(given), ir.run(model, given, state=state))
         plans.add(id(next(reversed(program._plans.values()))))
         held = program.state["key"]
-        assert held.shape == state["key"].shape == (1, HEADS, before, DEEP)
+        assert held.shape == state["key"].shape == (1, shared, before, DEEP)
         moved += not kept or not np.may_share_memory(held, kept[-1][0])
         kept.append((held, held.copy()))
     assert len(plans) == 2
     assert moved < 5
+    last = next(reversed(plans_of(program)))
+    assert "Broadcast" not in [node.layer.type for node in last.plan.nodes]
     for held, copy in kept:  # what was handed out stays as it was
         np.testing.assert_array_equal(held, copy)
     program.reset()

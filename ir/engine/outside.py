@@ -20,6 +20,7 @@ from ...schemas.errors import MISTAKES
 from ..document import Graph
 from ..execution import State, Walk, by_definition, read_variable
 from ..inference import Inferred, body_parameters, infer_graph, run_bodies
+from .attention import share_heads
 from .memory import Growing
 from .plan import Node, Plan, Value, build, claimed_type
 from .workers import Part, single_blas
@@ -53,6 +54,7 @@ class Outside:
 
     def __init__(self, plan: Plan, ready: Ready) -> None:
         self._ready = ready
+        self._shared = share_heads(plan)
         #: The variables as they are in the course of a call.
         self.state: State = {}
         self._held: list[tuple[Array, ...]] = []
@@ -119,6 +121,8 @@ class Outside:
         """What computes a node."""
         layer, op = node.layer, node.op
         kind = claimed_type(type(op)) or layer.type
+        if node in self._shared:
+            return self._shared[node]
         if layer.bodies:
             return self._bodies(node)
         if layer.type == "ReadValue":
