@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from test_program import assert_close
 from vinoir import ir
+from vinoir.ir.engine import outside
 from vinoir.ir.engine.memory import Growing
 from vinoir.ir.engine.patterns import Patterns, holds
 from vinoir.ir.engine.program import Planned
-from vinoir.schemas import Array
+from vinoir.schemas import Array, ElementType, Tensor
 
 HEADS, DEEP, WIDE = 4, 2, 8
 
@@ -294,3 +295,75 @@ def test_constants_that_are_not_aligned_are_copied_once(tmp_path: Path) -> None:
     (planned,) = plans_of(program)
     values = [value for node in planned.plan.nodes for value in node.reads]
     assert all(value.constant is None or value.constant.flags.aligned for value in values)
+
+
+def scaled(given: ir.Builder, element: str, shape: str, factor: float) -> tuple[int, int]:
+    """Fill a body: its Parameter by a matrix; the ids of Parameter and Result."""
+    wide = np.dtype("f2" if element == "f16" else "f4")
+    inner = given.parameter("inner", element, shape)
+    weights = given.constant((factor * numbers(4, 4)).astype(wide))
+    made = given.add("MatMul", "opset1", [inner, weights])
+    given.result(given.add("Tanh", "opset1", [made]))
+    return inner.layer.id, given.graph.results[0].id
+
+
+def either(element: str, condition: bool | None) -> ir.Model:
+    net = ir.Builder()
+    x = net.parameter("x", element, "3,4")
+    when = net.constant(np.array(condition))
+    if condition is None:
+        when = net.parameter("when", "boolean", "")
+    before = net.add("Exp", "opset1", [x])
+    made = net.add("If", "opset8", [when, before], outputs=[Tensor(ElementType(element), (3, 4))])
+    for tag, factor in (("then_body", 1.0), ("else_body", 2.0)):
+        body, wiring = ir.Builder(into=ir.Graph()), ir.PortMap()
+        start, end = scaled(body, element, "3,4", factor)
+        wiring.add("input", external_port_id=1, internal_layer_id=start)
+        wiring.add("output", external_port_id=0, internal_layer_id=end)
+        made.layer.add_body(tag, body.graph, wiring)
+    net.result(net.add("Negative", "opset1", [made]), name="y")
+    return net.model()
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize("condition", [True, False, None])
+def test_an_if_is_planned_and_gone_where_its_side_is_known(
+    element: str, condition: bool | None
+) -> None:
+    model = either(element, condition)
+    program = ir.compile(model)
+    (planned,) = plans_of(program)
+    assert any(node.layer.type == "If" for node in planned.plan.nodes) == (condition is None)
+    x = numbers(3, 4).astype("f2" if element == "f16" else "f4")
+    for when in (True, False, True):
+        given = [x, np.array(when)] if condition is None else [x]
+        found, wanted = program(given), ir.run(model, given)
+        assert found["y"].dtype == wanted["y"].dtype == x.dtype
+        rounding = 2e-3 if element == "f16" else 1e-5
+        np.testing.assert_allclose(found["y"], wanted["y"], rtol=rounding, atol=rounding)
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+def test_bodies_of_loops_are_planned_once(element: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", element, "5,4")
+    outputs = [Tensor(ElementType(element), (5, 4))]
+    made = net.add("TensorIterator", "opset1", [x], outputs=outputs)
+    body, wiring = ir.Builder(into=ir.Graph()), ir.PortMap()
+    start, end = scaled(body, element, "1,4", 1.0)
+    sliced = {"axis": 0, "start": 0, "end": -1, "stride": 1, "part_size": 1}
+    wiring.add("input", external_port_id=0, internal_layer_id=start, **sliced)
+    wiring.add("output", external_port_id=0, internal_layer_id=end, **sliced)
+    made.layer.add_body("body", body.graph, wiring)
+    net.result(made, name="y")
+    model = net.model()
+    counted: list[object] = []
+    true = outside.build
+    monkeypatch.setattr(outside, "build", lambda *given: counted.append(given) or true(*given))
+    program = ir.compile(model)
+    given = [numbers(5, 4).astype("f2" if element == "f16" else "f4")]
+    for _ in range(3):
+        rounding = 2e-3 if element == "f16" else 1e-5
+        found, wanted = program(given)["y"], ir.run(model, given)["y"]
+        np.testing.assert_allclose(found, wanted, rtol=rounding, atol=rounding)
+    assert len(counted) == 1

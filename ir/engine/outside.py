@@ -54,6 +54,7 @@ class Outside:
 
     def __init__(self, plan: Plan, ready: Ready) -> None:
         self._ready = ready
+        self._declared = plan.declared
         self._shared = share_heads(plan)
         #: The variables as they are in the course of a call.
         self.state: State = {}
@@ -156,7 +157,7 @@ class Outside:
     def _bodies(self, node: Node) -> Kernel:
         """Bodies with a plan each, where the shapes of their Parameters are known beforehand."""
         layer = node.layer
-        known = body_parameters(layer, [value.tensor for value in node.inputs], infer_graph)
+        known = body_parameters(layer, self._declared[node], infer_graph)
         runners = {
             id(layer.bodies[name]): Body(layer.bodies[name], given, self)
             for name, given in known.items()

@@ -62,6 +62,12 @@ def body_parameters(
     return found
 
 
+def branch(layer: Layer, *, condition: bool) -> tuple[Graph, list[MapEntry], list[MapEntry]]:
+    """The side of an If that is taken, what feeds it, and what it gives in order."""
+    body, port_map = _body(layer, "then_body" if condition else "else_body")
+    return body, port_map.inputs, _ordered(port_map)
+
+
 def _turn(
     layer: Layer, inputs: Sequence[Tensor], infer: InferGraph
 ) -> tuple[dict[int, Tensor], dict[int, tuple[Tensor, ...]]]:
@@ -297,10 +303,10 @@ def _output(
 def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Array, ...]:
     """The outputs of a layer with bodies."""
     if layer.type == "If":
-        name = "then_body" if bool(_first(inputs[0], "the condition")) else "else_body"
-        body, port_map = _body(layer, name)
-        once = run(body, {e.internal_layer_id: _outer(e, inputs) for e in port_map.inputs})
-        return tuple(once[entry.internal_layer_id] for entry in _ordered(port_map))
+        condition = bool(_first(inputs[0], "the condition"))
+        body, taken, given = branch(layer, condition=condition)
+        once = run(body, {e.internal_layer_id: _outer(e, inputs) for e in taken})
+        return tuple(once[entry.internal_layer_id] for entry in given)
     body, port_map = _body(layer, "body")
     loop = layer.type == "Loop"
     turns = _count(layer, port_map, inputs)

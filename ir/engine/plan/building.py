@@ -21,7 +21,7 @@ from ....layers.memory import nbytes, without_collection
 from ....schemas import Array, ElementType, IRError, Tensor
 from ...document import Graph, Layer
 from ...execution import refuse_unknown
-from ...inference import Inferred
+from ...inference import Inferred, branch, infer_graph
 from .nodes import CONVOLUTIONS, TRANSPOSED, Node, Plan, Value
 
 #: Constants by layer id and output index.
@@ -49,69 +49,137 @@ def build(
         assigned: The variables that have a value: their initial ones are not computed.
         kept: What earlier plans have computed of constants, for whatever shapes; more is added.
     """
-    order = graph.order()
-    refuse_unknown(order)
-    kept = {} if kept is None else kept
-    sources = {layer.id: graph.sources(layer) for layer in order}
-    fixed = _fixed(order, sources, inferred)
-    needed = _needed(order, sources, fixed, kept)
-    values: dict[tuple[int, int], Value] = {}
-    inputs: dict[int, Value] = {}
-    outputs: dict[int, Value] = {}
-    nodes: list[Node] = []
-    #: What may have another shape than is inferred of it.
-    loose: set[Value] = set()
-    written: set[str] = set()
-    for layer in order:
-        tensors = inferred.of(layer)
-        if layer.type == "Result":
-            outputs[layer.id] = values[layer.id, 0] = _fed(layer, sources, values)[0]
-            continue
-        made = [_value(tensor) for tensor in tensors]
-        values |= {(layer.id, index): value for index, value in enumerate(made)}
-        if layer.id in fixed and layer.id not in needed:
-            for index, value in enumerate(made):
-                value.constant = kept.get((layer.id, index))
-            continue
-        if layer.type == "Const":
-            made[0].constant = aligned(as_computed(layer.value))
-            continue
-        if layer.type == "Parameter":
-            inputs[layer.id] = made[0]
-            continue
-        op = layer.op
-        assert op is not None  # else it would have been refused
-        op, feeders = computing(op), _fed(layer, sources, values)
-        varies = op.rows_vary or any(value in loose for value in feeders)
+    refuse_unknown(graph.order())
+    making = _Making(assigned)
+    results = making.add(graph, inferred, {} if kept is None else kept)
+    plan = Plan(making.nodes, making.inputs, results)
+    plan.declared = making.declared
+    plan.prune()
+    return plan
+
+
+class _Making:
+    """The nodes of a plan that is being made."""
+
+    def __init__(self, assigned: Collection[str]) -> None:
+        self.nodes: list[Node] = []
+        self.inputs: dict[int, Value] = {}
+        #: What is inferred of the inputs of layers with bodies, in the types of the file.
+        self.declared: dict[Node, list[Tensor]] = {}
+        self._assigned = assigned
+        #: What may have another shape than is inferred of it.
+        self._loose: set[Value] = set()
+        self._written: set[str] = set()
+
+    def add(
+        self,
+        graph: Graph,
+        inferred: Inferred,
+        kept: Constants,
+        given: Mapping[int, Value] | None = None,
+    ) -> list[Value]:
+        """Make nodes of a graph; what its Results hand out.
+
+        Of a body that takes the place of its layer, ``given`` are the Parameters.
+        """
+        order = graph.order()
+        sources = {layer.id: graph.sources(layer) for layer in order}
+        fixed = _fixed(order, sources, inferred)
+        needed = _needed(order, sources, fixed, kept)
+        values: dict[tuple[int, int], Value] = {}
+        for layer in order:
+            if layer.type == "Parameter" and given is not None:
+                values[layer.id, 0] = given[layer.id]
+                continue
+            if layer.type == "Result":
+                values[layer.id, 0] = _fed(layer, sources, values)[0]
+                continue
+            tensors = inferred.of(layer)
+            made = [_value(tensor) for tensor in tensors]
+            if layer.id in fixed and layer.id not in needed:
+                for index, value in enumerate(made):
+                    value.constant = kept.get((layer.id, index))
+            elif layer.type == "Const":
+                made[0].constant = aligned(as_computed(layer.value))
+            elif layer.type == "Parameter":
+                self.inputs[layer.id] = made[0]
+            else:
+                known = [
+                    inferred.of(source[0])[source[1]]
+                    for source in sources[layer.id] if source is not None
+                ]  # fmt: skip
+                made = self._node(layer, _fed(layer, sources, values), made, tensors, known)
+            values |= {(layer.id, index): value for index, value in enumerate(made)}
+        for layer in order:
+            # Of convolutions the weights are laid out anew, and not wanted as they lay.
+            if layer.id not in fixed and layer.type not in CONVOLUTIONS | TRANSPOSED:
+                for source in sources[layer.id]:
+                    if source is not None and source[0].id in fixed:
+                        place = source[0].id, source[1]
+                        kept[place] = values[place].array
+        return [values[layer.id, 0] for layer in graph.results]
+
+    def _node(
+        self,
+        layer: Layer,
+        feeders: list[Value],
+        made: list[Value],
+        tensors: Sequence[Tensor],
+        known: list[Tensor],
+    ) -> list[Value]:
+        """What a layer gives, as it is known by now; a node computes it, if it must."""
+        assert layer.op is not None  # else it would have been refused
+        op = computing(layer.op)
+        if layer.type == "If" and feeders and feeders[0].constant is not None:
+            found = self._taken(layer, feeders, known)
+            if found is not None:
+                return found
+        varies = op.rows_vary or any(value in self._loose for value in feeders)
         for body in layer.bodies.values():
             varies |= any(map(_varies, body.everywhere()))
         if layer.type in STATEFUL:
             variable = op.variable_id  # type: ignore[attr-defined]  # both have it
             if layer.type == "Assign":
-                written.add(variable)
-            elif variable in assigned:
+                self._written.add(variable)
+            elif variable in self._assigned:
                 feeders = []
-            varies |= layer.type == "ReadValue" and variable in written
+            varies |= layer.type == "ReadValue" and variable in self._written
         if varies:
             for value, tensor in zip(made, tensors, strict=True):
                 value.inferred = value.inferred or tensor_as_computed(tensor)
-            loose.update(made)
+            self._loose.update(made)
         plain = not (varies or layer.bodies or layer.type in STATEFUL)
-        if plain and fold(layer, op, feeders, made, tensors):
-            continue
-        node = Node(layer, op, feeders, made)
-        node.is_outside = not plain or any(map(_needs_care, (*feeders, *made)))
-        nodes.append(node)
-    for layer in order:
-        # Of convolutions the weights are laid out anew, and not wanted as they lay.
-        if layer.id not in fixed and layer.type not in CONVOLUTIONS | TRANSPOSED:
-            for source in sources[layer.id]:
-                if source is not None and source[0].id in fixed:
-                    place = source[0].id, source[1]
-                    kept[place] = values[place].array
-    plan = Plan(nodes, inputs, [outputs[layer.id] for layer in graph.results])
-    plan.prune()
-    return plan
+        if not (plain and fold(layer, op, feeders, made, tensors)):
+            node = Node(layer, op, feeders, made)
+            node.is_outside = not plain or any(map(_needs_care, (*feeders, *made)))
+            self.nodes.append(node)
+            if layer.bodies:
+                self.declared[node] = known
+        return made
+
+    def _taken(
+        self, layer: Layer, feeders: Sequence[Value], known: Sequence[Tensor]
+    ) -> list[Value] | None:
+        """What the side of an If gives whose condition is known: its layers come in its place."""
+        condition = feeders[0].array
+        if condition.size != 1:
+            return None
+        body, inputs, outputs = branch(layer, condition=bool(condition.reshape(())))
+        taken = {entry.internal_layer_id: entry.external_port_id for entry in inputs}
+        if any(inner.type in STATEFUL for inner in body.everywhere()):
+            return None
+        if {x.id for x in body.parameters} - taken.keys() or max(taken.values(), default=0) >= len(
+            feeders
+        ):
+            return None  # run_bodies says so
+        given = {place: feeders[index] for place, index in taken.items()}
+        tensors = {
+            place: Tensor(known[index].type, known[index].shape) for place, index in taken.items()
+        }
+        inferred = Inferred(body, infer_graph(body, tensors))
+        found = self.add(body, inferred, {}, given)
+        places = {result.id: value for result, value in zip(body.results, found, strict=True)}
+        return [places[entry.internal_layer_id] for entry in outputs]
 
 
 def _fixed(order: Sequence[Layer], sources: Sources, inferred: Inferred) -> set[int]:

@@ -234,6 +234,8 @@ class Plan:
 
     def __init__(self, nodes: list[Node], inputs: dict[int, Value], outputs: list[Value]) -> None:
         self.nodes, self.inputs, self.outputs = nodes, inputs, outputs
+        #: What is inferred of the inputs of nodes with bodies, in the types of the file.
+        self.declared: dict[Node, list[Tensor]] = {}
         for value in outputs:
             value.is_output = True
 
