@@ -6,13 +6,11 @@ of what grows with each word that would be a copy of all that was ever seen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ...layers.base import Kernel
 from ...layers.budget import require
-from ...schemas import Array, Dim, Shape, Size
+from ...schemas import Array, Dim, Shape
 from .plan import Node, Plan, Value, claimed_type, only_user
 
 #: What repeats each head, from the last to the first.
@@ -51,9 +49,9 @@ def _is_plain(node: Node) -> bool:
     return real and not node.op.causal  # type: ignore[attr-defined]  # attention has it
 
 
-def _before(value: Value, query: Sequence[Size]) -> Value | None:
+def _before(value: Value, query: Shape) -> Value | None:
     """A value (batch, heads, length, depth) before each head was repeated for some queries."""
-    shapes: list[Sequence[Size]] = [value.tensor.shape]
+    shapes = [value.tensor.shape]
     for kind in REPEATED:
         maker = value.producer
         if maker is None or only_user(value) is None or not maker.is_outside:
@@ -63,12 +61,14 @@ def _before(value: Value, query: Sequence[Size]) -> Value | None:
             return None
         value = maker.inputs[0]
         shapes.append(value.tensor.shape)
-    if any(len(shape or ()) != rank for shape, rank in zip(shapes, (4, 5, 5, 4), strict=True)):
+    if [shape.rank for shape in (query, *shapes)] != [4, 4, 5, 5, 4]:
         return None
     after, repeated, apart, before = shapes
     batch, heads, _, depth = before
     times = repeated[2]
-    if any(isinstance(size, Dim) for size in (batch, heads, depth, times)):
+    if isinstance(heads, Dim) or isinstance(times, Dim):
+        return None
+    if isinstance(batch, Dim) or isinstance(depth, Dim):
         return None
     sizes = (
         (after[0], after[1], after[3]) == (batch, heads * times, depth)

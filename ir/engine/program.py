@@ -5,8 +5,9 @@ Example::
     program = ir.compile(model)
     outputs = program({"x": image})
 
-A program plans for the shapes it sees, and keeps the last plans. A model whose shapes depend
-on values is run layer by layer, its constants computed once.
+A program plans for the shapes it sees, and keeps the last plans. Layers whose shapes depend on
+values, on variables or on bodies are computed between the steps of a plan; the rest is planned as
+ever. Sizes that go on growing from call to call are left open, so that one plan does for all.
 """
 
 from __future__ import annotations

@@ -303,10 +303,9 @@ def _output(
 def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Array, ...]:
     """The outputs of a layer with bodies."""
     if layer.type == "If":
-        condition = bool(_first(inputs[0], "the condition"))
-        body, taken, given = branch(layer, condition=condition)
-        once = run(body, {e.internal_layer_id: _outer(e, inputs) for e in taken})
-        return tuple(once[entry.internal_layer_id] for entry in given)
+        side, taken, handed = branch(layer, condition=bool(_first(inputs[0], "the condition")))
+        once = run(side, {e.internal_layer_id: _outer(e, inputs) for e in taken})
+        return tuple(once[entry.internal_layer_id] for entry in handed)
     body, port_map = _body(layer, "body")
     loop = layer.type == "Loop"
     turns = _count(layer, port_map, inputs)

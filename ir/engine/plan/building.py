@@ -9,7 +9,6 @@ goes to the arena, and the nodes after it are planned like any others.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -229,9 +228,9 @@ def _needs_care(value: Value) -> bool:
 def _value(tensor: Tensor) -> Value:
     """A tensor's place in the plan, in the type in which it is computed."""
     kind = computed(tensor.type)
-    if tensor.shape.is_static and kind not in UNPLANNED and prod(tensor.shape.static):
-        return Value(tensor.shape.static, kind.dtype, element=kind)
-    known: tuple[int, ...] = tensor.shape.static if tensor.shape.is_static else ()
+    known = tensor.shape.static if tensor.shape.is_static else ()
+    if tensor.shape.is_static and kind not in UNPLANNED and 0 not in known:
+        return Value(known, kind.dtype, element=kind)
     dtype = np.dtype(object) if kind in UNPLANNED else kind.dtype
     value = Value(known, dtype, element=kind)
     value.inferred = tensor_as_computed(tensor)
