@@ -243,7 +243,15 @@ def test_patterns_hold_for_what_they_leave_open() -> None:
     patterns.infer(patterns.choose(first))
     shape = (1, HEADS, 5, DEEP)
     chosen = patterns.choose(((1, 1, 8), (1, 6), (1,), shape, shape))
-    assert chosen == ((1, 1, 8), (1, -1), (1,), (1, HEADS, -1, DEEP), (1, HEADS, -1, DEEP))
+    grown = ((1, HEADS, -1, DEEP), (1, HEADS, -1, DEEP))
+    assert chosen == ((1, 1, 8), (1, -1), (1,), *grown)
+    patterns.seen(((1, 1, 8), (1, 9), (1,), (1, HEADS, 8, DEEP), (1, HEADS, 8, DEEP)))
+    more = (1, HEADS, 9, DEEP)
+    chosen = patterns.choose(((1, 4, 8), (1, 13), (1,), more, more))
+    assert chosen == ((1, 4, 8), (1, -1), (1,), *grown)
+    # Another text, from the beginning: that it is longer says nothing.
+    again = ((1, 20, 8), (1, 20), (1,), None, None)
+    assert patterns.choose(again) == again
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

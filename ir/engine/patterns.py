@@ -7,7 +7,7 @@ depends on that size is outside it, the rest is planned as usual.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ...schemas import ANY, Array, Shape, Tensor
@@ -19,7 +19,7 @@ from ..inference import Inferred, infer_graph, parameter_type
 #: size is -1.
 Pattern: TypeAlias = tuple[tuple[int, ...] | None, ...]
 OPEN = -1
-#: So many calls in a row a size of a model without variables has grown by one before it is open.
+#: So many calls in a row the size of an input has grown by one before it is left open.
 STEADY = 2
 
 
@@ -63,26 +63,35 @@ class Patterns:
         self._before = shapes
 
     def choose(self, shapes: Pattern) -> Pattern:
-        """The pattern to plan for: what has grown since the last call will go on to grow."""
+        """The pattern to plan for: what has grown since the last call will go on to grow.
+
+        Variables that grow are followed by inputs that have a place for all they hold and more,
+        such as masks. Of the other inputs only steady steps tell: the next text is another one.
+        """
         before, self._before = self._before, shapes
         if before is None:
             return shapes
-        begun: list[tuple[int, ...] | None] = [None] * (len(before) - len(self.variables))
-        begun += map(self._first.get, self.variables)
-        before = tuple(x if old is None else old for old, x in zip(before, begun, strict=True))
-        grown = [_growth(old, new) for old, new in zip(before, shapes, strict=True)]
-        if not self.variables:
-            steps = [step for shape in grown for step in shape]
-            steady = any(steps) and all(step in (0, 1) for step in steps)
-            self._grown = self._grown + 1 if steady else 0
-            if self._grown <= STEADY:
-                return shapes
-        return tuple(
-            shape if shape is None else tuple(
-                OPEN if step > 0 else size for size, step in zip(shape, steps, strict=True)
-            )
-            for shape, steps in zip(shapes, grown, strict=True)
-        )  # fmt: skip
+        split = len(shapes) - len(self.variables)
+        begun = map(self._first.get, self.variables)
+        former = [x if old is None else old for old, x in zip(before[split:], begun, strict=True)]
+        kept = list(map(_growth, former, shapes[split:]))
+        held = [
+            size for shape, steps in zip(shapes[split:], kept, strict=True)
+            for size, step in zip(shape or (), steps, strict=True) if step > 0
+        ]  # fmt: skip
+        given = list(map(_growth, before[:split], shapes[:split]))
+        if held:
+            least = max(held)
+            grows = [[step > 0 for step in steps] for steps in (*given, *kept)]
+            for shape, row in zip(shapes[:split], grows, strict=False):
+                row[:] = [grown and x > least for grown, x in zip(row, shape or (), strict=True)]
+            return _opened(shapes, grows)
+        steps = [step for row in given for step in row]
+        steady = any(steps) and all(step in (0, 1) for step in steps)
+        self._grown = self._grown + 1 if steady else 0
+        if self._grown <= STEADY:
+            return shapes
+        return _opened(shapes, [[step > 0 for step in row] for row in (*given, *kept)])
 
     def infer(self, pattern: Pattern) -> Inferred:
         """Types and shapes of every port for a pattern."""
@@ -111,6 +120,15 @@ class Patterns:
         """The variables that have a value."""
         shapes = pattern[len(pattern) - len(self.variables) :]
         return {name for name, x in zip(self.variables, shapes, strict=True) if x is not None}
+
+
+def _opened(shapes: Pattern, grows: Sequence[Sequence[bool]]) -> Pattern:
+    """Shapes with some sizes open."""
+    return tuple(
+        None if shape is None
+        else tuple(OPEN if grown else size for size, grown in zip(shape, row, strict=True))
+        for shape, row in zip(shapes, grows, strict=True)
+    )  # fmt: skip
 
 
 def variable_of(layer: Layer) -> str:
