@@ -5,8 +5,9 @@ Example::
     program = ir.compile(model)
     outputs = program({"x": image})
 
-A program plans for the shapes it sees, and keeps the last plans. A model whose shapes depend
-on values is run layer by layer, its constants computed once.
+A program plans for the shapes it sees, and keeps the last plans. Layers whose shapes depend on
+values, on variables or on bodies are computed between the steps of a plan; the rest is planned as
+ever. Sizes that go on growing from call to call are left open, so that one plan does for all.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 
 from ...layers.budget import within
 from ...layers.memory import without_collection
-from ...schemas import Array, ElementType, Shape
+from ...schemas import Array, ElementType
 from ..document import Model, input_names, output_keys
 from ..execution import (
     Inputs,
@@ -34,9 +35,11 @@ from ..execution import (
 )
 from ..inference import Inferred, Shapes, infer, output_array
 from .kernels import Scratch, lay_out_weights, private, steps_of
-from .memory import direct_values, lay_out, own
+from .memory import Direct, direct_values, lay_out, own
+from .outside import LoosenedError, Outside, take_in
 from .passes import optimize
-from .plan import POOLINGS, Node, Plan, Value, build, work
+from .patterns import Pattern, Patterns, holds
+from .plan import POOLINGS, Constants, Node, Plan, Value, build, work
 from .workers import (
     MANY,
     HelpersLostError,
@@ -73,6 +76,7 @@ class Planned:
     @without_collection()
     def __init__(self, plan: Plan, threads: int, *, fork: bool) -> None:
         self.plan = plan
+        self.outside = Outside(plan, lambda body: ready(body, threads, fork=fork))
         # Poolings alone are few long calls on the caller's own arrays, which threads see.
         pooling_alone = all(
             node.kind in POOLINGS and len(node.inputs[0].shape) == 4 for node in plan.nodes
@@ -88,7 +92,10 @@ class Planned:
         for node in plan.nodes:
             begin = len(steps)
             with node.layer.at():  # of what there is not the memory for
-                steps += steps_of(node, threads, scratch)
+                steps += (
+                    self.outside.prepare(node) if node.is_outside
+                    else steps_of(node, threads, scratch)
+                )  # fmt: skip
             self.spans.append((node, begin, len(steps)))
         for node in plan.nodes:
             if node.laid_out is not None:
@@ -110,39 +117,42 @@ class Planned:
         self._trials = deque([True, False] * TRIALS if tried else [])
         self._seconds = {way: [float("inf")] * len(steps) for way in (True, False)}
 
-    def __call__(self, arrays: Mapping[int, Array]) -> list[Array]:
-        """The outputs, as new arrays."""
+    def __call__(self, arrays: Mapping[int, Array], state: State | None = None) -> list[Array]:
+        """The outputs, as new arrays; the variables are written when all is done."""
         try:
-            return self._run(arrays)
+            found = self._run(arrays, state or {})
         except HelpersLostError:
             # Killed, or never born: without them it takes longer, that is all.
             self.team.alone = [True] * len(self.team.alone)
             self._trials.clear()
-            return self._run(arrays)
+            found = self._run(arrays, state or {})
+        if state is not None:
+            for name, value in self.outside.state.items():
+                if state.get(name) is not value:
+                    # Definitions may hand on what they were given.
+                    lent = any(np.may_share_memory(value, other) for other in arrays.values())
+                    state[name] = value.copy() if lent or not value.flags.writeable else value
+        return found
 
-    def _run(self, arrays: Mapping[int, Array]) -> list[Array]:
+    def _run(self, arrays: Mapping[int, Array], state: State) -> list[Array]:
         # Helpers that are yet to be forked must find the arena in its place.
         direct = self._direct if self.team.is_complete else {}
 
-        def take_in() -> None:
-            for layer_id, value in self.plan.inputs.items():
-                if value in direct:
-                    direct[value].put(arrays[layer_id])
-                else:
-                    np.copyto(value.array, arrays[layer_id])
+        def begin() -> None:
+            self._take_in(arrays, state, direct)
             for value in self.plan.outputs:
                 if value in direct:
                     direct[value].open()
 
         try:
             if self._trials and self._warm:
-                take_in()
+                begin()
                 self._try(together=self._trials.popleft())
             else:
-                self.team.run(before=take_in)
+                self.team.run(before=begin)
             outputs = [
                 direct[value].collect() if value in direct
-                else np.array(value.array, order="C")
+                else np.array(value.array, order="C")  # of arrays of objects, too
                 for value in self.plan.outputs
             ]  # fmt: skip
             if not self._warm:
@@ -151,6 +161,20 @@ class Planned:
         finally:
             for one in direct.values():
                 one.close()
+            self.outside.end()
+
+    def _take_in(
+        self, arrays: Mapping[int, Array], state: State, direct: Mapping[Value, Direct]
+    ) -> None:
+        """Put the caller's arrays into their places."""
+        self.outside.begin(state)
+        for layer_id, value in self.plan.inputs.items():
+            if value.is_outside:
+                take_in(value, arrays[layer_id])
+            elif value in direct:
+                direct[value].put(arrays[layer_id])
+            else:
+                np.copyto(value.array, arrays[layer_id])
 
     def _try(self, *, together: bool) -> None:
         """Run all steps with helpers or without, and note how long each takes."""
@@ -168,16 +192,26 @@ class Planned:
                 for alone, (together, single) in zip(self.team.alone, pairs, strict=True)
             ]
 
-    def times(self, arrays: Mapping[int, Array], runs: int) -> list[tuple[Node, float]]:
+    def times(
+        self, arrays: Mapping[int, Array], runs: int, state: State
+    ) -> list[tuple[Node, float]]:
         """The least seconds of the steps of each node, in whole runs."""
         least = [float("inf")] * len(self.team.steps)
         for _ in range(runs):
-            for layer_id, value in self.plan.inputs.items():
-                np.copyto(value.array, arrays[layer_id])
+            self._take_in(arrays, state, {})
             seconds: list[float] = []
-            self.team.run(seconds=seconds)
+            try:
+                self.team.run(seconds=seconds)
+            finally:
+                self.outside.end()
             least = list(map(min, least, seconds))
         return [(node, sum(least[begin:end])) for node, begin, end in self.spans]
+
+
+def ready(plan: Plan, threads: int, *, fork: bool) -> Planned:
+    """A plan that can be called."""
+    optimize(plan)
+    return Planned(plan, threads, fork=fork)
 
 
 class Program:
@@ -201,7 +235,12 @@ class Program:
             # Its threads, which nobody can hold back, would fight with ours.
             self.threads = 1
         self._process = os.getpid()
-        self._plans: OrderedDict[tuple[tuple[int, ...], ...], Planned | None] = OrderedDict()
+        self._patterns = Patterns(model)
+        self._plans: OrderedDict[Pattern, Planned | None] = OrderedDict()
+        #: What plans share of what is computed of constants, where there may be several.
+        ports = [port for layer in model.parameters for port in layer.outputs]
+        several = self._patterns.variables or not all(x.tensor.shape.is_static for x in ports)
+        self._constants: Constants | None = {} if several else None
         self._lock = threading.Lock()
         self._walk: Walk | None = None
         #: The types as which the outputs are handed out.
@@ -219,22 +258,27 @@ class Program:
             inferred = infer(model, shapes)
             shown = [inferred.of(parameter)[0].shape for parameter in model.parameters]
             if all(shape.is_static for shape in shown):
-                self._planned(tuple(shape.static for shape in shown), inferred)
+                unset = (None,) * len(self._patterns.variables)
+                sizes = tuple(shape.static for shape in shown)
+                self._planned((*sizes, *unset), None if unset else inferred)
 
     def __call__(self, inputs: Inputs | None = None) -> Outputs:
         """Run the model once."""
         arrays = self._known(inputs)
         shapes = () if arrays is None else self._shapes(arrays)
-        if arrays is None or shapes not in self._plans:
+        if arrays is None or self._found(shapes) is None:
             arrays = check_inputs(self.model, inputs)
             self._types = {place: arrays[place].dtype for place in self._types}
             shapes = self._shapes(arrays)
         with self._alone(), within(self.max_memory, self.max_seconds):
             planned = self._planned(shapes)
+            try:
+                found = [] if planned is None else self._handed_out(planned(arrays, self.state))
+            except LoosenedError:
+                # What inference says of this model is not so: nothing is planned by it again.
+                planned = self._plans[self._found(shapes) or shapes] = None
             if planned is None:
                 found = self._walked(arrays)
-                return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
-            found = self._handed_out(planned(arrays))
         return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
 
     def _known(self, inputs: Inputs | None) -> dict[int, Array] | None:
@@ -256,9 +300,15 @@ class Program:
             found[place] = value
         return found if len(found) == len(inputs) == len(self._types) else None
 
-    def _shapes(self, arrays: Mapping[int, Array]) -> tuple[tuple[int, ...], ...]:
-        """The shapes of inputs, by which plans are kept."""
-        return tuple([arrays[place].shape for place in self._types])
+    def _shapes(self, arrays: Mapping[int, Array]) -> Pattern:
+        """The shapes of inputs and variables, by which plans are kept."""
+        return self._patterns.of(arrays, self._types, self.state)
+
+    def _found(self, shapes: Pattern) -> Pattern | None:
+        """The pattern of the plan that takes these shapes, if there is one."""
+        if shapes in self._plans:
+            return shapes
+        return next((kept for kept in reversed(self._plans) if holds(kept, shapes)), None)
 
     def _alone(self) -> threading.Lock:
         """What keeps other threads out."""
@@ -279,7 +329,7 @@ class Program:
         arrays = check_inputs(self.model, inputs)
         with self._alone():
             planned = self._planned(self._shapes(arrays))
-            return None if planned is None else planned.times(arrays, runs)
+            return None if planned is None else planned.times(arrays, runs, self.state)
 
     def reset(self) -> None:
         """Let the model's variables begin anew."""
@@ -310,26 +360,29 @@ class Program:
         pairs = zip(arrays, self._kinds, strict=True)
         return [output_array(self.model, array, kind) for array, kind in pairs]
 
-    def _planned(
-        self, shapes: tuple[tuple[int, ...], ...], inferred: Inferred | None = None
-    ) -> Planned | None:
-        """The plan for these input shapes, made where there is none yet."""
-        if shapes in self._plans:
-            self._plans.move_to_end(shapes)
-            return self._plans[shapes]
+    def _planned(self, shapes: Pattern, inferred: Inferred | None = None) -> Planned | None:
+        """The plan for these shapes, made where there is none yet."""
+        pattern = self._found(shapes)
+        if pattern is not None:
+            self._plans.move_to_end(pattern)
+            self._patterns.seen(shapes)
+            return self._plans[pattern]
+        refuse_unknown(self.model.order())
+        pattern = self._patterns.choose(shapes)
         if inferred is None:
-            inferred = infer(self.model, [Shape(shape) for shape in shapes])
+            inferred = self._patterns.infer(pattern)
         self._kinds = [inferred.of(layer)[0].type for layer in self.model.results]
         planned = None
-        with single_blas:
-            plan = None if self.exact else build(self.model, inferred)
-            if plan is not None:
-                optimize(plan)
-                planned = Planned(plan, self.threads, fork=self.fork)
+        if not self.exact:
+            with single_blas:
+                plan = build(
+                    self.model, inferred, self._patterns.assigned(pattern), self._constants
+                )
+                planned = ready(plan, self.threads, fork=self.fork)
         if planned is not None and self.model.weights is not None:
             # Kernels have laid out their own; a second copy need not stay in memory.
             self.model.weights.release()
-        self._plans[shapes] = planned
+        self._plans[pattern] = planned
         while len(self._plans) > KEPT:
             self._plans.popitem(last=False)
         return planned

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from .interpreter import Walk as Walk
     from .interpreter import WalkStep as WalkStep
     from .interpreter import aliases as aliases
+    from .interpreter import by_definition as by_definition
     from .interpreter import check_inputs as check_inputs
     from .interpreter import infer_for as infer_for
+    from .interpreter import read_variable as read_variable
     from .interpreter import refuse_unknown as refuse_unknown
     from .interpreter import run as run
 
@@ -26,8 +28,8 @@ __getattr__, __dir__ = face(
     {
         "filling": "FILLINGS fill",
         "interpreter": (
-            "Inputs Outputs State Traced Walk WalkStep aliases check_inputs infer_for "
-            "refuse_unknown run"
+            "Inputs Outputs State Traced Walk WalkStep aliases by_definition check_inputs "
+            "infer_for read_variable refuse_unknown run"
         ),
     },
 )

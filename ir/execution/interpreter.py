@@ -18,7 +18,7 @@ import numpy as np
 from ... import layers as _operations  # declares the operations
 from ...layers.base import Op
 from ...layers.budget import budget, within
-from ...layers.casting import as_computed, computed, computing, tensor_as_computed
+from ...layers.casting import aligned, as_computed, computed, computing, tensor_as_computed
 from ...layers.memory import run_within_memory
 from ...schemas import Array, ElementType, IRError, Shape, Tensor, UnsupportedError, UsageError
 from ...schemas.errors import MISTAKES
@@ -228,7 +228,7 @@ class Walk:
         """What computes a layer; None for a Parameter, whose array is given."""
         if layer.is_constant:
             value = layer.value
-            return lambda: (as_computed(value),)
+            return lambda: (aligned(as_computed(value)),)
         if layer.type == "Parameter":
             return None
         op = layer.op
@@ -245,7 +245,7 @@ class Walk:
         if layer.id in self._tensors:
             with layer.at():
                 return computing(op).prepare(self._tensors[layer.id])
-        return partial(_by_definition, computing(op))
+        return partial(by_definition, computing(op))
 
     def _run_body(self, body: Graph, arrays: Mapping[int, Array]) -> dict[int, Array]:
         """What the Results of a body hand out; the walk through it is kept."""
@@ -256,13 +256,7 @@ class Walk:
         return {layer_id: outputs[0] for layer_id, outputs in walk(arrays, self._state).items()}
 
     def _read(self, op: Any, inputs: Sequence[Array]) -> Array:
-        """The value of a variable; at first its initial value, or zeros."""
-        if op.variable_id in self._state:
-            return as_computed(self._state[op.variable_id])
-        if inputs:
-            return inputs[0]
-        sizes = [size if isinstance(size, int) else 0 for size in op.variable_shape or ()]
-        return np.zeros(sizes, computed(op.variable_type).dtype)
+        return read_variable(op, inputs, self._state)
 
     def _assign(self, op: Any, value: Array) -> Array:
         """Keep a value; it is the caller's own from then on."""
@@ -270,7 +264,17 @@ class Walk:
         return value
 
 
-def _by_definition(op: Op, *arrays: Array) -> tuple[Array, ...]:
+def read_variable(op: Any, inputs: Sequence[Array], state: State) -> Array:
+    """The value of a variable; at first its initial value, or zeros."""
+    if op.variable_id in state:
+        return as_computed(state[op.variable_id])
+    if inputs:
+        return inputs[0]
+    sizes = [size if isinstance(size, int) else 0 for size in op.variable_shape or ()]
+    return np.zeros(sizes, computed(op.variable_type).dtype)
+
+
+def by_definition(op: Op, *arrays: Array) -> tuple[Array, ...]:
     """Run an operation; arrays that its kernel fails on are refused by its rule, if they are bad.
 
     Of layers behind a tensor whose shape depends on values nothing was inferred beforehand.

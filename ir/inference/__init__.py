@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .bodies import body_parameters as body_parameters
+    from .bodies import branch as branch
     from .bodies import infer_bodies as infer_bodies
     from .bodies import run_bodies as run_bodies
     from .interface import input_types as input_types
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "bodies": "infer_bodies run_bodies",
+        "bodies": "body_parameters branch infer_bodies run_bodies",
         "interface": "input_types output_array output_type",
         "shapes": (
             "Inferred Shapes infer infer_graph infer_layer inputs_of parameter_type constant"

@@ -37,6 +37,44 @@ def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> t
         _check_condition(inputs[place])
     if layer.type == "If":
         return _infer_if(layer, inputs, infer)
+    _, port_map = _body(layer, "body")
+    loop = layer.type == "Loop"
+    _, known = _turn(layer, inputs, infer)
+    turns = (
+        _turns_of_loop(layer, inputs, port_map, known)
+        if loop
+        else (_turns_of_iterator(port_map, inputs))
+    )
+    never = loop and len(inputs) > 1 and inputs[1].ints() == [0]
+    return tuple(
+        _output(entry, _plain(_of(known, entry.internal_layer_id)), turns, never=never, loop=loop)
+        for entry in _ordered(port_map)
+    )
+
+
+def body_parameters(
+    layer: Layer, inputs: Sequence[Tensor], infer: InferGraph
+) -> dict[str, dict[int, Tensor]]:
+    """What the Parameters of each body are in every turn, by layer id, as far as is known."""
+    if layer.type != "If":
+        return {"body": _turn(layer, inputs, infer)[0]}
+    found = {}
+    for name in ("then_body", "else_body"):
+        _, port_map = _body(layer, name)
+        found[name] = {e.internal_layer_id: _plain(_outer(e, inputs)) for e in port_map.inputs}
+    return found
+
+
+def branch(layer: Layer, *, condition: bool) -> tuple[Graph, list[MapEntry], list[MapEntry]]:
+    """The side of an If that is taken, what feeds it, and what it gives in order."""
+    body, port_map = _body(layer, "then_body" if condition else "else_body")
+    return body, port_map.inputs, _ordered(port_map)
+
+
+def _turn(
+    layer: Layer, inputs: Sequence[Tensor], infer: InferGraph
+) -> tuple[dict[int, Tensor], dict[int, tuple[Tensor, ...]]]:
+    """The Parameters of a loop's body in every turn, and what is inferred of its layers."""
     body, port_map = _body(layer, "body")
     given = {
         entry.internal_layer_id: _slice_of(entry, _outer(entry, inputs))
@@ -62,16 +100,7 @@ def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> t
     known = infer(body, given)
     if loop:
         known = _settle(layer, body, given, known, infer)
-    turns = (
-        _turns_of_loop(layer, inputs, port_map, known)
-        if loop
-        else (_turns_of_iterator(port_map, inputs))
-    )
-    never = loop and len(inputs) > 1 and inputs[1].ints() == [0]
-    return tuple(
-        _output(entry, _plain(_of(known, entry.internal_layer_id)), turns, never=never, loop=loop)
-        for entry in _ordered(port_map)
-    )
+    return given, known
 
 
 def _check_condition(condition: Tensor) -> None:
@@ -285,10 +314,9 @@ def _output(
 def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Array, ...]:
     """The outputs of a layer with bodies."""
     if layer.type == "If":
-        name = "then_body" if bool(_first(inputs[0], "the condition")) else "else_body"
-        body, port_map = _body(layer, name)
-        once = run(body, {e.internal_layer_id: _outer(e, inputs) for e in port_map.inputs})
-        return tuple(once[entry.internal_layer_id] for entry in _ordered(port_map))
+        side, taken, handed = branch(layer, condition=bool(_first(inputs[0], "the condition")))
+        once = run(side, {e.internal_layer_id: _outer(e, inputs) for e in taken})
+        return tuple(once[entry.internal_layer_id] for entry in handed)
     body, port_map = _body(layer, "body")
     loop = layer.type == "Loop"
     turns = _count(layer, port_map, inputs)

@@ -131,7 +131,7 @@ def infer_graph(
 ) -> dict[int, tuple[Tensor, ...]]:
     """The outputs of every layer that OpenVINO would read, by layer id.
 
-    ``given`` are Parameters that are not what the file says.
+    ``given`` are Parameters and variables that are not what the file says.
     """
     tensors: dict[int, tuple[Tensor, ...]] = {}
     # A body is gone through several times, and those in it as often each time.
@@ -167,6 +167,8 @@ def infer_layer(
             if layer.id in given:
                 return (given[layer.id],)
             return (with_symbols(layer, op.infer()[0]),)
+        if layer.type == "ReadValue" and layer.id in given:
+            return (given[layer.id],)
         inputs = inputs_of(graph, layer, known)
         if layer.bodies:
             op.check_arity(len(inputs))

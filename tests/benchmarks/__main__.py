@@ -1,7 +1,8 @@
 """Run all benchmarks: ``python -m tests.benchmarks [--only networks,poolings] [--runs N]``.
 
 Writes benchmarks.md, benchmarks.json and benchmarks.svg into the folder given by ``--into``.
-Models are made and kept in the temporary folder.
+Models are made and kept in the temporary folder. ``python -m tests.benchmarks networks FOLDER``
+measures the networks of a folder instead: see ``families``.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from pathlib import Path
 
-from . import speed
+from . import families, speed
 from .report import plot, table
 
 SUITE = {
@@ -59,4 +61,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["networks"]:
+        families.main(sys.argv[2:])
+    else:
+        main()

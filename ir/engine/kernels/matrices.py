@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 from typing import Any
+from weakref import WeakValueDictionary, finalize
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
     assert output.store is not None
     rows, (deep, columns) = prod(output.shape[:-1]), b.shape
     wide = width(columns, deep)
-    weights = np.ascontiguousarray(b.reshape(deep, columns // wide, wide).transpose(1, 0, 2))
+    weights = _in_columns(node.inputs[1], b, wide)
     at_once = max(FEW, CACHE // (4 * columns))
     followers = epilogue(node, scratch)
     by_columns = rows < FEW * abreast and len(weights) >= abreast
@@ -109,6 +110,23 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
             steps += [*gather, *products, *followed(followers, output.store[place], place)]
         parts.append(sequence(steps))
     return parts
+
+
+def _in_columns(value: Value, matrix: Array, wide: int) -> Array:
+    """A constant matrix in blocks of columns; plans that are alive share them."""
+    source, (deep, columns) = value.constant, matrix.shape
+    key = id(source), wide, matrix.strides
+    found = _in_use.get(key)
+    if found is None:
+        blocks = matrix.reshape(deep, columns // wide, wide).transpose(1, 0, 2)
+        found = _in_use[key] = np.ascontiguousarray(blocks)
+        # Another array may get its number when this one is gone.
+        finalize(source, _in_use.pop, key, None)
+    return found
+
+
+#: Weights in blocks, by the constant, the width of a block and how the matrix lies.
+_in_use: WeakValueDictionary[tuple[int, int, tuple[int, ...]], Array] = WeakValueDictionary()
 
 
 def _rows(array: Array, part: int, scratch: Scratch) -> tuple[Array, list[Part]]:

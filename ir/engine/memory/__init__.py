@@ -8,15 +8,18 @@ from ...faces import face
 
 if TYPE_CHECKING:
     from .arena import lay_out as lay_out
+    from .direct import Direct as Direct
     from .direct import direct_values as direct_values
     from .direct import own as own
+    from .growing import Growing as Growing
     from .views import CUTTING as CUTTING
 
 __getattr__, __dir__ = face(
     __name__,
     {
         "arena": "lay_out",
-        "direct": "direct_values own",
+        "direct": "Direct direct_values own",
+        "growing": "Growing",
         "views": "CUTTING",
     },
 )

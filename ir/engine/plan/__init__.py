@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...faces import face
 
 if TYPE_CHECKING:
+    from .building import Constants as Constants
     from .building import build as build
     from .channels import FEW as FEW
     from .channels import add_through as add_through
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "building": "build",
+        "building": "Constants build",
         "channels": (
             "FEW add_through elementwise_steps has_many_groups has_single_place_windows "
             "is_depthwise is_incoming_image is_pointwise pads_nothing scale_and_shift"

@@ -1,68 +1,246 @@
-"""From layers to nodes: what is constant is computed here, what is left becomes the plan."""
+"""From layers to nodes: what is constant is computed here, what is left becomes the plan.
+
+A layer whose shapes are known becomes a node with a place in the arena for what it gives. What
+depends on values, on variables or on bodies becomes a node outside, which the plan's caller
+computes on whatever arrays there are; if the shape of what it gives is known all the same, that
+goes to the arena, and the nodes after it are planned like any others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from math import prod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
 
 from ....layers.base import Op
 from ....layers.budget import require
-from ....layers.casting import as_computed, computed, computing
+from ....layers.casting import aligned, as_computed, computed, computing, tensor_as_computed
 from ....layers.memory import nbytes, without_collection
-from ....schemas import ElementType, IRError, Tensor
-from ...document import Layer, Model
-from ...inference import Inferred
+from ....schemas import Array, ElementType, IRError, Tensor
+from ...document import Graph, Layer
+from ...execution import refuse_unknown
+from ...inference import Inferred, branch, infer_graph
 from .nodes import Node, Plan, Value
+from .operations import CONVOLUTIONS, TRANSPOSED
 
+#: Constants by layer id and output index.
+Constants: TypeAlias = dict[tuple[int, int], Array]
+#: By layer id: what feeds each input.
+Sources: TypeAlias = Mapping[int, Sequence[tuple[Layer, int] | None]]
 #: Element types that have no place in an arena of bytes.
 UNPLANNED = (ElementType.DYNAMIC, ElementType.STRING)
+#: Layers that are more than an operation on their inputs.
+STATEFUL = ("Assign", "ReadValue")
 
 
 @without_collection()
-def build(model: Model, inferred: Inferred) -> Plan | None:
-    """Make nodes of the layers; None if a shape depends on values or a tensor is empty."""
-    order = model.order()
-    values: dict[tuple[int, int], Value] = {}
-    inputs: dict[int, Value] = {}
-    outputs: dict[int, Value] = {}
-    nodes: list[Node] = []
+def build(
+    graph: Graph,
+    inferred: Inferred,
+    assigned: Collection[str] = (),
+    kept: Constants | None = None,
+) -> Plan:
+    """Make nodes of the layers, for what was inferred of them.
+
+    Args:
+        graph: The model, or a body.
+        inferred: Of inputs, and of variables, it holds the shapes to plan for.
+        assigned: The variables that have a value: their initial ones are not computed.
+        kept: What earlier plans have computed of constants, for whatever shapes; more is added.
+    """
+    refuse_unknown(graph.order())
+    making = _Making(assigned)
+    results = making.add(graph, inferred, {} if kept is None else kept)
+    plan = Plan(making.nodes, making.inputs, results)
+    plan.declared = making.declared
+    plan.prune()
+    return plan
+
+
+class _Making:
+    """The nodes of a plan that is being made."""
+
+    def __init__(self, assigned: Collection[str]) -> None:
+        self.nodes: list[Node] = []
+        self.inputs: dict[int, Value] = {}
+        #: What is inferred of the inputs of layers with bodies, in the types of the file.
+        self.declared: dict[Node, list[Tensor]] = {}
+        self._assigned = assigned
+        #: What may have another shape than is inferred of it.
+        self._loose: set[Value] = set()
+        self._written: set[str] = set()
+
+    def add(
+        self,
+        graph: Graph,
+        inferred: Inferred,
+        kept: Constants,
+        given: Mapping[int, Value] | None = None,
+    ) -> list[Value]:
+        """Make nodes of a graph; what its Results hand out.
+
+        Of a body that takes the place of its layer, ``given`` are the Parameters.
+        """
+        order = graph.order()
+        sources = {layer.id: graph.sources(layer) for layer in order}
+        fixed = _fixed(order, sources, inferred)
+        needed = _needed(order, sources, fixed, kept)
+        values: dict[tuple[int, int], Value] = {}
+        for layer in order:
+            if layer.type == "Parameter" and given is not None:
+                values[layer.id, 0] = given[layer.id]
+                continue
+            if layer.type == "Result":
+                values[layer.id, 0] = _fed(layer, sources, values)[0]
+                continue
+            tensors = inferred.of(layer)
+            made = [_value(tensor) for tensor in tensors]
+            if layer.id in fixed and layer.id not in needed:
+                for index, value in enumerate(made):
+                    value.constant = kept.get((layer.id, index))
+            elif layer.type == "Const":
+                made[0].constant = aligned(as_computed(layer.value))
+            elif layer.type == "Parameter":
+                self.inputs[layer.id] = made[0]
+            else:
+                known = [
+                    inferred.of(source[0])[source[1]]
+                    for source in sources[layer.id] if source is not None
+                ]  # fmt: skip
+                made = self._node(layer, _fed(layer, sources, values), made, tensors, known)
+            values |= {(layer.id, index): value for index, value in enumerate(made)}
+        for layer in order:
+            # Of convolutions the weights are laid out anew, and not wanted as they lay.
+            if layer.id not in fixed and layer.type not in CONVOLUTIONS | TRANSPOSED:
+                for source in sources[layer.id]:
+                    if source is not None and source[0].id in fixed:
+                        place = source[0].id, source[1]
+                        kept[place] = values[place].array
+        return [values[layer.id, 0] for layer in graph.results]
+
+    def _node(
+        self,
+        layer: Layer,
+        feeders: list[Value],
+        made: list[Value],
+        tensors: Sequence[Tensor],
+        known: list[Tensor],
+    ) -> list[Value]:
+        """What a layer gives, as it is known by now; a node computes it, if it must."""
+        assert layer.op is not None  # else it would have been refused
+        op = computing(layer.op)
+        if layer.type == "If" and feeders and feeders[0].constant is not None:
+            found = self._taken(layer, feeders, known)
+            if found is not None:
+                return found
+        varies = op.rows_vary or any(value in self._loose for value in feeders)
+        for body in layer.bodies.values():
+            varies |= any(map(_varies, body.everywhere()))
+        if layer.type in STATEFUL:
+            variable = op.variable_id  # type: ignore[attr-defined]  # both have it
+            if layer.type == "Assign":
+                self._written.add(variable)
+            elif variable in self._assigned:
+                feeders = []
+            varies |= layer.type == "ReadValue" and variable in self._written
+        if varies:
+            for value, tensor in zip(made, tensors, strict=True):
+                value.inferred = value.inferred or tensor_as_computed(tensor)
+            self._loose.update(made)
+        plain = not (varies or layer.bodies or layer.type in STATEFUL)
+        if not (plain and fold(layer, op, feeders, made, tensors)):
+            node = Node(layer, op, feeders, made)
+            node.is_outside = not plain or any(map(_needs_care, (*feeders, *made)))
+            self.nodes.append(node)
+            if layer.bodies:
+                self.declared[node] = known
+        return made
+
+    def _taken(
+        self, layer: Layer, feeders: Sequence[Value], known: Sequence[Tensor]
+    ) -> list[Value] | None:
+        """What the side of an If gives whose condition is known: its layers come in its place."""
+        condition = feeders[0].array
+        if condition.size != 1:
+            return None
+        body, inputs, outputs = branch(layer, condition=bool(condition.reshape(())))
+        taken = {entry.internal_layer_id: entry.external_port_id for entry in inputs}
+        if any(inner.type in STATEFUL for inner in body.everywhere()):
+            return None
+        if {x.id for x in body.parameters} - taken.keys() or max(taken.values(), default=0) >= len(
+            feeders
+        ):
+            return None  # run_bodies says so
+        given = {place: feeders[index] for place, index in taken.items()}
+        tensors = {
+            place: Tensor(known[index].type, known[index].shape) for place, index in taken.items()
+        }
+        inferred = Inferred(body, infer_graph(body, tensors))
+        found = self.add(body, inferred, {}, given)
+        places = {result.id: value for result, value in zip(body.results, found, strict=True)}
+        return [places[entry.internal_layer_id] for entry in outputs]
+
+
+def _fixed(order: Sequence[Layer], sources: Sources, inferred: Inferred) -> set[int]:
+    """The layers that constants alone feed, whose outputs no shape of an input changes."""
+    found: set[int] = set()
     for layer in order:
-        tensors = inferred.of(layer)
-        if not all(t.shape.is_static and t.type not in UNPLANNED for t in tensors):
-            return None
-        if layer.type == "Result":
-            outputs[layer.id] = values[layer.id, 0] = _fed(model, layer, values)[0]
+        if layer.is_constant:
+            found.add(layer.id)
             continue
-        made = [_value(tensor) for tensor in tensors]
-        values |= {(layer.id, index): value for index, value in enumerate(made)}
-        if layer.type == "Const":
-            made[0].constant = as_computed(layer.value)
+        op, feeders = layer.op, sources[layer.id]
+        if layer.bodies or op is None or op.is_random or op.rows_vary or not feeders:
             continue
-        if layer.type == "Parameter":
-            inputs[layer.id] = made[0]
-            if not prod(made[0].shape):
-                return None
+        if layer.type in ("Result", *STATEFUL):
             continue
-        op = layer.op
-        if layer.bodies or op is None or layer.type in ("Assign", "ReadValue") or op.rows_vary:
-            return None
-        op, feeders = computing(op), _fed(model, layer, values)
-        if not fold(layer, op, feeders, made, tensors):
-            nodes.append(Node(layer, op, feeders, made))
-            if not all(prod(value.shape) for value in made):
-                return None  # kernels need not bear tensors of nothing
-    return Plan(nodes, inputs, [outputs[layer.id] for layer in model.results])
+        if any(tensor.type in UNPLANNED for tensor in inferred.of(layer)):
+            continue
+        if all(source is not None and source[0].id in found for source in feeders):
+            found.add(layer.id)
+    return found
+
+
+def _needed(
+    order: Sequence[Layer], sources: Sources, fixed: set[int], kept: Constants
+) -> set[int]:
+    """Those of them that are to be computed: what is read and was not kept, what feeds that."""
+    found: set[int] = set()
+    for layer in reversed(order):
+        for source in sources[layer.id]:
+            if source is None or source[0].id not in fixed:
+                continue
+            known = layer.id not in fixed and (source[0].id, source[1]) in kept
+            if not known and (layer.id not in fixed or layer.id in found):
+                found.add(source[0].id)
+    return found
+
+
+def _varies(layer: Layer) -> bool:
+    """Whether what a layer in a body gives may have another shape than is inferred of it."""
+    return layer.type in STATEFUL or (layer.op is not None and layer.op.rows_vary)
+
+
+def _needs_care(value: Value) -> bool:
+    """Whether kernels of the arena cannot read or write a value."""
+    return value.is_outside and (value.constant is None or value.type == np.dtype(object))
 
 
 def _value(tensor: Tensor) -> Value:
     """A tensor's place in the plan, in the type in which it is computed."""
     kind = computed(tensor.type)
-    return Value(tensor.shape.static, kind.dtype, element=kind)
+    known = tensor.shape.static if tensor.shape.is_static else ()
+    if tensor.shape.is_static and kind not in UNPLANNED and 0 not in known:
+        return Value(known, kind.dtype, element=kind)
+    dtype = np.dtype(object) if kind in UNPLANNED else kind.dtype
+    value = Value(known, dtype, element=kind)
+    value.inferred = tensor_as_computed(tensor)
+    return value
 
 
-def _fed(model: Model, layer: Layer, values: dict[tuple[int, int], Value]) -> list[Value]:
+def _fed(layer: Layer, sources: Sources, values: Mapping[tuple[int, int], Value]) -> list[Value]:
     found = []
-    for index, source in enumerate(model.sources(layer)):
+    for index, source in enumerate(sources[layer.id]):
         if source is None:
             raise IRError(f"input {index} is fed by nothing", layer.where)
         found.append(values[source[0].id, source[1]])
@@ -88,9 +266,11 @@ def fold(
         return True
     if not inputs or op.is_random or any(value.constant is None for value in inputs):
         return False
+    if any(tensor.type in UNPLANNED for tensor in tensors):
+        return False
     with layer.at():
         require(nbytes(tensors))
         results = op.prepare([value.tensor for value in inputs])(*(v.constant for v in inputs))
     for value, result in zip(outputs, results, strict=True):
-        value.constant = result
+        value.constant, value.shape = aligned(result), result.shape
     return True

@@ -22,6 +22,7 @@ class Value:
     __slots__ = (
         "constant",
         "element",
+        "inferred",
         "is_output",
         "last",
         "parent",
@@ -49,6 +50,9 @@ class Value:
         self.users: Counter[Node] = Counter()
         #: Whether the model hands it out.
         self.is_output = False
+        #: What is known of it beforehand, where that does not give it a place in the arena: a
+        #: shape that depends on values, nothing at all, text. Only nodes outside touch it.
+        self.inferred: Tensor | None = None
         #: Whether the channels (axis 1) are kept last in memory.
         self.last = False
         #: The value in whose memory this one lies, how many bytes from its beginning, and the
@@ -58,6 +62,11 @@ class Value:
         self.strides: tuple[int, ...] | None = None
         #: The memory, in the order in which it is kept.
         self.store: Array | None = None
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether it is an array of its own at each call, of the shape that it then has."""
+        return self.inferred is not None
 
     @property
     def kept_shape(self) -> tuple[int, ...]:
@@ -75,6 +84,8 @@ class Value:
     @property
     def tensor(self) -> Tensor:
         """What is known of it beforehand."""
+        if self.inferred is not None and self.constant is None:
+            return self.inferred
         kind = ElementType.of(self.type) if self.element is None else self.element
         known = self.constant is not None and self.constant.size <= CARRIED
         return Tensor(kind, self.shape, self.constant if known else None)
@@ -97,8 +108,8 @@ class Node:
     """
 
     __slots__ = (
-        "_inputs", "epilogue", "laid_out", "layer", "looks_up", "op", "outputs", "padding",
-        "prologue",
+        "_inputs", "epilogue", "is_outside", "laid_out", "layer", "looks_up", "op", "outputs",
+        "padding", "prologue",
     )  # fmt: skip
 
     def __init__(
@@ -106,6 +117,8 @@ class Node:
     ) -> None:
         self.layer, self.op = layer, op
         self._inputs, self.outputs = list(inputs), list(outputs)
+        #: Whether the caller of the plan computes it, on arrays of whatever shape they have.
+        self.is_outside = False
         #: Operations that follow element by element.
         self.epilogue: Steps = []
         #: The same for its first input: what is done to that before.
@@ -123,7 +136,7 @@ class Node:
     @property
     def kind(self) -> str:
         """The type by which kernels are chosen; empty where none claims the version."""
-        return claimed_type(type(self.op))
+        return "" if self.is_outside else claimed_type(type(self.op))
 
     @property
     def inputs(self) -> tuple[Value, ...]:
@@ -166,7 +179,8 @@ class Node:
         """Do what a node does that follows element by element, and give out what it gives."""
         before = self.outputs[0]
         others = [None if value is before else value for value in follower.inputs]
-        self.set_epilogue([*self.epilogue, (follower.op, others)])
+        self.epilogue.append((follower.op, others))
+        self._read(value for value in others if value is not None)
         follower.detach()
         self.outputs = follower.outputs
         self.outputs[0].producer = self
@@ -197,12 +211,25 @@ class Plan:
 
     def __init__(self, nodes: list[Node], inputs: dict[int, Value], outputs: list[Value]) -> None:
         self.nodes, self.inputs, self.outputs = nodes, inputs, outputs
+        #: What is inferred of the inputs of nodes with bodies, in the types of the file.
+        self.declared: dict[Node, list[Tensor]] = {}
         for value in outputs:
             value.is_output = True
 
     def replace(self, replaced: dict[Node, list[Node]]) -> None:
         """Put other nodes, or none, in the places of some."""
         self.nodes = [found for node in self.nodes for found in replaced.get(node, [node])]
+
+    def prune(self) -> None:
+        """Leave out what nobody reads."""
+        kept: list[Node] = []
+        for node in reversed(self.nodes):
+            needed = any(value.is_output or value.users for value in node.outputs)
+            if needed or node.layer.type == "Assign":
+                kept.append(node)
+            else:
+                node.detach()
+        self.nodes = kept[::-1]
 
     def sort(self) -> None:
         """Bring each node behind what it needs, otherwise as they were."""

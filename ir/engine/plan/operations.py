@@ -36,6 +36,10 @@ class Sizes(Protocol):
         """Its operation."""
 
     @property
+    def is_outside(self) -> bool:
+        """Whether the plan's caller computes it."""
+
+    @property
     def inputs(self) -> Sequence[Sized]:
         """What it takes."""
 
@@ -205,5 +209,7 @@ def products(node: Sizes) -> int:
 
 def work(node: Sizes) -> int:
     """About how long a node takes, in products; to touch a number takes as long as 20."""
+    if node.is_outside:
+        return 0  # nobody can tell, and nobody shares it
     given = prod(node.inputs[0].shape) if node.inputs else 0
     return 20 * max(given, prod(node.outputs[0].shape)) + products(node)

@@ -1,0 +1,104 @@
+"""Attention of several queries to the same keys and values, which are not repeated for each.
+
+Exporters repeat them by Unsqueeze, Broadcast and Reshape, so that there are as many as queries;
+of what grows with each word that would be a copy of all that was ever seen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...layers.base import Kernel
+from ...layers.budget import require
+from ...schemas import Array, Dim, Shape
+from .plan import Node, Plan, Value, claimed_type, only_user
+
+#: What repeats each head, from the last to the first.
+REPEATED = ("Reshape", "Broadcast", "Unsqueeze")
+
+
+def share_heads(plan: Plan) -> dict[Node, Kernel]:
+    """Let attention outside take keys and values as they are before they are repeated.
+
+    Of the nodes that do so, what computes them now.
+    """
+    found: dict[Node, Kernel] = {}
+    for node in plan.nodes:
+        if not node.is_outside or node.layer.type != "ScaledDotProductAttention":
+            continue
+        if not 3 <= len(node.inputs) <= 5 or not _is_plain(node):
+            continue
+        query = node.inputs[0].tensor.shape
+        keys, values = (_before(value, query) for value in node.inputs[1:3])
+        if keys is None or values is None or keys.tensor.shape[1] != values.tensor.shape[1]:
+            continue
+        # A mask may repeat queries, too.
+        given, made = (Shape(shape[:3]) for shape in (query, node.outputs[0].tensor.shape))
+        if given != made or not made.is_static:
+            continue
+        node.set_inputs([node.inputs[0], keys, values, *node.inputs[3:]])
+        found[node] = attended
+    if found:
+        plan.prune()
+    return found
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether the keys that count are told by a mask alone."""
+    real = all(value.type == np.float32 for value in node.inputs[:3])
+    return real and not node.op.causal  # type: ignore[attr-defined]  # attention has it
+
+
+def _before(value: Value, query: Shape) -> Value | None:
+    """A value (batch, heads, length, depth) before each head was repeated for some queries."""
+    shapes = [value.tensor.shape]
+    for kind in REPEATED:
+        maker = value.producer
+        if maker is None or only_user(value) is None or not maker.is_outside:
+            return None
+        # Claimed versions alone: another operation may only be called like that.
+        if claimed_type(type(maker.op)) != kind:
+            return None
+        value = maker.inputs[0]
+        shapes.append(value.tensor.shape)
+    if [shape.rank for shape in (query, *shapes)] != [4, 4, 5, 5, 4]:
+        return None
+    after, repeated, apart, before = shapes
+    batch, heads, _, depth = before
+    times = repeated[2]
+    if isinstance(heads, Dim) or isinstance(times, Dim):
+        return None
+    if isinstance(batch, Dim) or isinstance(depth, Dim):
+        return None
+    sizes = (
+        (after[0], after[1], after[3]) == (batch, heads * times, depth)
+        and (repeated[0], repeated[1], repeated[4]) == (batch, heads, depth)
+        and (apart[0], apart[1], apart[2], apart[4]) == (batch, heads, 1, depth)
+        and (query[0], query[1]) == (batch, heads * times)
+    )
+    return value if sizes and value.is_outside else None
+
+
+def attended(
+    query: Array,
+    keys: Array,
+    values: Array,
+    mask: Array | None = None,
+    scale: Array | None = None,
+) -> tuple[Array, ...]:
+    """Values weighted by how well keys match; each is for as many queries as follow each other."""
+    batch, heads, rows, depth = query.shape
+    shared, length = keys.shape[1:3]
+    factor = 1 / np.sqrt(depth) if scale is None else scale.reshape(-1)[0]
+    require(2 * query.size // depth * length * query.itemsize)
+    group = (query * np.float32(factor)).reshape(batch, shared, -1, depth)
+    scores = np.matmul(group, keys.swapaxes(-1, -2)).reshape(batch, heads, rows, length)
+    if mask is not None and mask.dtype == np.bool_:
+        scores = np.where(mask, scores, np.float32(-np.inf))
+    elif mask is not None:
+        scores += mask
+    scores -= scores.max(-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(-1, keepdims=True)
+    found = np.matmul(scores.reshape(batch, shared, -1, length), values)
+    return (found.reshape(batch, heads, rows, -1),)

@@ -1,0 +1,258 @@
+"""What a plan cannot know beforehand: nodes computed on whatever arrays there are at a call.
+
+Between two of them the steps of the plan go on as usual, in the arena and with helpers. These
+nodes are done by the caller alone, by the definitions of their operations; variables are read
+and kept here, bodies have plans of their own where their shapes are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...layers.base import Kernel, Op
+from ...layers.budget import budget
+from ...layers.casting import as_computed
+from ...schemas import Array, Tensor
+from ...schemas.errors import MISTAKES
+from ..document import Graph
+from ..execution import State, Walk, by_definition, read_variable
+from ..inference import Inferred, body_parameters, infer_graph, run_bodies
+from .attention import share_heads
+from .memory import Growing
+from .plan import Node, Plan, Value, build, claimed_type
+from .workers import Part, single_blas
+
+#: Operations that give no more than they take.
+MODEST = frozenset(
+    {"Concat", "Convert", "Reshape", "ScaledDotProductAttention", "ShapeOf", "Slice", "Split",
+     "Squeeze", "StridedSlice", "Transpose", "Unsqueeze", "VariadicSplit"}
+)  # fmt: skip
+#: Operations whose values, not whose sizes, tell how much they give.
+GENEROUS = frozenset(
+    {"Broadcast", "ConstantFill", "Eye", "Interpolate", "OneHot", "Pad", "RandomUniform", "Range",
+     "Tile"}
+)  # fmt: skip
+#: With so few numbers all others can give but little.
+FEW = 1 << 12
+#: Bytes of arrays that are worth being counted.
+COUNTED = 1 << 12
+
+
+class LoosenedError(Exception):
+    """A layer gave another shape than was inferred of it, on which the plan relies."""
+
+
+#: Makes a callable of a plan: the outputs for inputs by layer id.
+Ready = Callable[[Plan], Callable[[Mapping[int, Array]], list[Array]]]
+
+
+class Outside:
+    """The nodes of one plan that are outside, and what they share during a call."""
+
+    def __init__(self, plan: Plan, ready: Ready) -> None:
+        self._ready = ready
+        self._declared = plan.declared
+        self._shared = share_heads(plan)
+        #: The variables as they are in the course of a call.
+        self.state: State = {}
+        self._held: list[tuple[Array, ...]] = []
+        self._allowed = budget()
+        self._last: dict[Node, list[Value]] = {}
+        last = {
+            value: node for node in plan.nodes for value in (*node.outputs, *node.inputs)
+            if value.is_outside and value.constant is None
+        }  # fmt: skip
+        self.values = list(last)
+        for value, node in last.items():
+            if not value.is_output:
+                self._last.setdefault(node, []).append(value)
+
+    def begin(self, state: State) -> None:
+        """Take in the variables; they are not changed before all is done."""
+        self.state = dict(state)
+        self._allowed = budget()
+
+    def end(self) -> None:
+        """Hold nothing any more."""
+        for arrays in self._held:
+            self._allowed.let_go(arrays)
+        self._held.clear()
+        for value in self.values:
+            value.store = None
+
+    def prepare(self, node: Node) -> list[list[Part]]:
+        """The step of a node."""
+        with node.layer.at():
+            kernel = self._kernel(node)
+        inputs, outputs, at = node.inputs, node.outputs, node.layer.at
+        inside = [value for value in inputs if not value.is_outside and value.constant is None]
+        done = self._last.get(node, [])
+
+        def run() -> None:
+            given = [value.array for value in inputs]
+            with at():
+                self._allowed.check_time()
+                found = kernel(*given)
+            lent = [value.array for value in inside]
+            for value, array in zip(outputs, found, strict=True):
+                if not value.is_outside:
+                    if array.shape != value.shape:
+                        raise LoosenedError
+                    np.copyto(value.array, array)
+                    continue
+                # What lies in the arena will be something else soon.
+                if lent and any(np.may_share_memory(array, other) for other in lent):
+                    array = array.copy()
+                if array.nbytes > COUNTED:
+                    self._hold(array)
+                value.store = array
+            for value in done:
+                value.store = None
+
+        return [[run]]
+
+    def _hold(self, array: Array) -> None:
+        self._allowed.hold((array,))
+        self._held.append((array,))
+
+    def _kernel(self, node: Node) -> Kernel:
+        """What computes a node."""
+        layer, op = node.layer, node.op
+        kind = claimed_type(type(op)) or layer.type
+        if node in self._shared:
+            return self._shared[node]
+        if layer.bodies:
+            return self._bodies(node)
+        if layer.type == "ReadValue":
+            return lambda *inputs: (read_variable(op, inputs, self.state),)
+        if layer.type == "Assign":
+            return lambda value: (self._assign(node, value),)
+        if type(op).prepare is not Op.prepare:
+            return op.prepare([value.tensor for value in node.inputs])
+        if kind == "Gather" and _chooses_rows(node):
+            return lambda data, indices, axis: (
+                (data,) if _is_all(indices, data) else by_definition(op, data, indices, axis)
+            )
+        if kind == "Concat" and len(node.inputs) == 2 and _is_kept(node.inputs[0]):
+            growing = Growing(op.axis)  # type: ignore[attr-defined]  # Concat has it
+
+            def joined(past: Array, new: Array) -> tuple[Array, ...]:
+                if not past.size or past.dtype != new.dtype or past.ndim != new.ndim:
+                    return by_definition(op, past, new)
+                return (growing.join(past, new),)
+
+            return joined
+        return _quick(op, kind)
+
+    def _assign(self, node: Node, value: Array) -> Array:
+        """Keep a value, out of the arena."""
+        if not node.inputs[0].is_outside:
+            value = np.array(value, order="C")
+        self.state[node.op.variable_id] = value  # type: ignore[attr-defined]  # Assign has it
+        return value
+
+    def _bodies(self, node: Node) -> Kernel:
+        """Bodies with a plan each, where the shapes of their Parameters are known beforehand."""
+        layer = node.layer
+        known = body_parameters(layer, self._declared[node], infer_graph)
+        runners = {
+            id(layer.bodies[name]): Body(layer.bodies[name], given, self)
+            for name, given in known.items()
+        }
+        return lambda *inputs: run_bodies(
+            layer, inputs, lambda body, arrays: runners[id(body)](arrays)
+        )
+
+    def ready(self, plan: Plan) -> Callable[[Mapping[int, Array]], list[Array]]:
+        """A plan of a body that can be called."""
+        return self._ready(plan)
+
+
+class Body:
+    """One body: planned when it is first run, if its shapes are known, else walked through."""
+
+    def __init__(self, graph: Graph, given: Mapping[int, Tensor], outside: Outside) -> None:
+        self._graph, self._given, self._outside = graph, given, outside
+        kept = any(x.type in ("Assign", "ReadValue") for x in graph.everywhere())
+        parameters = {layer.id for layer in graph.parameters}
+        self._is_planned = not kept and all(
+            tensor.shape.is_static and not tensor.type.is_dynamic for tensor in given.values()
+        ) and parameters <= given.keys()  # fmt: skip
+        self._planned: Callable[[Mapping[int, Array]], list[Array]] | None = None
+        self._walk: Walk | None = None
+
+    def __call__(self, arrays: Mapping[int, Array]) -> dict[int, Array]:
+        """What the Results hand out."""
+        if self._is_planned and all(
+            arrays[place].shape == tensor.shape.static for place, tensor in self._given.items()
+        ):
+            try:
+                return self._run(arrays)
+            except LoosenedError:
+                self._is_planned = False
+        if self._walk is None:
+            self._walk = Walk(self._graph)
+            self._walk.fold()
+        found = self._walk(arrays, self._outside.state)
+        return {layer_id: outputs[0] for layer_id, outputs in found.items()}
+
+    def _run(self, arrays: Mapping[int, Array]) -> dict[int, Array]:
+        if self._planned is None:
+            with single_blas:
+                inferred = Inferred(self._graph, infer_graph(self._graph, self._given))
+                self._planned = self._outside.ready(build(self._graph, inferred))
+        found = self._planned(arrays)
+        return {layer.id: array for layer, array in zip(self._graph.results, found, strict=True)}
+
+
+def _quick(op: Op, kind: str) -> Kernel:
+    """An operation by its definition; where it cannot take much memory, nobody asks for it."""
+    if kind in GENEROUS:
+        return lambda *arrays: by_definition(op, *arrays)
+
+    def run(*arrays: Array) -> tuple[Array, ...]:
+        sizes = [array.size for array in arrays]
+        if all(sizes) and (kind in MODEST or sum(sizes) <= FEW):
+            try:
+                return op.run(*arrays)
+            except MISTAKES:
+                pass  # said below, by its rule if it is that
+        return by_definition(op, *arrays)
+
+    return run
+
+
+def _is_kept(value: Value) -> bool:
+    """Whether a value is what a variable has kept, maybe with its rows in another order."""
+    while value.producer is not None and len(value.producer.inputs) == 3:
+        if claimed_type(type(value.producer.op)) != "Gather":
+            return False
+        value = value.producer.inputs[0]
+    return value.producer is not None and value.producer.layer.type == "ReadValue"
+
+
+def _chooses_rows(node: Node) -> bool:
+    """Whether a Gather takes slices along the first axis, by a list of indices."""
+    op: Any = node.op
+    axis = node.inputs[2].constant
+    return (
+        axis is not None and axis.size == 1 and not axis.any() and not getattr(op, "batch_dims", 0)
+    )
+
+
+def _is_all(indices: Array, data: Array) -> bool:
+    """Whether indices name every slice in order."""
+    count = len(data) if data.ndim else -1
+    if indices.shape != (count,):
+        return False
+    if count == 1:
+        return not indices[0]
+    return bool((indices == np.arange(count)).all())
+
+
+def take_in(value: Value, array: Array) -> None:
+    """Let a value outside be what the caller gives."""
+    value.store = as_computed(array)

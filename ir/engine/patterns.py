@@ -1,0 +1,159 @@
+"""For which sizes of inputs and variables a plan is made, and which of them it leaves open.
+
+A plan for other shapes takes long to make. Where a size goes on growing from call to call, as
+that of what attention has seen does with each word, a plan is made that holds for any: what
+depends on that size is outside it, the rest is planned as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from ...schemas import ANY, Array, Shape, Tensor
+from ..document import Layer, Model
+from ..execution import State
+from ..inference import Inferred, infer_graph, parameter_type
+
+#: The shapes of all inputs, then those of all variables, None where one has no value; an open
+#: size is -1.
+Pattern: TypeAlias = tuple[tuple[int, ...] | None, ...]
+OPEN = -1
+#: So many calls in a row the size of an input has grown by one before it is left open.
+STEADY = 2
+
+
+def holds(pattern: Pattern, shapes: Pattern) -> bool:
+    """Whether a plan for a pattern takes arrays of these shapes."""
+    if pattern == shapes:
+        return True
+    for kept, shape in zip(pattern, shapes, strict=True):
+        if kept == shape:
+            continue
+        if kept is None or shape is None or len(kept) != len(shape):
+            return False
+        if any(a not in (b, OPEN) for a, b in zip(kept, shape, strict=True)):
+            return False
+    return True
+
+
+class Patterns:
+    """Chooses the pattern for shapes that no plan holds for, by what has been seen before."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._readers = [layer for layer in model.order() if layer.type == "ReadValue"]
+        #: The variables that the model itself reads, bodies apart.
+        self.variables = list(dict.fromkeys(map(variable_of, self._readers)))
+        #: The shapes with which they begin.
+        self._first: dict[str, tuple[int, ...]] = {}
+        self._before: Pattern | None = None
+        self._grown = 0
+
+    def of(self, arrays: Mapping[int, Array], inputs: Iterable[int], state: State) -> Pattern:
+        """The shapes of a call."""
+        shapes: list[tuple[int, ...] | None] = [arrays[place].shape for place in inputs]
+        for variable in self.variables:
+            value = state.get(variable)
+            shapes.append(None if value is None else value.shape)
+        return tuple(shapes)
+
+    def seen(self, shapes: Pattern) -> None:
+        """Note the shapes of a call."""
+        self._before = shapes
+
+    def choose(self, shapes: Pattern) -> Pattern:
+        """The pattern to plan for: what has grown since the last call will go on to grow.
+
+        Variables that grow are followed by inputs that have a place for all they hold and more,
+        such as masks. Of the other inputs only steady steps tell: the next text is another one.
+        """
+        before, self._before = self._before, shapes
+        if before is None:
+            return shapes
+        split = len(shapes) - len(self.variables)
+        begun = map(self._first.get, self.variables)
+        former = [x if old is None else old for old, x in zip(before[split:], begun, strict=True)]
+        kept = list(map(_growth, former, shapes[split:]))
+        held = [
+            size for shape, steps in zip(shapes[split:], kept, strict=True)
+            for size, step in zip(shape or (), steps, strict=True) if step > 0
+        ]  # fmt: skip
+        given = list(map(_growth, before[:split], shapes[:split]))
+        if held:
+            least = max(held)
+            grows = [[step > 0 for step in steps] for steps in (*given, *kept)]
+            for shape, row in zip(shapes[:split], grows, strict=False):
+                row[:] = [grown and x > least for grown, x in zip(row, shape or (), strict=True)]
+            return _opened(shapes, grows)
+        steps = [step for row in given for step in row]
+        steady = any(steps) and all(step in (0, 1) for step in steps)
+        self._grown = self._grown + 1 if steady else 0
+        if self._grown <= STEADY:
+            return shapes
+        return _opened(shapes, [[step > 0 for step in row] for row in (*given, *kept)])
+
+    def infer(self, pattern: Pattern) -> Inferred:
+        """Types and shapes of every port for a pattern."""
+        model, parameters = self._model, self._model.parameters
+        shapes = dict(zip(self.variables, pattern[len(parameters) :], strict=True))
+        given = {
+            layer.id: Tensor(parameter_type(layer), _shape(shape))
+            for layer, shape in zip(parameters, pattern, strict=False)
+            if shape is not None
+        }
+        known = infer_graph(model, given, new_shapes=True)
+        told: dict[int, Tensor] = {}
+        for layer in self._readers:
+            (tensor,) = known[layer.id]
+            shape = shapes[variable_of(layer)]
+            found = _initial(model, layer, known) if shape is None else _shape(shape)
+            if shape is None and found.is_static:
+                self._first[variable_of(layer)] = found.static
+            if found != tensor.shape:
+                told[layer.id] = Tensor(tensor.type, found)
+        if told:
+            known = infer_graph(model, given | told, new_shapes=True)
+        return Inferred(model, known)
+
+    def assigned(self, pattern: Pattern) -> Collection[str]:
+        """The variables that have a value."""
+        shapes = pattern[len(pattern) - len(self.variables) :]
+        return {name for name, x in zip(self.variables, shapes, strict=True) if x is not None}
+
+
+def _opened(shapes: Pattern, grows: Sequence[Sequence[bool]]) -> Pattern:
+    """Shapes with some sizes open."""
+    return tuple(
+        None if shape is None
+        else tuple(OPEN if grown else size for size, grown in zip(shape, row, strict=True))
+        for shape, row in zip(shapes, grows, strict=True)
+    )  # fmt: skip
+
+
+def variable_of(layer: Layer) -> str:
+    """The variable that a layer reads or writes."""
+    name: str = layer.op.variable_id  # type: ignore[union-attr]  # both have it
+    return name
+
+
+def _growth(old: tuple[int, ...] | None, new: tuple[int, ...] | None) -> list[int]:
+    """By how much each size has grown; nothing where there was none to compare with."""
+    if old is None or new is None or len(old) != len(new):
+        return [0] * len(new or ())
+    return [b - a for a, b in zip(old, new, strict=True)]
+
+
+def _shape(sizes: Iterable[int]) -> Shape:
+    return Shape([ANY if size == OPEN else size for size in sizes])
+
+
+def _initial(model: Model, layer: Layer, known: Mapping[int, tuple[Tensor, ...]]) -> Shape:
+    """The shape of a variable that has no value yet."""
+    source = model.producer(layer, 0)
+    (tensor,) = known[layer.id]
+    if source is not None:
+        return known[source[0].id][source[1]].shape
+    if tensor.shape.is_static or tensor.shape.rank is None:
+        return tensor.shape
+    return Shape([size if isinstance(size, int) else 0 for size in tensor.shape])
