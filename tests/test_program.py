@@ -198,7 +198,7 @@ def test_weights_are_kept_transformed_where_there_is_memory(memory: int, afresh:
     plan = build(model, ir.infer(model))
     assert plan is not None
     (node,) = (node for node in plan.nodes if node.kind == "Convolution")
-    (way,) = convolution.choose_ways([node], memory)
+    (way,) = convolution.choose_tilings([node], memory)
     assert way is not None
     assert way.afresh == afresh
     (blocks,) = convolution.lay_out(node, way).matrices

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .operations import UNARY as UNARY
     from .operations import products as products
     from .operations import work as work
+    from .operations import claimed_type as claimed_type
 
 __getattr__, __dir__ = face(
     __name__,
@@ -48,7 +49,7 @@ __getattr__, __dir__ = face(
         "nodes": "Node Plan Steps Value constant only_user",
         "operations": (
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
-            "products work"
+            "products work claimed_type"
         ),
     },
 )
