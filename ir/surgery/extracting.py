@@ -168,7 +168,9 @@ def _cut(
     for result in graph.results:
         source = bench.feeder(result, 0)
         there.setdefault((source.layer.id, source.index), result)
-    wanted = results or [there.get((s.layer.id, s.index)) for s in part.handed]
+    wanted: Sequence[Layer | None] = results or [
+        there.get((s.layer.id, s.index)) for s in part.handed
+    ]
     keeping = {id(layer) for layer in part.layers.values()}
     keeping |= {id(layer) for layer in wanted if layer is not None}
     whole = {id(s.layer) for s in part.fed or () if s.layer.type == "Parameter"}

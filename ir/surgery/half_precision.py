@@ -59,29 +59,30 @@ def compress(model: Model, *, keep: str | None = None) -> Operated:
     work, report = deepcopy(model), Surgery("compress")
     before = size_of(work)
     pattern = None if keep is None else expression(keep)
-    scratch = Scratch()
     chosen: list[tuple[Graph, Layer]] = []
     quantized = next((layer for layer in work.everywhere() if _quantizes(layer)), None)
     if quantized is not None:
         report.note("kept", "the model is quantized: all constants stay", quantized)
-    for graph in _graphs(work) if quantized is None else ():
-        sensitive = _upstream_of_shapes(graph)
-        for layer in graph.constants:
-            if layer.element_type not in (ElementType.F32, ElementType.F64):
-                continue
-            if layer.id in sensitive:
-                reason: str | None = "shapes are computed from it"
-            elif pattern is not None and pattern.fullmatch(layer.name):
-                reason = "it is to be kept"
-            else:
-                reason = _what_is_lost(layer.value)
-            if reason is not None:
-                report.note("kept", reason, layer)
-                continue
-            scratch.add(layer.value, np.dtype(np.float16), _to_half)
-            chosen.append((graph, layer))
+    with Scratch() as scratch:
+        for graph in _graphs(work) if quantized is None else ():
+            sensitive = _upstream_of_shapes(graph)
+            for layer in graph.constants:
+                if layer.element_type not in (ElementType.F32, ElementType.F64):
+                    continue
+                if layer.id in sensitive:
+                    reason: str | None = "shapes are computed from it"
+                elif pattern is not None and pattern.fullmatch(layer.name):
+                    reason = "it is to be kept"
+                else:
+                    reason = _what_is_lost(layer.value)
+                if reason is not None:
+                    report.note("kept", reason, layer)
+                    continue
+                scratch.add(layer.value, np.dtype(np.float16), _to_half)
+                chosen.append((graph, layer))
+        values = scratch.values()
     made: dict[int, list[tuple[Layer, Layer]]] = {}
-    for (graph, layer), value in zip(chosen, scratch.values(), strict=True):
+    for (graph, layer), value in zip(chosen, values, strict=True):
         said = f"f16 for {layer.element_type}{list(layer.sizes)}"
         convert = _decompressed(graph, layer, value)
         made.setdefault(id(graph), []).append((layer, convert))
@@ -97,19 +98,20 @@ def decompress(model: Model) -> Operated:
     """Store weights that are compressed to f16 in the type in which they are used."""
     work, report = deepcopy(model), Surgery("decompress")
     before = size_of(work)
-    scratch = Scratch()
     chosen: list[tuple[Graph, Layer, Layer, ElementType]] = []
-    for graph in _graphs(work):
-        for layer in graph.layers:
-            constant = _compressed(graph, layer)
-            if constant is not None:
-                kind = ElementType.parse(layer.data["destination_type"])
-                dtype = kind.dtype
-                scratch.add(constant.value, dtype, lambda block, to=dtype: block.astype(to))  # type: ignore[misc]  # the default is a type
-                chosen.append((graph, layer, constant, kind))
+    with Scratch() as scratch:
+        for graph in _graphs(work):
+            for layer in graph.layers:
+                constant = _compressed(graph, layer)
+                if constant is not None:
+                    kind = ElementType.parse(layer.data["destination_type"])
+                    dtype = kind.dtype
+                    scratch.add(constant.value, dtype, lambda block, to=dtype: block.astype(to))  # type: ignore[misc]  # the default is a type
+                    chosen.append((graph, layer, constant, kind))
+        values = scratch.values()
     gone: dict[int, list[Layer]] = {}
     shared: list[tuple[Graph, Layer]] = []
-    for (graph, layer, constant, kind), value in zip(chosen, scratch.values(), strict=True):
+    for (graph, layer, constant, kind), value in zip(chosen, values, strict=True):
         if len(graph.consumers(constant)) > 1:
             shared.append((graph, constant))
             constant = graph.add(Layer("Const", "opset1"))
@@ -160,13 +162,13 @@ def _quantizes(layer: Layer) -> bool:
     if layer.type != "Multiply" or layer.graph is None:
         return False
     rows = [row[0] for row in layer.graph.sources(layer) if row is not None]
-    if not any(_is_number(row) for row in rows):
-        return False
-    for row in rows:
+    for row, scale in zip(rows, reversed(rows), strict=True):
         if row.type == "Subtract":
             row = _first(row) or row
         constant = _first(row) if row.type == "Convert" else None
-        if constant is not None and constant.is_constant and constant.element_type in _NARROW:
+        if constant is None or not constant.is_constant or not _is_number(scale):
+            continue
+        if constant.element_type in _NARROW:
             return True
     return False
 

@@ -380,7 +380,8 @@ class Workbench:
                     self.forget_tensors()
                     return
         except IRError:
-            self.forget_tensors()  # a later edit may mend what is wrong: in the end all is inferred
+            # A later edit may mend what is wrong: in the end all is inferred.
+            self.forget_tensors()
 
     def replace(self, old: Source, new: Source, *, but: Iterable[Layer] = ()) -> None:
         """Let all that an output feeds be fed by another; an output of the model keeps its names.
