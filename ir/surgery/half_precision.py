@@ -5,7 +5,8 @@ as a decompression, so that whoever computes in f32 still does. A constant stays
 
 - where a single number leaves the range of f16, or would be off by 1 or a ten-thousandth,
 - where three of four numbers leave the range, or would be off by 1 or a thousandth,
-- where shapes, or the ranges of a FakeQuantize, are computed from it.
+- where shapes are computed from it,
+- in a model that is quantized, all of whose constants stay.
 """
 
 from __future__ import annotations
@@ -22,13 +23,11 @@ from .reshaping import settle
 from .scratch import BLOCK, Scratch
 from .workbench import expression
 
-#: The inputs of operations that OpenVINO marks as sensitive to precision: shapes and ranges.
+#: The inputs of operations that OpenVINO marks as sensitive to precision: those of shapes.
 _SENSITIVE: dict[str, tuple[int, ...]] = {
     "BatchToSpace": (1, 2, 3),
     "Broadcast": (1,),
     "ConvolutionBackpropData": (2,),
-    "FakeConvert": (0, 1, 2),
-    "FakeQuantize": (0, 1, 2, 3, 4),
     "GroupConvolutionBackpropData": (2,),
     "Interpolate": (1, 2),
     "OneHot": (1,),
@@ -39,6 +38,10 @@ _SENSITIVE: dict[str, tuple[int, ...]] = {
     "Tile": (1,),
     "TopK": (1,),
 }
+#: The element types of quantized weights.
+_NARROW = frozenset(map(ElementType, (
+    "i8", "u8", "i4", "u4", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0"
+)))  # fmt: skip
 #: A number that is off by more than this is lost; or by such a part, alone and among others.
 _MOST_OFF, _MOST_OFF_OF_ONE, _MOST_OFF_OF_MANY = 1.0, 1e-4, 1e-3
 #: The part of lost numbers from which a constant stays.
@@ -56,26 +59,30 @@ def compress(model: Model, *, keep: str | None = None) -> Operated:
     work, report = deepcopy(model), Surgery("compress")
     before = size_of(work)
     pattern = None if keep is None else expression(keep)
-    scratch = Scratch()
     chosen: list[tuple[Graph, Layer]] = []
-    for graph in _graphs(work):
-        sensitive = _upstream_of_shapes(graph)
-        for layer in graph.constants:
-            if layer.element_type not in (ElementType.F32, ElementType.F64):
-                continue
-            if layer.id in sensitive:
-                reason: str | None = "shapes or ranges are computed from it"
-            elif pattern is not None and pattern.fullmatch(layer.name):
-                reason = "it is to be kept"
-            else:
-                reason = _what_is_lost(layer.value)
-            if reason is not None:
-                report.note("kept", reason, layer)
-                continue
-            scratch.add(layer.value, np.dtype(np.float16), _to_half)
-            chosen.append((graph, layer))
+    quantized = next((layer for layer in work.everywhere() if _quantizes(layer)), None)
+    if quantized is not None:
+        report.note("kept", "the model is quantized: all constants stay", quantized)
+    with Scratch() as scratch:
+        for graph in _graphs(work) if quantized is None else ():
+            sensitive = _upstream_of_shapes(graph)
+            for layer in graph.constants:
+                if layer.element_type not in (ElementType.F32, ElementType.F64):
+                    continue
+                if layer.id in sensitive:
+                    reason: str | None = "shapes are computed from it"
+                elif pattern is not None and pattern.fullmatch(layer.name):
+                    reason = "it is to be kept"
+                else:
+                    reason = _what_is_lost(layer.value)
+                if reason is not None:
+                    report.note("kept", reason, layer)
+                    continue
+                scratch.add(layer.value, np.dtype(np.float16), _to_half)
+                chosen.append((graph, layer))
+        values = scratch.values()
     made: dict[int, list[tuple[Layer, Layer]]] = {}
-    for (graph, layer), value in zip(chosen, scratch.values(), strict=True):
+    for (graph, layer), value in zip(chosen, values, strict=True):
         said = f"f16 for {layer.element_type}{list(layer.sizes)}"
         convert = _decompressed(graph, layer, value)
         made.setdefault(id(graph), []).append((layer, convert))
@@ -91,19 +98,20 @@ def decompress(model: Model) -> Operated:
     """Store weights that are compressed to f16 in the type in which they are used."""
     work, report = deepcopy(model), Surgery("decompress")
     before = size_of(work)
-    scratch = Scratch()
     chosen: list[tuple[Graph, Layer, Layer, ElementType]] = []
-    for graph in _graphs(work):
-        for layer in graph.layers:
-            constant = _compressed(graph, layer)
-            if constant is not None:
-                kind = ElementType.parse(layer.data["destination_type"])
-                dtype = kind.dtype
-                scratch.add(constant.value, dtype, lambda block, to=dtype: block.astype(to))  # type: ignore[misc]  # the default is a type
-                chosen.append((graph, layer, constant, kind))
+    with Scratch() as scratch:
+        for graph in _graphs(work):
+            for layer in graph.layers:
+                constant = _compressed(graph, layer)
+                if constant is not None:
+                    kind = ElementType.parse(layer.data["destination_type"])
+                    dtype = kind.dtype
+                    scratch.add(constant.value, dtype, lambda block, to=dtype: block.astype(to))  # type: ignore[misc]  # the default is a type
+                    chosen.append((graph, layer, constant, kind))
+        values = scratch.values()
     gone: dict[int, list[Layer]] = {}
     shared: list[tuple[Graph, Layer]] = []
-    for (graph, layer, constant, kind), value in zip(chosen, scratch.values(), strict=True):
+    for (graph, layer, constant, kind), value in zip(chosen, values, strict=True):
         if len(graph.consumers(constant)) > 1:
             shared.append((graph, constant))
             constant = graph.add(Layer("Const", "opset1"))
@@ -145,6 +153,37 @@ def is_decompression(layer: Layer) -> bool:
 
 def _graphs(model: Model) -> list[Graph]:
     return [model, *(body for x in model.everywhere() for body in x.bodies.values())]
+
+
+def _quantizes(layer: Layer) -> bool:
+    """Whether a layer quantizes, or brings back weights that are quantized."""
+    if layer.type in ("FakeConvert", "FakeQuantize"):
+        return True
+    if layer.type != "Multiply" or layer.graph is None:
+        return False
+    rows = [row[0] for row in layer.graph.sources(layer) if row is not None]
+    for row, scale in zip(rows, reversed(rows), strict=True):
+        if row.type == "Subtract":
+            row = _first(row) or row
+        constant = _first(row) if row.type == "Convert" else None
+        if constant is None or not constant.is_constant or not _is_number(scale):
+            continue
+        if constant.element_type in _NARROW:
+            return True
+    return False
+
+
+def _is_number(layer: Layer) -> bool:
+    """Whether a layer is a constant, or one that is converted."""
+    source = _first(layer) if layer.type == "Convert" else layer
+    return source is not None and source.is_constant
+
+
+def _first(layer: Layer) -> Layer | None:
+    """What feeds the first input."""
+    assert layer.graph is not None
+    row = layer.graph.producer(layer, 0)
+    return None if row is None else row[0]
 
 
 def _upstream_of_shapes(graph: Graph) -> set[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 
@@ -21,8 +21,15 @@ class Scratch:
     """A file without a name: it is gone when no value in it is used any more."""
 
     def __init__(self) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed when it is mapped
+        #: Open as long as values are put in.
+        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the block
         self._rows: list[tuple[int, np.dtype[Any], tuple[int, ...]]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
     def add(self, value: Array, dtype: np.dtype[Any], convert: Callable[[Array], Array]) -> int:
         """Put a value into the file, converted block by block; its number."""
@@ -42,7 +49,6 @@ class Scratch:
         if not self._file.seek(0, 2):
             return [np.empty(shape, dtype) for _, dtype, shape in self._rows]
         whole = np.memmap(self._file, np.uint8, "r")
-        self._file.close()
         found = []
         for start, dtype, shape in self._rows:
             size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
