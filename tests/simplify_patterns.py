@@ -337,3 +337,22 @@ def network(shape: str, build: Callable[[Net, ir.Output], ir.Output]) -> ir.Mode
     x = net.parameter("x", "f32", shape)
     net.result(build(Net(net), x).named("inner"), name="y")
     return net.model()
+
+
+def row_of_patterns(seed: int, length: int = 6) -> ir.Model:
+    """A network of random patterns, one after the other, which share tensors here and there."""
+    random = np.random.default_rng(seed)
+    rows = [row[2] for row in (*APPLIES, *STAYS) if row[1] == IMAGE]
+    net = ir.Builder("patterns")
+    n = Net(net)
+    made = [net.parameter("x", "f32", IMAGE)]
+    while len(made) < length:
+        x = made[-1] if random.random() < 0.7 else made[int(random.integers(len(made)))]
+        y = rows[int(random.integers(len(rows)))](n, x)
+        if y.tensor.shape != made[0].tensor.shape:
+            continue
+        # Bounded, so that an error is none of the numbers' size.
+        made.append(n("Tanh", y) if random.random() < 0.5 else n("Add", y, x))
+    for number, y in enumerate(made[-2:]):
+        net.result(y, name=f"y{number}")
+    return net.model()

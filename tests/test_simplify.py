@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from networks import Drawer
-from simplify_patterns import APPLIES, STAYS, Net, network
+from simplify_patterns import APPLIES, STAYS, Net, network, row_of_patterns
 from vinoir import ir
 from vinoir.ir.surgery.simplifying import RULES
 from vinoir.schemas import MismatchError, UsageError
@@ -109,6 +109,16 @@ def test_random_networks(seed: int) -> None:
     again, more = ir.simplify(new)
     assert more.rules == {}
     assert ir.dumps(again) == ir.dumps(new)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_rows_of_patterns(seed: int) -> None:
+    model = row_of_patterns(seed)
+    new, done = ir.simplify(model)
+    assert sum(done.rules.values()) > 0
+    assert ir.check(new).ok
+    assert size(new) <= size(model)
+    alike(model, new, asked=seed % 2 == 0)
 
 
 def test_nothing_to_do_leaves_the_file_as_it_is(tmp_path: Path) -> None:
