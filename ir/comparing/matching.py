@@ -48,23 +48,42 @@ class Matching:
         """Whether two layers compute the same."""
         return self.one.up[left.id] == self.two.up[right.id]
 
-    def by(self, key: Key, *, several: bool = False, among: str | None = None) -> None:
-        """Pair what has an equal key; ``several``: also where more than one on a side has it."""
+    def by(
+        self,
+        key: Key,
+        *,
+        several: bool = False,
+        constants: bool = False,
+        among: str | None = None,
+    ) -> None:
+        """Pair what has an equal key.
+
+        Args:
+            key: What is compared.
+            several: Pair in the order of the files where more than one on a side has it.
+            constants: Constants as well.
+            among: Only layers of this type.
+        """
         left = _by_key(self.one, self.removed, key, among)
         right = _by_key(self.two, self.added, key, among)
         for found, ones in left.items():
             twos = right.get(found, [])
-            if several or len(ones) == len(twos) == 1:
+            # Which of several equal constants is which, their users tell.
+            some = several and not (ones[0].is_constant and not constants)
+            if some or len(ones) == len(twos) == 1:
                 for x, y in zip(ones, twos, strict=False):
                     self.pair(x, y)
 
-    def by_neighbours(self) -> None:
-        """Pair layers of one type that feed, or are fed by, layers that are paired."""
+    def by_neighbours(self, *, other_types: bool = False) -> None:
+        """Pair layers of one type that feed, or are fed by, layers that are paired.
+
+        Those of other types need two such places.
+        """
         asked, everywhere = self.removed, True
         while asked or not everywhere:
             if not asked:
                 asked, everywhere = self.removed, True
-            chosen = _chosen(self._votes(asked))
+            chosen = _chosen(self._votes(asked, other_types))
             for layer, other in chosen:
                 self.pair(layer, other)
             if chosen:
@@ -74,17 +93,21 @@ class Matching:
             else:
                 asked = []
 
-    def _votes(self, layers: Iterable[Layer]) -> list[tuple[int, Layer, Layer]]:
+    def _votes(self, layers: Iterable[Layer], other_types: bool) -> list[tuple[int, Layer, Layer]]:
         """Pairs of one type, by at how many places they touch what is paired, and likeness."""
         votes: list[tuple[int, Layer, Layer]] = []
         for layer in layers:
             count: Counter[int] = Counter()
             met: dict[int, Layer] = {}
             for other in self._neighbours(layer):
-                if other.id not in self.back and other.type == layer.type:
+                if other.id not in self.back and (
+                    other.type == layer.type or (other_types and _may_become(layer, other))
+                ):
                     count[other.id] += 4
                     met[other.id] = other
             for number, other in met.items():
+                if other.type != layer.type and count[number] < 8:
+                    continue
                 alike = self.one.local[layer.id] == self.two.local[number]
                 votes.append(
                     (count[number] + 2 * alike + (layer.name == other.name), layer, other)
@@ -105,6 +128,12 @@ class Matching:
             found = sources[wire.place] if wire.place < len(sources) else None
             if found is not None:
                 yield stored(self.two, found[0]) if layer.is_constant else found[0]
+
+
+def _may_become(layer: Layer, other: Layer) -> bool:
+    """Whether an edit may have turned one type into the other."""
+    ends = ("Const", "Parameter", "Result")
+    return layer.type not in ends and other.type not in ends
 
 
 def _chosen(votes: list[tuple[int, Layer, Layer]]) -> list[tuple[Layer, Layer]]:
@@ -192,8 +221,12 @@ def match(
     for key, several in _EVIDENCE:
         matching.by(key, several=several)
     matching.by_neighbours()
+    for key, several in _EVIDENCE:
+        if several:
+            matching.by(key, several=True, constants=True)
     # A layer that has become one of another type.
     matching.by(lambda a, x: (_inputs(a, x), a.fate[x.id]))
+    matching.by_neighbours(other_types=True)
     matching.by(lambda a, x: x.name)
     return matching
 
