@@ -304,8 +304,7 @@ class _Grouping:
         count = len(children)
         if count < 4:
             return None
-        known: dict[int, int] = {}
-        tokens = np.array([known.setdefault(self.token(c), len(known)) for c in children])
+        tokens = np.fromiter(map(self.token, children), np.int64, count)
         best, chosen = 0, None
         for period in _periods(tokens):
             same = np.concatenate([[False], tokens[:-period] == tokens[period:], [False]])
@@ -330,14 +329,14 @@ class _Grouping:
         self, children: list[int], start: int, period: int, end: int
     ) -> tuple[int, int, int]:
         """The same repetition, begun where the fewest values go from one turn to the next."""
-        cuts = self.cuts(children)
+        cuts = self.cuts(children[start:end])
         best = (float("inf"), 0)
         for shift in range(period):
             times = (end - start - shift) // period
             if times < 2:
                 break
             lost = (end - start) // period - times
-            places = start + shift + period * np.arange(times + 1)
+            places = shift + period * np.arange(1, times)  # between turns
             best = min(best, (float(cuts[places].mean()) + 2.5 * lost, shift))
         begin = start + best[1]
         return begin, period, (end - begin) // period

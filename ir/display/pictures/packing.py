@@ -287,7 +287,7 @@ def _text(value: object) -> str:
 def compressed(content: dict[str, Any]) -> str:
     """An object as JSON, deflated, in base64."""
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packer = zlib.compressobj(7, zlib.DEFLATED, -15)
     return base64.b64encode(packer.compress(text.encode()) + packer.flush()).decode("ascii")
 
 
