@@ -42,10 +42,6 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
             images, found, *_ = of_rank(layer, 4, "the feature maps")
             merge(images, 1)
             channels = merge(channels, found)
-        if len(self.pyramid_scales) != len(pyramid):
-            raise IRError(
-                f"{len(self.pyramid_scales)} pyramid_scales for {len(pyramid)} feature maps"
-            )
         kind = real_type(rois, *pyramid)
         side = self.output_size
         if side < 1:
@@ -54,6 +50,10 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, rois: Array, *pyramid: Array) -> tuple[Array, ...]:
+        if len(self.pyramid_scales) < len(pyramid):  # further ones are of no use, and often there
+            raise IRError(
+                f"{len(self.pyramid_scales)} pyramid_scales for {len(pyramid)} feature maps"
+            )
         side, channels = self.output_size, pyramid[0].shape[1]
         align = ROIAlignV3(
             pooled_h=side,
@@ -64,7 +64,7 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
         )
         result = np.zeros((len(rois), channels, side, side), pyramid[0].dtype)
         levels = self.levels(rois, len(pyramid))
-        for level, (layer, scale) in enumerate(zip(pyramid, self.pyramid_scales, strict=True)):
+        for level, (layer, scale) in enumerate(zip(pyramid, self.pyramid_scales, strict=False)):
             of_level = levels == level
             placed = rois[of_level].astype(np.float32) / np.float32(scale)
             placed -= np.float32(0.5 * self.aligned)

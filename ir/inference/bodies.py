@@ -32,9 +32,6 @@ T = TypeVar("T")
 
 def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> tuple[Tensor, ...]:
     """The outputs of a layer with bodies."""
-    place = {"If": 0, "Loop": 1}.get(layer.type)
-    if place is not None and place < len(inputs):
-        _check_condition(inputs[place])
     if layer.type == "If":
         return _infer_if(layer, inputs, infer)
     _, port_map = _body(layer, "body")
@@ -103,10 +100,14 @@ def _turn(
     return given, known
 
 
-def _check_condition(condition: Tensor) -> None:
-    """Refuse a condition that is not one truth value: of others OpenVINO takes the first byte."""
-    if condition.type not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
-        raise IRError(f"the condition is {condition.type}, it must be boolean")
+def check_condition(layer: Layer, inputs: Sequence[Tensor]) -> None:
+    """Refuse a condition that is not boolean: of others OpenVINO takes the first byte."""
+    place = {"If": 0, "Loop": 1}.get(layer.type)
+    if place is None or place >= len(inputs):
+        return
+    kind = inputs[place].type
+    if kind not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
+        raise IRError(f"the condition is {kind}, it must be boolean")
 
 
 def _plain(tensor: Tensor) -> Tensor:
@@ -115,7 +116,7 @@ def _plain(tensor: Tensor) -> Tensor:
 
 
 def _of(known: Mapping[int, tuple[Tensor, ...]], layer_id: int) -> Tensor:
-    if layer_id not in known:
+    if not known.get(layer_id):  # nor is one of an unknown version a Result
         raise IRError(f"the port map names layer {layer_id}, which is no Result of the body")
     if not known[layer_id]:
         raise IRError(f"layer {layer_id} of the body, which the port map names, gives nothing")
@@ -430,4 +431,4 @@ def _final(
     return _joined(entry, [], body)
 
 
-__all__ = ["infer_bodies", "run_bodies"]
+__all__ = ["check_condition", "infer_bodies", "run_bodies"]

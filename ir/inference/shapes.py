@@ -17,7 +17,7 @@ from ...layers.memory import without_collection
 from ...layers.value_bounds import CARRIED
 from ...schemas import ElementType, IRError, Shape, Size, Tensor, UsageError
 from ..document import Graph, Layer, Model, by_input, output_keys, with_symbols
-from .bodies import infer_bodies
+from .bodies import check_condition, infer_bodies
 from .interface import output_type
 
 #: A new input shape: OpenVINO's spelling (names stand for sizes), or the sizes themselves.
@@ -172,6 +172,7 @@ def infer_layer(
         inputs = inputs_of(graph, layer, known)
         if layer.bodies:
             op.check_arity(len(inputs))
+            check_condition(layer, inputs)
             return infer_bodies(layer, inputs, infer_graph)
         outputs = op.infer_outputs(inputs)
         if layer.type == "Result" and isinstance(graph, Model):
