@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from .operations import SPATIAL as SPATIAL
     from .operations import TRANSPOSED as TRANSPOSED
     from .operations import UNARY as UNARY
+    from .operations import claimed_type as claimed_type
     from .operations import products as products
     from .operations import work as work
-    from .operations import claimed_type as claimed_type
 
 __getattr__, __dir__ = face(
     __name__,
