@@ -287,9 +287,9 @@ class ScatterElements(Op):
 
     def run(self, data: Array, indices: Array, updates: Array, axis: Array) -> tuple[Array, ...]:
         place = axis_of(int(axis.reshape(())), data.ndim)
-        for axis, (count, size) in enumerate(zip(indices.shape, data.shape, strict=True)):
-            if count > size and axis != place:
-                raise IRError(f"axis {axis} of the indices has {count} elements, the data {size}")
+        for other, (count, size) in enumerate(zip(indices.shape, data.shape, strict=True)):
+            if count > size and other != place:
+                raise IRError(f"axis {other} of the indices has {count} elements, the data {size}")
         where: list[Any] = list(np.indices(indices.shape, sparse=True))
         where[place] = within_axis(indices, data.shape[place])
         return (self.placed(data, tuple(where), updates),)
