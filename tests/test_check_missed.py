@@ -10,7 +10,7 @@ import pytest
 from test_check import ADD, BIN
 from vinoir import ir
 from vinoir.layers import Op
-from vinoir.schemas import Tensor
+from vinoir.schemas import IRError, Tensor
 
 PORT = 'names="x"><dim>1</dim><dim>2</dim>'
 
@@ -223,3 +223,9 @@ def test_the_condition_of_an_if_is_boolean(kind: str, port: str, told: bool) -> 
         '<edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>'
     )
     assert found(xml, bytes(4)) == ({"IR731": "error"} if told else {})
+    model = ir.loads(xml, bytes(4))
+    if told:
+        with pytest.raises(IRError, match=f"the condition is {kind}, it must be boolean"):
+            ir.infer(model)
+    elif kind == "boolean":
+        assert ir.infer(model)
