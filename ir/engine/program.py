@@ -132,6 +132,7 @@ class Planned:
                     # Definitions may hand on what they were given.
                     lent = any(np.may_share_memory(value, other) for other in arrays.values())
                     state[name] = value.copy() if lent or not value.flags.writeable else value
+        self.outside.state = {}
         return found
 
     def _run(self, arrays: Mapping[int, Array], state: State) -> list[Array]:
