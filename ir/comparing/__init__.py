@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .differences import diff as diff
     from .divergence import Comparison as Comparison
     from .divergence import compare as compare
+    from .fingerprints import flattened as flattened
     from .reduction import Reduction as Reduction
     from .reduction import reduce as reduce
     from .review import review_lines as review_lines
@@ -21,6 +22,7 @@ __getattr__, __dir__ = face(
     {
         "differences": "Difference Differences diff",
         "divergence": "Comparison compare",
+        "fingerprints": "flattened",
         "reduction": "Reduction reduce",
         "review": "review_lines",
     },
