@@ -16,7 +16,7 @@ from vinoir import ir
 from vinoir.ir.cli import main
 
 #: Files of which each gets every kind of edit.
-FILES = 60
+FILES = 40
 
 
 def chosen(written: Written, seed: int) -> list[Path]:
@@ -194,8 +194,8 @@ def test_text_for_git_tells_every_edit(
     rng = random.Random(9)
     for path in [
         *chosen(written, 3)[:8],
-        written.first("Loop.5"),
-        written.first("TensorIterator.1"),
+        written.first("Loop.5*"),
+        written.first("TensorIterator.1*"),
     ]:
         before = text(path)
         for name, pair, wanted in edits(path, rng):
