@@ -16,7 +16,7 @@ from vinoir import ir
 from vinoir.ir.cli import main
 
 #: Files of which each gets every kind of edit.
-FILES = 60
+FILES = 40
 
 
 def chosen(written: Written, seed: int) -> list[Path]:
@@ -182,3 +182,22 @@ def test_text_for_git_is_the_same_with_and_without_weights(
     assert command("diff", "--textconv", tmp_path / "a.xml") == 0
     assert capsys.readouterr().out == whole
     assert "conv0 = Convolution" in whole
+
+
+def test_text_for_git_tells_every_edit(
+    written: Written, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def text(path: Path) -> str:
+        assert command("diff", "--textconv", path) == 0
+        return capsys.readouterr().out
+
+    rng = random.Random(9)
+    for path in [
+        *chosen(written, 3)[:8],
+        written.first("Loop.5*"),
+        written.first("TensorIterator.1*"),
+    ]:
+        before = text(path)
+        for name, pair, wanted in edits(path, rng):
+            if name != "weight":  # that is in the .bin
+                assert text(pair.save(tmp_path / "edited.xml")) != before, f"{name}: {wanted}"

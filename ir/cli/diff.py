@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 import click
 
 from ...schemas import UsageError
-from ..comparing import Differences, diff, review_lines
+from ..comparing import Differences, diff, flattened, review_lines
 from ..display import operation_name
-from ..document import Model
+from ..document import Graph, Info, Model
 from ..files import read
 from .output import format_option, print_json, say
 
@@ -73,20 +74,44 @@ def show(found: Differences, format_: str, everything: bool, names: bool) -> Non
         say(line)
 
 
-def text_lines(model: Model) -> list[str]:
+def text_lines(model: Model) -> Iterator[str]:
     """A model as lines in the order in which it computes, without ids."""
-    lines = [f"model {model.name}, IR version {model.version}"]
-    for layer in model.order(reachable_only=False):
+    yield f"model {model.name}, IR version {model.version}"
+    yield from graph_lines(model, "")
+    yield from info_lines("rt_info", model.rt_info, "")
+
+
+def graph_lines(graph: Graph, indent: str) -> Iterator[str]:
+    """The layers of a graph, bodies and how they are wired below the layers that hold them."""
+    for layer in graph.order(reachable_only=False):
         sources = [
             "nothing" if source is None
             else source[0].name + (f":{source[1]}" if len(source[0].outputs) > 1 else "")
-            for source in model.sources(layer)
+            for source in graph.sources(layer)
         ]  # fmt: skip
         ports = [f"{port.precision}{list(port.dims)}" for port in layer.outputs]
         fed = f" ({', '.join(sources)})" if sources else ""
-        lines.append(f"{layer.name} = {operation_name(layer)}{fed} -> {' '.join(ports)}")
+        yield f"{indent}{layer.name} = {operation_name(layer)}{fed} -> {' '.join(ports)}"
+        inner = f"{indent}    "
         for name, text in layer.data.items():
             # Of an older version git hands over the .xml alone: nothing is said of the .bin.
             if not (layer.is_constant and name in ("offset", "size")):
-                lines.append(f"    {name}: {text}")
-    return lines
+                yield f"{inner}{name}: {text}"
+        yield from info_lines("rt_info", layer.rt_info, inner)
+        for tag, body in layer.bodies.items():
+            yield f"{inner}{tag}:"
+            yield from graph_lines(body, f"{inner}    ")
+            names = {one.id: one.name for one in body.layers}
+            wiring = layer.port_maps.get(tag)
+            for entry in [] if wiring is None else wiring.entries:
+                said = {k: v for k, v in entry.attributes.items() if k != "internal_layer_id"}
+                words = " ".join(f"{name}={text}" for name, text in said.items())
+                yield f"{inner}{entry.kind} {names.get(entry.internal_layer_id)}: {words}"
+            for edge in layer.back_edges:
+                yield f"{inner}back {names.get(edge.from_layer)} to {names.get(edge.to_layer)}"
+
+
+def info_lines(word: str, info: Info | None, indent: str) -> Iterator[str]:
+    """Further information as paths."""
+    for path, text in flattened(info, names=True):
+        yield f"{indent}{word} {path}: {text}"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .differences import review_lines as review_lines
     from .divergence import Comparison as Comparison
     from .divergence import compare as compare
+    from .fingerprints import flattened as flattened
     from .reduction import Reduction as Reduction
     from .reduction import reduce as reduce
 
@@ -21,6 +22,7 @@ __getattr__, __dir__ = face(
     {
         "differences": "Difference Differences diff review_lines",
         "divergence": "Comparison compare",
+        "fingerprints": "flattened",
         "reduction": "Reduction reduce",
     },
 )

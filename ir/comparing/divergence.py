@@ -429,7 +429,9 @@ class Judge:
             for _ in range(_SHAKES):
                 for place in moving:
                     base = self.theirs[step.sources[place][0]][step.sources[place][1]]
-                    shaken = base * (1 + _SHAKE * rng.choice([-1.0, 1.0], base.shape))
+                    # A sum inside is rounded as its largest part is.
+                    reach_in = np.abs(base) + np.sqrt(np.mean(np.square(_real(base))))
+                    shaken = base + _SHAKE * reach_in * rng.choice([-1.0, 1.0], base.shape)
                     given[place] = shaken.astype(base.dtype)
                 try:
                     moved = step.kernel(*given)[index]
