@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from .rules.catalogue import RULES as RULES
     from .rules.catalogue import codes as codes
     from .rules.catalogue import explain as explain
+    from .rules.known import find as find
+    from .rules.known import opset_number as opset_number
+    from .rules.known import releases as releases
+    from .rules.known import type_releases as type_releases
     from .rules.note import Note as Note
     from .rules.note import shown as shown
     from .rules.portability import Release as Release
@@ -31,6 +35,7 @@ __getattr__, __dir__ = face(
         "reports": "to_github to_sarif",
         "rules.catalogue": "RULES codes explain",
         "rules.note": "Note shown",
+        "rules.known": "find opset_number releases type_releases",
         "rules.portability": "Release release",
     },
 )

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 from ...schemas import ElementType, UnsupportedError, UsageError
-from ..checking import Release, release
-from ..checking.rules import known
+from ..checking import Release, find, opset_number, release, releases, type_releases
 from ..document import Graph, Layer, Model
 from .interfaces import modernize
 from .older_forms import RULES, Cannot, Lowering
@@ -67,15 +66,15 @@ def convert(
 
 def _latest(oldest: Release | None, opset: int | None) -> int | None:
     """The latest opset that is allowed."""
-    releases = known.releases()
-    if opset is not None and opset not in releases:
-        raise UsageError(f"there is no opset{opset}", hint=f"they are 1 to {max(releases)}")
+    opsets = releases()
+    if opset is not None and opset not in opsets:
+        raise UsageError(f"there is no opset{opset}", hint=f"they are 1 to {max(opsets)}")
     if oldest is None:
         return opset
-    there = [number for number, text in releases.items() if release(text) <= oldest]
+    there = [number for number, text in opsets.items() if release(text) <= oldest]
     if not there:
         raise UsageError(
-            f"OpenVINO {oldest[0]}.{oldest[1]} is older than opset1, which came with {releases[1]}"
+            f"OpenVINO {oldest[0]}.{oldest[1]} is older than opset1, which came with {opsets[1]}"
         )
     return max(there) if opset is None else min(opset, max(there))
 
@@ -99,10 +98,10 @@ class _Older:
         self.bench.finish()
 
     def _bring_down(self, layer: Layer) -> list[Layer]:
-        number = known.opset_number(layer.version)
+        number = opset_number(layer.version)
         if number is None or number <= self.latest:
             return []
-        row = known.find(layer.type, layer.version)
+        row = find(layer.type, layer.version)
         if row is None:
             self._refuse(layer, "the operation is not known")
             return []
@@ -149,7 +148,7 @@ class _Older:
 
 def layer_release(opset: int) -> str:
     """An opset, and the release that brought it."""
-    return f"opset{opset} (OpenVINO {known.releases()[opset]})"
+    return f"opset{opset} (OpenVINO {releases()[opset]})"
 
 
 def _refuse_types(model: Model, oldest: Release, report: Surgery) -> None:
@@ -157,7 +156,7 @@ def _refuse_types(model: Model, oldest: Release, report: Surgery) -> None:
     for layer in model.everywhere():
         for name in ("element_type", "destination_type", "output_type", "variable_type"):
             text = layer.data.get(name, "").lower()
-            brought = known.type_releases().get(text)
+            brought = type_releases().get(text)
             if brought is not None and release(brought) > oldest:
                 report.refusals.append(
                     Refusal(
