@@ -237,6 +237,20 @@ def test_a_model_without_its_bin_is_refused() -> None:
         ir.simplify(ir.loads(xml))
 
 
+def test_what_constants_alone_say_is_certified_too() -> None:
+    def build(n: Net, x: ir.Output) -> ir.Output:
+        # As large as it is, it is not folded, but the two become one.
+        masks = [n("Cos", n("Broadcast", n.numbers(1), n.value([80, 90]), opset=3, mode="numpy"))
+                 for _ in range(2)]  # fmt: skip
+        masks = [n("Add", mask, n("Broadcast", 1.0, n.value([80, 90]), opset=3, mode="numpy"))
+                 for mask in (masks[0], masks[0])]  # fmt: skip
+        return n("Multiply", n("Add", x, masks[0]), n("Sin", masks[1]))
+
+    _, done = ir.simplify(network("80,90", build), certify=1)
+    assert done.rules["share-expressions"] >= 1
+    assert done.certificate is not None
+
+
 def test_a_wrong_rule_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     from vinoir.ir.surgery.simplifying import simplifier
     from vinoir.ir.surgery.simplifying.rewriter import Rule

@@ -49,9 +49,10 @@ class Judge:
         for deep in (False, True):
             ends, inside = _cone(net, new, set(), deep)
             reached, old_inside = _cone(net, old, ends, True)
-            if reached <= ends or deep:
+            if reached == ends:
                 break
-        if old_inside is None or inside is None:
+        # What the old layers do not begin with says nothing of what the new ones make of it.
+        if old_inside is None or inside is None or ends - reached:
             self.not_alone += 1
             return
         arrays: dict[Value, Array] = {}
