@@ -424,15 +424,17 @@ class Judge:
             return False
         assert step.kernel is not None
         reach = np.zeros(found.shape)
-        rng = np.random.default_rng(0)
         with np.errstate(all="ignore"):
-            for _ in range(_SHAKES):
+            for turn in range(_SHAKES):
+                # Each shake, then its opposite: a value next to an edge goes over it in one.
+                rng = np.random.default_rng(turn // 2)
+                sign = 1 if turn % 2 else -1
                 for place in moving:
                     base = self.theirs[step.sources[place][0]][step.sources[place][1]]
                     # A sum inside is rounded as its largest part is.
-                    reach_in = np.abs(base) + np.sqrt(np.mean(np.square(_real(base))))
-                    shaken = base + _SHAKE * reach_in * rng.choice([-1.0, 1.0], base.shape)
-                    given[place] = shaken.astype(base.dtype)
+                    level = np.abs(base) + np.sqrt(np.mean(np.square(_real(base))))
+                    shift = sign * _SHAKE * level * rng.choice([-1.0, 1.0], base.shape)
+                    given[place] = (base + shift).astype(base.dtype)
                 try:
                     moved = step.kernel(*given)[index]
                 except REFUSALS:
