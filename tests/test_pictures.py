@@ -6,6 +6,7 @@ import base64
 import hashlib
 import itertools
 import json
+import lzma
 import random
 import re
 import zlib
@@ -587,3 +588,20 @@ def test_spread_is_what_numpy_says() -> None:
         wanted, _ = np.histogram(wide, BARS, (wide.min(), wide.max()))
         np.testing.assert_allclose(found.bars, wanted, atol=3)
         assert sum(found.bars) == value.size
+
+
+@pytest.mark.shared
+def test_networks_of_the_shared_folder() -> None:
+    archives = sorted((SHARED / "networks").glob("*.xz"))[5::12]
+    if not archives:
+        pytest.skip("no folder of shared networks")
+    for archive in archives:
+        raw = lzma.decompress(archive.read_bytes())
+        rest = raw[8 + int.from_bytes(raw[:8], "little") :]
+        text = rest[8 : 8 + int.from_bytes(rest[:8], "little")]
+        drawing = ir.draw(ir.loads(text, need_weights=False))
+        picture = drawing.picture
+        check_scene(picture, picture.opened())
+        assert max(len(group.children) for group in picture.tree.groups) < 400, archive.name
+        page = drawing.html()
+        assert len(page) - 60_000 <= 150 * len(picture.sheet.layers) + 20_000, archive.name
