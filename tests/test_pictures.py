@@ -6,6 +6,7 @@ import base64
 import hashlib
 import itertools
 import json
+import lzma
 import random
 import re
 import zlib
@@ -21,7 +22,6 @@ from networks import Drawer
 from vinoir import ir
 from vinoir.ir.cli import main
 from vinoir.ir.display.pictures.hierarchy import Group
-from vinoir.ir.display.pictures.plots import BARS, Spread
 from vinoir.ir.display.pictures.scene import OPEN, SAMPLE, Box, Picture, scene
 
 HOSTILE = {
@@ -549,41 +549,18 @@ def test_bodies_nested_deeply() -> None:
     assert "TensorIterator" in ir.draw(inner).svg()
 
 
-def test_weights_are_plotted(tmp_path: Path) -> None:
-    net = ir.Builder("weights")
-    x = net.parameter("x", "f32", (1, 1000))
-    line = np.linspace(-1, 3, 1000, dtype="f4")[None]
-    for name, value in (
-        ("line", line), ("zeros", line * 0), ("odd", np.where(line < 0, np.nan, line * 1e38)),
-        ("<b>\u202e", line.astype("f4")),
-    ):  # fmt: skip
-        x = net.add("Add", "opset1", [x, net.constant(value.astype("f4"), name=name)])
-    net.result(x, name="y")
-    ir.write(net.model(), tmp_path / "model.xml")
-    target = tmp_path / "weights.svg"
-    assert call("weights", "plot", tmp_path / "model.xml", "-o", target) == 0
-    tree = etree.fromstring(target.read_bytes())
-    texts = ["".join(each.itertext()) for each in tree.iter("{*}text")]
-    assert "-1 to 3" in texts
-    assert "mean 1, deviation 1.16" in texts
-    assert "mean 0, deviation 0, 100% zeros" in texts
-    assert "<b>\\u202e" in texts
-    assert any("250 values are infinite" in (each.text or "") for each in tree.iter("{*}title"))
-    assert call("weights", "plot", tmp_path / "model.xml", "-o", target) == 2
-    assert call("weights", "plot", tmp_path / "model.xml", "-o", tmp_path / "weights.png") == 2
-    assert call(
-        "weights", "plot", tmp_path / "model.xml", "-o", target, "--least", 9999, "--force"
-    ) == 2  # fmt: skip
-
-
-def test_spread_is_what_numpy_says() -> None:
-    rng = np.random.default_rng(0)
-    for kind in ("f2", "f4", "f8", "i1", "u1", "i4", "?"):
-        value = (rng.standard_normal((37, 41)) * 40).astype(kind)
-        found = Spread.of(value)
-        wide = value.astype("f8")
-        assert (found.low, found.high) == (wide.min(), wide.max())
-        np.testing.assert_allclose([found.mean, found.deviation], [wide.mean(), wide.std()])
-        wanted, _ = np.histogram(wide, BARS, (wide.min(), wide.max()))
-        np.testing.assert_allclose(found.bars, wanted, atol=3)
-        assert sum(found.bars) == value.size
+@pytest.mark.shared
+def test_networks_of_the_shared_folder() -> None:
+    archives = sorted((SHARED / "networks").glob("*.xz"))[5::12]
+    if not archives:
+        pytest.skip("no folder of shared networks")
+    for archive in archives:
+        raw = lzma.decompress(archive.read_bytes())
+        rest = raw[8 + int.from_bytes(raw[:8], "little") :]
+        text = rest[8 : 8 + int.from_bytes(rest[:8], "little")]
+        drawing = ir.draw(ir.loads(text, need_weights=False))
+        picture = drawing.picture
+        check_scene(picture, picture.opened())
+        assert max(len(group.children) for group in picture.tree.groups) < 400, archive.name
+        page = drawing.html()
+        assert len(page) - 60_000 <= 150 * len(picture.sheet.layers) + 20_000, archive.name
