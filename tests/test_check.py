@@ -75,7 +75,7 @@ def test_a_sound_file_has_no_findings() -> None:
     ('<?xml version="1.0"?>', '\n<?xml version="1.0"?>', "IR108", 1, "warning"),
     ("</net>\n", "</net>\0", "IR109", 30, "error"),
     ('version="11"', 'version="12"', "IR205", 2, "error"),
-    ('version="11"', 'version="7"', "IR204", 2, "error"),
+    ('version="11"', 'version="7"', "IR954", 2, "error"),
     ('id="1" name="w"', 'id="0" name="w"', "IR215", 8, "error"),
     ('name="add"', 'name="w"', "IR216", 12, "warning"),
     ('<dim>2</dim></port></input>', '<dim>1..2</dim></port></input>', "IR219", 21, "error"),

@@ -223,7 +223,7 @@ def test_a_truncated_document_is_told_by_its_layer(cut: int) -> None:
 
 
 def test_of_a_long_broken_document_the_parser_tells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vinoir.ir.files.reader.SEARCHED", 100)
+    monkeypatch.setattr("vinoir.ir.text.parsing.SEARCHED", 100)
     begun = NET[: NET.index("</layer>") + 4]
     with pytest.raises(UnreadableError, match="not well-formed XML") as caught:
         ir.loads(begun, BIN)

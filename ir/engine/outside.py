@@ -58,6 +58,8 @@ class Outside:
         self._shared = share_heads(plan)
         #: The variables as they are in the course of a call.
         self.state: State = {}
+        #: What is assigned in a call: who reads a variable in the same one gets its old value.
+        self._assigned: State = {}
         self._held: list[tuple[Array, ...]] = []
         self._allowed = budget()
         self._last: dict[Node, list[Value]] = {}
@@ -72,8 +74,12 @@ class Outside:
 
     def begin(self, state: State) -> None:
         """Take in the variables; they are not changed before all is done."""
-        self.state = dict(state)
+        self.state, self._assigned = dict(state), {}
         self._allowed = budget()
+
+    def settle(self) -> None:
+        """Let the variables be what was assigned: all is done."""
+        self.state |= self._assigned
 
     def end(self) -> None:
         """Hold nothing any more."""
@@ -151,7 +157,7 @@ class Outside:
         """Keep a value, out of the arena."""
         if not node.inputs[0].is_outside:
             value = np.array(value, order="C")
-        self.state[node.op.variable_id] = value  # type: ignore[attr-defined]  # Assign has it
+        self._assigned[node.op.variable_id] = value  # type: ignore[attr-defined]  # Assign has it
         return value
 
     def _bodies(self, node: Node) -> Kernel:

@@ -127,6 +127,7 @@ class Planned:
             self._trials.clear()
             found = self._run(arrays, state or {})
         if state is not None:
+            self.outside.settle()
             for name, value in self.outside.state.items():
                 if state.get(name) is not value:
                     # Definitions may hand on what they were given.

@@ -69,7 +69,6 @@ class _Making:
         self._assigned = assigned
         #: What may have another shape than is inferred of it.
         self._loose: set[Value] = set()
-        self._written: set[str] = set()
 
     def add(
         self,
@@ -139,11 +138,8 @@ class _Making:
             varies |= any(map(_varies, body.everywhere()))
         if layer.type in STATEFUL:
             variable = op.variable_id  # type: ignore[attr-defined]  # both have it
-            if layer.type == "Assign":
-                self._written.add(variable)
-            elif variable in self._assigned:
+            if layer.type == "ReadValue" and variable in self._assigned:
                 feeders = []
-            varies |= layer.type == "ReadValue" and variable in self._written
         if varies:
             for value, tensor in zip(made, tensors, strict=True):
                 value.inferred = value.inferred or tensor_as_computed(tensor)
