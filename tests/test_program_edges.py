@@ -142,13 +142,13 @@ def test_one_pass_over_much_memory(name: str, threads: int) -> None:
 
 @pytest.mark.parametrize(("name", "ends"), [("sum", 2), ("twice", 2), ("sums", 3), ("itself", 0)])
 def test_much_memory_is_not_copied_to_pass_over_it(name: str, ends: int) -> None:
-    for shape, own in (((1, 8, 120, 90), ends), ((1, 8, 12, 9), 0)):
+    for shape, unshared_copy in (((1, 8, 120, 90), ends), ((1, 8, 12, 9), 0)):
         net = ir.Builder()
         for y in ONE_PASS[name](net, net.parameter("x", "f32", shape)):
             net.result(y)
         (planned,) = ir.compile(net.model())._plans.values()
         assert planned is not None
-        assert len(planned._direct) == own
+        assert len(planned._direct) == unshared_copy
 
 
 def test_what_an_operation_gives_twice_or_was_given_is_copied(

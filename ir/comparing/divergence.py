@@ -24,7 +24,15 @@ from ...layers.casting import as_computed
 from ...schemas import Array, IRError, UsageError
 from ...schemas.printing import printable
 from ..document import Layer, Model
-from ..execution import Inputs, Walk, WalkStep, check_inputs, fill, infer_for, refuse_unknown
+from ..execution import (
+    Inputs,
+    Interpreter,
+    InterpreterStep,
+    check_inputs,
+    fill,
+    infer_for,
+    refuse_unknown,
+)
 from ..inference import Inferred
 from .differences import ModelLike, Place, opened
 from .extraction import Spot
@@ -259,7 +267,7 @@ def _walk(
     ours, theirs = judge.ours, judge.theirs
     for layer_id, array in arrays.items():
         ours[layer_id] = theirs[layer_id] = (as_computed(array),)
-    for piece in _pieces(Walk(model, None, inferred=inferred), inferred):
+    for piece in _pieces(Interpreter(model, None, inferred=inferred), inferred):
         told = dict(reference.told([step.layer for step in piece], theirs))
         for place, step in enumerate(piece):
             if step.kernel is not None:
@@ -274,9 +282,9 @@ def _walk(
                 del ours[done], theirs[done]
 
 
-def _pieces(walk: Walk, inferred: Inferred) -> Iterator[list[WalkStep]]:
+def _pieces(walk: Interpreter, inferred: Inferred) -> Iterator[list[InterpreterStep]]:
     """The steps in pieces of a few layers, none of which goes on after a layer with a state."""
-    piece: list[WalkStep] = []
+    piece: list[InterpreterStep] = []
     size = 0
     for step in walk.steps:
         if step.kernel is None:
@@ -305,7 +313,9 @@ class Judge:
         #: Layers that depend on constants alone: their values belong to those that take them.
         self.fixed = from_constants(model)
 
-    def layer(self, step: WalkStep, told: Mapping[Spot, Array]) -> Iterator[tuple[Spot, Step]]:
+    def layer(
+        self, step: InterpreterStep, told: Mapping[Spot, Array]
+    ) -> Iterator[tuple[Spot, Step]]:
         """Compute a layer from both runs' values, and compare it with what is told of it."""
         layer, kernel = step.layer, step.kernel
         assert kernel is not None
@@ -330,7 +340,7 @@ class Judge:
             if wanted is not None:
                 yield (layer.id, index), self._judged(step, index, array, own, wanted)
 
-    def _own(self, step: WalkStep, outputs: tuple[Array, ...]) -> tuple[Array, ...] | None:
+    def _own(self, step: InterpreterStep, outputs: tuple[Array, ...]) -> tuple[Array, ...] | None:
         """What the layer gives for the reference's inputs; None where it does not take them."""
         pairs = [(self.ours[i][k], self.theirs[i][k]) for i, k in step.sources]
         if has_state(step.layer) or all(identical(a, b) for a, b in pairs):
@@ -344,7 +354,7 @@ class Judge:
         except REFUSALS:
             return None
 
-    def _allowed(self, step: WalkStep) -> float:
+    def _allowed(self, step: InterpreterStep) -> float:
         """How far a layer may be off."""
         if self.tolerance is not None:
             return self.tolerance
@@ -357,7 +367,7 @@ class Judge:
 
     def _judged(
         self,
-        step: WalkStep,
+        step: InterpreterStep,
         index: int,
         array: Array,
         own: tuple[Array, ...] | None,
@@ -388,7 +398,7 @@ class Judge:
 
     def _verdict(
         self,
-        step: WalkStep,
+        step: InterpreterStep,
         index: int,
         own: tuple[Array, ...],
         wanted: Array,
@@ -414,7 +424,7 @@ class Judge:
         return "wrong", f"[{place}] is {found[worst]:.6g}, there {wanted[worst]:.6g}"
 
     def _stands_on_edge(
-        self, step: WalkStep, index: int, found: Array, wanted: Array, allowed: float
+        self, step: InterpreterStep, index: int, found: Array, wanted: Array, allowed: float
     ) -> bool:
         """Whether a result moves as far when the inputs are shaken in their last digits."""
         given = [self.theirs[i][k] for i, k in step.sources]

@@ -16,7 +16,7 @@ from ...layers.casting import as_computed
 from ...schemas import Array, ElementType, IRError, Tensor, UnsupportedError, UsageError
 from ...schemas.errors import MISTAKES
 from ..document import Layer, Model, input_names, output_names
-from ..execution import Walk, check_inputs, infer_for
+from ..execution import Interpreter, check_inputs, infer_for
 from ..inference import Inferred
 from .extraction import Spot, extract
 from .fingerprints import Numbers
@@ -198,7 +198,7 @@ class OtherModel:
             array, kind = arrays[ours.id], parameter.outputs[0].type
             given[place] = array if kind.is_dynamic else array.astype(kind.dtype, copy=False)
         held = check_inputs(self.other, given)
-        walk = Walk(self.other, None, self.order, infer_for(self.other, held))
+        walk = Interpreter(self.other, None, self.order, infer_for(self.other, held))
         self.steps = iter(walk.steps)
         self.arrays = held
         self.values: dict[int, tuple[Array, ...]] = {}
@@ -265,7 +265,7 @@ class HalfPrecision:
     def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
         """Make its kernels ready."""
         self.steps = {
-            step.layer.id: step for step in Walk(self.model, None, inferred=inferred).steps
+            step.layer.id: step for step in Interpreter(self.model, None, inferred=inferred).steps
         }
 
     def tolerance(self, layer: Layer) -> float | None:

@@ -18,8 +18,8 @@ from ...layers.casting import as_computed
 from ...schemas import Array, Tensor
 from ...schemas.errors import MISTAKES
 from ..document import Graph
-from ..execution import State, Walk, by_definition, read_variable
-from ..inference import Inferred, body_parameters, infer_graph, run_bodies
+from ..execution import Interpreter, State, by_definition, read_variable, run_bodies
+from ..inference import Inferred, body_parameters, infer_graph
 from .attention import share_heads
 from .memory import Growing
 from .plan import Node, Plan, Value, build, claimed_type
@@ -188,7 +188,7 @@ class Body:
             tensor.shape.is_static and not tensor.type.is_dynamic for tensor in given.values()
         ) and parameters <= given.keys()  # fmt: skip
         self._planned: Callable[[Mapping[int, Array]], list[Array]] | None = None
-        self._walk: Walk | None = None
+        self._walk: Interpreter | None = None
 
     def __call__(self, arrays: Mapping[int, Array]) -> dict[int, Array]:
         """What the Results hand out."""
@@ -200,7 +200,7 @@ class Body:
             except LoosenedError:
                 self._is_planned = False
         if self._walk is None:
-            self._walk = Walk(self._graph)
+            self._walk = Interpreter(self._graph)
             self._walk.fold()
         found = self._walk(arrays, self._outside.state)
         return {layer_id: outputs[0] for layer_id, outputs in found.items()}

@@ -26,16 +26,16 @@ from ...schemas import Array, ElementType
 from ..document import Model, input_names, output_keys
 from ..execution import (
     Inputs,
+    Interpreter,
     Outputs,
     State,
-    Walk,
     aliases,
     check_inputs,
     refuse_unknown,
 )
 from ..inference import Inferred, Shapes, infer, output_array
 from .kernels import Scratch, lay_out_weights, private, steps_of
-from .memory import Direct, direct_values, lay_out, own
+from .memory import Direct, direct_values, lay_out, unshared_copy
 from .outside import LoosenedError, Outside, take_in
 from .passes import optimize
 from .patterns import Pattern, Patterns, holds
@@ -244,7 +244,7 @@ class Program:
         several = self._patterns.variables or not all(x.tensor.shape.is_static for x in ports)
         self._constants: Constants | None = {} if several else None
         self._lock = threading.Lock()
-        self._walk: Walk | None = None
+        self._walk: Interpreter | None = None
         #: The types as which the outputs are handed out.
         self._kinds: list[ElementType] = []
         #: The values of the model's variables, kept from call to call.
@@ -272,7 +272,7 @@ class Program:
             arrays = check_inputs(self.model, inputs)
             self._types = {place: arrays[place].dtype for place in self._types}
             shapes = self._shapes(arrays)
-        with self._alone(), within(self.max_memory, self.max_seconds):
+        with self._exclusive(), within(self.max_memory, self.max_seconds):
             planned = self._planned(shapes)
             try:
                 found = [] if planned is None else self._handed_out(planned(arrays, self.state))
@@ -312,7 +312,7 @@ class Program:
             return shapes
         return next((kept for kept in reversed(self._plans) if holds(kept, shapes)), None)
 
-    def _alone(self) -> threading.Lock:
+    def _exclusive(self) -> threading.Lock:
         """What keeps other threads out."""
         if self._process != os.getpid():
             # A copy of the process that planned: two may not work in one arena. Another thread
@@ -329,7 +329,7 @@ class Program:
     def times(self, inputs: Inputs | None, runs: int = 5) -> list[tuple[Node, float]] | None:
         """The least seconds of each step for these inputs; None where nothing is planned."""
         arrays = check_inputs(self.model, inputs)
-        with self._alone():
+        with self._exclusive():
             planned = self._planned(self._shapes(arrays))
             return None if planned is None else planned.times(arrays, runs, self.state)
 
@@ -341,7 +341,7 @@ class Program:
         """The outputs, layer by layer by the definitions."""
         results = self.model.results
         if self._walk is None:
-            self._walk = Walk(self.model, [(layer, 0) for layer in results])
+            self._walk = Interpreter(self.model, [(layer, 0) for layer in results])
             with single_blas:
                 self._walk.fold()
         # Threads of BLAS would take sums in another order, and bear no fork; in another order it
@@ -351,10 +351,10 @@ class Program:
             found = self._walk(arrays, self.state)
         # Definitions may hand on what they were given: nobody's memory is to be another's.
         for name, value in self.state.items():
-            self.state[name] = own(value, arrays.values())
+            self.state[name] = unshared_copy(value, arrays.values())
         taken = [*arrays.values(), *self.state.values()]
         for array in self._handed_out([found[layer.id][0] for layer in results]):
-            taken.append(own(array, taken))
+            taken.append(unshared_copy(array, taken))
         return taken[len(taken) - len(results) :]
 
     def _handed_out(self, arrays: Iterable[Array]) -> list[Array]:

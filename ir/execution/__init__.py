@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .bodies import run_bodies as run_bodies
     from .filling import FILLINGS as FILLINGS
     from .filling import fill as fill
     from .interpreter import Inputs as Inputs
+    from .interpreter import Interpreter as Interpreter
+    from .interpreter import InterpreterStep as InterpreterStep
     from .interpreter import Outputs as Outputs
     from .interpreter import State as State
     from .interpreter import Traced as Traced
-    from .interpreter import Walk as Walk
-    from .interpreter import WalkStep as WalkStep
     from .interpreter import aliases as aliases
     from .interpreter import by_definition as by_definition
     from .interpreter import check_inputs as check_inputs
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "bodies": "run_bodies",
         "filling": "FILLINGS fill",
         "interpreter": (
-            "Inputs Outputs State Traced Walk WalkStep aliases by_definition check_inputs "
-            "infer_for read_variable refuse_unknown run"
+            "Inputs Interpreter InterpreterStep Outputs State Traced aliases by_definition "
+            "check_inputs infer_for read_variable refuse_unknown run"
         ),
     },
 )

@@ -30,8 +30,8 @@ from ..inference import (
     inputs_of,
     output_array,
     parameter_type,
-    run_bodies,
 )
+from .bodies import run_bodies
 
 #: Arrays for the inputs: by name or index, or in order.
 Inputs: TypeAlias = "Mapping[str, Any] | Mapping[int, Any] | Iterable[Any]"
@@ -113,7 +113,7 @@ def _run(
     wanted = wanted_names(model, outputs)
     arrays = check_inputs(model, inputs)
     inferred = infer_for(model, arrays)
-    walk = Walk(model, wanted.values(), order, inferred)
+    walk = Interpreter(model, wanted.values(), order, inferred)
     found = walk(arrays, {} if state is None else state, trace)
     handed = {
         name: output_array(model, found[layer.id][index], inferred.of(layer)[index].type)
@@ -132,7 +132,7 @@ def infer_for(model: Model, arrays: Mapping[int, Array]) -> Inferred:
     return Inferred(model, infer_graph(model, given, new_shapes=True))
 
 
-class WalkStep(NamedTuple):
+class InterpreterStep(NamedTuple):
     """One layer of a walk: its kernel, what feeds it, and what is let go after it."""
 
     layer: Layer
@@ -141,7 +141,7 @@ class WalkStep(NamedTuple):
     freed: tuple[int, ...]
 
 
-class Walk:
+class Interpreter:
     """The layers of a graph in order, ready to be run many times."""
 
     def __init__(
@@ -155,7 +155,7 @@ class Walk:
         kept = {layer.id for layer, _ in wanted} if wanted is not None else set()
         if wanted is None:
             kept = {layer.id for layer in graph.results}
-        self._walks: dict[int, Walk] = {}
+        self._walks: dict[int, Interpreter] = {}
         self._state: State = {}
         #: What is assigned in a walk: who reads a variable in the same one gets its old value.
         self._assigned: State = {}
@@ -163,7 +163,9 @@ class Walk:
         sources = [_sources(graph, layer) for layer in order]
         uses = _last_uses(order, sources, kept)
         self.steps = [
-            WalkStep(layer, self._kernel(layer), sources[number], tuple(uses.get(number, ())))
+            InterpreterStep(
+                layer, self._kernel(layer), sources[number], tuple(uses.get(number, ()))
+            )
             for number, layer in enumerate(order)
         ]
 
@@ -251,7 +253,7 @@ class Walk:
         """What the Results of a body hand out; the walk through it is kept."""
         walk = self._walks.get(id(body))
         if walk is None:
-            walk = self._walks[id(body)] = Walk(body)
+            walk = self._walks[id(body)] = Interpreter(body)
             walk.fold()
         return {layer_id: outputs[0] for layer_id, outputs in walk(arrays, self._state).items()}
 

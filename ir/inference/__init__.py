@@ -8,9 +8,7 @@ from ..faces import face
 
 if TYPE_CHECKING:
     from .bodies import body_parameters as body_parameters
-    from .bodies import branch as branch
     from .bodies import infer_bodies as infer_bodies
-    from .bodies import run_bodies as run_bodies
     from .interface import input_types as input_types
     from .interface import output_array as output_array
     from .interface import output_type as output_type
@@ -22,14 +20,21 @@ if TYPE_CHECKING:
     from .shapes import infer_layer as infer_layer
     from .shapes import inputs_of as inputs_of
     from .shapes import parameter_type as parameter_type
+    from .wiring import body_of as body_of
+    from .wiring import branch as branch
+    from .wiring import ordered_outputs as ordered_outputs
+    from .wiring import outer_input as outer_input
+    from .wiring import slices as slices
+    from .wiring import turns_of_iterator as turns_of_iterator
 
 __getattr__, __dir__ = face(
     __name__,
     {
-        "bodies": "body_parameters branch infer_bodies run_bodies",
+        "bodies": "body_parameters infer_bodies",
         "interface": "input_types output_array output_type",
         "shapes": (
             "Inferred Shapes infer infer_graph infer_layer inputs_of parameter_type constant"
         ),
+        "wiring": "body_of branch ordered_outputs outer_input slices turns_of_iterator",
     },
 )

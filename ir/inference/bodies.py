@@ -1,4 +1,4 @@
-"""Layers with bodies: If, TensorIterator and Loop, inferred and run.
+"""Layers with bodies: If, TensorIterator and Loop, inferred.
 
 A port map says which outer input feeds which Parameter of the body and which Result gives
 which output; with an axis, an input is cut into slices and an output joined from them. A back
@@ -8,44 +8,33 @@ edge hands a Result to a Parameter for the next turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
-
-import numpy as np
 
 from ...layers.axes import axis_of
-from ...layers.budget import budget
-from ...layers.casting import computed
-from ...schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
+from ...schemas import ANY, Dim, ElementType, IRError, Shape, Size, Tensor
 from ...schemas.shapes import interval, limits
 from ..document import Graph, Layer, MapEntry, PortMap
+from .wiring import body_of, ordered_outputs, outer_input, turns_of_iterator
 
 #: Infers a graph whose Parameters are given, by layer id; all outputs by layer id.
 InferGraph = Callable[[Graph, Mapping[int, Tensor]], dict[int, tuple[Tensor, ...]]]
-#: Runs a graph whose Parameters are given, by layer id; what its Results hand out, by layer id.
-RunGraph = Callable[[Graph, Mapping[int, Array]], dict[int, Array]]
-
-T = TypeVar("T")
-
-
-# Inference.
 
 
 def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> tuple[Tensor, ...]:
     """The outputs of a layer with bodies."""
     if layer.type == "If":
         return _infer_if(layer, inputs, infer)
-    _, port_map = _body(layer, "body")
+    _, port_map = body_of(layer, "body")
     loop = layer.type == "Loop"
     _, known = _turn(layer, inputs, infer)
     turns = (
         _turns_of_loop(layer, inputs, port_map, known)
         if loop
-        else (_turns_of_iterator(port_map, inputs))
+        else (turns_of_iterator(port_map, inputs))
     )
     never = loop and len(inputs) > 1 and inputs[1].ints() == [0]
     return tuple(
         _output(entry, _plain(_of(known, entry.internal_layer_id)), turns, never=never, loop=loop)
-        for entry in _ordered(port_map)
+        for entry in ordered_outputs(port_map)
     )
 
 
@@ -57,24 +46,20 @@ def body_parameters(
         return {"body": _turn(layer, inputs, infer)[0]}
     found = {}
     for name in ("then_body", "else_body"):
-        _, port_map = _body(layer, name)
-        found[name] = {e.internal_layer_id: _plain(_outer(e, inputs)) for e in port_map.inputs}
+        _, port_map = body_of(layer, name)
+        found[name] = {
+            e.internal_layer_id: _plain(outer_input(e, inputs)) for e in port_map.inputs
+        }
     return found
-
-
-def branch(layer: Layer, *, condition: bool) -> tuple[Graph, list[MapEntry], list[MapEntry]]:
-    """The side of an If that is taken, what feeds it, and what it gives in order."""
-    body, port_map = _body(layer, "then_body" if condition else "else_body")
-    return body, port_map.inputs, _ordered(port_map)
 
 
 def _turn(
     layer: Layer, inputs: Sequence[Tensor], infer: InferGraph
 ) -> tuple[dict[int, Tensor], dict[int, tuple[Tensor, ...]]]:
     """The Parameters of a loop's body in every turn, and what is inferred of its layers."""
-    body, port_map = _body(layer, "body")
+    body, port_map = body_of(layer, "body")
     given = {
-        entry.internal_layer_id: _slice_of(entry, _outer(entry, inputs))
+        entry.internal_layer_id: _slice_of(entry, outer_input(entry, inputs))
         for entry in port_map.inputs
         if entry.external_port_id >= 0
     }
@@ -123,35 +108,13 @@ def _of(known: Mapping[int, tuple[Tensor, ...]], layer_id: int) -> Tensor:
     return known[layer_id][0]
 
 
-def _body(layer: Layer, name: str) -> tuple[Graph, PortMap]:
-    """A body with its port map."""
-    if name not in layer.bodies:
-        raise IRError(f"{layer.type} has no {name}")
-    return layer.bodies[name], layer.port_maps.get(name, PortMap())
-
-
-def _ordered(port_map: PortMap) -> list[MapEntry]:
-    """The entries of the outputs, in the order of the outputs."""
-    outer = [entry for entry in port_map.outputs if entry.external_port_id >= 0]
-    return sorted(outer, key=lambda entry: entry.external_port_id)
-
-
-def _outer(entry: MapEntry, inputs: Sequence[T]) -> T:
-    """The outer input that an entry names."""
-    if entry.external_port_id >= len(inputs):
-        raise entry.error(
-            f"the port map takes input {entry.external_port_id}, the layer has {len(inputs)}"
-        )
-    return inputs[entry.external_port_id]
-
-
 def _infer_if(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> tuple[Tensor, ...]:
     sides = []
     for name in ("then_body", "else_body"):
-        body, port_map = _body(layer, name)
-        given = {e.internal_layer_id: _plain(_outer(e, inputs)) for e in port_map.inputs}
+        body, port_map = body_of(layer, name)
+        given = {e.internal_layer_id: _plain(outer_input(e, inputs)) for e in port_map.inputs}
         known = infer(body, given)
-        sides.append([_plain(_of(known, e.internal_layer_id)) for e in _ordered(port_map)])
+        sides.append([_plain(_of(known, e.internal_layer_id)) for e in ordered_outputs(port_map)])
     condition = inputs[0].ints()
     if condition is not None:
         return tuple(sides[0] if condition[0] else sides[1])
@@ -229,39 +192,6 @@ def _holds(held: Size, fed: Size) -> bool:
     return (low or 0) >= (least or 0) and (most is None or (high is not None and high <= most))
 
 
-def _turns_of_iterator(port_map: PortMap, inputs: Sequence[Tensor]) -> int | None:
-    """How often a TensorIterator runs its body; None where that is not known."""
-    turns = None
-    sliced = False
-    for entry in port_map.inputs:
-        if entry.axis is None:
-            continue
-        sliced = True
-        shape = _outer(entry, inputs).shape
-        if shape.rank is not None:
-            size = shape[axis_of(entry.axis, shape.rank)]
-            turns = slices(entry, size) if not isinstance(size, Dim) else turns
-    if turns is None and not sliced:
-        for entry in port_map.outputs:
-            if entry.axis is not None:
-                return abs(entry.end - entry.start) // max(entry.part_size, 1)
-    return turns
-
-
-def slices(entry: MapEntry, size: int) -> int:
-    """Into how many slices an axis is cut; both ends belong to it."""
-    start = entry.start + size if entry.start < 0 else entry.start
-    end = entry.end + size if entry.end < 0 else entry.end
-    if entry.part_size < 1:
-        raise IRError(f"part_size is {entry.part_size}, the least is 1")
-    count = (abs(end - start) + 1) // entry.part_size
-    if 0 < size < count:
-        raise entry.error(
-            f"from {entry.start} to {entry.end} there are {count} slices, the axis has {size}"
-        )
-    return count
-
-
 def _turns_of_loop(
     layer: Layer,
     inputs: Sequence[Tensor],
@@ -279,7 +209,9 @@ def _turns_of_loop(
         source = body.producer(body.layer(condition.internal_layer_id), 0)
         for entry in port_map.inputs:
             if source is not None and entry.internal_layer_id == source[0].id:
-                goes_on = _outer(entry, inputs).ints() if entry.external_port_id >= 0 else None
+                goes_on = (
+                    outer_input(entry, inputs).ints() if entry.external_port_id >= 0 else None
+                )
     if not goes_on:
         return None
     if not goes_on[0]:
@@ -307,128 +239,3 @@ def _output(
     if isinstance(each, Dim) or turns is None:
         return Tensor(tensor.type, sizes.with_size(axis, ANY))
     return Tensor(tensor.type, sizes.with_size(axis, turns * each))
-
-
-# Execution.
-
-
-def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Array, ...]:
-    """The outputs of a layer with bodies."""
-    if layer.type == "If":
-        side, taken, handed = branch(layer, condition=bool(_first(inputs[0], "the condition")))
-        once = run(side, {e.internal_layer_id: _outer(e, inputs) for e in taken})
-        return tuple(once[entry.internal_layer_id] for entry in handed)
-    body, port_map = _body(layer, "body")
-    loop = layer.type == "Loop"
-    turns = _count(layer, port_map, inputs)
-    going = not loop or bool(_first(inputs[1], "the condition"))
-    cut = [entry for entry in port_map.inputs if entry.axis is not None]
-    given = {
-        entry.internal_layer_id: _outer(entry, inputs)
-        for entry in port_map.inputs
-        if entry.axis is None and entry.external_port_id >= 0
-    }
-    numbered = [e.internal_layer_id for e in port_map.inputs if e.purpose == "current_iteration"]
-    condition = next(
-        (e.internal_layer_id for e in port_map.outputs if e.purpose == "execution_condition"), None
-    )
-    rows: dict[int, list[Array]] = {
-        e.internal_layer_id: [] for e in port_map.outputs if e.axis is not None
-    }
-    found: dict[int, Array] = {}
-    turn = nbytes = 0
-    allowed = budget()
-    while going and (turns is None or turn < turns):
-        allowed.turn()
-        for entry in cut:
-            given[entry.internal_layer_id] = part(entry, _outer(entry, inputs), turn)
-        for layer_id in numbered:
-            declared = body.layer(layer_id).outputs[0]
-            given[layer_id] = np.full(len(declared.dims) * (1,), turn, declared.type.dtype)
-        found = run(body, given)
-        for layer_id, row in rows.items():
-            row.append(found[layer_id])
-        added = [row[-1] for row in rows.values()]
-        nbytes += sum(array.nbytes for array in added)
-        allowed.hold(added)
-        # What the turns gave is joined in the end, and stays until then.
-        allowed.require(nbytes if turns is None or turn else 2 * nbytes * turns)
-        for edge in layer.back_edges:
-            given[edge.to_layer] = found[edge.from_layer]
-        turn += 1
-        if condition is not None:
-            going = bool(_first(found[condition], "the condition of the body"))
-    for row in rows.values():
-        allowed.let_go(row)
-    return tuple(
-        _joined(entry, rows[entry.internal_layer_id], body)
-        if entry.axis is not None
-        else _final(entry, found, layer, given, body)
-        for entry in _ordered(port_map)
-    )
-
-
-def _first(array: Array, what: str) -> Any:
-    """The one element of a condition or count."""
-    if not array.size:
-        raise IRError(f"{what} has 0 elements, one is needed")
-    return array.reshape(-1)[0]
-
-
-def _count(layer: Layer, port_map: PortMap, inputs: Sequence[Array]) -> int | None:
-    """How many turns there are at the most; None: as long as the condition holds."""
-    if layer.type == "Loop":
-        count = int(_first(inputs[0], "the trip count"))
-        return None if count < 0 else count
-    counts = []
-    for entry in port_map.inputs:
-        if entry.axis is not None:
-            shape = _outer(entry, inputs).shape
-            counts.append(slices(entry, shape[axis_of(entry.axis, len(shape))]))
-    if counts:
-        return min(counts)
-    known = _turns_of_iterator(port_map, [])
-    return 1 if known is None else known
-
-
-def part(entry: MapEntry, array: Array, turn: int) -> Array:
-    """The slice of an outer input that a turn sees."""
-    axis = axis_of(entry.axis or 0, array.ndim)
-    size = array.shape[axis]
-    start = entry.start + size if entry.start < 0 else entry.start
-    if entry.stride < 0:
-        # Backwards: the slice ends where the turn begins.
-        start -= entry.part_size - 1
-    first = start + turn * entry.stride
-    return array[(slice(None),) * axis + (slice(first, first + entry.part_size),)]
-
-
-def _joined(entry: MapEntry, row: Sequence[Array], body: Graph) -> Array:
-    """The slices of all turns in one."""
-    if not row:
-        source = body.producer(body.layer(entry.internal_layer_id), 0)
-        kind = source[0].outputs[source[1]].type if source is not None else ElementType.F32
-        return np.empty((0,), computed(kind).dtype)
-    axis = entry.axis or 0
-    row = [np.atleast_1d(array) for array in row]
-    # A negative stride fills the output from its end.
-    return np.concatenate(row[::-1] if entry.stride < 0 else row, axis)
-
-
-def _final(
-    entry: MapEntry,
-    found: Mapping[int, Array],
-    layer: Layer,
-    given: Mapping[int, Array],
-    body: Graph,
-) -> Array:
-    """What the last turn gave; without a turn, what would have been handed to the first."""
-    if entry.internal_layer_id in found:
-        return found[entry.internal_layer_id]
-    for edge in layer.back_edges:
-        if edge.from_layer == entry.internal_layer_id and edge.to_layer in given:
-            return given[edge.to_layer]
-    return _joined(entry, [], body)
-
-
-__all__ = ["check_condition", "infer_bodies", "run_bodies"]

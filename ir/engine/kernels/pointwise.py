@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
-from ..memory import own
+from ..memory import unshared_copy
 from ..plan import UNARY, Node
 from ..workers import Part, spans
 from .blocks import (
@@ -196,7 +196,7 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
                 if value.store is place:
                     np.copyto(value.array, result)
                 else:
-                    value.store = own(result, taken, value.type)
+                    value.store = unshared_copy(result, taken, value.type)
                     taken.append(value.store)
 
     node.looks_up = not followers and not any(v.last for v in (*node.inputs, *node.outputs))

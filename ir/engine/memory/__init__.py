@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .arena import lay_out as lay_out
     from .direct import Direct as Direct
     from .direct import direct_values as direct_values
-    from .direct import own as own
+    from .direct import unshared_copy as unshared_copy
     from .growing import Growing as Growing
     from .views import CUTTING as CUTTING
 
@@ -18,7 +18,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "arena": "lay_out",
-        "direct": "Direct direct_values own",
+        "direct": "Direct direct_values unshared_copy",
         "growing": "Growing",
         "views": "CUTTING",
     },

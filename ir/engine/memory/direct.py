@@ -60,7 +60,7 @@ def direct_values(
     return found
 
 
-def own(array: Array, others: Iterable[Array], kind: np.dtype | None = None) -> Array:
+def unshared_copy(array: Array, others: Iterable[Array], kind: np.dtype | None = None) -> Array:
     """An array, or a copy of it where it is of another type, not one's own or not in order."""
     shared = any(np.may_share_memory(array, other) for other in others)
     flags = array.flags

@@ -1,0 +1,144 @@
+"""Bodies run: an If one of its sides, a Loop or TensorIterator turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...layers.axes import axis_of
+from ...layers.budget import budget
+from ...layers.casting import computed
+from ...schemas import Array, ElementType, IRError
+from ..document import Graph, Layer, MapEntry, PortMap
+from ..inference import (
+    body_of,
+    branch,
+    ordered_outputs,
+    outer_input,
+    slices,
+    turns_of_iterator,
+)
+
+#: Runs a graph whose Parameters are given, by layer id; what its Results hand out, by layer id.
+RunGraph = Callable[[Graph, Mapping[int, Array]], dict[int, Array]]
+
+
+def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Array, ...]:
+    """The outputs of a layer with bodies."""
+    if layer.type == "If":
+        side, taken, handed = branch(layer, condition=bool(_first(inputs[0], "the condition")))
+        once = run(side, {e.internal_layer_id: outer_input(e, inputs) for e in taken})
+        return tuple(once[entry.internal_layer_id] for entry in handed)
+    body, port_map = body_of(layer, "body")
+    loop = layer.type == "Loop"
+    turns = _count(layer, port_map, inputs)
+    going = not loop or bool(_first(inputs[1], "the condition"))
+    cut = [entry for entry in port_map.inputs if entry.axis is not None]
+    given = {
+        entry.internal_layer_id: outer_input(entry, inputs)
+        for entry in port_map.inputs
+        if entry.axis is None and entry.external_port_id >= 0
+    }
+    numbered = [e.internal_layer_id for e in port_map.inputs if e.purpose == "current_iteration"]
+    condition = next(
+        (e.internal_layer_id for e in port_map.outputs if e.purpose == "execution_condition"), None
+    )
+    rows: dict[int, list[Array]] = {
+        e.internal_layer_id: [] for e in port_map.outputs if e.axis is not None
+    }
+    found: dict[int, Array] = {}
+    turn = nbytes = 0
+    allowed = budget()
+    while going and (turns is None or turn < turns):
+        allowed.turn()
+        for entry in cut:
+            given[entry.internal_layer_id] = part(entry, outer_input(entry, inputs), turn)
+        for layer_id in numbered:
+            declared = body.layer(layer_id).outputs[0]
+            given[layer_id] = np.full(len(declared.dims) * (1,), turn, declared.type.dtype)
+        found = run(body, given)
+        for layer_id, row in rows.items():
+            row.append(found[layer_id])
+        added = [row[-1] for row in rows.values()]
+        nbytes += sum(array.nbytes for array in added)
+        allowed.hold(added)
+        # What the turns gave is joined in the end, and stays until then.
+        allowed.require(nbytes if turns is None or turn else 2 * nbytes * turns)
+        for edge in layer.back_edges:
+            given[edge.to_layer] = found[edge.from_layer]
+        turn += 1
+        if condition is not None:
+            going = bool(_first(found[condition], "the condition of the body"))
+    for row in rows.values():
+        allowed.let_go(row)
+    return tuple(
+        _joined(entry, rows[entry.internal_layer_id], body)
+        if entry.axis is not None
+        else _final(entry, found, layer, given, body)
+        for entry in ordered_outputs(port_map)
+    )
+
+
+def _first(array: Array, what: str) -> Any:
+    """The one element of a condition or count."""
+    if not array.size:
+        raise IRError(f"{what} has 0 elements, one is needed")
+    return array.reshape(-1)[0]
+
+
+def _count(layer: Layer, port_map: PortMap, inputs: Sequence[Array]) -> int | None:
+    """How many turns there are at the most; None: as long as the condition holds."""
+    if layer.type == "Loop":
+        count = int(_first(inputs[0], "the trip count"))
+        return None if count < 0 else count
+    counts = []
+    for entry in port_map.inputs:
+        if entry.axis is not None:
+            shape = outer_input(entry, inputs).shape
+            counts.append(slices(entry, shape[axis_of(entry.axis, len(shape))]))
+    if counts:
+        return min(counts)
+    known = turns_of_iterator(port_map, [])
+    return 1 if known is None else known
+
+
+def part(entry: MapEntry, array: Array, turn: int) -> Array:
+    """The slice of an outer input that a turn sees."""
+    axis = axis_of(entry.axis or 0, array.ndim)
+    size = array.shape[axis]
+    start = entry.start + size if entry.start < 0 else entry.start
+    if entry.stride < 0:
+        # Backwards: the slice ends where the turn begins.
+        start -= entry.part_size - 1
+    first = start + turn * entry.stride
+    return array[(slice(None),) * axis + (slice(first, first + entry.part_size),)]
+
+
+def _joined(entry: MapEntry, row: Sequence[Array], body: Graph) -> Array:
+    """The slices of all turns in one."""
+    if not row:
+        source = body.producer(body.layer(entry.internal_layer_id), 0)
+        kind = source[0].outputs[source[1]].type if source is not None else ElementType.F32
+        return np.empty((0,), computed(kind).dtype)
+    axis = entry.axis or 0
+    row = [np.atleast_1d(array) for array in row]
+    # A negative stride fills the output from its end.
+    return np.concatenate(row[::-1] if entry.stride < 0 else row, axis)
+
+
+def _final(
+    entry: MapEntry,
+    found: Mapping[int, Array],
+    layer: Layer,
+    given: Mapping[int, Array],
+    body: Graph,
+) -> Array:
+    """What the last turn gave; without a turn, what would have been handed to the first."""
+    if entry.internal_layer_id in found:
+        return found[entry.internal_layer_id]
+    for edge in layer.back_edges:
+        if edge.from_layer == entry.internal_layer_id and edge.to_layer in given:
+            return given[edge.to_layer]
+    return _joined(entry, [], body)
