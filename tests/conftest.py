@@ -65,6 +65,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Written:
     return Written(folder)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without the shared data its tests are left out; ``test_shared`` says so, once for all."""
+    if SHARED.is_dir():
+        return
+    gone = [item for item in items if item.get_closest_marker("shared")]
+    if gone:
+        config.hook.pytest_deselected(items=gone)
+        items[:] = [item for item in items if not item.get_closest_marker("shared")]
+
+
 @pytest.fixture(autouse=True)
 def programs_in_earnest(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the tests of programs work is shared, however little, and each pass is verified."""

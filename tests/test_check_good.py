@@ -74,6 +74,7 @@ def real_files() -> list[Path]:
     return sorted((SHARED / "corpus").rglob("*.xml"))
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.stem)
 def test_what_openvino_reads_of_other_people_has_no_errors(path: Path) -> None:
     text, beside = path.read_bytes(), path.with_suffix(".bin")
