@@ -528,3 +528,19 @@ def test_openvino_reads_any_edits(data: st.DataObject) -> None:
         run = ov.Core().compile_model(ov.Core().read_model(xml, ov.Tensor(blob)), "CPU")
         for found, array in zip(run([feed["x"]]).values(), expected, strict=True):
             np.testing.assert_array_equal(found, array)
+
+
+def test_what_is_declared_is_not_forgotten_for_want_of_a_bin(tmp_path: Path) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 6))
+    wanted = net.constant(np.array([3, 4]), name="wanted")
+    net.result(net.add("Reshape", "opset1", [x, wanted], name="turned", special_zero=False))
+    ir.write(net.model(), tmp_path / "m.xml")
+    (tmp_path / "m.bin").unlink()
+    before = (tmp_path / "m.xml").read_bytes()
+    with pytest.raises(IRError, match=r"turned.* declares \[3, 4\].* no \.bin"):
+        ir.reshape(ir.read(tmp_path / "m.xml"))
+    result = vinoir("infer", tmp_path / "m.xml", "--in-place")
+    assert result.exit_code == 1
+    assert (tmp_path / "m.xml").read_bytes() == before
+    assert not (tmp_path / "m.bin").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from ...schemas import Tensor
+from ...schemas import IRError, Tensor
 from ..document import Graph, Layer, Model, Port, dims_of
 from ..inference import Inferred, Shapes, infer, infer_bodies, infer_graph, inputs_of
 
@@ -22,12 +22,31 @@ def reshape(model: Model, shapes: Shapes | None = None) -> Inferred:
     Without new shapes, ports whose declaration contradicts what is inferred are mended.
     """
     inferred = infer(model, shapes)
+    if model.weights is None:
+        _refuse_to_forget(model, inferred)
     for parameter in model.parameters:
         (tensor,) = inferred.of(parameter)
         if parameter.op is not None and parameter.op.infer()[0].shape != tensor.shape:
             parameter.data = {**parameter.data, "shape": tensor.shape.spelling}
     declare(model, inferred.tensors)
     return inferred
+
+
+def _refuse_to_forget(model: Model, inferred: Inferred) -> None:
+    """Refuse to declare less than before, where that is for want of constants alone."""
+    if not all(inferred.of(parameter)[0].shape.is_static for parameter in model.parameters):
+        return
+    if not any(layer.is_constant and not layer.has_value for layer in model.everywhere()):
+        return
+    for layer in model.layers:
+        for port, tensor in zip(layer.outputs, inferred.of(layer), strict=False):
+            if min(port.dims, default=-1) >= 0 and not tensor.shape.is_static:
+                raise IRError(
+                    f"output port {port.id} declares {list(port.dims)}, {tensor.shape} is "
+                    "inferred of it, as there is no .bin",
+                    layer.where,
+                    "read the model with its .bin (weights=, --weights)",
+                )
 
 
 def declare(graph: Graph, tensors: Tensors) -> None:
