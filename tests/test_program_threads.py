@@ -476,9 +476,10 @@ def interrupt_while_helpers_come() -> None:
     def nothing() -> None:
         """Nothing."""
 
-    main, over = os.getpid(), threading.Event()
+    main, begun, over = os.getpid(), threading.Event(), threading.Event()
 
     def interrupt() -> None:
+        begun.wait()  # what starts a thread is not to be interrupted
         while not over.is_set():
             time.sleep(random.random() / 200)
             os.kill(main, signal.SIGINT)
@@ -489,6 +490,7 @@ def interrupt_while_helpers_come() -> None:
     ends = time.monotonic() + 10
     while True:
         try:
+            begun.set()
             while time.monotonic() < ends:
                 try:
                     helpers = Forked([[nothing] * 3], 3)
