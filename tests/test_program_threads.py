@@ -476,6 +476,8 @@ def interrupt_while_helpers_come() -> None:
     def nothing() -> None:
         """Nothing."""
 
+    # Whoever started the tests in the background may have had interrupts ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     main, begun, over = os.getpid(), threading.Event(), threading.Event()
 
     def interrupt() -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -65,7 +65,13 @@ def limit_options(function: F) -> F:
     return function
 
 
-class Bytes(click.ParamType[int]):
+if TYPE_CHECKING:
+    _Parameter = click.ParamType[int]
+else:
+    _Parameter = click.ParamType  # which older releases do not let be subscripted
+
+
+class Bytes(_Parameter):
     """A number of bytes, such as 500M or 1.5G."""
 
     name = "bytes"
