@@ -483,7 +483,8 @@ def interrupt_while_helpers_come() -> None:
     def interrupt() -> None:
         begun.wait()  # what starts a thread is not to be interrupted
         while not over.is_set():
-            time.sleep(random.random() / 200)
+            # A finaliser that Python itself abandons, interrupted twice at once, is lost.
+            time.sleep(0.01 + random.random() / 50)
             os.kill(main, signal.SIGINT)
 
     seen = 0
