@@ -454,7 +454,8 @@ def helpers_of(program: Program) -> list[int]:
     (planned,) = program._plans.values()
     assert planned is not None
     assert not all(planned.team.alone)
-    return list(getattr(planned.team._helpers, "_pids", []))
+    helpers = planned.team._helpers
+    return list(helpers._crew.pids) if isinstance(helpers, Forked) else []
 
 
 def is_there(pid: int) -> bool:

@@ -440,7 +440,7 @@ def test_a_helper_that_is_stopped_is_not_waited_for() -> None:
     assert planned is not None
     helpers = planned.team._helpers
     assert isinstance(helpers, Forked)
-    (helper,) = helpers._pids
+    (helper,) = helpers._crew.pids
     os.kill(helper, signal.SIGSTOP)
     began = time.monotonic()
     for _ in range(3):
@@ -483,8 +483,7 @@ def interrupt_while_helpers_come() -> None:
     def interrupt() -> None:
         begun.wait()  # what starts a thread is not to be interrupted
         while not over.is_set():
-            # A finaliser that Python itself abandons, interrupted twice at once, is lost.
-            time.sleep(0.01 + random.random() / 50)
+            time.sleep(random.random() / 200)
             os.kill(main, signal.SIGINT)
 
     seen = 0
@@ -508,12 +507,38 @@ def interrupt_while_helpers_come() -> None:
     over.set()
     another.join()
     gc.collect()
+    Forked([[nothing] * 3], 3).leave()  # what a finaliser was kept from, the next makes up for
     assert seen
     try:
         left = os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
         return
     raise AssertionError(f"{left} is left after {seen} interrupts")
+
+
+@forking
+def test_who_hires_next_makes_up_for_an_interrupted_finaliser(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nothing() -> None:
+        """Nothing."""
+
+    def interrupted(_: Forked) -> None:
+        raise KeyboardInterrupt
+
+    helpers = Forked([[nothing] * 2], 2)
+    (helper,) = helpers._crew.pids
+    told: list[object] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "unraisablehook", lambda word: told.append(word.exc_type))
+        patch.setattr(Forked, "leave", interrupted)
+        del helpers
+        gc.collect()
+    assert told == [KeyboardInterrupt]
+    assert os.waitpid(helper, os.WNOHANG) == (0, 0)
+    Forked([[nothing] * 2], 2).leave()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(helper, os.WNOHANG)
 
 
 @forking

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise, starmap
 from typing import NoReturn
-from weakref import WeakSet
+from weakref import ref
 
 import numpy as np
 
@@ -107,13 +107,65 @@ def hire(steps: Sequence[Step], size: int) -> Helpers:
     return Forked(steps, size)
 
 
+class Crew:
+    """What has to be let go of: processes and files, by their numbers.
+
+    It stands in a list until that is done. An interrupt may end a finaliser before it has done
+    anything, and Python calls none twice: who hires next makes up for it.
+    """
+
+    def __init__(self, helped: Forked) -> None:
+        self.helped = ref(helped)
+        self.owner = os.getpid()
+        self.pids: list[int] = []
+        self.files: list[int] = []
+        self.complete = False
+        _crews.add(self)
+
+    def leave(self) -> None:
+        """Let them go for good; whatever they do is stopped."""
+        interrupted: KeyboardInterrupt | None = None
+        while True:
+            try:
+                self._leave()
+                break
+            except KeyboardInterrupt as error:  # not before all are gone
+                interrupted = error
+        if interrupted is not None:
+            raise interrupted
+
+    def _leave(self) -> None:
+        if os.getpid() == self.owner:
+            for pid in list(self.pids):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                except (ProcessLookupError, ChildProcessError):
+                    pass  # it is gone already
+                with suppress(ValueError):  # another thread has made up for it meanwhile
+                    self.pids.remove(pid)
+        self._close()
+        _crews.discard(self)
+
+    def forget(self) -> None:
+        """Have nothing to do with them, in a copy of the caller."""
+        self.pids.clear()
+        self._close()
+        _crews.discard(self)
+
+    def _close(self) -> None:
+        while self.files:
+            # Somebody has closed all files there were, or another thread the last of these.
+            with suppress(OSError, IndexError):
+                os.close(self.files.pop())
+
+
 class Forked:
     """Helpers for the steps of one plan."""
 
     def __init__(self, steps: Sequence[Step], size: int) -> None:
-        self._owner = os.getpid()
-        self._pids: list[int] = []
-        self._files: list[int] = []
+        make_up()
+        self._crew = Crew(self)
         self._apart = KeepOffCore()
         # How far the caller is, how far each helper is, and the agenda of the run.
         numbers = LINE * (size + 1) + 1 + len(steps)
@@ -132,11 +184,11 @@ class Forked:
         # pipe is put on the core of who wrote it. The pipe is there to be closed with the caller.
         with undisturbed():
             try:
-                self._files.extend(os.pipe())
+                self._crew.files.extend(os.pipe())
                 for helper in range(1, size):
-                    self._files.append(os.eventfd(0))
-                    fork(self._pids)
-                    if not self._pids[-1]:
+                    self._crew.files.append(os.eventfd(0))
+                    fork(self._crew.pids)
+                    if not self._crew.pids[-1]:
                         self._help(helper, size)
             except OSError as refused:  # too many files or processes: go on without
                 self.leave()
@@ -145,17 +197,17 @@ class Forked:
                 self.leave()
                 raise
         self._born = time.monotonic()
-        _hired.add(self)
+        self._crew.complete = True
 
     def __del__(self) -> None:
-        if hasattr(self, "_files"):  # else it was interrupted when it had hardly begun
+        if hasattr(self, "_crew"):  # else it was interrupted when it had hardly begun
             self.leave()
 
     # The caller's side.
 
     def begin(self, agenda: Sequence[int]) -> None:
         """Tell which steps will be shared, and wake the helpers."""
-        if not self._pids:  # the process is about to end
+        if not self._crew.pids:  # the process is about to end
             raise HelpersLostError
         if agenda != self._agenda:
             self._agenda = agenda
@@ -163,15 +215,15 @@ class Forked:
             self._numbers[start] = len(agenda)
             for place, number in enumerate(agenda, start + 1):
                 self._numbers[place] = number
-            lanes = range(LINE, LINE * len(self._pids) + 1, LINE)
+            lanes = range(LINE, LINE * len(self._crew.pids) + 1, LINE)
             self._busy = [list(lanes[: len(self._steps[number]) - 1]) for number in agenda]
         self._next = 0
         self._numbers[BASE] = self._ticket
-        self._apart.keep(self._pids)
+        self._apart.keep(self._crew.pids)
         # Who has no part would not be waited for, and might be late for the next run.
         needed = max((len(self._steps[number]) for number in agenda), default=0)
         try:
-            for bell in self._files[2 : needed + 1]:
+            for bell in self._crew.files[2 : needed + 1]:
                 os.eventfd_write(bell, 1)
         except OSError as closed:
             raise HelpersLostError from closed
@@ -204,42 +256,14 @@ class Forked:
         if not self._numbers[lane + READY] and time.monotonic() - self._born > BIRTH:
             return True
         try:
-            number = self._pids[lane // LINE - 1]
+            number = self._crew.pids[lane // LINE - 1]
             return os.waitpid(number, os.WNOHANG | os.WUNTRACED) != (0, 0)
         except ChildProcessError:  # somebody else has waited for it
             return True
 
     def leave(self) -> None:
         """Let them go for good; whatever they do is stopped."""
-        interrupted: KeyboardInterrupt | None = None
-        while True:
-            try:
-                self._leave()
-                break
-            except KeyboardInterrupt as error:  # not before all are gone
-                interrupted = error
-        if interrupted is not None:
-            raise interrupted
-
-    def _leave(self) -> None:
-        while self._pids and os.getpid() == self._owner:
-            try:
-                os.kill(self._pids[-1], signal.SIGKILL)
-                os.waitpid(self._pids[-1], 0)
-            except (ProcessLookupError, ChildProcessError):
-                pass  # it is gone already
-            self._pids.pop()
-        self._close()
-
-    def forget(self) -> None:
-        """Have nothing to do with them, in a copy of the caller."""
-        self._pids.clear()
-        self._close()
-
-    def _close(self) -> None:
-        while self._files:
-            with suppress(OSError):  # somebody has closed all files there were
-                os.close(self._files.pop())
+        self._crew.leave()
 
     # The helper's side.
 
@@ -257,7 +281,8 @@ class Forked:
                 signal.signal(kind, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             # Where standard files are closed, these may have their numbers.
-            life, bell = (above_standard(file) for file in (self._files[0], self._files[-1]))
+            files = self._crew.files
+            life, bell = (above_standard(file) for file in (files[0], files[-1]))
             close_all_but(life, bell)
             awaited = select.poll()  # any number of file will do, for select they may be too high
             awaited.register(life, select.POLLIN)
@@ -282,7 +307,7 @@ class Forked:
                             looks += 1
                             if looks > PATIENCE:
                                 rest(looks)
-                                if looks % PATIENCE == 0 and os.getppid() != self._owner:
+                                if looks % PATIENCE == 0 and os.getppid() != self._crew.owner:
                                     os._exit(0)
                         part()
                         numbers[LINE * helper] = ticket
@@ -293,15 +318,22 @@ class Forked:
         """Sleep until there is work; False when there will be none."""
         while True:
             ready = [file for file, _ in awaited.poll(LOOK * 1000)]
-            if life in ready or os.getppid() != self._owner:
+            if life in ready or os.getppid() != self._crew.owner:
                 return False
             if ready:
                 os.eventfd_read(bell)
                 return True
 
 
-#: Those that have helpers.
-_hired: WeakSet[Forked] = WeakSet()
+#: Those that are not let go of yet.
+_crews: set[Crew] = set()
+
+
+def make_up() -> None:
+    """Let those go whose caller is no more, and was interrupted when it would have done so."""
+    for crew in list(_crews):
+        if crew.helped() is None:
+            crew.leave()
 
 
 @atexit.register
@@ -310,8 +342,8 @@ def leave_all() -> None:
 
     While there is a copy of the process, each page of memory that is touched has to be copied.
     """
-    for helpers in list(_hired):
-        helpers.leave()
+    for crew in list(_crews):
+        crew.leave()
 
 
 def above_standard(file: int) -> int:
@@ -323,8 +355,9 @@ def above_standard(file: int) -> int:
 
 def forget_all() -> None:
     """Close the caller's pipes and bells in a copy, while their numbers are still theirs."""
-    for helpers in list(_hired):
-        helpers.forget()
+    for crew in list(_crews):
+        if crew.complete:  # else this is one of its helpers, which has yet to hear of them
+            crew.forget()
 
 
 if hasattr(os, "register_at_fork"):
