@@ -13,7 +13,9 @@ import sys
 import types
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -73,6 +75,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if gone:
         config.hook.pytest_deselected(items=gone)
         items[:] = [item for item in items if not item.get_closest_marker("shared")]
+
+
+#: The generators of numbers that test files share among their tests, as they are at first.
+_generators: list[tuple[np.random.Generator, Any]] = []
+
+
+def pytest_collection_finish() -> None:
+    """Remember where the generators of all test files stand."""
+    folder = str(ROOT / "tests")
+    found = {
+        id(value): value
+        for module in list(sys.modules.values())
+        if str(getattr(module, "__file__", None)).startswith(folder)
+        for value in vars(module).values()
+        if isinstance(value, np.random.Generator)
+    }
+    _generators[:] = [(value, value.bit_generator.state) for value in found.values()]
+
+
+@pytest.fixture(autouse=True)
+def the_same_numbers() -> None:
+    """Each test draws the same numbers, whichever ran before it in its process."""
+    for generator, state in _generators:
+        generator.bit_generator.state = state
 
 
 @pytest.fixture(autouse=True)

@@ -293,7 +293,7 @@ def test_a_layer_without_a_precision_has_that_of_its_output() -> None:
     text = text.replace('<output><port id="1">', '<output><port id="1" precision="FP16">')
     given = draw(1, 3)
     found = ir.run(ir.loads(text, file.bin), [given])["fc"]
-    np.testing.assert_allclose(found, given @ w.T.astype(np.float32), rtol=1e-4)
+    np.testing.assert_allclose(found, given @ w.T.astype(np.float32), rtol=1e-4, atol=1e-4)
 
 
 def test_weights_of_eight_bits_are_numbers_without_a_scale() -> None:
@@ -302,7 +302,7 @@ def test_weights_of_eight_bits_are_numbers_without_a_scale() -> None:
     x = file.input((1, 3), "x")
     file.add("FullyConnected", [x], [(1, 2)], {"out-size": 2}, {"weights": w}, name="fc")
     model, given = ir.loads(file.xml, file.bin), draw(1, 3)
-    np.testing.assert_allclose(ir.run(model, [given])["fc"], given @ w.T, rtol=1e-5)
+    np.testing.assert_allclose(ir.run(model, [given])["fc"], given @ w.T, rtol=1e-5, atol=1e-5)
     assert model.origin is not None
     assert "without a scale" in str(model.origin.remarks)
 

@@ -89,7 +89,7 @@ def test_the_gates_of_the_first_lstm_cell_may_stand_in_another_order() -> None:
         ]
         made = op("LSTMCell", 1, hidden_size="4", weights_format=order)
         for found, want in zip(made.run(x, h, c, *turned), wanted, strict=True):
-            np.testing.assert_allclose(found, want, rtol=1e-6)
+            np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-6)
 
 
 def test_coupled_gates_and_peepholes() -> None:
@@ -128,7 +128,7 @@ def test_a_sink_is_one_more_key_without_a_value() -> None:
     (found,) = made.run(query, key, value, mask, scale, np.log(np.full((1, 2, 1, 1), 7, "f4")))
     weights = np.exp(query @ np.swapaxes(key, -1, -2) / 2)
     wanted = weights @ value / (weights.sum(-1, keepdims=True) + 7)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
