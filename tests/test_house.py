@@ -32,7 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "checking": {"storage", "text", "document", "files", "inference"},
     # A simplified model is run beside the one it was made from.
     "surgery": {"storage", "document", "files", "inference", "execution", "checking"},
-    "comparing": {"document", "files", "inference", "execution", "engine", "surgery"},
+    "comparing": {"storage", "document", "files", "inference", "execution", "engine", "surgery"},
     "display": {"document", "inference"},
     # What is imported is simplified as it comes.
     "onnx": {"storage", "document", "inference", "surgery"},

@@ -134,6 +134,9 @@ from vinoir import ir
 model = ir.read({str(tmp_path / "m.xml")!r})
 ir.write(ir.compress(model).model, {str(tmp_path / "half.xml")!r})
 ir.write(ir.merge([model, model], prefixes=["a", "b"]).model, {str(tmp_path / "two.xml")!r})
+ir.simplify(ir.read({str(tmp_path / "m.xml")!r}))
+assert not ir.diff(model, ir.read({str(tmp_path / "m.xml")!r}))
+assert ir.diff(model, ir.read({str(tmp_path / "half.xml")!r}))
 # Of this program alone: what getrusage tells begins with its parent's.
 with open("/proc/self/status") as file:
     print(next(line.split()[1] for line in file if line.startswith("VmHWM:")))

@@ -8,9 +8,7 @@ import numpy as np
 
 from ...schemas import Array
 from ..document import Layer
-
-#: Elements that are looked at together.
-_PIECE = 1 << 20
+from ..storage import blocks
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,7 @@ def distance(one: Layer, two: Layer) -> Distance | None:
         return Distance(left.size, differing, 0.0, 0.0, 0.0, bits)
     differing, absolute, relative, square, power = 0, 0.0, 0.0, 0.0, 0.0
     with np.errstate(all="ignore"):
-        for start in range(0, left.size, _PIECE):
-            a, b = left[start : start + _PIECE], right[start : start + _PIECE]
+        for a, b in zip(blocks(left), blocks(right), strict=True):
             apart = unequal(a, b)
             differing += int(np.count_nonzero(apart))
             x, y = a.astype(np.float64), b.astype(np.float64)
@@ -78,7 +75,5 @@ def unequal(one: Array, two: Array) -> Array:
 
 
 def _bits(one: Array, two: Array) -> int:
-    return sum(
-        int(np.bitwise_count(one[start : start + _PIECE] ^ two[start : start + _PIECE]).sum())
-        for start in range(0, one.size, _PIECE)
-    )
+    pairs = zip(blocks(one), blocks(two), strict=True)
+    return sum(int(np.bitwise_count(a ^ b).sum()) for a, b in pairs)

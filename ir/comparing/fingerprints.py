@@ -7,14 +7,12 @@ that equal numbers mean equal expressions, and no two expressions share one.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from ...schemas import IRError
 from ..document import BODIES, Graph, Info, Layer, MapEntry
+from ..storage import digest_of
 
 #: Attributes of a constant that say where its bytes are.
 STORAGE = frozenset({"offset", "size", "value"})
@@ -53,17 +51,13 @@ class Numbers:
         if 0 in layer.sizes:
             return b""
         if layer.has_new_value or "value" in layer.data:
-            return _digest(layer)
+            return digest_of(layer.blob)
         model = layer.model
         key = (id(model), layer.byte_range)
         if key not in self._contents:
             self._models.append(model)
-            self._contents[key] = _digest(layer)
+            self._contents[key] = digest_of(layer.blob)
         return self._contents[key]
-
-
-def _digest(layer: Layer) -> bytes:
-    return hashlib.blake2b(np.frombuffer(layer.blob, np.uint8).data, digest_size=20).digest()
 
 
 def _operation(layer: Layer, data: Mapping[str, str]) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -7,7 +7,6 @@ constant's former one stood, and bytes that no constant uses are left out.
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
@@ -19,14 +18,12 @@ from numpy.typing import NDArray
 from ...schemas import IRError, UnsupportedError
 from ...schemas.packing import Buffer
 from ..document import Graph, Info, Layer, Model, whole
-from ..storage import Weights, let_go
+from ..storage import Weights, digest_of
 from .printer import written_order
 
 _Bytes: TypeAlias = NDArray[np.uint8]
 #: Offset and size of bytes in a .bin.
 Range: TypeAlias = "tuple[int, int]"
-#: Bytes that are looked at at once.
-_BLOCK = 16 << 20
 
 
 class Layout:
@@ -247,14 +244,7 @@ def _merged(ranges: Iterable[Range]) -> list[tuple[int, int]]:
 
 def _key(blob: Buffer) -> tuple[int, bytes]:
     """Size and digest, by which equal bytes are found."""
-    piece = np.frombuffer(blob, np.uint8)
-    digest = hashlib.blake2b(digest_size=20)
-    for start in range(0, len(piece), _BLOCK):
-        block = piece[start : start + _BLOCK]
-        digest.update(block.data)
-        if len(block) == _BLOCK:
-            let_go(block)
-    return len(piece), digest.digest()
+    return np.frombuffer(blob, np.uint8).size, digest_of(blob)
 
 
 def _unknown_holder(model: Model) -> Layer | None:

@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     from .atomic import replace_pair as replace_pair
     from .weights import Path as Path
     from .weights import Weights as Weights
+    from .weights import blocks as blocks
+    from .weights import digest_of as digest_of
     from .weights import identity as identity
-    from .weights import let_go as let_go
     from .weights import open_regular as open_regular
 
 __getattr__, __dir__ = face(
     __name__,
     {
         "atomic": "replace_document replace_pair",
-        "weights": "Path Weights identity let_go open_regular",
+        "weights": "Path Weights blocks digest_of identity open_regular",
     },
 )

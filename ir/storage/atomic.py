@@ -39,14 +39,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas import IRError, UnreadableError, Where
-from .weights import Weights, identity, let_go, open_regular
+from .weights import Weights, blocks, identity, open_regular
 
 try:
     import fcntl
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-_CHUNK = 1 << 22
 _MARK = ".vinoir-"
 #: Where folders cannot be locked, files of other names that are younger may be at work.
 _ABANDONED = 3600
@@ -172,7 +171,7 @@ def _compare(path: Path, content: Content, weights: Weights | None) -> tuple[int
                 common = len(piece)  # of the file that is mapped: nothing to compare
                 os.lseek(descriptor, common, os.SEEK_SET)
                 continue
-            for part in _parts(piece):
+            for part in blocks(piece):
                 there = os.read(descriptor, len(part)) if common < size else b""
                 if there != part.tobytes():
                     return size, common + _agreeing(there, part)
@@ -188,10 +187,6 @@ def _agreeing(there: bytes, part: NDArray[np.uint8]) -> int:
     one, two = np.frombuffer(there, np.uint8), part[: len(there)]
     different = np.flatnonzero(one[: len(two)] != two)
     return int(different[0]) if len(different) else min(len(one), len(two))
-
-
-def _parts(piece: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
-    return (piece[start : start + _CHUNK] for start in range(0, len(piece), _CHUNK))
 
 
 def _may_grow(path: Path) -> bool:
@@ -222,11 +217,10 @@ def _grow(path: Path, content: Content, start: int) -> None:
 
 def _put(descriptor: int, piece: NDArray[np.uint8]) -> None:
     """Write all of some bytes."""
-    for part in _parts(piece):
+    for part in blocks(piece):
         view = memoryview(part)  # type: ignore[arg-type]  # NumPy does not say so, but it is one
         while len(view):
             view = view[os.write(descriptor, view) :]
-        let_go(part)
 
 
 class Files:

@@ -7,6 +7,7 @@ import mmap
 import os
 import pickle
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from os import PathLike
 from typing import Any, SupportsIndex, TypeAlias
@@ -18,6 +19,12 @@ from ...schemas import IRError, UnreadableError, Where
 from ...schemas.packing import Buffer
 
 Path: TypeAlias = "str | PathLike[str]"
+
+
+#: Elements that are looked at at once.
+_BLOCK = 1 << 20
+#: Bytes from which on it pays to let go of them.
+_LARGE = 1 << 16
 
 
 class Weights:
@@ -94,9 +101,7 @@ class Weights:
     def digest(self) -> bytes:
         """What tells these bytes from any others, wherever their file is."""
         if self._digest is None:
-            import hashlib  # reading does without
-
-            self._digest = hashlib.blake2b(self.data.data, digest_size=20).digest()
+            self._digest = digest_of(self.data)
         return self._digest
 
     def __copy__(self) -> Weights:
@@ -128,6 +133,28 @@ def _mapped_again(path: str, size: int, known: tuple[int, ...], digest: bytes) -
             "pickle the model again",
         )
     return weights
+
+
+def digest_of(content: Buffer) -> bytes:
+    """What tells bytes from any others; of a mapped file not more than a block is in memory."""
+    import hashlib  # reading does without
+
+    digest = hashlib.blake2b(digest_size=20)
+    for block in blocks(np.frombuffer(content, np.uint8)):
+        digest.update(block.data)
+    return digest.digest()
+
+
+def blocks(flat: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """The parts of an array in order, for whoever goes through it once.
+
+    Those of a mapped file are let go of, so that not more than a part is in memory.
+    """
+    for start in range(0, len(flat), _BLOCK):
+        block = flat[start : start + _BLOCK]
+        yield block
+        if block.nbytes >= _LARGE:
+            let_go(block)
 
 
 def let_go(piece: NDArray[Any]) -> None:

@@ -17,10 +17,10 @@ import numpy as np
 
 from ...schemas import Array, ElementType
 from ..document import Graph, Info, Layer, Model, Port
-from ..storage import let_go
+from ..storage import blocks
 from .outcome import Operated, Surgery, size_of
 from .reshaping import settle
-from .scratch import BLOCK, Scratch
+from .scratch import Scratch
 from .workbench import expression
 
 #: The inputs of operations that OpenVINO marks as sensitive to precision: those of shapes.
@@ -222,10 +222,7 @@ def _what_is_lost(value: Array) -> str | None:
     if flat.size == 1:
         lost = _lost(flat, _MOST_OFF_OF_ONE)
         return f"{flat[0]!s} would be {_to_half(flat)[0]!s} in f16" if lost else None
-    lost = 0
-    for start in range(0, flat.size, BLOCK):
-        lost += _lost(flat[start : start + BLOCK], _MOST_OFF_OF_MANY)
-        let_go(flat)
+    lost = sum(_lost(block, _MOST_OFF_OF_MANY) for block in blocks(flat))
     if lost >= _TOO_MANY * flat.size:
         return f"{lost} of {flat.size} numbers would be lost in f16"
     return None

@@ -9,10 +9,8 @@ from typing import IO, Any, Self
 import numpy as np
 
 from ...schemas import Array
-from ..storage import let_go
+from ..storage import blocks
 
-#: Numbers that are converted at once.
-BLOCK = 1 << 20
 #: Values begin at multiples of this.
 _ALIGNMENT = 64
 
@@ -36,10 +34,8 @@ class Scratch:
         start = -(-self._file.seek(0, 2) // _ALIGNMENT) * _ALIGNMENT
         self._file.seek(start)
         flat = value.reshape(-1)
-        for first in range(0, flat.size, BLOCK):
-            block = flat[first : first + BLOCK]
+        for block in blocks(flat):
             self._file.write(np.ascontiguousarray(convert(block)).tobytes())
-            let_go(block)
         self._rows.append((start, dtype, value.shape))
         return len(self._rows) - 1
 
@@ -54,6 +50,3 @@ class Scratch:
             size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
             found.append(np.asarray(whole[start : start + size].view(dtype).reshape(shape)))
         return found
-
-
-__all__ = ["BLOCK", "Scratch"]

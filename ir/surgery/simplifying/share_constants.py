@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 
 from ...document import Layer
+from ...storage import digest_of
 from .rewriter import Rewriter, Rule
 
 
@@ -45,7 +44,7 @@ class _Alike:
 def _print(layer: Layer) -> bytes:
     """What tells the bytes of a constant from others of its type and shape."""
     piece = np.frombuffer(layer.blob, np.uint8)
-    return piece.tobytes() if len(piece) <= 64 else hashlib.sha256(piece.data).digest()
+    return piece.tobytes() if len(piece) <= 64 else digest_of(piece)
 
 
 RULE = Rule("share-constants", ("Const",), _apply)
