@@ -278,21 +278,6 @@ def test_checking_takes_about_as_long_as_reading_and_inferring(tmp_path: Path) -
     assert time.process_time() - middle < 4 * (middle - begin) + 0.5
 
 
-def test_the_table_of_opsets_says_what_the_operations_say() -> None:
-    from vinoir.ir.checking.rules import known
-    from vinoir.layers import Op
-
-    rows = [row for versions in known.operations().values() for row in versions]
-    keys = [(row.type, int(row.spec.rpartition("-")[2])) for row in rows]
-    own = {key for key in Op.registry if Op.registry[key].__module__.startswith("vinoir.layers")}
-    assert set(keys) == own
-    for row, key in zip(rows, keys, strict=True):
-        named = [f"opset{n}" for n in row.opsets] + list(row.also)
-        found = {Op.find(row.type, version) for version in (*named, row.version)}
-        assert found == {Op.registry[key]}, row.spec
-        assert set(named) == set(Op.registry[key].opsets()), row.spec
-
-
 def test_the_order_of_the_groups_changes_nothing(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from .... import layers  # noqa: F401  # declares the operations
 from ....layers.base import Op
 from ....schemas import ANY, ElementType, IRError, Shape, Tensor, Where
 from ....schemas.shapes import MOST_AXES

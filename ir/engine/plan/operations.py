@@ -12,7 +12,6 @@ from functools import cache
 from math import prod
 from typing import NamedTuple, Protocol, TypeAlias
 
-from .... import layers
 from ....layers.base import Op
 
 
@@ -196,9 +195,8 @@ EITHER_WAY = frozenset(kind for kind, row in ROWS.items() if row.layout is not L
 @cache
 def claimed_type(operation: type[Op]) -> str:
     """The type by which kernels are chosen; empty for a version, or a class, without a row."""
-    ours = operation.__module__.rpartition(".")[0] == layers.__name__
-    row = ROWS.get(operation.xml_type)
-    return operation.xml_type if ours and row and operation.number in row.versions else ""
+    row = ROWS.get(operation.xml_type) if operation.is_standard else None
+    return operation.xml_type if row and operation.number in row.versions else ""
 
 
 def products(node: Sizes) -> int:
