@@ -254,6 +254,13 @@ class Op(BaseModel):
         """The outputs, from the inputs: the readable definition of the operation."""
         raise NotImplementedError
 
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> int:
+        """How many products are summed, from the shapes of the inputs and of the first output.
+
+        None in an operation that passes over its elements one by one.
+        """
+        return 0
+
     def prepare(self, inputs: Sequence[Tensor]) -> Kernel:
         """A kernel for inputs of these types, shapes and known values; may be faster than run."""
         return self.run
