@@ -264,7 +264,8 @@ class Patch:
     def port(self, element: etree._Element, old: Port, new: Port) -> None:
         """Bring one port up to date."""
         present = attributes_of(element)
-        wanted = {key: present[key] for key in ("id", "precision", "names") if key in present}
+        own = ("id", "precision", "names")
+        wanted: dict[str, str] = {key: present[key] for key in own if key in present}
         if new.precision != old.precision:
             wanted.pop("precision", None)
             if new.precision is not None:
