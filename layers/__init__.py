@@ -1,6 +1,6 @@
 """The operations: one class per version, found by type and opset.
 
-Their files are imported when one of their operations is first asked for (see ``files``).
+Their files are imported when one of their operations is first asked for (see ``registry``).
 """
 
 from importlib import import_module

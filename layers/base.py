@@ -67,9 +67,15 @@ class Op(BaseModel):
     #: First and last opset that list it, where the rule of the module's docstring does not hold.
     since: ClassVar[int | None] = None
     until: ClassVar[int | None] = None
+    #: The opset that OpenVINO writes, where it is not the first that lists it.
+    canonical: ClassVar[int | None] = None
     #: Opsets between the two that do not list it, and further versions under which it is read.
     absent: ClassVar[frozenset[int]] = frozenset()
     also: ClassVar[frozenset[str]] = frozenset()
+    #: The least and the greatest number of outputs (None: any number).
+    output_count: ClassVar[tuple[int, int | None]] = (1, 1)
+    #: Whether it is of OpenVINO's opsets, as against one that a plug-in brings.
+    is_standard: ClassVar[bool] = False
     #: The file of its family; the folder of its specification.
     family: ClassVar[str] = ""
     #: The XML names in the order OpenVINO writes them, where the fields' order is another.
@@ -95,12 +101,12 @@ class Op(BaseModel):
         cls.xml_type, cls.number = found[1], int(found[2])
         # A family too long for one file goes on in another, such as movement_gather.
         cls.family = cls.__module__.rsplit(".", 1)[-1].partition("_")[0]
-        for name in ("since", "until", "absent", "also"):
+        for name in ("since", "until", "canonical", "absent", "also"):
             if name not in cls.__dict__:  # not inherited: each version has its own opsets
                 setattr(cls, name, Op.__dict__[name])
-        own = cls.__module__.rpartition(".")[0] == __package__
+        cls.is_standard = cls.__module__.rpartition(".")[0] == __package__
         # Another's operation may not have a name of ours, whether that was imported or not.
-        operations = Op.registry.met if own else Op.registry
+        operations = Op.registry.met if cls.is_standard else Op.registry
         known = operations.get((cls.xml_type, cls.number))
         if known is not None and known.__module__ != cls.__module__:
             raise TypeError(
@@ -126,12 +132,19 @@ class Op(BaseModel):
     @classmethod
     def opsets(cls) -> tuple[str, ...]:
         """The versions under which a layer may name it, in order, OpenVINO's own name first."""
-        return tuple(v for v, op in _versions(cls.xml_type).items() if op is cls)
+        found = [v for v, op in _versions(cls.xml_type).items() if op is cls]
+        return tuple(sorted(found, key=lambda version: version != cls.version()))
+
+    @classmethod
+    def opset_numbers(cls) -> tuple[int, ...]:
+        """The opsets that list it, in order."""
+        named = (v for v in cls.opsets() if v not in cls.also)
+        return tuple(sorted(int(v.removeprefix("opset")) for v in named))
 
     @classmethod
     def version(cls) -> str:
         """The version OpenVINO writes for it."""
-        return f"opset{cls.since or cls.number}"
+        return f"opset{cls.canonical or cls.since or cls.number}"
 
     @classmethod
     def spec(cls) -> str:
@@ -240,6 +253,13 @@ class Op(BaseModel):
     def run(self, *inputs: Any, **_: Any) -> tuple[Array, ...]:
         """The outputs, from the inputs: the readable definition of the operation."""
         raise NotImplementedError
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> int:
+        """How many products are summed, from the shapes of the inputs and of the first output.
+
+        None in an operation that passes over its elements one by one.
+        """
+        return 0
 
     def prepare(self, inputs: Sequence[Tensor]) -> Kernel:
         """A kernel for inputs of these types, shapes and known values; may be faster than run."""

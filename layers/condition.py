@@ -86,5 +86,7 @@ def check_index_type(kind: ElementType) -> None:
 class IfV8(Op):
     """Runs one of two bodies; they are the document's to infer and run (``ir.subgraphs``)."""
 
+    output_count = (0, None)
+
     def infer(self, condition: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
         raise IRError("it has no body")

@@ -83,6 +83,14 @@ class Convolve(Windowed):
         counts = self.stops(sizes, kernel)
         return [(number(begin), number(end)) for begin, end in pads], [number(n) for n in counts]
 
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> int:
+        """A window of weights for each element of the output."""
+        return prod(output) * self.window(inputs[1])
+
+    def window(self, filters: tuple[int, ...]) -> int:
+        """How many weights meet one element: channels times kernel."""
+        return prod(filters[self.lead - 1 :])
+
     def correlate(self, data: Array, filters: Array, fill: float = 0) -> Array:
         """Slide filters ``(group, out, in, *kernel)`` over the data."""
         kernel = filters.shape[3:]
@@ -170,6 +178,10 @@ class ConvolutionBackpropDataV1(Convolve):
         if data.rank is not None and not compatible(data[1], filters[0]):
             raise IRError(f"the input has {data[1]} channels, the filters take {filters[0]}")
         return filters[1]
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> int:
+        """A window of weights for each element of the input."""
+        return prod(inputs[0]) * self.window(inputs[1])
 
     def span(self, axis: int, size: Size, kernel: Size) -> Size:
         """Extent that the filters cover when they are laid at every element of an axis."""
@@ -313,6 +325,10 @@ class DeformableConvolutionV1(Convolve):
         if data.rank is not None and not compatible(data[1], taken):
             raise IRError(f"the input has {data[1]} channels, the filters take {taken}")
         return filters[0]
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> int:
+        """A window of weights for each element of the output; the offsets are the second input."""
+        return prod(output) * self.window(inputs[2])
 
     def check_moves(
         self, data: Shape, moves: Shape, filters: Shape, counts: list[Size], each: int, what: str

@@ -100,6 +100,7 @@ class Anchored(Op):
 class ExperimentalDetectronGenerateProposalsSingleImageV6(Anchored):
     """Boxes and scores of one image; those left over are zeros, as are scores of small boxes."""
 
+    output_count = (2, 2)
     also = OLD
 
     written: ClassVar[tuple[str, ...]] = (
@@ -136,6 +137,7 @@ class ExperimentalDetectronGenerateProposalsSingleImageV6(Anchored):
 class GenerateProposalsV9(Anchored):
     """Boxes and scores of all images in one row, and how many there are of each."""
 
+    output_count = (3, 3)
     written: ClassVar[tuple[str, ...]] = (
         *ExperimentalDetectronGenerateProposalsSingleImageV6.written, "normalized", "nms_eta",
         "roi_num_type",
@@ -203,6 +205,7 @@ class GenerateProposalsV9(Anchored):
 class ExperimentalDetectronDetectionOutputV6(Op):
     """The best boxes of all classes but the first; those left over are zeros."""
 
+    output_count = (3, 3)
     also = OLD
 
     score_threshold: Float
@@ -387,6 +390,7 @@ class ProposalV1(Op):
 class ProposalV4(ProposalV1):
     """Proposal-1 with the scores of the boxes."""
 
+    output_count = (2, 2)
     also = OLD
 
     def infer(

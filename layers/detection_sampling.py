@@ -25,6 +25,7 @@ MOST = 2**16
 class ExperimentalDetectronROIFeatureExtractorV6(Op):
     """Each region from the one map of a pyramid that suits its size."""
 
+    output_count = (2, 2)
     also = OLD
 
     output_size: Int

@@ -127,6 +127,8 @@ class I420toBGRV8(Planar):
 class FromColors(Op):
     """From three colours to NV12; a block's chroma is that of its mean colour."""
 
+    output_count = (1, 2)
+
     reversed: ClassVar[bool]
 
     single_plane: Bool = True

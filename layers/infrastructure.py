@@ -41,6 +41,7 @@ class ConstV1(Op):
 class ResultV1(Op):
     """An output of the model: what comes in is what is handed out."""
 
+    output_count = (0, 0)
     carries_sizes = True
 
     def infer(self, value: Tensor) -> tuple[Tensor, ...]:
@@ -116,12 +117,16 @@ class AssignV6(AssignV3):
 class TensorIteratorV1(Op):
     """Runs its body once for each slice of its inputs."""
 
-    def infer(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+    output_count = (1, None)
+
+    def infer(self, first: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
         raise IRError("it has no body")
 
 
 class LoopV5(Op):
     """Runs its body a number of times, or for as long as a condition holds."""
+
+    output_count = (0, None)
 
     def infer(self, trip_count: Tensor, condition: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
         raise IRError("it has no body")

@@ -36,8 +36,7 @@ class LogicalOrV1(Logical):
 class LogicalXorV1(Logical):
     """Whether one is true and the other is not."""
 
-    since = 2
-    also = frozenset({"opset1"})
+    canonical = 2
 
     def of(self, a: Array, b: Array) -> Array:
         return np.logical_xor(a, b)

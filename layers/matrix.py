@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -30,6 +31,12 @@ class MatMulV1(Op):
 
     def infer(self, a: Tensor, b: Tensor) -> tuple[Tensor, ...]:
         return (Tensor(a.type.merge(b.type), self.product(a.shape, b.shape)),)
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> int:
+        """The axis that is summed, for each element of the output."""
+        shape = inputs[0]
+        summed = shape[-2 if self.transpose_a and len(shape) > 1 else -1] if shape else 1
+        return prod(output) * summed
 
     def product(self, a: Shape, b: Shape) -> Shape:
         """Shape of the output."""

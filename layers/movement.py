@@ -78,6 +78,7 @@ class ConcatV1(Op):
 class SplitV1(Op):
     """The input, cut into equal pieces along an axis."""
 
+    output_count = (1, None)
     carries_sizes = "first"
 
     num_splits: Int
@@ -112,6 +113,7 @@ class SplitV1(Op):
 class VariadicSplitV1(Op):
     """The input, cut into pieces of given lengths; one of them may be -1, the rest."""
 
+    output_count = (1, None)
     carries_sizes = "first"
 
     def infer(self, data: Tensor, axis: Tensor, split_lengths: Tensor) -> tuple[Tensor, ...]:

@@ -395,6 +395,8 @@ class ScatterNDUpdateV15(ScatterND):
 class UniqueV10(Op):
     """Elements, or slices along an axis, each once; where they stood, and how often."""
 
+    output_count = (4, 4)
+
     sorted: Bool = True
     index_element_type: Type = ElementType.I64
     count_element_type: Type = ElementType.I64

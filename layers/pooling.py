@@ -137,6 +137,7 @@ class MaxPoolV1(Pool):
 class MaxPoolV8(MaxPoolV1):
     """MaxPool-1 with dilations, and a second output: where each largest value was."""
 
+    output_count = (2, 2)
     written: ClassVar[tuple[str, ...]] = ("strides", "dilations", *MaxPoolV1.written[1:])
 
     dilations: Ints = ()
@@ -264,6 +265,8 @@ class AdaptiveAvgPoolV8(AdaptivePool):
 
 class AdaptiveMaxPoolV8(AdaptivePool):
     """The largest value of each window, and where it was in the flat spatial axes."""
+
+    output_count = (2, 2)
 
     index_element_type: Type = ElementType.I64
 

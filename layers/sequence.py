@@ -90,6 +90,8 @@ class CTCGreedyDecoderV1(Op):
 class CTCGreedyDecoderSeqLenV6(Op):
     """The likeliest class of each step of sequences of given lengths, without blanks."""
 
+    output_count = (2, 2)
+
     merge_repeated: Bool = True
     classes_index_type: Type = ElementType.I32
     sequence_length_type: Type = ElementType.I32

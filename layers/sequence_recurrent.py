@@ -277,6 +277,8 @@ class GRUCellV3(PlainCell, GRU):
 class LSTMCell(Cell, LSTM):
     """One step of long short-term memory."""
 
+    output_count = (2, 2)
+
     activations: Words = ("sigmoid", "tanh", "tanh")
 
     def hidden(self, found: Size) -> Size:
@@ -361,6 +363,8 @@ class LSTMCellV1(LSTMCell):
 class PlainSequence(Along):
     """Steps with a single state."""
 
+    output_count = (2, 2)
+
     def infer(
         self, x: Tensor, h_t: Tensor, sequence_lengths: Tensor, w: Tensor, r: Tensor, b: Tensor
     ) -> tuple[Tensor, ...]:
@@ -387,6 +391,7 @@ class GRUSequenceV5(PlainSequence, GRU):
 class LSTMSequenceV5(Along, LSTM):
     """Steps of long short-term memory."""
 
+    output_count = (3, 3)
     written: ClassVar[tuple[str, ...]] = ("direction",)
 
     def infer(

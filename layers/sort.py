@@ -35,6 +35,8 @@ class Indexed(Op):
 class TopKV3(Indexed):
     """The ``k`` largest or smallest elements along an axis, and where they were."""
 
+    output_count = (2, 2)
+
     axis: Int
     mode: Literal["max", "min"]
     sort: Literal["value", "index", "none"]

@@ -121,6 +121,7 @@ class MatrixNmsV8(ManyClasses):
     OpenVINO does not sort by class within an image, nor does this.
     """
 
+    output_count = (3, 3)
     written: ClassVar[tuple[str, ...]] = (
         *COMMON, "score_threshold", "background_class", "decay_function", "gaussian_sigma",
         "post_threshold", "normalized",
@@ -156,6 +157,7 @@ class MatrixNmsV8(ManyClasses):
 class MulticlassNmsV8(ManyClasses):
     """Suppression class by class, with a threshold that falls by ``nms_eta`` at every box."""
 
+    output_count = (3, 3)
     written: ClassVar[tuple[str, ...]] = (
         *COMMON, "iou_threshold", "score_threshold", "background_class", "nms_eta", "normalized",
     )  # fmt: skip

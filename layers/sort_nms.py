@@ -167,6 +167,8 @@ class NonMaxSuppressionV4(NonMaxSuppressionV3):
 class NonMaxSuppressionV5(Boxes):
     """As many rows as boxes stay; scores may fade with the overlap as far as it is allowed."""
 
+    output_count = (3, 3)
+
     output_type: Type = ElementType.I64
 
     #: Whether boxes stay that overlap too much, where scores fade.
@@ -217,6 +219,8 @@ class NonMaxSuppressionV9(NonMaxSuppressionV5):
 
 class NMSRotatedV13(Indexed):
     """Suppression of boxes given as centre, width, height and angle in radians."""
+
+    output_count = (3, 3)
 
     sort_result_descending: Bool = True
     output_type: Type = ElementType.I64

@@ -193,6 +193,8 @@ class EmbeddingSegmentsSumV3(Bags):
 class SparseFillEmptyRowsV16(Op):
     """A sparse matrix with the default value at the start of each row that had none, in order."""
 
+    output_count = (3, 3)
+
     def infer(
         self, values: Tensor, dense_shape: Tensor, indices: Tensor, default_value: Tensor
     ) -> tuple[Tensor, ...]:

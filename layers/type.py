@@ -81,6 +81,8 @@ class ConvertLikeV1(Op):
 class ConvertPromoteTypesV14(Op):
     """Two tensors in the least element type that serves both."""
 
+    output_count = (2, 2)
+
     promote_unsafe: Bool = False
     pytorch_scalar_promotion: Bool = False
     u64_integer_promotion_target: Type = ElementType.F32
@@ -172,6 +174,8 @@ class StringTensorPackV15(Op):
 
 class StringTensorUnpackV15(Op):
     """The UTF-8 bytes of strings, and the places where each begins and ends."""
+
+    output_count = (3, 3)
 
     def infer(self, data: Tensor) -> tuple[Tensor, ...]:
         if data.type is not ElementType.STRING:

@@ -14,9 +14,13 @@ from mutations import File, cases
 from vinoir import ir
 from vinoir.ir.checking import checker
 from vinoir.ir.checking.checker import GROUPS
+from vinoir.ir.checking.rules import subgraphs
 from vinoir.ir.checking.rules.catalogue import RULES
+from vinoir.ir.checking.rules.sheet import ATTRIBUTES, CHILDREN, NEEDED
+from vinoir.ir.document import BODIES, LAYER_ORDER
 from vinoir.ir.text import TOLERATED
 from vinoir.schemas import UsageError
+from vinoir.schemas.document import Body, Edge, Layer, MapEntry, Net, Record
 
 #: x + w = y, with two values of w in the .bin.
 ADD = """\
@@ -278,21 +282,6 @@ def test_checking_takes_about_as_long_as_reading_and_inferring(tmp_path: Path) -
     assert time.process_time() - middle < 4 * (middle - begin) + 0.5
 
 
-def test_the_table_of_opsets_says_what_the_operations_say() -> None:
-    from vinoir.ir.checking.rules import known
-    from vinoir.layers import Op
-
-    rows = [row for versions in known.operations().values() for row in versions]
-    keys = [(row.type, int(row.spec.rpartition("-")[2])) for row in rows]
-    own = {key for key in Op.registry if Op.registry[key].__module__.startswith("vinoir.layers")}
-    assert set(keys) == own
-    for row, key in zip(rows, keys, strict=True):
-        named = [f"opset{n}" for n in row.opsets] + list(row.also)
-        found = {Op.find(row.type, version) for version in (*named, row.version)}
-        assert found == {Op.registry[key]}, row.spec
-        assert set(named) == set(Op.registry[key].opsets()), row.spec
-
-
 def test_the_order_of_the_groups_changes_nothing(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,3 +293,28 @@ def test_the_order_of_the_groups_changes_nothing(
     for case, report in zip(damaged, before, strict=True):
         again = ir.check(case.xml, weights=case.weights)
         assert {str(row) for row in again} == {str(row) for row in report}, case.kind
+
+
+def test_the_vocabulary_of_the_structure_is_that_of_the_records() -> None:
+    """What the tolerant reader knows is written once more, as importing the records takes time."""
+    records: dict[str, type[Record]] = {"net": Net}
+    queue: list[type[Record]] = [Net]
+    for record in queue:
+        for tag, (inner, _) in record.children().items():
+            kind = "body" if inner is Body else tag
+            if kind not in records and kind in CHILDREN.keys() | ATTRIBUTES.keys():
+                records[kind] = inner
+            if inner not in queue:
+                queue.append(inner)
+    assert records.keys() == CHILDREN.keys() | ATTRIBUTES.keys()
+    # An <edge> is one of a graph: <back_edges> has others of that name.
+    assert records["edge"] is Edge
+    for kind, names in CHILDREN.items():
+        assert names == records[kind].children().keys(), kind
+    for kind, known in ATTRIBUTES.items():
+        assert known == records[kind].attributes().keys(), kind
+        needed = [name for name, f in records[kind].attributes().items() if f.is_required()]
+        assert list(NEEDED.get(kind, ())) == needed, kind
+    assert MapEntry.attributes().keys() == subgraphs._KNOWN
+    assert set(BODIES) == {tag for tag, (kind, _) in Layer.children().items() if kind is Body}
+    assert set(LAYER_ORDER) | {"data", "rt_info"} == CHILDREN["layer"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,35 @@ def test_every_type_is_in_the_file_that_is_said() -> None:
             found.setdefault(file, set()).add(kind)
     assert found == {file: set(kinds) for file, kinds in FILES.items()}
     assert set(layers.__all__) == {"Op", *FILES}
+
+
+#: Operations whose definition takes fewer inputs than OpenVINO reads: what is wrong with none is
+#: said by the rule of their shapes; the axis of CumSum may be left out by the specification.
+FEWER = {
+    "Concat-1": 0,
+    "Einsum-7": 0,
+    "ExperimentalDetectronROIFeatureExtractor-6": 1,
+    "CumSum-3": 1,
+}
+
+
+def test_opsets_and_ports_are_those_of_openvino() -> None:
+    """The table: each version of each type as OpenVINO 2026.4.1 reads it."""
+    table = json.loads((Path(__file__).parent / "opsets.json").read_text("utf-8"))
+    standard = {op.spec(): op for op in Op.registry.values() if op.is_standard}
+    assert standard.keys() == table.keys()
+    for name, row in table.items():
+        op = standard[name]
+        first, last = row["opsets"]
+        numbers = [n for n in range(first, last + 1) if n not in row.get("absent", ())]
+        assert op.opset_numbers() == tuple(numbers), name
+        named = {f"opset{n}" for n in numbers}.union(row.get("also", ()))
+        assert set(op.opsets()) == named, name
+        assert {Op.find(op.xml_type, version) for version in named} == {op}, name
+        assert op.opsets()[0] == op.version() == row["version"], name
+        least, most = row["inputs"]
+        assert op.arity()[1:] == (FEWER.get(name, least), most), name
+        assert list(op.output_count) == row["outputs"], name
 
 
 def test_only_what_is_met_is_imported() -> None:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from .rules.catalogue import RULES as RULES
     from .rules.catalogue import codes as codes
     from .rules.catalogue import explain as explain
+    from .rules.known import RELEASES as RELEASES
+    from .rules.known import TYPE_RELEASES as TYPE_RELEASES
+    from .rules.known import find_operation as find_operation
     from .rules.known import opset_number as opset_number
-    from .rules.known import releases as releases
-    from .rules.known import row_of as row_of
-    from .rules.known import type_releases as type_releases
     from .rules.note import Note as Note
     from .rules.portability import Release as Release
     from .rules.portability import release as release
@@ -37,7 +37,7 @@ __getattr__, __dir__ = face(
         "reports": "to_github to_sarif",
         "rules.attributes": "misspelt",
         "rules.catalogue": "RULES codes explain",
-        "rules.known": "opset_number releases row_of type_releases",
+        "rules.known": "RELEASES TYPE_RELEASES find_operation opset_number",
         "rules.note": "Note",
         "rules.portability": "Release release",
     },

@@ -41,9 +41,10 @@ def _neutral(data: Mapping[str, str], name: str) -> str:
 
 def older_version(kind: str, version: str, oldest: Release) -> str | None:
     """The opset that brought an operation, where a release knows that and not the one named."""
-    row = known.row_of(kind, version)
-    since = known.releases().get(known.opset_number(version) or 0)
-    if row is None or since is None or release(since) <= oldest:
+    op = known.find_operation(kind, version)
+    since = known.RELEASES.get(known.opset_number(version) or 0)
+    if op is None or since is None or release(since) <= oldest:
         return None
-    brought = known.releases().get(row.opsets[0])
-    return f"opset{row.opsets[0]}" if brought and release(brought) <= oldest else None
+    first = op.opset_numbers()[0]
+    brought = known.RELEASES.get(first)
+    return f"opset{first}" if brought and release(brought) <= oldest else None

@@ -1,6 +1,7 @@
 """The machine-readable definitions of the format: an XML Schema and a JSON Schema.
 
-Both are shipped under ``schemas/``; ``python -m vinoir.ir.definitions FOLDER`` makes them anew.
+Both are shipped under ``schemas/``. To make them anew:
+``python -m vinoir.ir.document.definitions FOLDER``.
 """
 
 from __future__ import annotations
@@ -18,12 +19,10 @@ def document_schema() -> str:
 
 def operations_schema() -> str:
     """The JSON Schema of the attributes of every operation of OpenVINO's."""
-    from ... import layers
-    from ...layers.base import Op
+    from ...layers import Op
 
-    # Others may have declared operations of their own.
-    own = [op for op in Op.registry.values() if op.__module__.startswith(f"{layers.__name__}.")]
-    return json_schema((op.spec(), op.opsets(), op, op.describe()) for op in own)
+    standard = [op for op in Op.registry.values() if op.is_standard]
+    return json_schema((op.spec(), op.opsets(), op, op.describe()) for op in standard)
 
 
 def write_schemas(folder: Path) -> None:

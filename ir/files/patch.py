@@ -31,7 +31,7 @@ from ..document import (
     read_ports,
     split_names,
 )
-from ..text import escape, escape_text, opening
+from ..text import attributes_of, escape, escape_text, opening
 from .printer import Placing, Printer, constant_data, edge_attributes, layer_attributes
 
 #: The elements of a net, in the order of a file.
@@ -62,7 +62,7 @@ class Patch:
             del wanted["name"]
         if str(model.version) == (self.root.get("version") or "").strip().lstrip("+0"):
             del wanted["version"]
-        self.attributes(self.root, dict(self.root.items()) | wanted)
+        self.attributes(self.root, attributes_of(self.root) | wanted)
         self.graph(self.root, model)
         for tag, info in (
             ("meta_data", model.meta_data),
@@ -87,14 +87,21 @@ class Patch:
 
     def attributes(self, element: etree._Element, wanted: Mapping[str, str]) -> None:
         """Give an element these attributes, in this order."""
-        if list(element.items()) == list(wanted.items()):
+        present = attributes_of(element)
+        if list(present.items()) == list(wanted.items()):
             return
         self.touch(element)
-        if list(element.keys()) != list(wanted):
+        # lxml looks each attribute up among all: only what differs is set.
+        kept = [key for key in present if key in wanted]
+        if kept != list(wanted)[: len(kept)]:
             element.attrib.clear()
+            present = {}
+        for key in [key for key in present if key not in wanted]:
+            del element.attrib[key]
         for key, text in wanted.items():
             escape(text)  # refuses what XML cannot say
-            element.set(key, text)
+            if present.get(key) != text:
+                element.set(key, text)
 
     def graph(self, element: etree._Element, graph: Graph) -> None:
         """Bring ``<layers>``, ``<edges>`` and ``<rt_info>`` up to date."""
@@ -157,7 +164,7 @@ class Patch:
                 and not PARTS["output_names"].is_said(layer, layer.output_names)
             )
         ):
-            wanted = dict(element.items())
+            wanted = attributes_of(element)
             wanted.update(layer_attributes(layer))
             if not layer.version and element.get("version") is None:
                 wanted.pop("version")
@@ -210,7 +217,7 @@ class Patch:
         """Bring ``<data>`` up to date."""
         wanted = constant_data(layer, self.places)
         found = element.find("data")
-        if found is not None and not wanted and not found.items():
+        if found is not None and not wanted and not found.keys():
             return
         found = self.section(element, "data", LAYER_ORDER, bool(wanted))
         if found is None:
@@ -256,7 +263,9 @@ class Patch:
 
     def port(self, element: etree._Element, old: Port, new: Port) -> None:
         """Bring one port up to date."""
-        wanted = {k: v for k, v in element.items() if k in ("id", "precision", "names")}
+        present = attributes_of(element)
+        own = ("id", "precision", "names")
+        wanted: dict[str, str] = {key: present[key] for key in own if key in present}
         if new.precision != old.precision:
             wanted.pop("precision", None)
             if new.precision is not None:
@@ -266,8 +275,8 @@ class Patch:
             if new.names:
                 wanted["names"] = join_names(new.names)
         wanted |= new.extra
-        order = [key for key in element.keys() if key in wanted]  # noqa: SIM118  # not a dict
-        self.attributes(element, {key: wanted[key] for key in [*order, *(wanted.keys() - order)]})
+        order = [key for key in present if key in wanted]
+        self.attributes(element, {key: wanted[key] for key in dict.fromkeys([*order, *wanted])})
         if old.dims != new.dims:
             self.touch(element)
             dims = list(element.iterchildren("dim"))
@@ -378,7 +387,7 @@ class Patch:
             elif depth == 2 or not isinstance(node.tag, str):
                 say(spell(node, compact))
             else:
-                head = opening(node.tag, {str(k): str(v) for k, v in node.items()})
+                head = opening(node.tag, attributes_of(node))
                 if len(node) == 0 and not node.text:
                     say(head + ("/>" if compact else " />"))
                     return

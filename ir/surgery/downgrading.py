@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 from ...schemas import ElementType, UnsupportedError, UsageError
-from ..checking import Release, opset_number, release, releases, row_of, type_releases
+from ..checking import RELEASES, TYPE_RELEASES, Release, find_operation, opset_number, release
 from ..document import Graph, Layer, Model
 from .interfaces import modernize
 from .older_forms import RULES, Cannot, Lowering
@@ -66,15 +66,14 @@ def convert(
 
 def _latest(oldest: Release | None, opset: int | None) -> int | None:
     """The latest opset that is allowed."""
-    known = releases()
-    if opset is not None and opset not in known:
-        raise UsageError(f"there is no opset{opset}", hint=f"they are 1 to {max(known)}")
+    if opset is not None and opset not in RELEASES:
+        raise UsageError(f"there is no opset{opset}", hint=f"they are 1 to {max(RELEASES)}")
     if oldest is None:
         return opset
-    there = [number for number, text in known.items() if release(text) <= oldest]
+    there = [number for number, text in RELEASES.items() if release(text) <= oldest]
     if not there:
         raise UsageError(
-            f"OpenVINO {oldest[0]}.{oldest[1]} is older than opset1, which came with {known[1]}"
+            f"OpenVINO {oldest[0]}.{oldest[1]} is older than opset1, which came with {RELEASES[1]}"
         )
     return max(there) if opset is None else min(opset, max(there))
 
@@ -101,18 +100,19 @@ class _Older:
         number = opset_number(layer.version)
         if number is None or number <= self.latest:
             return []
-        row = row_of(layer.type, layer.version)
-        if row is None:
+        kind = find_operation(layer.type, layer.version)
+        if kind is None:
             self._refuse(layer, "the operation is not known")
             return []
-        if row.opsets[0] <= self.latest:
-            old, layer.version = layer.version, f"opset{row.opsets[0]}"
+        first = kind.opset_numbers()[0]
+        if first <= self.latest:
+            old, layer.version = layer.version, f"opset{first}"
             self.report.note("version", f"{layer.version}, was {old}: the same operation", layer)
             return []
         op = layer.op
         rule = None if op is None else RULES.get((op.xml_type, op.number))
         if rule is None:
-            self._refuse(layer, f"{row.spec} came with {layer_release(row.opsets[0])}")
+            self._refuse(layer, f"{kind.spec()} came with {layer_release(first)}")
             return []
         form = Lowering(self.bench, layer)
         try:
@@ -123,7 +123,7 @@ class _Older:
             return []
         self._replace(layer, outputs)
         said = ", ".join(dict.fromkeys(x.type for x in form.made if x.type != "Const"))
-        self.report.note("replaced", f"{row.spec} by {said or 'its input'}", layer)
+        self.report.note("replaced", f"{kind.spec()} by {said or 'its input'}", layer)
         return form.made
 
     def _refuse(self, layer: Layer, reason: str) -> None:
@@ -148,7 +148,7 @@ class _Older:
 
 def layer_release(opset: int) -> str:
     """An opset, and the release that brought it."""
-    return f"opset{opset} (OpenVINO {releases()[opset]})"
+    return f"opset{opset} (OpenVINO {RELEASES[opset]})"
 
 
 def _refuse_types(model: Model, oldest: Release, report: Surgery) -> None:
@@ -156,7 +156,7 @@ def _refuse_types(model: Model, oldest: Release, report: Surgery) -> None:
     for layer in model.everywhere():
         for name in ("element_type", "destination_type", "output_type", "variable_type"):
             text = layer.data.get(name, "").lower()
-            brought = type_releases().get(text)
+            brought = TYPE_RELEASES.get(text)
             if brought is not None and release(brought) > oldest:
                 report.refusals.append(
                     Refusal(

@@ -1,19 +1,32 @@
-"""Which operations OpenVINO has, in which opsets, since which release."""
+"""What OpenVINO has: types and versions, as the operations say; opsets and releases."""
 
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import islice
-from typing import Any, NamedTuple
+
+from ....layers.base import Op
+from ....layers.registry import FILES
 
 #: Names of the classes where the XML says otherwise; both are read.
 CLASS_NAMES = {"Constant": "Const", "Relu": "ReLU", "Softmax": "SoftMax", "PRelu": "PReLU"}
+
+#: The release that brought each opset: 1 to 15 by the documentation's "Available Operation Sets",
+#: 16 and 17 by the changes that added them.
+RELEASES = {
+    1: "2020.1", 2: "2020.2", 3: "2020.4", 4: "2021.1", 5: "2021.2", 6: "2021.3", 7: "2021.4",
+    8: "2022.1", 9: "2022.2", 10: "2022.3", 11: "2023.0", 12: "2023.1", 13: "2023.2",
+    14: "2024.0", 15: "2024.5", 16: "2026.0", 17: "2026.2",
+}  # fmt: skip
+#: The release that brought each of the younger element types: the first after its change.
+TYPE_RELEASES = {
+    "nf4": "2023.2", "f8e4m3": "2024.0", "f8e5m2": "2024.0", "string": "2024.0", "u2": "2024.2",
+    "u3": "2024.2", "u6": "2024.2", "f4e2m1": "2024.3", "f8e8m0": "2024.3",
+}  # fmt: skip
 
 #: Of more words that may be meant, only the first are looked at.
 _MOST_WORDS = 1000
@@ -21,75 +34,34 @@ _MOST_WORDS = 1000
 _OPSET = re.compile(r"opset([1-9][0-9]*)")
 
 
-class Row(NamedTuple):
-    """One version of one operation."""
-
-    type: str
-    spec: str
-    version: str
-    opsets: tuple[int, ...]
-    also: tuple[str, ...]
-    inputs: tuple[int, int | None]
-    outputs: tuple[int, int | None]
-
-    def listed(self, version: str) -> bool:
-        """Whether a layer may name it by this version."""
-        found = _OPSET.fullmatch(version)
-        return version in self.also or (found is not None and int(found[1]) in self.opsets)
-
-    @property
-    def span(self) -> str:
-        """The opsets that list it, for messages."""
-        first, last = self.opsets[0], self.opsets[-1]
-        return f"opset{first}" if first == last else f"opset{first} to opset{last}"
+def find_operation(kind: str, version: str) -> type[Op] | None:
+    """The operation of OpenVINO's opsets that has exactly this type and version."""
+    name = CLASS_NAMES.get(kind, kind)
+    op = Op.find(name, version)
+    return op if op is not None and op.is_standard and op.xml_type == name else None
 
 
 @cache
-def _data() -> dict[str, Any]:
-    text = files(__package__).joinpath("opsets.json").read_text("utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
+def versions_of(kind: str) -> tuple[type[Op], ...]:
+    """The versions of a type in OpenVINO's opsets, oldest first; none of an unknown type."""
+    Op.registry.meet(kind)
+    found = [op for op in Op.registry.met.values() if op.xml_type == kind and op.is_standard]
+    return tuple(sorted(found, key=lambda op: op.opset_numbers()))
 
 
-@cache
-def operations() -> dict[str, tuple[Row, ...]]:
-    """Every operation's versions, oldest first."""
-    table = {}
-    for name, rows in _data()["operations"].items():
-        versions = []
-        for row in rows:
-            first, last = row["opsets"]
-            opsets = tuple(n for n in range(first, last + 1) if n not in row.get("absent", ()))
-            also = tuple(row.get("also", ()))
-            inputs, outputs = (tuple(row[key]) for key in ("inputs", "outputs"))
-            versions.append(Row(name, row["spec"], row["version"], opsets, also, inputs, outputs))
-        table[name] = tuple(sorted(versions, key=lambda row: row.opsets[0]))
-    return table
-
-
-@cache
-def row_of(kind: str, version: str) -> Row | None:
-    """The operation that a layer of this type and version means."""
-    rows = operations().get(CLASS_NAMES.get(kind, kind), ())
-    return next((row for row in rows if row.listed(version)), None)
-
-
-@cache
-def releases() -> dict[int, str]:
-    """The release that brought each opset."""
-    return {int(number): text for number, text in _data()["releases"].items()}
-
-
-@cache
-def type_releases() -> dict[str, str]:
-    """The release that brought each of the younger element types."""
-    return dict(_data()["types"])
+def span(op: type[Op]) -> str:
+    """The opsets that list an operation, for messages."""
+    numbers = op.opset_numbers()
+    first, last = numbers[0], numbers[-1]
+    return f"opset{first}" if first == last else f"opset{first} to opset{last}"
 
 
 @cache
 def by_lower_case() -> dict[str, str]:
     """Type by its name in lower case."""
-    table = {name.lower(): name for name in operations()}
+    table = {
+        name.lower(): name for name in sorted(name for file in FILES.values() for name in file)
+    }
     return {wrong.lower(): right for wrong, right in CLASS_NAMES.items()} | table
 
 

@@ -48,34 +48,34 @@ def rules(sheet: Sheet, target: Release | None) -> Iterator[Note]:
 def layer(node: Node, target: Release, name: str) -> Iterator[Note]:
     """One layer against the target."""
     number = known.opset_number(node.version)
-    row = known.row_of(node.type, node.version)
-    since = known.releases().get(number or 0)
-    if row is not None and since is not None and release(since) > target:
-        brought = row.opsets[0]
-        older = known.releases().get(brought)
+    op = known.find_operation(node.type, node.version)
+    since = known.RELEASES.get(number or 0)
+    if op is not None and since is not None and release(since) > target:
+        brought = op.opset_numbers()[0]
+        older = known.RELEASES.get(brought)
         hint = "the operation itself is newer"
         if older is not None and release(older) <= target:
             hint = f'write version="opset{brought}": the operation is as old as that'
         else:
             before = [
-                other for other in known.operations()[row.type]
-                if release(known.releases()[other.opsets[0]]) <= target
+                other for other in known.versions_of(op.xml_type)
+                if release(known.RELEASES[other.opset_numbers()[0]]) <= target
             ]  # fmt: skip
             if before:
-                hint = f"{before[-1].spec} is what {name} has"
+                hint = f"{before[-1].spec()} is what {name} has"
         yield Note(
             "IR902", f"{node.version} came with OpenVINO {since}, the target is {name}",
             node.element, node, "version", hint,
         )  # fmt: skip
     for attribute in ("element_type", "destination_type", "output_type", "variable_type"):
         text = node.data.get(attribute, "").lower()
-        brought_by = known.type_releases().get(text)
+        brought_by = known.TYPE_RELEASES.get(text)
         if brought_by is not None and release(brought_by) > target:
             yield Note(
                 "IR903", f"element type {text} came with OpenVINO {brought_by}, the target is "
                 f"{name}", node.place, node, attribute,
             )  # fmt: skip
-    if row is not None and row.spec == "AvgPool-16" and not node.data.get("dilations", "").strip():
+    if op is not None and op.spec() == "AvgPool-16" and not node.data.get("dilations", "").strip():
         yield Note(
             "IR905", f"{name} crashes at inference of AvgPool-16 without dilations", node.place,
             node, "dilations", 'write dilations="1, 1"; vinoir check --fix does',

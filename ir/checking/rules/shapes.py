@@ -73,36 +73,31 @@ def _refused(node: Node, message: str) -> Note:
 
 def arity(node: Node) -> Iterator[Note]:
     """The number of inputs, and of outputs that the file declares."""
-    row = known.row_of(node.type, node.version)
-    if row is None:
+    op = known.find_operation(node.type, node.version)
+    if op is None:
         return
     count = len(node.inputs)
-    least, most = row.inputs
-    if node.kind is not None:
-        _, least, most = node.kind.arity()
-        least, most = min(least, row.inputs[0]), None if most is None else most
-    if node.type in _BODIED:
-        least, most = row.inputs
+    _, least, most = op.arity()
     if count < least or (most is not None and count > most):
         many = str(least) if least == most else f"{least} to {'any' if most is None else most}"
         yield Note(
-            "IR602", f"{row.spec} has {count} inputs, it takes {many}", node.element, node,
+            "IR602", f"{op.spec()} has {count} inputs, it takes {many}", node.element, node,
             hint="add or remove <port> lines and their edges",
         )  # fmt: skip
-    if row.type in ("Result", "Assign"):
+    if op.xml_type in ("Result", "Assign"):
         return  # their outputs are not used
-    most = row.outputs[1]
+    fewest, most = op.output_count
     if most is not None and len(node.outputs) > most:
         v10 = node.scope.sheet.version == 10
         yield Note(
             "IR608" if v10 else "IR603",
-            f"{row.spec} declares {len(node.outputs)} output ports, it has {most}",
+            f"{op.spec()} declares {len(node.outputs)} output ports, it has {most}",
             node.outputs[most].element, node, hint="remove the port",
         )  # fmt: skip
-    elif not node.outputs and row.outputs[0]:
+    elif not node.outputs and fewest:
         yield Note(
-            "IR609", f"{row.spec} declares no output port, it has {row.outputs[0]}", node.element,
-            node, hint="add an <output> with its ports",
+            "IR609", f"{op.spec()} declares no output port, it has {fewest}", node.element, node,
+            hint="add an <output> with its ports",
         )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ....schemas import ElementType, Shape, Tensor
 from ....schemas.printing import shown
 from ....schemas.shapes import compatible
+from ...document import BODIES
 from . import known
 from .note import Note, listed
 from .note import tag as tag_of
@@ -16,10 +17,10 @@ from .sheet import Node, Pin, Scope, Sheet, whole
 if TYPE_CHECKING:
     from lxml import etree
 
-_MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
-_BODIES = {"TensorIterator": ("body",), "Loop": ("body",), "If": ("then_body", "else_body")}
+_BODIES_OF = {"TensorIterator": ("body",), "Loop": ("body",), "If": ("then_body", "else_body")}
 _PURPOSES = {"input": "current_iteration", "output": "execution_condition"}
 _NUMBERS = ("axis", "start", "end", "stride", "part_size")
+#: The attributes of a line of a port map, as ``schemas.document.MapEntry`` has them.
 _KNOWN = frozenset({"external_port_id", "internal_layer_id", "purpose", *_NUMBERS})
 #: Of IR version 7 and before; not read since.
 _OLD = frozenset({"internal_port_id", "from-port", "to-port"})
@@ -53,7 +54,7 @@ def rules(sheet: Sheet) -> Iterator[Note]:
     """Everything of this group."""
     for node in sheet.nodes:
         kind = known.by_lower_case().get(node.type.lower(), node.type)
-        expected = _BODIES.get(kind)
+        expected = _BODIES_OF.get(kind)
         if expected is None:
             for tag in node.bodies:
                 yield Note(
@@ -82,13 +83,13 @@ def body(node: Node, kind: str, tag: str, maps: dict[str, list[Entry]]) -> Itera
             "IR701", f"{kind} has no <{tag}>", node.element, node, hint="OpenVINO refuses it"
         )
         return
-    element = node.parts.get(_MAPS[tag])
+    element = node.parts.get(BODIES[tag])
     results = [inner for inner in scope.nodes if inner.type == "Result"]
     if element is None:
         parameters = [inner for inner in scope.nodes if inner.type == "Parameter"]
         if parameters or results:
             yield Note(
-                "IR702", f"{kind} has no <{_MAPS[tag]}>: nothing goes into or out of its body",
+                "IR702", f"{kind} has no <{BODIES[tag]}>: nothing goes into or out of its body",
                 node.element, node,
             )  # fmt: skip
         maps[tag] = []
@@ -343,7 +344,7 @@ def complete(node: Node, tag: str, scope: Scope, entries: list[Entry]) -> Iterat
         if inner.type == "Parameter" and inner not in bound:
             yield Note(
                 "IR713", f"no <input> line of layer {node.label} fills Parameter {inner.label} of "
-                f"<{tag}>", node.parts[_MAPS[tag]], node, "internal_layer_id",
+                f"<{tag}>", node.parts[BODIES[tag]], node, "internal_layer_id",
                 f'add an <input> with internal_layer_id="{inner.id}"',
             )  # fmt: skip
     seen: dict[int, Entry] = {}
@@ -355,10 +356,10 @@ def complete(node: Node, tag: str, scope: Scope, entries: list[Entry]) -> Iterat
                 entry.element, node, "external_port_id", "each output has one line",
             )  # fmt: skip
     if len(outputs) != len(node.outputs):
-        first = node.outputs[0].element if node.outputs else node.parts[_MAPS[tag]]
+        first = node.outputs[0].element if node.outputs else node.parts[BODIES[tag]]
         yield Note(
             "IR715" if len(outputs) < len(node.outputs) else "IR730",
-            f"{len(outputs)} <output> lines in <{_MAPS[tag]}>, {len(node.outputs)} output ports",
+            f"{len(outputs)} <output> lines in <{BODIES[tag]}>, {len(node.outputs)} output ports",
             first, node, None, "each output port has one line",
         )  # fmt: skip
     ids = {pin.id for pin in node.outputs}

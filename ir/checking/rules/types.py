@@ -31,8 +31,7 @@ def operation(node: Node) -> Iterator[Note]:
     kind = known.CLASS_NAMES.get(node.type, node.type)
     if node.kind is not None and kind == node.type == node.kind.xml_type:
         return
-    row = known.row_of(node.type, node.version)
-    if row is not None:
+    if known.find_operation(node.type, node.version) is not None:
         if node.type == "Constant":
             yield Note(
                 "IR316", 'type "Constant" is read with uninitialised data', node.element, node,
@@ -43,7 +42,7 @@ def operation(node: Node) -> Iterator[Note]:
     if canonical is not None and canonical != kind:
         yield from _other_case(node, canonical)
         kind = canonical
-        if known.row_of(kind, node.version) is not None:
+        if known.find_operation(kind, node.version) is not None:
             return
     yield from _unknown(node, kind)
 
@@ -64,10 +63,10 @@ def _other_case(node: Node, canonical: str) -> Iterator[Note]:
 
 
 def _unknown(node: Node, kind: str) -> Iterator[Note]:
-    rows = known.operations().get(kind)
+    versions = known.versions_of(kind)
     number = known.opset_number(node.version)
     if node.version in _CUSTOM or (
-        number is None and rows is None and known.near(node.version, ("opset1",)) is None
+        number is None and not versions and known.near(node.version, ("opset1",)) is None
     ):
         yield Note(
             "IR315",
@@ -76,15 +75,18 @@ def _unknown(node: Node, kind: str) -> Iterator[Note]:
             node.element, node, "version", "OpenVINO needs the extension that has it",
         )  # fmt: skip
         return
-    if number is None or number not in known.releases():
-        near = known.near(node.version, [f"opset{n}" for n in known.releases()])
-        newest = rows[-1].version if rows else None
+    if number is None or number not in known.RELEASES:
+        near = known.near(node.version, [f"opset{n}" for n in known.RELEASES])
+        newest = versions[-1].version() if versions else None
         hint = f'write version="{newest}"' if newest else near and f"did you mean {near}?"
-        message = f"version {shown(node.version)} is no opset; known are opset1 to opset17"
+        message = (
+            f"version {shown(node.version)} is no opset; "
+            f"known are opset1 to opset{max(known.RELEASES)}"
+        )
         yield Note("IR313", message, node.element, node, "version", hint)
-        if rows is not None:
+        if versions:
             return
-    if rows is None:
+    if not versions:
         near = known.near_type(kind)
         yield Note(
             "IR311", f"type {shown(node.type)} is no operation of OpenVINO", node.element, node,
@@ -92,8 +94,8 @@ def _unknown(node: Node, kind: str) -> Iterator[Note]:
             '"extension"',
         )  # fmt: skip
         return
-    spans = ", ".join(f"{row.spec} in {row.span}" for row in rows)
+    spans = ", ".join(f"{op.spec()} in {known.span(op)}" for op in versions)
     yield Note(
         "IR314", f"{node.version} does not have {kind}: {spans}", node.element, node, "version",
-        f'write version="{rows[-1].version}" if its attributes fit',
+        f'write version="{versions[-1].version()}" if its attributes fit',
     )  # fmt: skip

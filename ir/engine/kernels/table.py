@@ -1,7 +1,7 @@
 """Which kernel carries out which type of operation; what has none runs by its definition.
 
-The versions of each type, its layout, its followers and its cost stand in the plan's table of
-operations (``plan/operations.py``).
+The versions of each type, its layout and its followers stand in the plan's table of operations
+(``plan/operations.py``).
 """
 
 from __future__ import annotations

@@ -6,13 +6,12 @@ its type is called. What carries a row out stands in the table of kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from functools import cache
 from math import prod
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
-from .... import layers
 from ....layers.base import Op
 
 
@@ -59,34 +58,6 @@ class Layout(Enum):
     LAST = "last"
 
 
-#: Multiplications of numbers beyond one for each that is touched.
-Cost: TypeAlias = "Callable[[Sizes], int]"
-
-
-def nothing(node: Sizes) -> int:
-    """Of what passes over memory."""
-    return 0
-
-
-def windows(node: Sizes) -> int:
-    """Of a convolution: a window of weights for each number of the output."""
-    groups = node.op.xml_type.startswith("Group")
-    return prod(node.outputs[0].shape) * prod(node.inputs[1].shape[1 + groups :])
-
-
-def spread_windows(node: Sizes) -> int:
-    """Of a transposed convolution: a window of weights for each number of the input."""
-    groups = node.op.xml_type.startswith("Group")
-    return prod(node.inputs[0].shape) * prod(node.inputs[1].shape[1 + groups :])
-
-
-def inner_products(node: Sizes) -> int:
-    """Of a product of matrices: the axis that is summed, for each number of the output."""
-    shape = node.inputs[0].shape
-    turned = getattr(node.op, "transpose_a", False) and len(shape) > 1
-    return prod(node.outputs[0].shape) * (shape[-2 if turned else -1] if shape else 1)
-
-
 class Row(NamedTuple):
     """What the engine knows of a type."""
 
@@ -95,13 +66,10 @@ class Row(NamedTuple):
     layout: Layout = Layout.FIRST
     #: Whether elementwise nodes that follow are done to its output block by block.
     followers: bool = False
-    cost: Cost = nothing
 
 
-def _row(
-    *versions: int, layout: Layout = Layout.FIRST, followers: bool = False, cost: Cost = nothing
-) -> Row:
-    return Row(frozenset(versions), layout, followers, cost)
+def _row(*versions: int, layout: Layout = Layout.FIRST, followers: bool = False) -> Row:
+    return Row(frozenset(versions), layout, followers)
 
 
 def _elementwise(*versions: int) -> Row:
@@ -149,18 +117,16 @@ ROWS: dict[str, Row] = {
     "BatchNormInference": _row(1, 5),
     "Broadcast": _row(1, 3),
     "Concat": _row(1, layout=Layout.EITHER),
-    "Convolution": _row(1, layout=Layout.LAST, followers=True, cost=windows),
-    "ConvolutionBackpropData": _row(1, layout=Layout.LAST, followers=True, cost=spread_windows),
+    "Convolution": _row(1, layout=Layout.LAST, followers=True),
+    "ConvolutionBackpropData": _row(1, layout=Layout.LAST, followers=True),
     "Gather": _row(1, 7, 8),
-    "GroupConvolution": _row(1, layout=Layout.LAST, followers=True, cost=windows),
-    "GroupConvolutionBackpropData": _row(
-        1, layout=Layout.LAST, followers=True, cost=spread_windows
-    ),
+    "GroupConvolution": _row(1, layout=Layout.LAST, followers=True),
+    "GroupConvolutionBackpropData": _row(1, layout=Layout.LAST, followers=True),
     "Identity": _row(16),
     "Interpolate": _row(1, 4, 11, layout=Layout.EITHER),
     "LRN": _row(1, layout=Layout.LAST),
     "MVN": _row(1, 6),
-    "MatMul": _row(1, followers=True, cost=inner_products),
+    "MatMul": _row(1, followers=True),
     "MaxPool": _row(1, 8, 14, layout=Layout.LAST, followers=True),
     "Pad": _row(1, 12, layout=Layout.EITHER),
     "ReduceMax": _row(1),
@@ -196,19 +162,19 @@ EITHER_WAY = frozenset(kind for kind, row in ROWS.items() if row.layout is not L
 @cache
 def claimed_type(operation: type[Op]) -> str:
     """The type by which kernels are chosen; empty for a version, or a class, without a row."""
-    ours = operation.__module__.rpartition(".")[0] == layers.__name__
-    row = ROWS.get(operation.xml_type)
-    return operation.xml_type if ours and row and operation.number in row.versions else ""
+    row = ROWS.get(operation.xml_type) if operation.is_standard else None
+    return operation.xml_type if row and operation.number in row.versions else ""
 
 
 def products(node: Sizes) -> int:
-    """How many products of numbers a node takes."""
-    row = ROWS.get(node.kind)
-    return 0 if row is None else row.cost(node)
+    """How many multiply-adds a node takes; 0 where it runs by its definition."""
+    if not node.kind:
+        return 0
+    return node.op.multiply_adds([x.shape for x in node.inputs], node.outputs[0].shape)
 
 
 def work(node: Sizes) -> int:
-    """About how long a node takes, in products; to touch a number takes as long as 20."""
+    """About how long a node takes, in multiply-adds; to touch an element takes as long as 20."""
     if node.is_outside:
         return 0  # nobody can tell, and nobody shares it
     given = prod(node.inputs[0].shape) if node.inputs else 0

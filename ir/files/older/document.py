@@ -16,7 +16,7 @@ from lxml import etree
 
 from ....schemas import IRError, Where
 from ...document import whole
-from ...text import at
+from ...text import at, attributes_of
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -200,11 +200,8 @@ def read_layer(element: etree._Element, where: Where, default: str | None) -> Ol
         layer.precision = next((precision for precision in said if precision), None)
     data = _data(element, kind)
     if data is not None:
-        layer.attributes = {str(name): str(text) for name, text in data.items()}
-        layer.parts = [
-            {str(name): str(text) for name, text in part.items()}
-            for part in data.iterchildren("crop")
-        ]
+        layer.attributes = attributes_of(data)
+        layer.parts = [attributes_of(part) for part in data.iterchildren("crop")]
     for blob in _blobs(element):
         layer.blobs[blob.name] = blob
     return layer

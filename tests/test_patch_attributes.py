@@ -1,0 +1,65 @@
+"""Attributes of elements that were read and changed: the wanted ones, in the wanted order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+from vinoir import ir
+
+MANY = 30_000
+TENSOR = '<port id="0" precision="FP32"><dim>2</dim></port>'
+
+
+def document(data: str = "", layer: str = "", port: str = "", net: str = "") -> bytes:
+    """A layer between an input and an output, with more attributes where they are given."""
+    return (
+        f'<net name="m" version="11" {net}><layers>'
+        '<layer id="0" name="x" type="Parameter" version="opset1">'
+        f'<data shape="2" element_type="f32"/><output>{TENSOR}</output></layer>'
+        f'<layer id="1" name="y" type="ReLU" version="opset1" {layer}><data {data}/>'
+        f'<input>{TENSOR}</input><output><port id="1" precision="FP32" {port}><dim>2</dim></port>'
+        "</output></layer>"
+        '<layer id="2" name="r" type="Result" version="opset1">'
+        f"<input>{TENSOR}</input></layer></layers><edges>"
+        '<edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>'
+        '<edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>'
+    ).encode()
+
+
+WORDS = st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from(["1", "2", 'a"b&é']))
+
+
+@settings(deadline=None)
+@given(WORDS, st.data())
+def test_any_attributes_become_any_others(before: dict[str, str], draw: st.DataObject) -> None:
+    words = draw.draw(WORDS | st.permutations(list(before.items())).map(dict))
+    model = ir.loads(document("".join(f" {key}={_quoted(text)}" for key, text in before.items())))
+    assert list(model.layer("y").data.items()) == list(before.items())
+    model.layer("y").data = words
+    again = ir.loads(ir.dumps(model)[0])
+    assert list(again.layer("y").data.items()) == list(words.items())
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("&", "&amp;").replace('"', "&quot;")
+    return f'"{escaped}"'
+
+
+@pytest.mark.parametrize("where", ["data", "layer", "port", "net"])
+def test_one_change_among_very_many_attributes(where: str) -> None:
+    model = ir.loads(document(**{where: " ".join(f'a{n}="{n}"' for n in range(MANY))}))
+    layer = model.layer("y")
+    model.name = "other"
+    layer.name = "z"
+    layer.data["more"] = "1"
+    layer.outputs[0].names = ("u",)
+    root = etree.fromstring(ir.dumps(model)[0])
+    found = {"net": root, "layer": root[0][1], "data": root[0][1][0], "port": root[0][1][2][0]}
+    assert found["net"].get("name") == "other"
+    assert found["layer"].get("name") == "z"
+    assert found["data"].get("more") == "1"
+    assert found["port"].get("names") == "u"
+    left = [key for key in found[where].keys() if key.startswith("a")]  # noqa: SIM118  # no dict
+    assert left == [f"a{n}" for n in range(MANY)]
