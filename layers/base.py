@@ -12,9 +12,9 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
@@ -36,6 +36,9 @@ ROLES = frozenset(
     {"Assign", "Const", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"}
 )
 
+#: The context of a validation that reads a file.
+_READING = object()
+
 _NAME = re.compile(r"([A-Za-z0-9_]{2,}?)V(\d+)")
 
 
@@ -54,7 +57,8 @@ class Op(BaseModel):
 
     model_config = ConfigDict(
         frozen=True,
-        extra="ignore",
+        # A file may hold more: ``read`` takes what it knows.
+        extra="forbid",
         populate_by_name=True,
         arbitrary_types_allowed=True,
         # Most models use few operations: a class is made ready when it is first used.
@@ -144,18 +148,71 @@ class Op(BaseModel):
     def read(cls, data: Mapping[str, str]) -> Any:
         """Make one from the text of its attributes."""
         made = read_plainly(cls, Op, data, cls._before)
-        return cls.model_validate(dict(data)) if made is None else made
+        return cls._read(data) if made is None else made
+
+    @classmethod
+    def _read(cls, data: Mapping[str, str]) -> Any:
+        """``read`` by Pydantic; OpenVINO ignores what an operation does not have."""
+        if cls.model_config.get("extra") == "forbid":
+            names = cls.names()
+            data = {name: text for name, text in data.items() if name in names}
+        return cls.model_validate(dict(data), context=_READING)
+
+    @classmethod
+    def names(cls) -> dict[str, str]:
+        """The field that each name of an attribute means: its own, and that in the XML."""
+        fields = cls.model_fields
+        return {name: name for name in fields} | {
+            about.alias: name for name, about in fields.items() if about.alias
+        }
+
+    def with_(self, **changes: Any) -> Self:
+        """A copy with other attributes, checked as a new one is."""
+        names = self.names()
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        given |= {names.get(name, name): value for name, value in changes.items()}
+        return self.model_validate(given)
 
     @classmethod
     def __get_pydantic_core_schema__(
         cls, source: type[BaseModel], handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Validation that begins with ours; a decorator costs a fifth more for each class."""
-        return core_schema.no_info_before_validator_function(cls._before, handler(source))
+        """Validation with ours around it; a decorator costs a fifth more for each class."""
+        return core_schema.with_info_wrap_validator_function(cls._validated, handler(source))
+
+    @classmethod
+    def _validated(
+        cls,
+        data: Any,
+        handler: core_schema.ValidatorFunctionWrapHandler,
+        info: core_schema.ValidationInfo[Any],
+    ) -> Any:
+        """An operation of its attributes; only what is read may have such as no layer may have."""
+        from .strictness import at_attribute, explained
+
+        try:
+            made: Op = handler(cls._before(data))
+        except ValidationError as error:
+            raise explained(error, cls, cls.spec(), cls._others()) from None
+        if info.context is not _READING:
+            try:
+                made.check_attributes()
+            except IRError as error:
+                raise at_attribute(error, cls, data) from None
+        return made
 
     @classmethod
     def _before(cls, data: Any) -> Any:
-        return cls.match_choices(cls.completed(data)) if isinstance(data, dict) else data
+        return cls.match_choices(cls.completed(dict(data))) if isinstance(data, dict) else data
+
+    @classmethod
+    def _others(cls) -> dict[str, type[Op]]:
+        """The other versions of its type by their names in the specification, oldest first."""
+        versions = dict.fromkeys(_versions(cls.xml_type).values())
+        return {op.spec(): op for op in versions if op is not cls}
+
+    def check_attributes(self) -> None:
+        """Refuse attributes with which the operation takes no inputs at all."""
 
     @classmethod
     def completed(cls, data: dict[str, Any]) -> dict[str, Any]:
@@ -263,6 +320,7 @@ class Op(BaseModel):
     def infer_outputs(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """``infer``, with the number of inputs checked and values carried where they are known."""
         self.check_arity(len(inputs))
+        self.check_attributes()
         outputs = self.infer(*inputs)
         if type(self).run is Op.run:
             return outputs  # such as a variable's: its inputs do not tell what it gives
