@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args, get_origin
 
@@ -20,6 +21,7 @@ from pydantic_core import core_schema
 
 from ..schemas import Array, ElementType, IRError, Tensor
 from ..schemas.attributes import Alias, NotBefore, Spelling
+from ..schemas.shapes import NotKnownError
 from ..schemas.tensor import Bounds
 from .fast_read import read_plainly
 from .registry import Registry
@@ -212,7 +214,20 @@ class Op(BaseModel):
         return {op.spec(): op for op in versions if op is not cls}
 
     def check_attributes(self) -> None:
-        """Refuse attributes with which the operation takes no inputs at all."""
+        """Refuse attributes with which the operation takes no inputs at all.
+
+        That is what its shape rule refuses where nothing is known of the inputs; another
+        package's rule may have been written for known ones, and is not asked.
+        """
+        if not type(self).model_fields or not self.infer.__module__.startswith(__package__):
+            return
+        with suppress(NotKnownError):
+            self.infer(*self.unknown_inputs())
+
+    def unknown_inputs(self) -> list[Tensor]:
+        """Inputs of which nothing is known, the fewest that go with these attributes."""
+        _, least, most = self.arity()
+        return [Tensor(ElementType.DYNAMIC)] * (max(least, 1) if most is None else least)
 
     @classmethod
     def completed(cls, data: dict[str, Any]) -> dict[str, Any]:
@@ -320,7 +335,6 @@ class Op(BaseModel):
     def infer_outputs(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """``infer``, with the number of inputs checked and values carried where they are known."""
         self.check_arity(len(inputs))
-        self.check_attributes()
         outputs = self.infer(*inputs)
         if type(self).run is Op.run:
             return outputs  # such as a variable's: its inputs do not tell what it gives

@@ -51,7 +51,9 @@ def explained(
 
 def at_attribute(error: IRError, kind: type[BaseModel], data: Any) -> ValidationError:
     """What the operation's own rules say of its attributes, as Pydantic tells it."""
-    name = error.where.attribute
+    # Such a sentence begins with the attribute that it is about.
+    first = error.message.partition(" ")[0]
+    name = first if first in kind.model_fields else None
     row = InitErrorDetails(
         type="value_error",
         loc=() if name is None else (name,),
