@@ -426,6 +426,12 @@ def _plugins() -> bool:
     return bool(offers)
 
 
+def index_type(name: str, kind: ElementType) -> None:
+    """Refuse an attribute that is the element type of indices, and of which those cannot be."""
+    if kind not in (ElementType.I32, ElementType.I64):
+        raise IRError(f"{name} is {kind}, it is i32 or i64")
+
+
 def element_type(tensor: Tensor, *allowed: ElementType) -> None:
     """Refuse a tensor whose element type is known and not among those allowed."""
     if not tensor.type.is_dynamic and tensor.type not in allowed:

@@ -61,4 +61,3 @@ def at_attribute(error: IRError, kind: type[BaseModel], data: Any) -> Validation
         ctx={"error": error},
     )
     return ValidationError.from_exception_data(kind.__name__, [row])
-
