@@ -13,9 +13,24 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    get_args,
+    get_origin,
+)
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    ValidationError,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
@@ -23,9 +38,16 @@ from ..schemas import Array, ElementType, IRError, Tensor
 from ..schemas.attributes import Alias, NotBefore, Spelling
 from ..schemas.shapes import NotKnownError
 from ..schemas.tensor import Bounds
+from .descriptions import described
 from .fast_read import read_plainly
 from .registry import Registry
 from .value_bounds import carry
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)  # which has no public name
 
 #: The last opset that holds whole networks; opset17 exists but lists only a few operations.
 LATEST = 16
@@ -52,9 +74,35 @@ class Attribute(NamedTuple):
     required: bool
     default: str | None
     choices: tuple[str, ...]
+    description: str = ""
 
 
-class Op(BaseModel):
+class _Kind(ModelMetaclass):
+    """What classes of operations are: Pydantic's, with a signature that can be read."""
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The attributes, their types and their defaults; those that are needed come first."""
+        kind: Any = self
+        fields = sorted(kind.model_fields.items(), key=lambda row: not row[1].is_required())
+        return inspect.Signature(
+            [
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if field.is_required() else field.default,
+                    annotation=_annotation(kind, field),
+                )
+                for name, field in fields
+            ]
+        )
+
+    @__signature__.setter
+    def __signature__(self, _: object) -> None:
+        """Pydantic sets one that tells how attributes are read, when a class is first used."""
+
+
+class Op(BaseModel, metaclass=_Kind):
     """One version of one operation: attributes, shape rule and kernel."""
 
     model_config = ConfigDict(
@@ -105,6 +153,9 @@ class Op(BaseModel):
             if name not in cls.__dict__:  # not inherited: each version has its own opsets
                 setattr(cls, name, Op.__dict__[name])
         own = cls.__module__.rpartition(".")[0] == __package__
+        for name, field in cls.model_fields.items():
+            # Where another's field has none, the name may mean something else there.
+            field.description = field.description or (described(found[1], name) if own else None)
         # Another's operation may not have a name of ours, whether that was imported or not.
         operations = Op.registry.met if own else Op.registry
         known = operations.get((cls.xml_type, cls.number))
@@ -285,16 +336,25 @@ class Op(BaseModel):
         for name, field in cls.model_fields.items():
             words: tuple[str, ...] = ()
             if get_origin(field.annotation) is Literal:
-                later = {
-                    m.choice
-                    for m in field.metadata
-                    if isinstance(m, NotBefore) and cls.number < m.version
-                }
-                words = tuple(str(w) for w in get_args(field.annotation) if w not in later)
+                words = tuple(map(str, get_args(_annotation(cls, field))))
             required = field.is_required()
             default = None if required or field.default is None else spell(field, field.default)
-            rows.append(Attribute(field.alias or name, kind(field), required, default, words))
+            say = field.description or ""
+            rows.append(Attribute(field.alias or name, kind(field), required, default, words, say))
         return rows
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """What :meth:`describe` says, beside Pydantic's own words."""
+        made = handler.resolve_ref_schema(handler(schema))
+        for row in cls.describe():
+            field = made["properties"][row.name]
+            field["x-kind"] = row.kind
+            if row.choices:
+                field["enum"] = list(row.choices)
+        return made | {"title": cls.spec(), "x-opsets": list(cls.opsets())}
 
     # Inputs.
 
@@ -354,6 +414,15 @@ class Op(BaseModel):
 
 # Pydantic would read these annotations again for each of some 250 classes: a second of start.
 Op.__annotations__.clear()
+
+
+def _annotation(cls: Any, field: FieldInfo) -> Any:
+    """The type of a field, without choices of later versions."""
+    if get_origin(field.annotation) is not Literal:
+        return field.annotation
+    rules = [rule for rule in field.metadata if isinstance(rule, NotBefore)]
+    later = {rule.choice for rule in rules if cls.number < rule.version}
+    return Literal[tuple(word for word in get_args(field.annotation) if word not in later)]
 
 
 def spell(field: FieldInfo, value: Any) -> str:

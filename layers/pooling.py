@@ -20,14 +20,14 @@ import numpy as np
 from pydantic import Field
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
-from ..schemas.attributes import Bool, Int, Ints, NotBefore, Type, read_list
+from ..schemas.attributes import Bool, Int, Ints, NotBefore, Type
 from ..schemas.shapes import number
 from ..schemas.types import numbers
 from .axes import as_size
 from .base import Op, index_type
 from .budget import steps
 from .elementwise import settled
-from .windows import Pads, Windowed, reach, stops, stops_same, windows
+from .windows import Pads, Windowed, entries, reach, stops, stops_same, windows
 
 
 class Pool(Windowed):
@@ -49,15 +49,15 @@ class Pool(Windowed):
         """Write the dilations out: OpenVINO crashes where a file leaves them out."""
         data = super().completed(data)
         if "dilations" in cls.model_fields and "kernel" in data:
-            axes = len(read_list(str)(data["kernel"]))
-            return {"dilations": (1,) * axes} | data
+            axes = entries(data["kernel"])
+            return data if axes is None else {"dilations": (1,) * axes} | data
         return data
 
     def pooled(self, shape: Shape) -> Shape:
         """Shape of the output."""
         axes = len(self.kernel)
         if shape.rank is None:
-            self.check_axes(axes, kernel=self.kernel, dilations=self.gaps())
+            self.check_axes(axes, "kernel", kernel=self.kernel, dilations=self.gaps())
             return Shape.of_rank(axes + 2)
         if shape.rank not in (3, 4, 5):
             raise IRError(f"the input has {shape.rank} axes ({shape}), pooling takes 3, 4 or 5")
