@@ -50,7 +50,7 @@ class ClampV1(Unary):
     max: Float
 
     def infer(self, data: Tensor) -> tuple[Tensor, ...]:
-        if self.min > self.max:
+        if not self.min <= self.max:
             raise IRError(f"min {self.min:g} is above max {self.max:g}")
         return super().infer(data)
 

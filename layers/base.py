@@ -11,19 +11,43 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    get_args,
+    get_origin,
+)
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    ValidationError,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
 from ..schemas import Array, ElementType, IRError, Tensor
 from ..schemas.attributes import Alias, NotBefore, Spelling
+from ..schemas.shapes import NotKnownError
 from ..schemas.tensor import Bounds
+from .descriptions import described
 from .fast_read import read_plainly
 from .registry import Registry
 from .value_bounds import carry
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)  # which has no public name
 
 #: The last opset that holds whole networks; opset17 exists but lists only a few operations.
 LATEST = 16
@@ -36,6 +60,9 @@ ROLES = frozenset(
     {"Assign", "Const", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"}
 )
 
+#: The context of a validation that reads a file.
+_READING = object()
+
 _NAME = re.compile(r"([A-Za-z0-9_]{2,}?)V(\d+)")
 
 
@@ -47,14 +74,41 @@ class Attribute(NamedTuple):
     required: bool
     default: str | None
     choices: tuple[str, ...]
+    description: str = ""
 
 
-class Op(BaseModel):
+class _Kind(ModelMetaclass):
+    """What classes of operations are: Pydantic's, with a signature that can be read."""
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The attributes, their types and their defaults; those that are needed come first."""
+        kind: Any = self
+        fields = sorted(kind.model_fields.items(), key=lambda row: not row[1].is_required())
+        return inspect.Signature(
+            [
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if field.is_required() else field.default,
+                    annotation=_annotation(kind, field),
+                )
+                for name, field in fields
+            ]
+        )
+
+    @__signature__.setter
+    def __signature__(self, _: object) -> None:
+        """Pydantic sets one that tells how attributes are read, when a class is first used."""
+
+
+class Op(BaseModel, metaclass=_Kind):
     """One version of one operation: attributes, shape rule and kernel."""
 
     model_config = ConfigDict(
         frozen=True,
-        extra="ignore",
+        # A file may hold more: ``read`` takes what it knows.
+        extra="forbid",
         populate_by_name=True,
         arbitrary_types_allowed=True,
         # Most models use few operations: a class is made ready when it is first used.
@@ -105,6 +159,9 @@ class Op(BaseModel):
             if name not in cls.__dict__:  # not inherited: each version has its own opsets
                 setattr(cls, name, Op.__dict__[name])
         cls.is_standard = cls.__module__.rpartition(".")[0] == __package__
+        for name, field in cls.model_fields.items():
+            # Where another's field has none, the name may mean something else there.
+            field.description = field.description or (described(found[1], name) if cls.is_standard else None)
         # Another's operation may not have a name of ours, whether that was imported or not.
         operations = Op.registry.met if cls.is_standard else Op.registry
         known = operations.get((cls.xml_type, cls.number))
@@ -157,18 +214,84 @@ class Op(BaseModel):
     def read(cls, data: Mapping[str, str]) -> Any:
         """Make one from the text of its attributes."""
         made = read_plainly(cls, Op, data, cls._before)
-        return cls.model_validate(dict(data)) if made is None else made
+        return cls._read(data) if made is None else made
+
+    @classmethod
+    def _read(cls, data: Mapping[str, str]) -> Any:
+        """``read`` by Pydantic; OpenVINO ignores what an operation does not have."""
+        if cls.model_config.get("extra") == "forbid":
+            names = cls.names()
+            data = {name: text for name, text in data.items() if name in names}
+        return cls.model_validate(dict(data), context=_READING)
+
+    @classmethod
+    def names(cls) -> dict[str, str]:
+        """The field that each name of an attribute means: its own, and that in the XML."""
+        fields = cls.model_fields
+        return {name: name for name in fields} | {
+            about.alias: name for name, about in fields.items() if about.alias
+        }
+
+    def with_(self, **changes: Any) -> Self:
+        """A copy with other attributes, checked as a new one is."""
+        names = self.names()
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        given |= {names.get(name, name): value for name, value in changes.items()}
+        return self.model_validate(given)
 
     @classmethod
     def __get_pydantic_core_schema__(
         cls, source: type[BaseModel], handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Validation that begins with ours; a decorator costs a fifth more for each class."""
-        return core_schema.no_info_before_validator_function(cls._before, handler(source))
+        """Validation with ours around it; a decorator costs a fifth more for each class."""
+        return core_schema.with_info_wrap_validator_function(cls._validated, handler(source))
+
+    @classmethod
+    def _validated(
+        cls,
+        data: Any,
+        handler: core_schema.ValidatorFunctionWrapHandler,
+        info: core_schema.ValidationInfo[Any],
+    ) -> Any:
+        """An operation of its attributes; only what is read may have such as no layer may have."""
+        from .strictness import at_attribute, explained
+
+        try:
+            made: Op = handler(cls._before(data))
+        except ValidationError as error:
+            raise explained(error, cls, cls.spec(), cls._others()) from None
+        if info.context is not _READING:
+            try:
+                made.check_attributes()
+            except IRError as error:
+                raise at_attribute(error, cls, data) from None
+        return made
 
     @classmethod
     def _before(cls, data: Any) -> Any:
-        return cls.match_choices(cls.completed(data)) if isinstance(data, dict) else data
+        return cls.match_choices(cls.completed(dict(data))) if isinstance(data, dict) else data
+
+    @classmethod
+    def _others(cls) -> dict[str, type[Op]]:
+        """The other versions of its type by their names in the specification, oldest first."""
+        versions = dict.fromkeys(_versions(cls.xml_type).values())
+        return {op.spec(): op for op in versions if op is not cls}
+
+    def check_attributes(self) -> None:
+        """Refuse attributes with which the operation takes no inputs at all.
+
+        That is what its shape rule refuses where nothing is known of the inputs; another
+        package's rule may have been written for known ones, and is not asked.
+        """
+        if not type(self).model_fields or not self.infer.__module__.startswith(__package__):
+            return
+        with suppress(NotKnownError):
+            self.infer(*self.unknown_inputs())
+
+    def unknown_inputs(self) -> list[Tensor]:
+        """Inputs of which nothing is known, the fewest that go with these attributes."""
+        _, least, most = self.arity()
+        return [Tensor(ElementType.DYNAMIC)] * (max(least, 1) if most is None else least)
 
     @classmethod
     def completed(cls, data: dict[str, Any]) -> dict[str, Any]:
@@ -226,16 +349,25 @@ class Op(BaseModel):
         for name, field in cls.model_fields.items():
             words: tuple[str, ...] = ()
             if get_origin(field.annotation) is Literal:
-                later = {
-                    m.choice
-                    for m in field.metadata
-                    if isinstance(m, NotBefore) and cls.number < m.version
-                }
-                words = tuple(str(w) for w in get_args(field.annotation) if w not in later)
+                words = tuple(map(str, get_args(_annotation(cls, field))))
             required = field.is_required()
             default = None if required or field.default is None else spell(field, field.default)
-            rows.append(Attribute(field.alias or name, kind(field), required, default, words))
+            say = field.description or ""
+            rows.append(Attribute(field.alias or name, kind(field), required, default, words, say))
         return rows
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """What :meth:`describe` says, beside Pydantic's own words."""
+        made = handler.resolve_ref_schema(handler(schema))
+        for row in cls.describe():
+            field = made["properties"][row.name]
+            field["x-kind"] = row.kind
+            if row.choices:
+                field["enum"] = list(row.choices)
+        return made | {"title": cls.spec(), "x-opsets": list(cls.opsets())}
 
     # Inputs.
 
@@ -302,6 +434,15 @@ class Op(BaseModel):
 
 # Pydantic would read these annotations again for each of some 250 classes: a second of start.
 Op.__annotations__.clear()
+
+
+def _annotation(cls: Any, field: FieldInfo) -> Any:
+    """The type of a field, without choices of later versions."""
+    if get_origin(field.annotation) is not Literal:
+        return field.annotation
+    rules = [rule for rule in field.metadata if isinstance(rule, NotBefore)]
+    later = {rule.choice for rule in rules if cls.number < rule.version}
+    return Literal[tuple(word for word in get_args(field.annotation) if word not in later)]
 
 
 def spell(field: FieldInfo, value: Any) -> str:
@@ -372,6 +513,12 @@ def _plugins() -> bool:
     for offer in offers:
         offer.load()
     return bool(offers)
+
+
+def index_type(name: str, kind: ElementType) -> None:
+    """Refuse an attribute that is the element type of indices, and of which those cannot be."""
+    if kind not in (ElementType.I32, ElementType.I64):
+        raise IRError(f"{name} is {kind}, it is i32 or i64")
 
 
 def element_type(tensor: Tensor, *allowed: ElementType) -> None:

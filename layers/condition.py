@@ -12,7 +12,7 @@ import numpy as np
 from ..schemas import ANY, Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Bool, Type
 from ..schemas.shapes import interval, limits
-from .base import Op, element_type
+from .base import Op, element_type, index_type
 from .elementwise import NUMERIC, Broadcasting, widened
 
 
@@ -39,7 +39,7 @@ class NonZeroV3(Op):
     output_type: Type = ElementType.I64
 
     def infer(self, data: Tensor) -> tuple[Tensor, ...]:
-        check_index_type(self.output_type)
+        index_type("output_type", self.output_type)
         if data.value is not None and data.value.dtype.kind in "fiub":
             (places,) = self.run(data.value)
             return (Tensor(self.output_type, places.shape),)
@@ -66,7 +66,7 @@ class BucketizeV3(Op):
     def infer(self, data: Tensor, buckets: Tensor) -> tuple[Tensor, ...]:
         element_type(data, *NUMERIC)
         element_type(buckets, *NUMERIC)
-        check_index_type(self.output_type)
+        index_type("output_type", self.output_type)
         if buckets.rank not in (None, 1):
             raise IRError(f"buckets have {buckets.rank} axes ({buckets.shape}), they are a list")
         return (Tensor(self.output_type, data.shape),)
@@ -75,12 +75,6 @@ class BucketizeV3(Op):
         side: Any = "left" if self.with_right_bound else "right"
         found = np.searchsorted(widened(buckets), widened(data), side)
         return (np.asarray(found, self.output_type.dtype),)
-
-
-def check_index_type(kind: ElementType) -> None:
-    """Refuse an element type that indices cannot have."""
-    if kind not in (ElementType.I32, ElementType.I64):
-        raise IRError(f"output_type is {kind}, it is i32 or i64")
 
 
 class IfV8(Op):

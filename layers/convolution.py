@@ -17,13 +17,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
-from ..schemas.attributes import Bool, Float, Int, Ints, read_list
+from ..schemas.attributes import Bool, Float, Int, Ints
 from ..schemas.shapes import at_least, compatible, interval, limits, merge, number
 from .axes import as_size
 from .base import element_type
 from .budget import require, steps
 from .casting import narrowed, quiet, widened
-from .windows import Pads, Windowed, reach, stops, stops_same, windows
+from .windows import Pads, Windowed, entries, reach, stops, stops_same, windows
 
 
 class Convolve(Windowed):
@@ -56,7 +56,8 @@ class Convolve(Windowed):
                 f"the filters have {filters.rank} axes ({filters}), an input of {axes + 2} axes "
                 f"takes {axes + self.lead}"
             )
-        self.check_axes(axes, dilations=self.dilations)
+        teller = "strides" if data.rank is None and filters.rank is None else ""
+        self.check_axes(axes, teller, dilations=self.dilations)
         return (
             [ANY] * axes if data.rank is None else list(data[2:]),
             [ANY] * axes if filters.rank is None else list(filters[self.lead :]),
@@ -153,8 +154,8 @@ class ConvolutionBackpropDataV1(Convolve):
         """Write the default of the output padding out, as OpenVINO does."""
         data = super().completed(data)
         if "strides" in data and not data.get("output_padding"):
-            axes = len(read_list(str)(data["strides"]))
-            return data | {"output_padding": (0,) * axes}
+            axes = entries(data["strides"])
+            return data if axes is None else data | {"output_padding": (0,) * axes}
         return data
 
     def infer(

@@ -7,7 +7,7 @@ Prior boxes are in ``detection_prior``, the choice among boxes in ``detection_ou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
+from math import inf, prod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -45,8 +45,8 @@ class Boxed(RegionPooling):
         _, five = of_rank(boxes, 2, "the boxes")
         if not compatible(five, 5):
             raise IRError(f"boxes of {five} numbers, they have 5: the batch and the corners")
-        if self.spatial_scale <= 0:
-            raise IRError(f"spatial_scale is {self.spatial_scale}, it is above 0")
+        if not 0 < self.spatial_scale < inf:
+            raise IRError(f"spatial_scale is {self.spatial_scale}, it is above 0 and finite")
         return super().regions(data, boxes)
 
 
@@ -77,6 +77,9 @@ class ROIPoolingV1(Boxed):
 
     def infer(self, data: Tensor, boxes: Tensor) -> tuple[Tensor, ...]:
         count, channels = self.regions(data, boxes)
+        for name in ("output_size", "output_roi"):
+            if len(getattr(self, name)) != 2:
+                raise IRError(f"{name} has {len(getattr(self, name))} numbers, it has two")
         for name in ("pooled_h", "pooled_w"):
             if getattr(self, name) < 1:
                 raise IRError(f"{name} is {getattr(self, name)}, the least is 1")

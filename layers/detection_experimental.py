@@ -15,7 +15,7 @@ import numpy as np
 from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Floats, Int, Text, Type
 from ..schemas.shapes import compatible, interval, limits, merge
-from .base import Op
+from .base import Op, index_type
 from .budget import require, steps
 from .detection import of_rank
 from .sort import descending, real_type
@@ -152,6 +152,10 @@ class GenerateProposalsV9(Anchored):
     ) -> tuple[Tensor, ...]:
         if self.nms_eta != 1:
             raise IRError(f"nms_eta is {self.nms_eta}, it can only be 1")
+        for name in ("pre_nms_count", "post_nms_count"):
+            if getattr(self, name) < 1:
+                raise IRError(f"{name} is {getattr(self, name)}, the least is 1")
+        index_type("roi_num_type", self.roi_num_type)
         images, width = of_rank(im_info, 2, "the image sizes")
         if not compatible(width, 3) and not compatible(width, 4):
             raise IRError(f"the size of an image has {width} numbers, not 3 or 4")

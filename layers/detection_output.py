@@ -236,7 +236,9 @@ class DetectionOutputV1(Detection):
     num_classes: Int
 
     def classes(self, *inputs: Tensor) -> int | None:
-        return self.num_classes or None
+        if self.num_classes < 1:
+            raise IRError(f"num_classes is {self.num_classes}, the least is 1")
+        return self.num_classes
 
 
 class DetectionOutputV8(Detection):

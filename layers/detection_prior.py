@@ -48,10 +48,8 @@ class Priors(Op):
             count = listed(tensor, name)
             if isinstance(count, int) and count != 2:
                 raise IRError(f"{name} has {count} elements, it has two")
-        grid = shape_of(output_size)
-        length: Size = ANY
-        if grid is not None:
-            length = grid.count * (self.count() * 4)
+        grid, boxes = shape_of(output_size), self.count()
+        length: Size = ANY if grid is None else grid.count * (boxes * 4)
         return (Tensor(ElementType.F32, Shape((2, length))),)
 
     def with_variances(self, boxes: Array) -> Array:

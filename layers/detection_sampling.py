@@ -33,6 +33,9 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
     pyramid_scales: Ints
     aligned: Bool = False
 
+    def unknown_inputs(self) -> list[Tensor]:
+        return super().unknown_inputs() * 2
+
     def infer(self, rois: Tensor, *pyramid: Tensor) -> tuple[Tensor, ...]:
         if not pyramid:
             raise IRError("there is no feature map")

@@ -15,7 +15,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import limits
 from .axes import as_size
-from .base import Op, element_type
+from .base import Op, element_type, index_type
 from .budget import steps
 
 #: The types of random values.
@@ -209,7 +209,7 @@ class MultinomialV13(Op):
     op_seed: Int = 0
 
     def infer(self, probs: Tensor, num_samples: Tensor) -> tuple[Tensor, ...]:
-        element_type(Tensor(self.convert_type), ElementType.I32, ElementType.I64)
+        index_type("convert_type", self.convert_type)
         element_type(probs, ElementType.F16, ElementType.BF16, ElementType.F32, ElementType.F64)
         element_type(num_samples, ElementType.I32, ElementType.I64)
         if probs.rank not in (None, 2):

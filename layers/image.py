@@ -67,6 +67,7 @@ class Interpolation(Op):
     def inferred(self, data: Tensor, wanted: Tensor, axes: Tensor | None) -> tuple[Tensor, ...]:
         """The output, given sizes or scales of the axes."""
         element_type(data, *PIXELS)
+        check_pads(self.pads_begin, self.pads_end)
         for tensor in (wanted, axes):
             if tensor is not None and tensor.rank not in (None, 1):
                 raise IRError(f"sizes, scales and axes are lists, one has {tensor.rank} axes")
@@ -173,6 +174,7 @@ class InterpolateV1(Op):
     def infer(self, data: Tensor, target_spatial_shape: Tensor) -> tuple[Tensor, ...]:
         if not target_spatial_shape.type.is_integral and not target_spatial_shape.type.is_dynamic:
             raise IRError(f"sizes are of type {target_spatial_shape.type}, not of an integer type")
+        check_pads(self.pads_begin, self.pads_end)
         if data.rank is None:
             return (Tensor(data.type, Shape.UNKNOWN),)
         axes = sorted(set(self.axes))
@@ -219,6 +221,13 @@ class InterpolateV1(Op):
 PIXELS = tuple(map(ElementType, ("f32", "f16", "i8", "bf16", "u8", "i64", "i32", "f64")))
 WHOLE = tuple(map(ElementType, ("i32", "i64", "u32", "u64")))
 FRACTIONS = tuple(map(ElementType, ("f32", "f16", "bf16")))
+
+
+def check_pads(begin: Ints, end: Ints) -> None:
+    """Refuse paddings below zero."""
+    for name, pads in (("pads_begin", begin), ("pads_end", end)):
+        if min(pads, default=0) < 0:
+            raise IRError(f"{name} has {min(pads)}, the least is 0")
 
 
 def check_axes(axes: Iterable[int], rank: int) -> None:

@@ -8,7 +8,7 @@ TensorIterator-1, Loop-5. The bodies of loops and the values of variables are th
 from __future__ import annotations
 
 from ..schemas import Array, ElementType, IRError, Shape, Tensor
-from ..schemas.attributes import Ints, MaybeInt, PartialShape, Text, Type
+from ..schemas.attributes import Ints, MaybeInt, MaybeShape, PartialShape, Text, Type
 from ..schemas.shapes import limits
 from .base import Op
 
@@ -65,7 +65,7 @@ class ReadValueV6(Op):
 
     variable_id: Text
     variable_type: Type = ElementType.DYNAMIC
-    variable_shape: PartialShape | None = None
+    variable_shape: MaybeShape = None
 
     def infer(self, init_value: Tensor | None = None) -> tuple[Tensor, ...]:
         shape = self.variable_shape

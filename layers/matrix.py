@@ -113,6 +113,9 @@ class EinsumV7(Op):
             result += found
         return (Tensor(kind, result),)
 
+    def unknown_inputs(self) -> list[Tensor]:
+        return super().unknown_inputs() * (self.equation.partition("->")[0].count(",") + 1)
+
     def terms(self, count: int) -> tuple[list[list[str]], list[str]]:
         """The labels of each input, and those of the output."""
         left, arrow, right = self.equation.partition("->")

@@ -283,6 +283,10 @@ class BroadcastV3(Broadcast):
     def rule(self) -> str:
         return self.mode
 
+    def unknown_inputs(self) -> list[Tensor]:
+        given = super().unknown_inputs()
+        return [*given, given[0]] if self.rule == "explicit" else given
+
     def infer(
         self, data: Tensor, target_shape: Tensor, axes_mapping: Tensor | None = None
     ) -> tuple[Tensor, ...]:

@@ -52,12 +52,14 @@ class Blocked(Op):
     block_size: Int = 1
     mode: Literal["blocks_first", "depth_first"]
 
-    def blocks(self, data: Shape) -> int:
-        """How many elements a block has."""
-        if len(data) < 3:
-            raise IRError(f"the input has {len(data)} axes ({data}), at least 3 are needed")
+    def blocks(self, data: Shape) -> int | None:
+        """How many elements a block has; None where the number of axes is not known."""
         if self.block_size < 1:
             raise IRError(f"block_size is {self.block_size}, the least is 1")
+        if data.rank is None:
+            return None
+        if len(data) < 3:
+            raise IRError(f"the input has {len(data)} axes ({data}), at least 3 are needed")
         return int(self.block_size ** (len(data) - 2))
 
 
@@ -65,9 +67,9 @@ class SpaceToDepthV1(Blocked):
     """Each block of space becomes one element of space with more channels."""
 
     def infer(self, data: Tensor) -> tuple[Tensor, ...]:
-        if data.rank is None:
-            return (Tensor(data.type, data.shape),)
         blocks = self.blocks(data.shape)
+        if blocks is None:
+            return (Tensor(data.type, data.shape),)
         depth = data.shape[1:2][0] * blocks
         space = (share(size, self.block_size) for size in data.shape[2:])
         return (Tensor(data.type, Shape((data.shape[0], depth, *space))),)
@@ -87,9 +89,9 @@ class DepthToSpaceV1(Blocked):
     """Each element of space becomes a block of space with fewer channels."""
 
     def infer(self, data: Tensor) -> tuple[Tensor, ...]:
-        if data.rank is None:
-            return (Tensor(data.type, data.shape),)
         blocks = self.blocks(data.shape)
+        if blocks is None:
+            return (Tensor(data.type, data.shape),)
         depth = share(data.shape[1], blocks)
         space = (size * self.block_size for size in data.shape[2:])
         return (Tensor(data.type, Shape((data.shape[0], depth, *space))),)
@@ -197,6 +199,12 @@ class Col2ImV15(Op):
 
     def infer(self, data: Tensor, output_size: Tensor, kernel_size: Tensor) -> tuple[Tensor, ...]:
         output_size.type.merge(kernel_size.type)
+        for name, least in (("strides", 1), ("dilations", 1), ("pads_begin", 0), ("pads_end", 0)):
+            values = getattr(self, name)
+            if len(values) != 2:
+                raise IRError(f"{name} has {len(values)} numbers, it has two")
+            if min(values) < least:
+                raise IRError(f"{name} has {min(values)}, the least is {least}")
         for tensor, name in ((output_size, "output_size"), (kernel_size, "kernel_size")):
             element_type(tensor, ElementType.I32, ElementType.I64)
             count = listed(tensor, name)
@@ -223,8 +231,6 @@ class Col2ImV15(Op):
 
     def stops(self, image: Sequence[int], kernel: Sequence[int]) -> list[int]:
         """How often the window stops along each axis of the image."""
-        if min(self.strides, default=1) < 1:
-            raise IRError(f"a stride is {min(self.strides)}, the least is 1")
         pads = zip(self.pads_begin, self.pads_end, strict=True)
         spans = (int(reach(k, d)) for k, d in zip(kernel, self.dilations, strict=True))  # type: ignore[arg-type]
         rows = zip(image, pads, spans, self.strides, strict=True)

@@ -18,7 +18,7 @@ from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import compatible, interval, limits, merge
 from .axes import axis_of, within_axis
-from .base import Op, element_type
+from .base import Op, element_type, index_type
 from .budget import steps as counted
 from .pooling import lowest
 from .shape import integral
@@ -143,6 +143,8 @@ class GatherND(Op):
     def gathered(self, data: Shape, indices: Shape) -> Shape:
         """Shape of the output."""
         batch = self.batch_dims
+        if batch < 0:
+            raise IRError(f"batch_dims is {batch}, the least is 0")
         for shape, what in ((data, "data"), (indices, "indices")):
             if shape.rank is not None and shape.rank <= batch:
                 raise IRError(f"batch_dims {batch}, the {what} has {shape.rank} axes")
@@ -402,8 +404,8 @@ class UniqueV10(Op):
     count_element_type: Type = ElementType.I64
 
     def infer(self, data: Tensor, axis: Tensor | None = None) -> tuple[Tensor, ...]:
-        for kind in (self.index_element_type, self.count_element_type):
-            element_type(Tensor(kind), *INDEX)
+        index_type("index_element_type", self.index_element_type)
+        index_type("count_element_type", self.count_element_type)
         given = None if axis is None else axis.ints()
         if axis is not None:
             element_type(axis, *INDEX)

@@ -20,14 +20,14 @@ import numpy as np
 from pydantic import Field
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
-from ..schemas.attributes import Bool, Int, Ints, NotBefore, Type, read_list
+from ..schemas.attributes import Bool, Int, Ints, NotBefore, Type
 from ..schemas.shapes import number
 from ..schemas.types import numbers
 from .axes import as_size
-from .base import Op, element_type
+from .base import Op, index_type
 from .budget import steps
 from .elementwise import settled
-from .windows import Pads, Windowed, reach, stops, stops_same, windows
+from .windows import Pads, Windowed, entries, reach, stops, stops_same, windows
 
 
 class Pool(Windowed):
@@ -49,15 +49,15 @@ class Pool(Windowed):
         """Write the dilations out: OpenVINO crashes where a file leaves them out."""
         data = super().completed(data)
         if "dilations" in cls.model_fields and "kernel" in data:
-            axes = len(read_list(str)(data["kernel"]))
-            return {"dilations": (1,) * axes} | data
+            axes = entries(data["kernel"])
+            return data if axes is None else {"dilations": (1,) * axes} | data
         return data
 
     def pooled(self, shape: Shape) -> Shape:
         """Shape of the output."""
         axes = len(self.kernel)
         if shape.rank is None:
-            self.check_axes(axes)
+            self.check_axes(axes, "kernel", kernel=self.kernel, dilations=self.gaps())
             return Shape.of_rank(axes + 2)
         if shape.rank not in (3, 4, 5):
             raise IRError(f"the input has {shape.rank} axes ({shape}), pooling takes 3, 4 or 5")
@@ -146,6 +146,11 @@ class MaxPoolV8(MaxPoolV1):
 
     def gaps(self) -> Ints:
         return self.dilations or super().gaps()
+
+    def check_attributes(self) -> None:
+        # OpenVINO reads other types and computes i32.
+        index_type("index_element_type", self.index_element_type)
+        super().check_attributes()
 
     def infer(self, data: Tensor) -> tuple[Tensor, ...]:
         (values,) = super().infer(data)
@@ -271,7 +276,7 @@ class AdaptiveMaxPoolV8(AdaptivePool):
     index_element_type: Type = ElementType.I64
 
     def infer(self, data: Tensor, output_shape: Tensor) -> tuple[Tensor, ...]:
-        element_type(Tensor(self.index_element_type), ElementType.I32, ElementType.I64)
+        index_type("index_element_type", self.index_element_type)
         shape = self.pooled(data, output_shape)
         return Tensor(data.type, shape), Tensor(self.index_element_type, shape)
 

@@ -136,6 +136,9 @@ class CTCLossV4(Op):
     ctc_merge_repeated: Bool = True
     unique: Bool = False
 
+    def unknown_inputs(self) -> list[Tensor]:
+        return [Tensor(ElementType.F32), *super().unknown_inputs()[1:]]
+
     def infer(
         self,
         logits: Tensor,

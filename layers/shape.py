@@ -14,7 +14,7 @@ from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Type
 from ..schemas.shapes import compatible, interval, limits, same
 from .axes import axis_of
-from .base import Op, element_type
+from .base import Op, index_type
 
 
 class ShapeOfV1(Op):
@@ -24,7 +24,7 @@ class ShapeOfV1(Op):
 
     def infer(self, data: Tensor) -> tuple[Tensor, ...]:
         kind = self.kind()
-        element_type(Tensor(kind), ElementType.I32, ElementType.I64)
+        index_type("output_type", kind)
         if data.rank is None:
             return (Tensor(kind, [ANY]),)
         shape, sizes = [data.rank], np.empty(data.rank, object)

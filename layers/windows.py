@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from math import prod
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -42,7 +42,9 @@ class Windowed(Op):
         given = next((data[name] for name in cls.counted if _said(data.get(name))), None)
         if not missing or given is None:
             return data
-        axes = len(read_list(str)(given))
+        axes = entries(given)
+        if axes is None:
+            return data
         return data | {name: (cls.neutral[name],) * axes for name in missing}
 
     def attributes(self) -> dict[str, str]:
@@ -53,15 +55,19 @@ class Windowed(Op):
             texts |= dict.fromkeys(("pads_begin", "pads_end"), ", ".join(["0"] * axes))
         return texts
 
-    def check_axes(self, axes: int, **lists: Ints) -> None:
-        """Refuse lists that do not have one entry for each of the spatial axes."""
+    def check_axes(self, axes: int, teller: str = "", **lists: Ints) -> None:
+        """Refuse lists that do not have one entry for each of the spatial axes.
+
+        ``teller`` is the attribute that tells how many there are, where the input does not.
+        """
         lists = {"strides": self.strides} | lists
         if self.auto_pad == "explicit":
             lists |= {"pads_begin": self.pads_begin, "pads_end": self.pads_end}
+        told = f"{teller} has {axes}" if teller else f"the input has {axes} spatial axes"
         for name, values in lists.items():
             if len(values) != axes:
                 raise IRError(
-                    f"{name} has {len(values)} axes, the input has {axes} spatial axes"
+                    f"{name} has {len(values)} axes, {told}"
                     if values
                     else f"required attribute {name} is missing"
                 )
@@ -82,6 +88,12 @@ class Windowed(Op):
 def _said(values: Any) -> bool:
     """Whether a list is there and holds something."""
     return bool(values.strip() if isinstance(values, str) else values)
+
+
+def entries(values: Any) -> int | None:
+    """How many entries a list has, also as text; None of what is none, such as one number."""
+    values = read_list(str)(values) if isinstance(values, str) else values
+    return len(values) if isinstance(values, Sized) else None
 
 
 def reach(kernel: Size, dilation: int) -> Size:

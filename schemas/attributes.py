@@ -10,12 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator
 
 from .shapes import Shape
 from .types import ElementType
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
 
 T = TypeVar("T")
 
@@ -30,6 +34,17 @@ class Spelling:
     kind: str
     text: Callable[[Any], str]
     read: Callable[[Any], Any] | None = None
+
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, __: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """The JSON of such a value: a number, or for what has no JSON of its own its text."""
+        item = {"int": "integer", "float": "number", "bool": "boolean"}.get(
+            self.kind.removesuffix("[]"), "string"
+        )
+        if self.kind.endswith("[]"):
+            return {"type": "array", "items": {"type": item}}
+        return {"type": item}
 
 
 @dataclass(frozen=True)
@@ -91,6 +106,10 @@ def read_list(item: Callable[[str], Any]) -> Callable[[Any], Any]:
 
     def read(text: Any) -> Any:
         if not isinstance(text, str):
+            if isinstance(text, (int, float)):
+                raise ValueError(
+                    f"{text} is one number, a list is expected, such as ({text}, {text})"
+                )
             return tuple(text) if isinstance(text, list) else text
         fields = text.split(",")
         if not fields[-1].strip():
@@ -169,3 +188,8 @@ PartialShape: TypeAlias = Annotated[
     BeforeValidator(_shape),
     Spelling("partial_shape", lambda shape: shape.spelling, _shape),
 ]
+MaybeShape: TypeAlias = Annotated[
+    Shape | None,
+    BeforeValidator(_shape),
+    Spelling("partial_shape", lambda shape: shape.spelling, _shape),
+]  # None: not said

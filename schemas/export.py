@@ -190,4 +190,6 @@ def _property(attribute: Any) -> dict[str, Any]:
         found["pattern"] = _PATTERNS[attribute.kind]
     if attribute.default is not None:
         found["default"] = attribute.default
+    if attribute.description:
+        found["description"] = attribute.description
     return found

@@ -198,7 +198,7 @@ def at_least(size: Size, least: int) -> Size:
 def number(size: Size) -> int:
     """A size that must be known, as a number."""
     if isinstance(size, Dim):
-        raise IRError(f"size {size} is not known exactly")
+        raise NotKnownError(f"size {size} is not known exactly")
     return int(size)
 
 
@@ -275,7 +275,11 @@ def _corners(
     )
 
 
-class UnknownRankError(IRError):
+class NotKnownError(IRError):
+    """A rule asked for what is not known of a shape."""
+
+
+class UnknownRankError(NotKnownError):
     """A rule asked for the sizes of a shape whose rank is unknown."""
 
 
@@ -346,7 +350,7 @@ class Shape:
     def static(self) -> tuple[int, ...]:
         """The sizes as numbers; an error where one is unknown."""
         if self._sizes is None or not self.is_static:
-            raise IRError(f"shape {self} is not known exactly")
+            raise NotKnownError(f"shape {self} is not known exactly")
         return tuple(int(size) for size in self._sizes if not isinstance(size, Dim))
 
     @property
