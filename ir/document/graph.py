@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .origin import Origin
 
 #: Layers that are wanted for themselves; all else is there for what it feeds.
-SINKS = frozenset({"Result", "Assign"})
+SINKS: frozenset[str] = frozenset({"Result", "Assign"})
 
 #: What a graph keeps that follows from its layers, their ids and the edges, or is not its own.
 _DERIVED = frozenset({

@@ -22,7 +22,8 @@ from pydantic import ValidationError
 from pydantic.json_schema import models_json_schema
 
 from ...schemas import IRError, UsageError
-from ..document import SINKS, Model
+from ..document import SINKS
+from ..opening import ModelLike, opened
 from .orders import Desk, Edit, bench_of
 from .orders_ends import END_EDITS
 from .orders_images import IMAGE_EDITS
@@ -45,11 +46,11 @@ Edits: TypeAlias = "str | PathLike[str] | Iterable[Mapping[str, Any]]"
 _LARGEST_PATCH = 64 << 20
 
 
-def edit(model: Model, edits: Edits, *, folder: str | PathLike[str] | None = None) -> Operated:
+def edit(model: ModelLike, edits: Edits, *, folder: str | PathLike[str] | None = None) -> Operated:
     """Change a model, and infer types and shapes anew.
 
     Args:
-        model: The model; it is not changed.
+        model: The model, or its path; it is not changed.
         edits: What to do, in order: entries with an ``op`` each, or the path of a JSON file that
             lists them (``edit_schema`` describes it).
         folder: Where .npy files are that the entries name; that of the patch file.
@@ -63,8 +64,8 @@ def edit(model: Model, edits: Edits, *, folder: str | PathLike[str] | None = Non
     else:
         entries, place = list(edits), Path()
     orders = [_read(entry, number, len(entries)) for number, entry in enumerate(entries, 1)]
-    work, report = deepcopy(model), Surgery("edit")
-    before = size_of(work)
+    work, report = deepcopy(opened(model)), Surgery("edit")
+    before, count = size_of(work), len(work)
     benches: dict[str, Workbench] = {}
     for number, order in enumerate(orders, 1):
         try:
@@ -75,7 +76,7 @@ def edit(model: Model, edits: Edits, *, folder: str | PathLike[str] | None = Non
             raise
     for bench in benches.values():
         bench.finish()
-    if (model.results or model.layers) and not any(x.type in SINKS for x in work.layers):
+    if count and not any(x.type in SINKS for x in work.layers):
         raise UsageError(
             "no output would be left", hint="hand something else out (add-output) as well"
         )
