@@ -161,7 +161,9 @@ class Op(BaseModel, metaclass=_Kind):
         cls.is_standard = cls.__module__.rpartition(".")[0] == __package__
         for name, field in cls.model_fields.items():
             # Where another's field has none, the name may mean something else there.
-            field.description = field.description or (described(found[1], name) if cls.is_standard else None)
+            field.description = field.description or (
+                described(found[1], name) if cls.is_standard else None
+            )
         # Another's operation may not have a name of ours, whether that was imported or not.
         operations = Op.registry.met if cls.is_standard else Op.registry
         known = operations.get((cls.xml_type, cls.number))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator
 
-from .shapes import Shape
+from .shapes import Dim, Shape
 from .types import ElementType
 
 if TYPE_CHECKING:
@@ -142,6 +142,34 @@ def print_list_float(value: float) -> str:
 def print_list(item: Callable[[Any], str]) -> Callable[[Any], str]:
     """Make a printer of lists."""
     return lambda values: ", ".join(item(value) for value in values)
+
+
+def spelled(value: Any) -> str:
+    """A value of Python as the text of an attribute whose kind is not known.
+
+    Raises:
+        ValueError: Attributes hold no such thing.
+    """
+    if isinstance(value, str):
+        return str(value)
+    if hasattr(value, "tolist"):  # NumPy's
+        value = value.tolist()
+    if isinstance(value, bool):
+        return print_bool(value)
+    if isinstance(value, float):
+        return print_float(value)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(
+            print_list_float(one) if isinstance(one, float) else spelled(one) for one in value
+        )
+    if isinstance(value, Shape):
+        return value.spelling
+    if isinstance(value, (int, Dim)):
+        return str(value)
+    raise ValueError(
+        f"an attribute holds text, numbers, truth values, shapes or lists of these, "
+        f"not {type(value).__name__}"
+    )
 
 
 def _element_type(text: Any) -> Any:

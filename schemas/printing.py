@@ -8,9 +8,14 @@ person goes through :func:`printable`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import islice
 
 #: Characters that are printed of a name, and of a whole sentence.
 LONGEST_NAME, LONGEST_LINE = 200, 4000
+
+#: Names that are looked through for one that was meant.
+LOOKED_AT = 5000
 
 #: What GitHub's runners obey: two colons where a line begins, and the older sign anywhere.
 _COMMAND = re.compile(r"^\s*::|##\[")
@@ -41,6 +46,14 @@ def printable_name(text: object) -> str:
     return printable(text, LONGEST_NAME)
 
 
+def meant(word: str, known: Iterable[str], most: int = 1) -> str | None:
+    """The hint that names what somebody may have meant; the first thousands are looked through."""
+    import difflib  # only for those who look for what is not there
+
+    near = difflib.get_close_matches(word[:LONGEST_NAME], list(islice(known, LOOKED_AT)), most)
+    return f"did you mean {', '.join(near)}?" if near else None
+
+
 def shown(text: object, most: int = 60) -> str:
     """A text of the file for a message: quoted, not longer than a line."""
     line = str(text)
@@ -48,4 +61,4 @@ def shown(text: object, most: int = 60) -> str:
     return f'"{printable(line[:most])}{end}"'
 
 
-__all__ = ["LONGEST_LINE", "LONGEST_NAME", "printable", "printable_name", "shown"]
+__all__ = ["LONGEST_LINE", "LONGEST_NAME", "meant", "printable", "printable_name", "shown"]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import vinoir
 from vinoir.ir.cli import report
-from vinoir.schemas.version import REPORTS
+from vinoir.schemas.version import REPORTS, VERSION
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -43,4 +46,21 @@ def test_every_package_is_installed() -> None:
         for path in (ROOT / top).rglob("__init__.py")
     }
     assert set(packages["package-dir"].values()) == folders
-    assert set(packages["packages"]) == {f"vinoir.{name.replace('/', '.')}" for name in folders}
+    names = {f"vinoir.{name.replace('/', '.')}" for name in folders - {"ir/package"}}
+    assert set(packages["packages"]) == {"vinoir", *names}
+
+
+def test_the_package_itself_tells_its_version_and_has_its_folders() -> None:
+    assert vinoir.__version__ == VERSION
+    assert dir(vinoir) == ["__version__", "ir", "layers", "schemas"]
+    assert all(getattr(vinoir, name) is not None for name in dir(vinoir))
+    with pytest.raises(AttributeError, match="no attribute 'irr'"):
+        _ = vinoir.irr
+
+
+@pytest.mark.parametrize("module", ["vinoir", "vinoir.ir"])
+def test_the_package_is_the_command_line(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"vinoir, version {VERSION}\n"

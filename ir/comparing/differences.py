@@ -15,13 +15,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...layers.memory import without_collection
 from ...schemas import Shape
 from ...schemas.printing import printable, printable_name
 from ..document import BODIES, Graph, Info, Layer, Model, Port
-from ..files import read
+from ..opening import ModelLike, opened
 from .constants import Distance, distance
 from .fingerprints import Anatomy, Numbers, body_roles, declared, flattened
 from .matching import Matching, match, stored
@@ -32,9 +32,6 @@ _SHOWN = 3
 _SIGNS = {"added": "+", "removed": "-"}
 #: What the element of a port usually says.
 _PORT = frozenset({"id", "names", "precision"})
-
-#: A model, or the .xml to read it from.
-ModelLike: TypeAlias = "Model | str | os.PathLike[str]"
 
 
 @dataclass(frozen=True)
@@ -138,11 +135,6 @@ def diff(one: ModelLike, two: ModelLike) -> Differences:
     _compare_models(first, second, found)
     _compare_graphs(first, second, found, (), Numbers(), None)
     return found
-
-
-def opened(model: ModelLike) -> Model:
-    """The model, read where a path is given."""
-    return model if isinstance(model, Model) else read(model)
 
 
 def _called(model: Model, given: ModelLike, otherwise: str) -> str:

@@ -34,7 +34,8 @@ from ..execution import (
     refuse_unknown,
 )
 from ..inference import Inferred
-from .differences import ModelLike, Place, opened
+from ..opening import ModelLike, opened
+from .differences import Place
 from .extraction import Spot
 from .references import (
     REFUSALS,

@@ -41,8 +41,8 @@ from ..document import Layer, Model
 from ..execution import Inputs, Traced, check_inputs, fill, run
 from ..files import dumps, read, write
 from ..inference import infer_layer
+from ..opening import ModelLike, opened
 from ..surgery import reshape
-from .differences import ModelLike, opened
 from .extraction import Spot, extract
 from .failures import Failing, Samples, failing, save_samples
 from .minimizing import smallest

@@ -9,18 +9,21 @@ from ..faces import face
 if TYPE_CHECKING:
     from .builder import Builder as Builder
     from .builder import Output as Output
+    from .constant_data import check_constant as check_constant
+    from .constant_data import no_bin as no_bin
     from .edges import read_edges as read_edges
+    from .ends import End as End
+    from .ends import Ends as Ends
+    from .ends import output_type as output_type
     from .graph import DEEPEST as DEEPEST
     from .graph import SINKS as SINKS
     from .graph import Graph as Graph
-    from .graph import Model as Model
     from .graph import with_bodies as with_bodies
     from .layer import Layer as Layer
-    from .layer import check_constant as check_constant
-    from .layer import no_bin as no_bin
     from .layer_parts import BODIES as BODIES
     from .layer_parts import LAYER_ORDER as LAYER_ORDER
     from .layer_parts import PARTS as PARTS
+    from .model import Model as Model
     from .names import by_input as by_input
     from .names import input_names as input_names
     from .names import output_keys as output_keys
@@ -51,10 +54,13 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "builder": "Builder Output",
+        "constant_data": "check_constant no_bin",
         "edges": "read_edges",
-        "graph": "Graph Model SINKS with_bodies DEEPEST",
-        "layer": "Layer check_constant no_bin",
+        "ends": "End Ends output_type",
+        "graph": "Graph SINKS with_bodies DEEPEST",
+        "layer": "Layer",
         "layer_parts": "BODIES LAYER_ORDER PARTS",
+        "model": "Model",
         "names": "by_input input_names output_keys output_names",
         "origin": "Kind Origin Remark",
         "parts": (

@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ...schemas import ElementType, Shape, Size, Tensor, UsageError, Where, placed
-from .graph import Graph, Layer, Model
+from ...schemas.attributes import spelled
+from .graph import Graph
+from .layer import Layer
+from .model import Model
 from .parts import Port
 
 if TYPE_CHECKING:
@@ -220,14 +223,4 @@ def _operation(kind: str, version: str, values: Mapping[str, Any], name: str | N
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Attribute values as text, for operations that do not say how they are spelt."""
-    return {key: _text(value) for key, value in values.items()}
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return f"{value:.17g}"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(_text(item) for item in value)
-    return str(value)
+    return {key: spelled(value) for key, value in values.items()}

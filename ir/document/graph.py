@@ -7,25 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from lxml import etree
 
 from ...schemas import IRError, UsageError
 from .copies import copied, reduced
 from .edges import EdgeIndex, read_edges
-from .layer import Layer, check_constant
-from .parts import BackEdge, Edge, Info, Port, PortMap, read_info
+from .layer import Layer
+from .lookup import Named
+from .parts import LARGEST_ID, Edge, Info, Port, read_info
 
 if TYPE_CHECKING:
-    from os import PathLike
-
-    from ..storage import Weights
-    from ..text import Repair
-    from .origin import Origin
+    from .model import Model
 
 #: Layers that are wanted for themselves; all else is there for what it feeds.
-SINKS = frozenset({"Result", "Assign"})
+SINKS: frozenset[str] = frozenset({"Result", "Assign"})
 
 #: What a graph keeps that follows from its layers, their ids and the edges, or is not its own.
 _DERIVED = frozenset({
@@ -41,25 +38,26 @@ DEEPEST = 64
 _MANY = 16
 
 
-class Graph:
+class Graph(Named):
     """Layers in the order of the file, and the edges between them."""
 
     #: What tells it from a layer where either may stand.
     is_graph: ClassVar[bool] = True
+    #: Whether it is the outermost, with weights and a file.
+    is_model: ClassVar[bool] = False
 
     def __init__(self, owner: Layer | None = None) -> None:
         self.owner = owner
         self.rt_info: Info | None = None
-        self._layers: list[Layer] = []
+        self._layers = []
         self._edges: list[Edge] = []
-        self._by_id: dict[int, Layer] = {}
+        self._by_id = {}
         #: What it was read from, None where it was made in memory; never changed.
         self.element: etree._Element | None = None
         #: Of layers with many outputs, by their ids, the places of their ports.
         self._ranks: dict[int, dict[int, int]] = {}
         self._uses: EdgeIndex | None = None
-        self._names: dict[str, Layer] | None = None
-        self._tensor_names: dict[str, tuple[Layer, int]] | None = None
+        self._names = self._tensor_names = None
         self._free_id: int | None = None
         #: Whether layers or edges came or went since it was read.
         self._rewired = False
@@ -112,7 +110,7 @@ class Graph:
         graph: Graph | None = self
         while graph is not None and graph.owner is not None:
             graph = graph.owner.graph
-        return graph if isinstance(graph, Model) else None
+        return cast("Model", graph) if graph is not None and graph.is_model else None
 
     @property
     def layers(self) -> Sequence[Layer]:
@@ -158,54 +156,6 @@ class Graph:
                 continue
             yield layer
             stack.extend(iter(body) for body in reversed(list(layer.bodies.values())))
-
-    # Looking up.
-
-    def layer(self, key: str | int) -> Layer:
-        """The layer of this name, id, or name of one of its output tensors."""
-        if isinstance(key, int):
-            if key in self._by_id:
-                return self._by_id[key]
-            raise UsageError(f"no layer has the id {key}")
-        if self._names is None:
-            self._names = {layer.name: layer for layer in reversed(self._layers)}
-        found = self._names.get(key)
-        if found is None:
-            tensor = self._tensor(key)
-            found = None if tensor is None else tensor[0]
-        if found is None and key.isascii() and key.isdigit() and len(key) < 19:
-            found = self._by_id.get(int(key))
-        if found is not None:
-            return found
-        import difflib  # only for those who look for what is not there
-
-        near = difflib.get_close_matches(key, [layer.name for layer in self._layers[:5000]], 3)
-        hint = f"did you mean {', '.join(near)}?" if near else None
-        raise UsageError(f'no layer or tensor is named "{key}"', hint=hint)
-
-    def output(self, name: str) -> tuple[Layer, int]:
-        """The output whose tensor has this name."""
-        found = self._tensor(name)
-        if found is None:
-            raise UsageError(f'no tensor is named "{name}"')
-        return found
-
-    def _tensor(self, name: str) -> tuple[Layer, int] | None:
-        """The output of that name, by an index that is made anew where it was wrong."""
-        found = None if self._tensor_names is None else self._tensor_names.get(name)
-        if found is not None:
-            layer, index = found
-            ports = layer.outputs
-            if index < len(ports) and name in ports[index].names:
-                return found
-        # Ports do not tell when they are renamed; what is not found is looked for.
-        self._tensor_names = {
-            known: (layer, index)
-            for layer in reversed(self._layers)
-            for index, names in reversed(list(enumerate(layer.tensor_names())))
-            for known in names
-        }
-        return self._tensor_names.get(name)
 
     # Who feeds whom.
 
@@ -335,7 +285,7 @@ class Graph:
         if self._free_id is None:
             self._free_id = max(self._by_id, default=-1) + 1
         if layer.id < 0 or layer.id in self._by_id:
-            layer.id = self._free_id
+            layer.take_id(self._free_id)
         self._free_id = max(self._free_id, layer.id + 1)
         layer.graph = self
         self._layers.insert(len(self._layers) if index is None else index, layer)
@@ -374,6 +324,31 @@ class Graph:
     def forget_names(self) -> None:
         """Look names up anew: a layer was given another one."""
         self._names = None
+
+    def renumber(self, ids: Mapping[Layer, int]) -> None:
+        """Give layers other ids, and say so wherever they are meant by them."""
+        taken = {layer.id: layer for layer in self._layers if layer not in ids}
+        for layer, number in ids.items():
+            if self._by_id.get(layer.id) is not layer:
+                raise UsageError(f"{layer!r} is not in this graph")
+            other = taken.setdefault(number, layer)
+            if other is not layer or not 0 <= number <= LARGEST_ID:
+                raise UsageError(
+                    f"{layer!r} cannot have the id {number}"
+                    + (f": {other!r} has it" if other is not layer else ""),
+                    hint=f"ids are 0 to {LARGEST_ID}, each given once",
+                )
+        new = {layer.id: number for layer, number in ids.items()}
+        self._edges = [
+            edge._replace(from_layer=new.get(edge[0], edge[0]), to_layer=new.get(edge[2], edge[2]))
+            for edge in self._edges
+        ]
+        for layer, number in ids.items():
+            layer.take_id(number)
+        if self.owner is not None:
+            self.owner.renumber_body(self, new)
+        self._ranks = {}
+        self._changed()
 
     def remove(self, *layers: Layer) -> None:
         """Take layers out, and every edge that touches them."""
@@ -476,10 +451,6 @@ class Graph:
         """The text it was read from, of a model."""
         return None
 
-    def holds(self, layer: Layer) -> bool:
-        """Whether a layer is one of its own."""
-        return self._by_id.get(layer.id) is layer or any(one is layer for one in self._layers)
-
     @property
     def fields(self) -> dict[str, Any]:
         """All that it keeps but layers, owner, element, and what follows from them."""
@@ -527,48 +498,4 @@ def with_bodies(layer: Layer) -> Iterator[Layer]:
 Layer.body_of = staticmethod(Graph.of)
 
 
-class Model(Graph):
-    """A whole model: its graph, its name and version, its weights, and where it came from."""
-
-    def __init__(self, name: str = "", version: int = 11) -> None:
-        super().__init__()
-        self.name = name
-        self.version = version
-        self.meta_data: Info | None = None
-        self.quantization_parameters: Info | None = None
-        self.pre_process: Info | None = None
-        self.weights: Weights | None = None
-        #: Where it was read from, and the bytes that were read there.
-        self.path: str | PathLike[str] | None = None
-        self.source: bytes | None = None
-        #: What was parsed: ``source``, unless it had to be repaired.
-        self.text: bytes | None = None
-        self.repairs: list[Repair] = []
-        #: What an IR of v2 to v7 was, and what was decided when it was upgraded.
-        self.origin: Origin | None = None
-
-    @property
-    def document(self) -> bytes | None:
-        """The text it was read from."""
-        return self.text
-
-    @property
-    def place(self) -> str | None:
-        """The file's name for messages."""
-        return None if self.path is None else str(self.path)
-
-    def __repr__(self) -> str:
-        return f"<model {self.name!r}, version {self.version}, {len(self._layers)} layers>"
-
-
-__all__ = [
-    "BackEdge",
-    "Edge",
-    "Graph",
-    "Info",
-    "Layer",
-    "Model",
-    "Port",
-    "PortMap",
-    "check_constant",
-]
+__all__ = ["DEEPEST", "SINKS", "Graph", "with_bodies"]

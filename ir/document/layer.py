@@ -10,23 +10,26 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError, Where
-from ...schemas.packing import Buffer, needed, pack, packed, unpack
+from ...schemas.packing import Buffer, pack, packed, unpack
 from ..text import at, exact
+from .attributes import Attributes, known, read_attribute, write_attribute, write_op
+from .constant_data import needed_text, no_bin, read_sizes
 from .copies import copied, reduced
 from .layer_parts import BODIES, PARTS, child
 from .parts import BackEdge, Info, Port, PortMap, split_names, whole
+from .ports import Ports
 
 if TYPE_CHECKING:
     from lxml import etree
 
     from ...layers.base import Op
-    from ..storage import Weights
-    from .graph import Graph, Model
+    from .graph import Graph
+    from .model import Model
 
 _FIELDS = ("id", "_name", "type", "version", "_value")
 #: The parts of a layer that nobody has asked for anything yet; never changed.
@@ -55,8 +58,8 @@ class _At:
             raise error
 
 
-class Layer:
-    """One layer: what its element says, and its operation where that is known."""
+class _Fields:
+    """What a layer keeps, put in without a look at it: a file has a hundred thousand."""
 
     __slots__ = (
         "_name",
@@ -70,11 +73,6 @@ class Layer:
         "version",
     )
 
-    #: What tells it from a graph where either may stand.
-    is_graph: ClassVar[bool] = False
-    #: Makes the graph of a body of its element; graphs, which know layers, put it here.
-    body_of: ClassVar[Callable[[etree._Element, Layer], Graph]]
-
     id: int
     _name: str
     type: str
@@ -82,6 +80,24 @@ class Layer:
     graph: Graph | None
     #: What it was read from, None where it was made in memory; never changed.
     element: etree._Element | None
+    _parts: dict[str, Any]
+    _value: Array | None
+    _op: tuple[dict[str, str], str, str, Op | None] | None
+
+
+class Layer(_Fields):
+    """One layer: what its element says, and its operation where that is known.
+
+    The attributes of its operation go by their names, as in ``layer.kernel = (3, 3)``; what its
+    outputs are then is inferred anew by ``model.settle()``.
+    """
+
+    __slots__ = ()
+
+    #: What tells it from a graph where either may stand.
+    is_graph: ClassVar[bool] = False
+    #: Makes the graph of a body of its element; graphs, which know layers, put it here.
+    body_of: ClassVar[Callable[[etree._Element, Layer], Graph]]
 
     def __init__(
         self,
@@ -94,21 +110,23 @@ class Layer:
         inputs: Iterable[Port] = (),
         outputs: Iterable[Port] = (),
     ) -> None:
-        self.id, self._name, self.type, self.version = id, name, type, version
         self.graph = None
+        self.id, self._name, self.type, self.version = id, name, type, version
         self.element = None
         #: What was read or made so far, by the names in the table of parts.
-        self._parts: dict[str, Any] = {name: part.empty() for name, part in PARTS.items()}
+        self._parts = {name: part.empty() for name, part in PARTS.items()}
         self._parts |= {
-            "data": dict(data or {}), "inputs": list(inputs), "outputs": list(outputs)
-        }  # fmt: skip
-        self._value: Array | None = None
-        self._op: tuple[dict[str, str], str, str, Op | None] | None = None
+            "data": Attributes(data or {}),
+            "inputs": Ports(self, inputs),
+            "outputs": Ports(self, outputs),
+        }
+        self._value = None
+        self._op = None
 
     @classmethod
     def of(cls, element: etree._Element, graph: Graph) -> Layer:
         """A layer of a file; only its attributes are read."""
-        self = cls.__new__(cls)
+        self = _Fields.__new__(_Fields)
         get = element.get
         text = get("id")
         name, type_, version = get("name"), get("type"), get("version")
@@ -118,21 +136,45 @@ class Layer:
         self._parts = _NONE
         # Graphs that a runtime has dumped say no version.
         self._name, self.type, self.version = name, type_, version or ""
-        if text.isdigit() and text.isascii() and len(text) < 19:
-            self.id = int(text)
-        else:
-            self.id = -1
-            with self.at():
-                self.id = whole(text, "layer id")
-        return self
+        plain = text.isdigit() and text.isascii() and len(text) < 19
+        self.id = int(text) if plain else -1
+        self.__class__ = cls  # from here on it is looked at what is put in
+        layer = cast(Layer, self)
+        if not plain:
+            with layer.at():
+                layer.id = whole(text, "layer id")
+        return layer
 
     def __getattr__(self, name: str) -> Any:
         # To give a hundred thousand layers further empty slots takes as long as to read their
         # names: they come when they are first asked for.
-        if name not in ("_op", "_value"):
+        if name in ("_op", "_value"):
+            object.__setattr__(self, name, None)
+            return None
+        if name.startswith("_") or name in _Fields.__slots__:
             raise AttributeError(f"a layer has no {name}", name=name, obj=self)
-        setattr(self, name, None)
-        return None
+        return read_attribute(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "id" and self.graph is not None and self.is_in_graph:
+            self.graph.renumber({self: value})
+        elif name in _OWN:
+            object.__setattr__(self, name, value)
+        elif name.startswith("_"):
+            raise AttributeError(f"a layer has no {name}", name=name, obj=self)
+        else:
+            self.set_attribute(name, value)
+
+    def set_attribute(self, name: str, value: Any) -> None:
+        """Give it an attribute by its name in Python or in the file; None: as if not said."""
+        write_attribute(self, name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *filter(str.isidentifier, known(self))})
+
+    def take_id(self, id: int) -> None:
+        """Be the layer of this id, whatever its graph knows of it."""
+        object.__setattr__(self, "id", id)
 
     def _part(self, name: str) -> Any:
         """A part, read when it is first asked for."""
@@ -201,33 +243,56 @@ class Layer:
 
     @property
     def data(self) -> dict[str, str]:
-        """The attributes as text, in the order of the file."""
-        data: dict[str, str] = self._part("data")
+        """The attributes as text, in the order of the file; other values are spelt as text."""
+        data: Attributes = self._part("data")
         return data
 
     @data.setter
-    def data(self, data: Mapping[str, str]) -> None:
-        self._set_part("data", dict(data))
+    def data(self, data: Mapping[str, Any]) -> None:
+        self._set_part("data", Attributes(data))
 
     @property
-    def inputs(self) -> list[Port]:
+    def inputs(self) -> Ports:
         """The input ports; an input's index is its rank here."""
-        ports: list[Port] = self._part("inputs")
+        ports: Ports = self._part("inputs")
         return ports
 
     @inputs.setter
     def inputs(self, ports: Iterable[Port]) -> None:
-        self._set_part("inputs", list(ports))
+        self._set_part("inputs", Ports(self, ports))
 
     @property
-    def outputs(self) -> list[Port]:
+    def outputs(self) -> Ports:
         """The output ports; an output's index is its rank here."""
-        ports: list[Port] = self._part("outputs")
+        ports: Ports = self._part("outputs")
         return ports
 
     @outputs.setter
     def outputs(self, ports: Iterable[Port]) -> None:
-        self._set_part("outputs", list(ports))
+        self._set_part("outputs", Ports(self, ports))
+
+    @property
+    def input_names(self) -> list[str]:
+        """What the operation calls each input; its index where nobody knows."""
+        names, _, most = ((), 0, 0) if self.kind is None else self.kind.arity()
+        count = len(self.port_ids("input"))
+        if most is None and names:  # the last takes all that are left
+            rest = range(count - len(names) + 1)
+            return [*names[:-1], *(f"{names[-1]}[{place}]" for place in rest)][:count]
+        return [*names[:count], *map(str, range(len(names), count))]
+
+    @property
+    def producers(self) -> list[Layer | None]:
+        """By input: the layer that feeds it, None where nothing does."""
+        if self.graph is None:
+            return [None] * len(self.inputs)
+        return [None if row is None else row[0] for row in self.graph.sources(self)]
+
+    @property
+    def consumers(self) -> list[Layer]:
+        """The layers that take what it gives, each once."""
+        users = [] if self.graph is None else self.graph.consumers(self)
+        return list({id(user): user for user, _ in users}.values())
 
     def port_ids(self, tag: str) -> list[int]:
         """The ids of the ports in ``input`` or ``output``; the ports are not read for it."""
@@ -294,6 +359,23 @@ class Layer:
         self.bodies[tag] = graph
         self.port_maps[tag] = PortMap() if wiring is None else wiring
 
+    def renumber_body(self, body: Graph, ids: Mapping[int, int]) -> None:
+        """Mean the same layers of a body by their new ids."""
+        for tag, graph in self.bodies.items():
+            for entry in self.port_maps[tag].entries if graph is body else ():
+                key = "internal_layer_id"
+                number = entry.internal_layer_id
+                entry.attributes[key] = str(ids.get(number, number))
+            if graph is body and tag == "body":
+                self.back_edges = [
+                    BackEdge(ids.get(one, one), ids.get(two, two)) for one, two in self.back_edges
+                ]
+
+    @property
+    def kind(self) -> type[Op] | None:
+        """The operation that type and version name; None where it is not known."""
+        return _operations().find(self.type, self.version)
+
     @property
     def op(self) -> Op | None:
         """The operation with its attributes read; None where the type is not known."""
@@ -301,11 +383,15 @@ class Layer:
         data = self.data
         if known is not None and known[:3] == (data, self.type, self.version):
             return known[3]
-        kind = _operations().find(self.type, self.version)
+        kind = self.kind
         with self.at("data"):
             op: Op | None = None if kind is None else kind.read(data)
         self._op = (dict(data), self.type, self.version, op)
         return op
+
+    @op.setter
+    def op(self, op: Op) -> None:
+        write_op(self, op)
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -411,7 +497,9 @@ class Layer:
         """Offset and size of a constant's bytes, as ``data`` says."""
         with self.at("data"):
             data = self.data
-            return whole(_needed(data, "offset"), "offset"), whole(_needed(data, "size"), "size")
+            return whole(needed_text(data, "offset"), "offset"), whole(
+                needed_text(data, "size"), "size"
+            )
 
     def _bytes(self) -> Buffer:
         """The bytes of a constant of a file."""
@@ -419,7 +507,7 @@ class Layer:
         text = data.get("value")
         if text is not None:
             return text.encode()
-        offset, size = (whole(_needed(data, name), name) for name in ("offset", "size"))
+        offset, size = (whole(needed_text(data, name), name) for name in ("offset", "size"))
         if model is None or model.weights is None:
             error = no_bin(offset, size)
             if model is not None and model.path is not None:
@@ -455,8 +543,10 @@ class Layer:
     ) -> None:
         """Take over fields and parts of the layer that this one is a copy of."""
         self.element, self.graph, self._parts = element, None, parts
+        for side in {"inputs", "outputs"} & parts.keys():
+            parts[side] = Ports(self, parts[side])
         for name, value in fields.items():
-            setattr(self, name, value)
+            object.__setattr__(self, name, value)
 
     def __copy__(self) -> Layer:
         return deepcopy(self)  # a layer is in one graph alone
@@ -471,6 +561,12 @@ class Layer:
         return f'<layer {self.id} "{self.name}" ({self.type} {self.version})>'
 
 
+#: What a layer takes as it is; all else are attributes of its operation.
+_OWN = {*_Fields.__slots__, "__class__"} | {
+    name for name, one in vars(Layer).items() if isinstance(one, property) and one.fset
+}
+
+
 @cache
 def _operations() -> type[Op]:
     """The operations, imported when the first is asked for."""
@@ -478,18 +574,6 @@ def _operations() -> type[Op]:
     from ...layers.base import Op
 
     return Op
-
-
-def no_bin(offset: int, size: int) -> IRError:
-    """The error of a constant in a model without weights."""
-    return IRError(f"bytes {offset} to {offset + size} are needed, but there is no .bin")
-
-
-def _needed(data: Mapping[str, str], name: str) -> str:
-    text = data.get(name)
-    if text is None:
-        raise IRError(f"attribute {name} is missing")
-    return text
 
 
 def _incomplete(element: etree._Element, graph: Graph) -> IRError:
@@ -511,44 +595,3 @@ def _incomplete(element: etree._Element, graph: Graph) -> IRError:
             raise error
     except IRError as placed_error:
         return placed_error
-
-
-def read_sizes(data: Mapping[str, str]) -> tuple[int, ...]:
-    """The shape of a constant: plain numbers."""
-    text = _needed(data, "shape").strip()
-    if not text:
-        return ()
-    fields = text.split(",")
-    if not fields[-1].strip():
-        fields.pop()  # one trailing comma is free
-    if len(text) < 100 and text.isascii() and text.replace(",", "").replace(" ", "").isdigit():
-        try:
-            return tuple(map(int, fields))
-        except ValueError:
-            pass  # two numbers with a blank between: said properly below
-    return tuple(whole(field.strip(), "a size in shape") for field in fields)
-
-
-def check_constant(layer: Layer, weights: Weights | None, *, absent: bool = False) -> None:
-    """Refuse a constant whose bytes are not all there; ``absent``: there need be no .bin."""
-    try:
-        _check(layer.data, weights, absent)
-    except ValueError:
-        # Wrong: once more, where an error gets its place (which costs more than the check).
-        with layer.at("data"):
-            _check(layer.data, weights, absent)
-
-
-def _check(data: Mapping[str, str], weights: Weights | None, absent: bool) -> None:
-    kind = ElementType.parse(_needed(data, "element_type"))
-    if "value" in data:
-        return
-    offset, size = whole(_needed(data, "offset"), "offset"), whole(_needed(data, "size"), "size")
-    shape = () if kind is ElementType.STRING and "shape" not in data else read_sizes(data)
-    least = None if kind.is_dynamic else needed(kind, shape)
-    if least is not None and size < least:
-        raise IRError(f"{kind}{list(shape)} takes {least} bytes, size says {size}")
-    if weights is not None:
-        weights.check(offset, size)
-    elif not absent:
-        raise no_bin(offset, size)

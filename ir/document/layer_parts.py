@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..text import attributes_of
+from .attributes import Attributes
 from .parts import (
     BackEdge,
     Info,
@@ -19,6 +20,7 @@ from .parts import (
     read_port_map,
     read_ports,
 )
+from .ports import Ports
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -62,9 +64,9 @@ def _output_names(element: etree._Element, layer: Layer) -> str | None:
     return element.get("output_names") if layer.type == "Result" else None
 
 
-def _data(element: etree._Element, layer: Layer) -> dict[str, str]:
+def _data(element: etree._Element, layer: Layer) -> Attributes:
     found = child(element, "data")
-    return {} if found is None else attributes_of(found)
+    return Attributes({} if found is None else attributes_of(found))
 
 
 def _says_data(element: etree._Element, held: dict[str, str]) -> bool:
@@ -92,12 +94,12 @@ def _back_edges(element: etree._Element, layer: Layer) -> list[BackEdge]:
 
 def _inputs(element: etree._Element, layer: Layer) -> list[Port]:
     with layer.at("input"):
-        return read_ports(child(element, "input"), outputs=False)
+        return Ports(layer, read_ports(child(element, "input"), outputs=False))
 
 
 def _outputs(element: etree._Element, layer: Layer) -> list[Port]:
     with layer.at("output"):
-        return read_ports(child(element, "output"), outputs=True)
+        return Ports(layer, read_ports(child(element, "output"), outputs=True))
 
 
 def _bodies(element: etree._Element, layer: Layer) -> dict[str, Any]:
@@ -117,7 +119,7 @@ def _says_bodies(element: etree._Element, held: dict[str, Any]) -> bool:
 #: By the name of the layer's property.
 PARTS: dict[str, Part] = {
     "output_names": Part((), _output_names, lambda: None),
-    "data": Part(("data",), _data, dict, _says_data),
+    "data": Part(("data",), _data, Attributes, _says_data),
     "rt_info": Part(("rt_info",), _rt_info, lambda: None),
     "port_maps": Part(("else_port_map", "then_port_map", "port_map"), _port_maps, dict),
     "back_edges": Part(("back_edges",), _back_edges, list),

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from ...schemas import UsageError
-from .graph import Graph, Layer
+from .graph import Graph
+from .layer import Layer
 from .parts import split_names
 
 T = TypeVar("T")

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...schemas import ANY, ElementType, IRError, Shape, Tensor, Where
+from ...schemas import ANY, ElementType, IRError, Shape, Tensor, UsageError, Where
 from ...schemas.shapes import Dim
 from ..text import attributes_of
 
 if TYPE_CHECKING:
     from lxml import etree
+
+    from .layer import Layer
 
 #: Ids are kept in 64 signed bits by OpenVINO.
 LARGEST_ID = 2**63 - 1
@@ -35,10 +37,13 @@ class Edge(NamedTuple):
 class Port:
     """One ``<port>``: its id, element type, sizes (-1: unknown) and tensor names.
 
-    No sizes may mean a scalar or an unknown rank: a file does not tell them apart.
+    No sizes may mean a scalar or an unknown rank: a file does not tell them apart. Where its
+    layer is in a graph, a port knows the tensor that is there: ``source`` is the output port that
+    gives it, ``targets`` are the input ports that take it, ``producer`` and ``consumers`` their
+    layers.
     """
 
-    __slots__ = ("dims", "extra", "id", "names", "precision", "rt_info")
+    __slots__ = ("dims", "extra", "id", "layer", "names", "precision", "rt_info")
 
     def __init__(
         self,
@@ -55,6 +60,8 @@ class Port:
         self.names = tuple(names)
         self.rt_info = rt_info
         self.extra = extra or {}
+        #: The layer that has it, None where it is alone.
+        self.layer: Layer | None = None
 
     @classmethod
     def of(cls, id: int, tensor: Tensor, names: Iterable[str] = ()) -> Port:
@@ -88,12 +95,77 @@ class Port:
         self.precision = tensor.type.port
         self.dims = dims_of(tensor.shape)
 
+    # Where it is.
+
+    def _place(self) -> tuple[Layer, bool, int]:
+        """Its layer, whether it is an output, and its index."""
+        if self.layer is not None:
+            for ports in (self.layer.outputs, self.layer.inputs):
+                for index, port in enumerate(ports):
+                    if port is self:
+                        return self.layer, ports is self.layer.outputs, index
+        raise UsageError(f"port {self.id} is in no layer")
+
+    @property
+    def index(self) -> int:
+        """Its place among the inputs, or the outputs, of its layer."""
+        return self._place()[2]
+
+    @property
+    def name(self) -> str:
+        """An input's name in the operation; an output's tensor name, else its layer's."""
+        layer, is_output, index = self._place()
+        if not is_output:
+            return layer.input_names[index]
+        if self.names:
+            return self.names[0]
+        return layer.name if len(layer.outputs) == 1 else f"{layer.name}:{index}"
+
+    @property
+    def source(self) -> Port | None:
+        """The output port that gives the tensor; None where nothing feeds the input."""
+        layer, is_output, index = self._place()
+        if is_output:
+            return self
+        if layer.graph is None:
+            return None
+        found = layer.graph.sources(layer)[index]
+        return None if found is None else found[0].outputs[found[1]]
+
+    @property
+    def targets(self) -> list[Port]:
+        """The input ports that take the tensor."""
+        source = self.source
+        if source is None:
+            return []
+        layer, _, index = source._place()
+        users = [] if layer.graph is None else layer.graph.consumers(layer, index)
+        return [user.inputs[place] for user, place in users]
+
+    @property
+    def producer(self) -> Layer | None:
+        """The layer that gives the tensor."""
+        source = self.source
+        return None if source is None else source.layer
+
+    @property
+    def consumers(self) -> list[Layer]:
+        """The layers that take the tensor, each once."""
+        found = {id(port.layer): port.layer for port in self.targets}
+        return [layer for layer in found.values() if layer is not None]
+
+    def _said(self) -> tuple[Any, ...]:
+        return self.id, self.precision, self.dims, self.names, self.rt_info, self.extra
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Port):
             return NotImplemented
-        return all(getattr(self, slot) == getattr(other, slot) for slot in self.__slots__)
+        return self._said() == other._said()
 
     __hash__ = None  # type: ignore[assignment]  # mutable
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Port, self._said()  # whoever copies the layer says that it is its own
 
     def __repr__(self) -> str:
         return f"Port({self.id}, {self.precision}, {list(self.dims)}, {list(self.names)})"

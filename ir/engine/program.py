@@ -34,6 +34,7 @@ from ..execution import (
     refuse_unknown,
 )
 from ..inference import Inferred, Shapes, infer, output_array
+from ..opening import ModelLike, opened
 from .kernels import Scratch, lay_out_weights, private, steps_of
 from .memory import Direct, direct_values, lay_out, unshared_copy
 from .outside import LoosenedError, Outside, take_in
@@ -412,7 +413,7 @@ def _again(
 
 
 def compile(
-    model: Model,
+    model: ModelLike,
     *,
     threads: int | None = None,
     shapes: Shapes | None = None,
@@ -424,7 +425,7 @@ def compile(
     """Prepare a model to be called often.
 
     Args:
-        model: The model; it must not be changed while the program is used.
+        model: The model, or its path; it must not be changed while the program is used.
         threads: How many workers share each call, the caller among them; None for all cores.
             The answer is the same for any number, bit for bit.
         shapes: Input shapes to plan for at once, where the model leaves them open.
@@ -440,7 +441,7 @@ def compile(
         LimitError: More memory or time is wanted than is there or allowed; so do calls.
     """
     return Program(
-        model,
+        opened(model),
         threads=threads,
         shapes=shapes,
         exact=exact,

@@ -31,6 +31,7 @@ from ..inference import (
     output_array,
     parameter_type,
 )
+from ..opening import ModelLike, opened
 from .bodies import run_bodies
 
 #: Arrays for the inputs: by name or index, or in order.
@@ -67,7 +68,7 @@ class Outputs(dict[str, Array]):
 
 
 def run(
-    model: Model,
+    model: ModelLike,
     inputs: Inputs | None = None,
     *,
     outputs: Wanted = None,
@@ -81,7 +82,7 @@ def run(
     What is declared as f16 is computed in f32 and handed out as f16.
 
     Args:
-        model: The model.
+        model: The model, or its path.
         inputs: An array for each input, by name (layer or tensor) or index, or in order.
         outputs: None for the model's outputs; ``"all"`` or names for any tensors.
         state: The values of the model's variables, read and written; None to begin anew.
@@ -97,7 +98,7 @@ def run(
         IRError: A layer does not accept its inputs; whatever their values, before anything runs.
     """
     with within(max_memory, max_seconds):
-        return _run(model, inputs, outputs, state, trace)
+        return _run(opened(model), inputs, outputs, state, trace)
 
 
 def _run(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ...schemas import IRError, UsageError
 from ..document import Model
+from ..opening import ModelLike, opened
 from ..storage import Path as PathLike
 from ..storage import replace_document, replace_pair
 from .layout import Layout, as_read, edited, packed
@@ -22,14 +23,16 @@ from .shift import shifted
 from .unchanged import is_unchanged
 
 
-def dumps(model: Model, *, repack: bool = False, keep_unused: bool = False) -> tuple[bytes, bytes]:
+def dumps(
+    model: ModelLike, *, repack: bool = False, keep_unused: bool = False
+) -> tuple[bytes, bytes]:
     """The bytes of the .xml and of the .bin (see ``write``)."""
-    xml, layout = _complete(model, repack, keep_unused)
+    xml, layout = _complete(opened(model), repack, keep_unused)
     return xml, layout.bytes
 
 
 def write(
-    model: Model,
+    model: ModelLike,
     path: PathLike,
     weights_path: PathLike | None = None,
     *,
@@ -39,7 +42,7 @@ def write(
     """Write a model so that at every moment the old pair or the new pair can be read.
 
     Args:
-        model: What to write.
+        model: What to write: a model, or the path of one.
         path: The .xml; its folder is made where it is missing.
         weights_path: The .bin, where it is not to stand beside the .xml under the same name.
         repack: Lay the constants out anew, each once and in order, dropping unused bytes.
@@ -51,6 +54,7 @@ def write(
             are missing. A model that was read without its .bin is written as an .xml alone,
             and refused where a .bin stands beside it that would be taken for its own.
     """
+    model = opened(model)
     xml, layout = _complete(model, repack, keep_unused)
     target = Path(path)
     beside = Path(weights_path) if weights_path is not None else target.with_suffix(".bin")

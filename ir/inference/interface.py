@@ -9,17 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...schemas import Array, ElementType
-from ..document import Graph
-
-_TO_I32 = frozenset({ElementType.I64, ElementType.U64, ElementType.U32, ElementType.I32})
-_KEPT = frozenset({ElementType.STRING, ElementType.DYNAMIC})
-
-
-def output_type(graph: Graph, kind: ElementType) -> ElementType:
-    """The type an output of the model has, where the graph gives ``kind``."""
-    if getattr(graph, "version", 11) != 10 or kind in _KEPT:
-        return kind
-    return ElementType.I32 if kind in _TO_I32 else ElementType.F32
+from ..document import Graph, output_type
 
 
 def input_types(graph: Graph, kind: ElementType) -> tuple[ElementType, ...]:
@@ -36,3 +26,6 @@ def output_array(graph: Graph, array: Array, kind: ElementType) -> Array:
         return array
     with np.errstate(all="ignore"):  # f64 may hold more than f32, and f32 more than f16
         return array.astype(kind.dtype)
+
+
+__all__ = ["input_types", "output_array", "output_type"]

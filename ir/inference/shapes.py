@@ -17,6 +17,7 @@ from ...layers.memory import without_collection
 from ...layers.value_bounds import CARRIED
 from ...schemas import ElementType, IRError, Shape, Size, Tensor, UsageError
 from ..document import Graph, Layer, Model, by_input, output_keys, with_symbols
+from ..opening import ModelLike, opened
 from .bodies import check_condition, infer_bodies
 from .interface import output_type
 
@@ -66,7 +67,7 @@ class Inferred(Mapping[str, Tensor]):
 
 
 def infer(
-    model: Model,
+    model: ModelLike,
     shapes: Shapes | None = None,
     *,
     max_memory: int | None = None,
@@ -75,7 +76,7 @@ def infer(
     """Work out types and shapes of every port.
 
     Args:
-        model: The model; it is not changed.
+        model: The model, or its path; it is not changed.
         shapes: New shapes for some of the inputs, such as ``{"x": "1..8,3,H,W"}``; the others
             keep what the file says.
         max_memory: Bytes that may be taken; None for what the machine has left.
@@ -86,6 +87,7 @@ def infer(
         IRError: A layer does not accept its inputs; the error names it.
         UsageError: An input is not there.
     """
+    model = opened(model)
     given = {
         layer_id: Tensor(parameter_type(model.layer(layer_id)), read_shape(shape))
         for layer_id, shape in by_input(model, _pairs(shapes)).items()

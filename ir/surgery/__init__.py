@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .outcome import Surgery as Surgery
     from .reshaping import reshape as reshape
     from .reshaping import same_declaration as same_declaration
+    from .reshaping import settle as settle
+    from .session import Session as Session
     from .simplifying import Certificate as Certificate
     from .simplifying import Simplified as Simplified
     from .simplifying import rewrite as rewrite
@@ -39,7 +41,8 @@ __getattr__, __dir__ = face(
         "half_precision": "compress decompress",
         "merging": "merge",
         "outcome": "Change Operated Refusal Surgery",
-        "reshaping": "reshape same_declaration",
+        "reshaping": "reshape same_declaration settle",
+        "session": "Session",
         "simplifying": "Certificate Simplified rewrite simplify",
     },
 )

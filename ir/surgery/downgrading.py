@@ -8,6 +8,7 @@ from copy import deepcopy
 from ...schemas import ElementType, UnsupportedError, UsageError
 from ..checking import RELEASES, TYPE_RELEASES, Release, find_operation, opset_number, release
 from ..document import Graph, Layer, Model
+from ..opening import ModelLike, opened
 from .interfaces import modernize
 from .older_forms import RULES, Cannot, Lowering
 from .outcome import Operated, Refusal, Surgery, size_of
@@ -22,7 +23,7 @@ _NAMED = 5
 
 
 def convert(
-    model: Model,
+    model: ModelLike,
     *,
     target: str | None = None,
     opset: int | None = None,
@@ -32,7 +33,7 @@ def convert(
     """Bring a model into an older form.
 
     Args:
-        model: The model; it is not changed.
+        model: The model, or its path; it is not changed.
         target: The OpenVINO release that is to read it, such as ``2022.3``.
         opset: The latest opset that layers may name; that of the target, if there is one.
         ir_version: 10 or 11; 10 where the target is older than 2022.1.
@@ -45,7 +46,7 @@ def convert(
         raise UsageError("it is not said to what", hint="give a target, an opset or an IR version")
     oldest = None if target is None else release(target)
     latest = _latest(oldest, opset)
-    work, report = deepcopy(model), Surgery("convert")
+    work, report = deepcopy(opened(model)), Surgery("convert")
     before = size_of(work)
     if latest is not None:
         for graph in [work, *(body for x in work.everywhere() for body in x.bodies.values())]:

@@ -22,7 +22,9 @@ from pydantic import ValidationError
 from pydantic.json_schema import models_json_schema
 
 from ...schemas import IRError, UsageError
-from ..document import SINKS, Model
+from ...schemas.printing import meant
+from ..document import SINKS
+from ..opening import ModelLike, opened
 from .orders import Desk, Edit, bench_of
 from .orders_ends import END_EDITS
 from .orders_images import IMAGE_EDITS
@@ -45,11 +47,11 @@ Edits: TypeAlias = "str | PathLike[str] | Iterable[Mapping[str, Any]]"
 _LARGEST_PATCH = 64 << 20
 
 
-def edit(model: Model, edits: Edits, *, folder: str | PathLike[str] | None = None) -> Operated:
+def edit(model: ModelLike, edits: Edits, *, folder: str | PathLike[str] | None = None) -> Operated:
     """Change a model, and infer types and shapes anew.
 
     Args:
-        model: The model; it is not changed.
+        model: The model, or its path; it is not changed.
         edits: What to do, in order: entries with an ``op`` each, or the path of a JSON file that
             lists them (``edit_schema`` describes it).
         folder: Where .npy files are that the entries name; that of the patch file.
@@ -63,8 +65,8 @@ def edit(model: Model, edits: Edits, *, folder: str | PathLike[str] | None = Non
     else:
         entries, place = list(edits), Path()
     orders = [_read(entry, number, len(entries)) for number, entry in enumerate(entries, 1)]
-    work, report = deepcopy(model), Surgery("edit")
-    before = size_of(work)
+    work, report = deepcopy(opened(model)), Surgery("edit")
+    before, count = size_of(work), len(work)
     benches: dict[str, Workbench] = {}
     for number, order in enumerate(orders, 1):
         try:
@@ -75,7 +77,7 @@ def edit(model: Model, edits: Edits, *, folder: str | PathLike[str] | None = Non
             raise
     for bench in benches.values():
         bench.finish()
-    if (model.results or model.layers) and not any(x.type in SINKS for x in work.layers):
+    if count and not any(x.type in SINKS for x in work.layers):
         raise UsageError(
             "no output would be left", hint="hand something else out (add-output) as well"
         )
@@ -110,14 +112,22 @@ def _read(entry: Any, number: int, count: int) -> Edit:
     """One entry as the edit that it is."""
     if not isinstance(entry, Mapping):
         raise UsageError(f"edit {number} of {count} is {type(entry).__name__}, not an object")
-    kind = EDITS.get(str(entry.get("op")))
-    if kind is None:
-        import difflib
+    try:
+        return edit_of(entry)
+    except UsageError as error:
+        place = f"edit {number} of {count}"
+        named = _named(entry, number, count) if entry.get("op") in EDITS else place
+        raise UsageError(f"{named}: {error.message}", hint=error.hint) from None
 
-        near = difflib.get_close_matches(str(entry.get("op"))[:80], EDITS, 1)
+
+def edit_of(entry: Mapping[str, Any]) -> Edit:
+    """The edit that an entry describes."""
+    op = entry.get("op")
+    kind = EDITS.get(str(op))
+    if kind is None:
         raise UsageError(
-            f'edit {number} of {count}: "op" is {entry.get("op")!r}, no edit has that name',
-            hint=f"did you mean {near[0]}?" if near else f"there are {', '.join(EDITS)}",
+            f'"op" is {op!r}, no edit has that name',
+            hint=meant(str(op), EDITS) or f"there are {', '.join(EDITS)}",
         )
     try:
         return kind.model_validate(dict(entry))
@@ -126,8 +136,7 @@ def _read(entry: Any, number: int, count: int) -> Edit:
         field = ".".join(map(str, first["loc"]))
         known = ", ".join(field.alias or name for name, field in kind.model_fields.items())
         raise UsageError(
-            f"{_named(entry, number, count)}: {field + ': ' if field else ''}"
-            f"{first['msg'].removeprefix('Value error, ')}",
+            f"{field + ': ' if field else ''}{first['msg'].removeprefix('Value error, ')}",
             hint=f"it has {known}" if first["type"] == "extra_forbidden" else None,
         ) from None
 
@@ -144,4 +153,4 @@ def edit_schema() -> dict[str, Any]:
     }
 
 
-__all__ = ["EDITS", "edit", "edit_schema", "read_edits"]
+__all__ = ["EDITS", "edit", "edit_of", "edit_schema", "read_edits"]

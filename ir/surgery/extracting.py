@@ -8,6 +8,7 @@ from copy import deepcopy
 from ...schemas import IRError, Tensor, UsageError
 from ..document import Graph, Layer, Model, keep_symbols
 from ..inference import infer_graph
+from ..opening import ModelLike, opened
 from .outcome import Operated, Surgery, size_of
 from .reshaping import Tensors, settle, tensors_of_bodies
 from .transplanting import as_model, ends_in_order
@@ -15,7 +16,7 @@ from .workbench import Source, Workbench, body_at, expression
 
 
 def extract(
-    model: Model,
+    model: ModelLike,
     inputs: Iterable[str] | None = None,
     outputs: Iterable[str] | None = None,
     *,
@@ -29,7 +30,7 @@ def extract(
     that are inferred of it. A variable is kept whole where it is read in the part.
 
     Args:
-        model: The model; it is not changed.
+        model: The model, or its path; it is not changed.
         inputs: Tensors that are fed from outside; None: the inputs that the outputs need.
         outputs: Tensors that are handed out; None: the model's outputs.
         layers: In place of both, a regular expression for the names of the layers to keep: what
@@ -41,7 +42,7 @@ def extract(
             input feeds no output.
     """
     report = Surgery("extract")
-    work = deepcopy(model)
+    work = deepcopy(opened(model))
     before = size_of(work)
     if body is not None:
         work = _opened(work, body)

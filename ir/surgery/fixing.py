@@ -12,6 +12,7 @@ from ...schemas.printing import printable, printable_name
 from ..checking import Release, codes, defaults_to_write, misspelt, older_version, release
 from ..document import SINKS, Graph, Layer, Model
 from ..inference import infer_layer
+from ..opening import ModelLike, opened
 from .reshaping import same_declaration
 
 
@@ -28,18 +29,26 @@ class Fix(NamedTuple):
         return f"{self.code}: {place}{printable(self.message)}"
 
 
+class Fixes(list[Fix]):
+    """What was repaired, in order, and the model that it was repaired in."""
+
+    def __init__(self, model: Model, fixes: Iterable[Fix] = ()) -> None:
+        super().__init__(fixes)
+        self.model = model
+
+
 #: Whether findings of a code are to be repaired.
 Wanted = Callable[[str], bool]
 
 
 def fix(
-    model: Model,
+    model: ModelLike,
     target: str | None = None,
     *,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
-) -> list[Fix]:
-    """Repair what can be repaired without guessing; what was done, in order.
+) -> Fixes:
+    """Repair what can be repaired without guessing; what was done, in order, and the model.
 
     Misspelt attributes get their names, defaults are written out where OpenVINO crashes,
     refuses or takes another one, dead layers are removed, names made unique, versions made
@@ -53,7 +62,8 @@ def fix(
         return (not chosen or code.startswith(chosen)) and not code.startswith(unwanted)
 
     oldest = None if target is None else release(target)
-    done: list[Fix] = []
+    model = opened(model)
+    done = Fixes(model)
     for graph in _graphs(model):
         for layer in graph.layers:
             done += _mend_attributes(layer, wanted)

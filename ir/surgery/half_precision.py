@@ -17,6 +17,7 @@ import numpy as np
 
 from ...schemas import Array, ElementType
 from ..document import Graph, Info, Layer, Model, Port
+from ..opening import ModelLike, opened
 from ..storage import blocks
 from .outcome import Operated, Surgery, size_of
 from .reshaping import settle
@@ -49,14 +50,14 @@ _TOO_MANY = 0.75
 _LARGEST = float(np.finfo(np.float16).max)
 
 
-def compress(model: Model, *, keep: str | None = None) -> Operated:
+def compress(model: ModelLike, *, keep: str | None = None) -> Operated:
     """Store weights in half precision, where OpenVINO would.
 
     Args:
-        model: The model; it is not changed.
+        model: The model, or its path; it is not changed.
         keep: A regular expression for the names of constants that stay as they are.
     """
-    work, report = deepcopy(model), Surgery("compress")
+    work, report = deepcopy(opened(model)), Surgery("compress")
     before = size_of(work)
     pattern = None if keep is None else expression(keep)
     chosen: list[tuple[Graph, Layer]] = []
@@ -94,9 +95,9 @@ def compress(model: Model, *, keep: str | None = None) -> Operated:
     return Operated(work, report)
 
 
-def decompress(model: Model) -> Operated:
+def decompress(model: ModelLike) -> Operated:
     """Store weights that are compressed to f16 in the type in which they are used."""
-    work, report = deepcopy(model), Surgery("decompress")
+    work, report = deepcopy(opened(model)), Surgery("decompress")
     before = size_of(work)
     chosen: list[tuple[Graph, Layer, Layer, ElementType]] = []
     with Scratch() as scratch:

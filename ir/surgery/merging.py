@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from ...schemas import Size, Tensor, UsageError
 from ...schemas.shapes import limits
 from ..document import Graph, Layer, Model, input_names, join_names, output_names, split_names
+from ..opening import ModelLike, opened
 from .interfaces import modernize
 from .outcome import Operated, Surgery, size_of
 from .reshaping import settle
@@ -20,7 +21,7 @@ Joint: TypeAlias = "Mapping[str, str] | Literal['names', 'order'] | None"
 
 
 def merge(
-    models: Iterable[Model],
+    models: Iterable[ModelLike],
     connect: Joint = None,
     *,
     prefixes: Sequence[str] | None = None,
@@ -31,7 +32,7 @@ def merge(
     """Join models into one.
 
     Args:
-        models: The models in order; they are not changed.
+        models: The models, or their paths, in order; they are not changed.
         connect: Which outputs of the earlier models feed which inputs of the later ones: a map
             from outputs to inputs (with their prefixes), ``names`` for all that have equal names,
             ``order`` for the first with the first; None: side by side.
@@ -43,7 +44,7 @@ def merge(
     Raises:
         UsageError: Names are not there or not clear, or types and shapes do not fit.
     """
-    parts = [deepcopy(model) for model in models]
+    parts = [deepcopy(opened(model)) for model in models]
     if len(parts) < 2:
         raise UsageError(f"{len(parts)} model is given, two or more are merged")
     if prefixes is not None and len(prefixes) != len(parts):

@@ -30,6 +30,8 @@ class Desk:
     bench: Workbench
     report: Surgery
     folder: Path
+    #: The layer that the last edit has made.
+    made: Layer | None = None
 
     @property
     def graph(self) -> Graph:
@@ -124,11 +126,7 @@ def load(path: Path) -> Array:
 
 def input_place(desk: Desk, text: str) -> tuple[Layer, int]:
     """An input of a layer, written ``LAYER:INDEX``; the index is 0 where there is none."""
-    name, sign, number = text.rpartition(":")
-    if sign and number.isascii() and number.isdigit():
-        layer, index = desk.bench.layer(name), int(number)
-    else:
-        layer, index = desk.bench.layer(text), 0
+    layer, index = desk.bench.placed(text) or (desk.bench.layer(text), 0)
     if index >= len(layer.inputs):
         raise UsageError(
             f'layer "{layer.name}" has {len(layer.inputs)} inputs, {index} is asked for',

@@ -26,6 +26,7 @@ class AddOutput(Edit):
         if self.name is not None:
             desk.bench.name_tensor(source, [self.name])
         result = desk.bench.result(source)
+        desk.made = result
         desk.report.note("output", f'"{source.spelled}" is handed out', result)
 
 

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from ...schemas import ElementType, UsageError
+from ...schemas import Array, ElementType, UsageError
+from ...schemas.attributes import spelled
 from ..document import Info, Layer
 from .orders import Chosen, Desk, Edit, Key, Valued, input_place, sources_of
-from .workbench import Source, expression, newest, operation, spelled_value
+from .workbench import Source, expression, newest, operation
 
 
 class Rename(Chosen):
@@ -21,7 +22,9 @@ class Rename(Chosen):
     tensors: str | None = Field(None, description="a regular expression for whole tensor names")
     input: str | None = Field(None, description="an input: its layer and its tensor")
     output: str | None = Field(None, description="an output: the name of its tensor")
-    any: str | None = Field(None, description="the first of input, output, layer, tensor so named")
+    any: str | None = Field(
+        None, description="the first of input, output, layer, tensor, variable so named"
+    )
     to: str = Field(min_length=1, description=r"the new name; \1 is the first group")
 
     @model_validator(mode="after")
@@ -71,6 +74,8 @@ class Rename(Chosen):
             return
         if desk.bench.has_layer(name):
             _rename_layer(desk, desk.bench.layer(name), self.to)
+        elif not desk.bench.has_tensor(name) and _rename_variable(desk, name, self.to):
+            return
         else:
             self._tensor(desk, desk.bench.tensor(name), name)
 
@@ -132,6 +137,18 @@ def _rename_layer(desk: Desk, layer: Layer, new: str) -> None:
     desk.report.note("renamed", f'was "{old}"', layer)
 
 
+def _rename_variable(desk: Desk, old: str, new: str) -> bool:
+    """Rename a variable wherever it is read or written; whether there is one so named."""
+    users = [x for x in desk.model.everywhere() if x.type in ("ReadValue", "Assign")]
+    found = [layer for layer in users if layer.data.get("variable_id") == old]
+    if found and any(layer.data.get("variable_id") == new for layer in users):
+        raise UsageError(f'variable "{old}" cannot be renamed to "{new}": there is one so named')
+    for layer in found:
+        layer.data["variable_id"] = new
+        desk.report.note("renamed", f'variable is now "{new}"', layer)
+    return bool(found)
+
+
 class SetAttribute(Chosen):
     """Give layers an attribute; null takes it away."""
 
@@ -156,7 +173,7 @@ class SetAttribute(Chosen):
             if self.value is None:
                 data.pop(self.name, None)
             else:
-                data[self.name] = spelled_value(self.value)
+                data[self.name] = spelled(self.value)
             if old == data.get(self.name):
                 continue
             layer.data = data
@@ -224,9 +241,14 @@ class SetConstant(Valued):
         if not layer.is_constant:
             raise UsageError(f"{layer.type} has no value, only Const has one", layer.where)
         held = element_type(self.type) if self.type is not None else layer.element_type
-        old = f"{layer.element_type}{list(layer.sizes)}"
-        layer.set_value(self.array(desk, held), held)
-        desk.report.note("constant", f"{held}{list(layer.sizes)}, was {old}", layer)
+        give_value(desk, layer, self.array(desk, held), held)
+
+
+def give_value(desk: Desk, layer: Layer, value: Array, held: ElementType) -> None:
+    """Give a constant a value of a type."""
+    old = f"{layer.element_type}{list(layer.sizes)}"
+    layer.set_value(value, held)
+    desk.report.note("constant", f"{held}{list(layer.sizes)}, was {old}", layer)
 
 
 class Delete(Chosen):
@@ -235,22 +257,26 @@ class Delete(Chosen):
     op: Literal["delete"]
 
     def _carry_out(self, desk: Desk) -> None:
-        chosen = self.chosen(desk)
-        going = {id(layer) for layer in chosen}
-        for layer in chosen:
-            for index in range(len(layer.outputs)):
-                for user, place in desk.bench.users(Source(layer, index)):
-                    if id(user) not in going:
-                        raise UsageError(
-                            f'it feeds input {place} of layer "{user.name}" ({user.type})',
-                            layer.where,
-                            "delete that too, or bypass this one"
-                            if user.type != "Result"
-                            else "remove the output first (remove-output), or bypass the layer",
-                        )
-        desk.bench.take_out(chosen)
-        for layer in chosen:
-            desk.report.note("deleted", layer.type, layer)
+        delete(desk, self.chosen(desk))
+
+
+def delete(desk: Desk, chosen: list[Layer]) -> None:
+    """Take layers out; nothing that is left may need them."""
+    going = {id(layer) for layer in chosen}
+    for layer in chosen:
+        for index in range(len(layer.outputs)):
+            for user, place in desk.bench.users(Source(layer, index)):
+                if id(user) not in going:
+                    raise UsageError(
+                        f'it feeds input {place} of layer "{user.name}" ({user.type})',
+                        layer.where,
+                        "delete that too, or bypass this one"
+                        if user.type != "Result"
+                        else "remove the output first (remove-output), or bypass the layer",
+                    )
+    desk.bench.take_out(chosen)
+    for layer in chosen:
+        desk.report.note("deleted", layer.type, layer)
 
 
 class Bypass(Chosen):
@@ -330,7 +356,45 @@ class Insert(Edit):
         if any(user.type == "Result" for user, _ in users):
             bench.move_names(source, new)
         bench.feed(users, new)
+        desk.made = made.layer
         desk.report.note("inserted", f'{self.type} at "{source.spelled}"', made.layer)
+
+
+class ReplaceLayer(Edit):
+    """Put a new layer in the place of one: it takes what that took, and feeds what that fed."""
+
+    op: Literal["replace-layer"]
+    layer: Key = Field(description="the layer that goes")
+    type: str = Field(description="the type of the new layer")
+    version: str | None = Field(None, description="its opset; that of the newest version")
+    name: str | None = Field(None, description="its name; that of the layer that goes")
+    attributes: dict[str, Any] = Field(default_factory=dict, description="its attributes")
+    inputs: list[Any] | None = Field(
+        None, description='its inputs, if others: "@" is the first of before'
+    )
+
+    def _carry_out(self, desk: Desk) -> None:
+        bench, old = desk.bench, desk.bench.layer(self.layer)
+        before = [bench.feeder(old, index) for index in range(len(old.inputs))]
+        name = self.name or old.name
+        inputs = before
+        if self.inputs is not None:
+            inputs = sources_of(desk, self.inputs, name, before[0] if before else None)
+        version = self.version or newest(self.type)
+        made = bench.put(self.type, version, inputs, self.attributes, name=f"{name}/new").layer
+        used = [i for i in range(len(old.outputs)) if bench.users(Source(old, i))]
+        if max(used, default=-1) >= len(made.outputs):
+            raise UsageError(
+                f"output {used[-1]} is used, {self.type} has {len(made.outputs)} outputs",
+                old.where,
+            )
+        for index in range(min(len(old.outputs), len(made.outputs))):
+            bench.move_names(Source(old, index), Source(made, index))
+            bench.feed(bench.users(Source(old, index)), Source(made, index))
+        bench.take_out([old])
+        bench.rename_layer(made, name)
+        desk.made = made
+        desk.report.note("replaced", f"{made.type} {made.version} for {old.type}", made)
 
 
 class Connect(Edit):
@@ -357,5 +421,6 @@ def element_type(text: str) -> ElementType:
 
 
 LAYER_EDITS = (
-    Rename, SetAttribute, SetVersion, SetInfo, SetConstant, Delete, Bypass, Insert, Connect,
+    Rename, SetAttribute, SetVersion, SetInfo, SetConstant, Delete, Bypass, Insert, ReplaceLayer,
+    Connect,
 )  # fmt: skip

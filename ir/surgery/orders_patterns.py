@@ -9,9 +9,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ...schemas import ElementType, UsageError
+from ...schemas.attributes import spelled
 from ..document import Layer
 from .orders import Desk, Edit, Numbers
-from .workbench import Source, array_of, newest, spelled_value
+from .workbench import Source, array_of, newest
 
 #: Operations whose two inputs may stand in either order.
 _EITHER_WAY = frozenset({
@@ -223,7 +224,7 @@ def _fits(node: Node, layer: Layer) -> bool:
     op = layer.op if node.attributes else None
     texts = layer.data | (op.attributes() if op is not None else {})
     for key, value in node.attributes.items():
-        if "".join(texts.get(key, "").split()) != "".join(spelled_value(value).split()):
+        if "".join(texts.get(key, "").split()) != "".join(spelled(value).split()):
             return False
     if node.value is None:
         return True

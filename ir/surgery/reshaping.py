@@ -8,6 +8,7 @@ from typing import TypeAlias
 from ...schemas import IRError, Tensor
 from ..document import Graph, Layer, Model, Port, dims_of
 from ..inference import Inferred, Shapes, infer, infer_bodies, infer_graph, inputs_of
+from ..opening import ModelLike, opened
 
 #: The outputs of layers, by the ids of the layers.
 Tensors: TypeAlias = Mapping[int, tuple[Tensor, ...]]
@@ -16,11 +17,12 @@ Tensors: TypeAlias = Mapping[int, tuple[Tensor, ...]]
 HOLDERS = frozenset({"If", "Loop", "TensorIterator"})
 
 
-def reshape(model: Model, shapes: Shapes | None = None) -> Inferred:
+def reshape(model: ModelLike, shapes: Shapes | None = None) -> Inferred:
     """Give inputs new shapes, and make every port declare what follows from them.
 
     Without new shapes, ports whose declaration contradicts what is inferred are mended.
     """
+    model = opened(model)
     inferred = infer(model, shapes)
     if model.weights is None:
         _refuse_to_forget(model, inferred)

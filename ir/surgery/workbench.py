@@ -16,6 +16,8 @@ import numpy as np
 
 from ...layers.base import Op
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError, placed
+from ...schemas.attributes import spelled
+from ...schemas.printing import meant
 from ..document import Graph, Layer, Model, Port, join_names, keep_symbols, split_names
 from ..inference import infer_layer
 
@@ -112,19 +114,29 @@ class Workbench:
                 f'layer "{text}" has {len(layer.outputs)} outputs, one is needed',
                 hint=f'write "{text}:0" for the first' if layer.outputs else None,
             )
-        name, sign, number = text.rpartition(":")
-        if sign and number.isascii() and number.isdigit() and name in self._layers:
-            layer = self.layer(name)
-            if int(number) < len(layer.outputs):
-                return Source(layer, int(number))
+        place = self.placed(text)
+        if place is not None:
+            layer, index = place
+            if layer.type == "Result":
+                return self.feeder(layer, 0)
+            if index < len(layer.outputs):
+                return Source(layer, index)
             raise UsageError(
-                f'layer "{name}" has {len(layer.outputs)} outputs, {number} is asked for',
+                f'layer "{layer.name}" has {len(layer.outputs)} outputs, {index} is asked for',
                 hint="outputs are counted from 0",
             )
         raise UsageError(
             f'no tensor or layer is named "{text}"',
             hint=self._meant(text, [*self._tensors, *self._layers]),
         )
+
+    def placed(self, text: str) -> tuple[Layer, int] | None:
+        """What ``LAYER:INDEX`` means, or ``LAYER:INDEX#ID`` where several have the name."""
+        place = self.graph.placed(text)
+        if place is None or self.is_gone(place[0]):
+            return None
+        # A name alone must be clear.
+        return place if text.endswith(f"#{place[0].id}") else (self.layer(place[0].name), place[1])
 
     def has_layer(self, name: str) -> bool:
         """Whether a layer has this name."""
@@ -242,7 +254,18 @@ class Workbench:
     ) -> Source:
         """A new layer with its wires; its ports say what follows from its inputs."""
         kind = operation(type, version)
-        texts = {key: spelled_value(value) for key, value in (data or {}).items()}
+        names = {} if kind is None else file_names(kind)
+        texts = {
+            names.get(key, key): spelled(value)
+            for key, value in (data or {}).items()
+            if value is not None
+        }
+        strange = texts.keys() - names.values() if kind is not None else ()
+        for key in sorted(strange):
+            raise UsageError(
+                f"{type} has no attribute {key}",
+                hint=meant(key, names) or f"it has {', '.join(names) or 'none'}",
+            )
         layer = Layer(type, version, self.free(name), data=texts)
         if kind is not None:
             with placed(layer.where):
@@ -468,13 +491,9 @@ def newest(type: str) -> str:
     return max(found, key=lambda kind: kind.since or kind.number).version()
 
 
-def spelled_value(value: Any) -> str:
-    """The value of an attribute as a file spells it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(spelled_value, value))
-    return f"{value:.17g}" if isinstance(value, float) else str(value)
+def file_names(kind: type[Op]) -> dict[str, str]:
+    """The attributes of an operation: their names in Python and in a file."""
+    return {name: field.alias or name for name, field in kind.model_fields.items()}
 
 
 def expression(text: object) -> re.Pattern[str]:
@@ -539,5 +558,4 @@ def array_of(value: Any, held: ElementType | None, where: str) -> Array:
 
 __all__ = [
     "Source", "Workbench", "array_of", "body_at", "expression", "newest", "operation",
-    "spelled_value",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from xml.sax.saxutils import quoteattr
 from ....layers.memory import without_collection
 from ....schemas import UsageError
 from ...document import Model
+from ...opening import ModelLike, opened
 from .page_file import to_html
 from .painting import OWN, given
 from .scene import OPEN, Picture
@@ -166,14 +167,14 @@ class Drawing:
         )
 
 
-def draw(model: Model, *, title: str | None = None) -> Drawing:
+def draw(model: ModelLike, *, title: str | None = None) -> Drawing:
     """Lay a model out to be looked at.
 
     Args:
-        model: The model.
+        model: The model, or its path.
         title: What the picture is called; None for the name of the file or of the model.
     """
-    return Drawing(model, title=title)
+    return Drawing(opened(model), title=title)
 
 
 def write_text(target: Path, text: str, force: bool) -> None:

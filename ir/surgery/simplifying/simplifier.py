@@ -12,6 +12,7 @@ from ....layers.budget import within
 from ....schemas import IRError, Tensor, UsageError
 from ...document import SINKS, Graph, Model
 from ...inference import Shapes, infer_bodies, infer_graph
+from ...opening import ModelLike, opened
 from ..reshaping import reshape
 from .certificate import Certificate, Judge, compare_models
 from .rewriter import Rewrite, Rewriter, Rule
@@ -35,7 +36,7 @@ class Simplified(NamedTuple):
 
 
 def simplify(
-    model: Model,
+    model: ModelLike,
     shapes: Shapes | None = None,
     *,
     only: Iterable[str] = (),
@@ -51,7 +52,7 @@ def simplify(
     grows: nothing is computed beforehand that takes more bytes than what it replaces.
 
     Args:
-        model: The model.
+        model: The model, or its path.
         shapes: New shapes for some of the inputs, as in ``reshape``: what then follows is folded.
         only: Names of the only rules to apply.
         skip: Names of rules not to apply.
@@ -66,7 +67,7 @@ def simplify(
         UsageError: A rule is not known.
     """
     rules = chosen(only, skip)
-    new = deepcopy(model)
+    new = deepcopy(opened(model))
     judge = Judge(seed) if certify else None
     with within(max_memory, max_seconds):
         if shapes:

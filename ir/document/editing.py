@@ -1,0 +1,212 @@
+"""Changes of a model in short verbs; each is an edit as a patch file has it.
+
+Example::
+
+    model.edit.rename("x", "image")          # one, at once
+    with model.edit as edit:                 # several, and shapes inferred once
+        edit.insert("ReLU", after="conv1")
+        edit.bridge("dropout")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from ...schemas import ElementType, UsageError
+from ..faces import door
+from .graph import Graph
+from .layer import Layer
+from .parts import Port
+
+if TYPE_CHECKING:
+    from ...layers.base import Op
+
+#: A layer, or its name or id.
+LayerLike: TypeAlias = "Layer | str | int"
+#: A tensor: its name, that of a layer with one output, ``LAYER:INDEX``, a port, or a layer.
+TensorLike: TypeAlias = "Layer | Port | str"
+
+_begin = door("surgery", "Session")
+
+
+class Editor:
+    """The verbs that change a model itself.
+
+    Types and shapes are inferred anew after each verb; in a ``with``, once at its end. Where a
+    layer does not accept its inputs then, the error names it; the model stays as it was changed,
+    so that the next verb may mend it. To try something, change a copy: ``model.copy()``.
+    """
+
+    def __init__(self, model: Graph) -> None:
+        self._model = model
+        self._session: Any = None
+
+    def __enter__(self) -> Self:
+        self._session = _begin(self._model)
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        session, self._session = self._session, None
+        session.end(infer=kind is None)
+
+    def _do(self, verb: str, within: str | None, *args: Any, **entry: Any) -> Any:
+        """Carry out one verb of a session; what it made."""
+        if self._session is not None:
+            return getattr(self._session, verb)(within, *args, **entry)
+        session, done = _begin(self._model), False
+        try:
+            made = getattr(session, verb)(within, *args, **entry)
+            done = True
+        finally:
+            session.end(infer=done)
+        return made
+
+    def _edit(self, op: str, within: str | None, **entry: Any) -> Any:
+        """Carry out an edit as a patch file has it."""
+        given = {name: value for name, value in entry.items() if value is not None}
+        return self._do("apply", within, {"op": op, **given})
+
+    def insert(
+        self,
+        what: str | Op,
+        *,
+        after: TensorLike | None = None,
+        before: Port | str | None = None,
+        inputs: Iterable[Any] = ("@",),
+        name: str | None = None,
+        version: str | None = None,
+        output: int = 0,
+        within: str | None = None,
+        **attributes: Any,
+    ) -> Layer:
+        """Put a layer behind a tensor, or before an input; the layer is handed back.
+
+        Args:
+            what: Its type, or an operation with its attributes.
+            after: The tensor; what it fed is fed by the layer.
+            before: The input, as a port or ``LAYER:INDEX``.
+            inputs: What feeds it: ``"@"`` is the tensor at that place, others are named; arrays
+                and numbers become constants.
+            name: Its name; its type, if none is given.
+            version: Its opset; that of the newest version, if none is given.
+            output: Which of its outputs is handed on.
+            within: The layer whose body is meant, such as ``loop`` or ``if/then_body``.
+            attributes: Of the new layer.
+        """
+        made: Layer = self._edit(
+            "insert", within, after=_tensor(after), before=_input(before), name=name,
+            inputs=list(map(_fed, inputs)), output=output, **_meant(what, version, attributes),
+        )  # fmt: skip
+        return made
+
+    def replace(
+        self,
+        layer: LayerLike,
+        what: str | Op,
+        *,
+        inputs: Iterable[Any] | None = None,
+        name: str | None = None,
+        version: str | None = None,
+        within: str | None = None,
+        **attributes: Any,
+    ) -> Layer:
+        """Put a new layer in the place of one; it takes its inputs, unless others are named."""
+        made: Layer = self._edit(
+            "replace-layer", within, layer=_layer(layer), name=name,
+            inputs=None if inputs is None else list(map(_fed, inputs)),
+            **_meant(what, version, attributes),
+        )  # fmt: skip
+        return made
+
+    def bridge(
+        self, layer: LayerLike, *, input: int | None = None, within: str | None = None
+    ) -> None:
+        """Take a layer out; what it fed is fed by its first input that is no constant."""
+        self._edit("bypass", within, layer=_layer(layer), input=input)
+
+    def remove(self, *layers: LayerLike, within: str | None = None) -> None:
+        """Take layers out, and what fed only them; nothing that is left may need them."""
+        self._do("remove", within, list(map(_layer, layers)))
+
+    def rename(self, old: TensorLike, new: str, *, within: str | None = None) -> None:
+        """Rename an input, output, layer, tensor or variable, and all that goes by its name."""
+        if isinstance(old, Layer):
+            self._edit("rename", within, layer=old.id, to=new)
+        elif isinstance(old, Port):
+            self._edit("rename", within, tensor=_tensor(old), to=new)
+        else:
+            self._edit("rename", within, any=old, to=new)
+
+    def set(self, layer: LayerLike, *, within: str | None = None, **attributes: Any) -> None:
+        """Give a layer attributes by name and value; None: as if the file did not say it."""
+        self._do("set", within, _layer(layer), attributes)
+
+    def constant(
+        self,
+        layer: LayerLike,
+        value: Any = None,
+        type: ElementType | str | None = None,
+        *,
+        within: str | None = None,
+    ) -> None:
+        """Give a constant another value, another type, or both."""
+        self._do("constant", within, _layer(layer), value, type)
+
+    def connect(
+        self, source: TensorLike, target: Port | str, *, within: str | None = None
+    ) -> None:
+        """Feed an input (a port, or ``LAYER:INDEX``) from another tensor."""
+        self._edit("connect", within, **{"from": _tensor(source), "to": _input(target)})
+
+    def output(self, tensor: TensorLike, name: str | None = None) -> Layer:
+        """Hand a tensor out, as one more output of the model."""
+        made: Layer = self._edit("add-output", None, tensor=_tensor(tensor), name=name)
+        return made
+
+
+def _layer(layer: LayerLike) -> str | int:
+    """A layer as an edit names it."""
+    return layer.id if isinstance(layer, Layer) else layer
+
+
+def _tensor(tensor: TensorLike | None) -> str | None:
+    """A tensor as an edit names it, so that no other is meant."""
+    if isinstance(tensor, Layer):
+        return f"{tensor.name}:0#{tensor.id}"
+    if not isinstance(tensor, Port):
+        return tensor
+    source = tensor.source
+    if source is None:
+        raise UsageError(f"{tensor!r} is fed by nothing")
+    return _placed(source)
+
+
+def _input(port: Port | str | None) -> str | None:
+    """An input as an edit names it."""
+    return _placed(port) if isinstance(port, Port) else port
+
+
+def _placed(port: Port) -> str:
+    index, layer = port.index, port.layer
+    assert layer is not None  # or it had no index
+    return f"{layer.name}:{index}#{layer.id}"
+
+
+def _fed(value: Any) -> Any:
+    """What feeds an input, as an edit names it: a tensor, or the value of a constant."""
+    tensor = isinstance(value, (Layer, Port, str, Mapping))
+    return _tensor(value) if tensor and not isinstance(value, Mapping) else (
+        value if tensor else {"constant": value}
+    )  # fmt: skip
+
+
+def _meant(what: str | Op, version: str | None, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The operation of a new layer, as an edit names it."""
+    if isinstance(what, str):
+        return {"type": what, "version": version, "attributes": dict(attributes)}
+    return {
+        "type": what.xml_type,
+        "version": version or what.version(),
+        "attributes": {**what.attributes(), **attributes},
+    }

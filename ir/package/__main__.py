@@ -1,0 +1,5 @@
+"""``python -m vinoir``: the command line."""
+
+from .ir.cli import main
+
+main()
