@@ -1,4 +1,4 @@
-"""Bytes on disk: weights mapped read-only, a pair of files replaced at once."""
+"""Bytes on disk, mapped read-only, or behind a URL; a pair of files replaced at once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from ..faces import face
 if TYPE_CHECKING:
     from .atomic import replace_document as replace_document
     from .atomic import replace_pair as replace_pair
+    from .places import beside as beside
+    from .places import is_url as is_url
+    from .places import open_weights as open_weights
+    from .remote import fetch_pair as fetch_pair
+    from .remote import list_urls as list_urls
+    from .remote import url_mark as url_mark
     from .weights import Path as Path
     from .weights import Weights as Weights
     from .weights import identity as identity
@@ -19,6 +25,8 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "atomic": "replace_document replace_pair",
+        "places": "beside is_url open_weights",
+        "remote": "fetch_pair list_urls url_mark",
         "weights": "Path Weights identity let_go open_regular",
     },
 )

@@ -1,0 +1,119 @@
+"""How fast many small models are checked, and whether a killed sweep loses or repeats one.
+
+Run: python tests/benchmarks/fleet.py rate|kills|dask [--count 10000] [--kills 20] [FOLDER...]
+Models are those that OpenVINO writes for the tests (or those of folders), with random damage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import openvino_files
+from mutations import File, cases
+
+VINOIR = [sys.executable, "-m", "vinoir.ir", "check"]
+
+
+def make_zoo(zoo: Path, count: int, sources: list[Path]) -> None:
+    """Files and damaged copies of them, in folders of a thousand."""
+    if not sources:
+        openvino_files.write(zoo / "sources")
+        sources = [zoo / "sources"]
+    paths = [path for folder in sources for path in sorted(folder.rglob("*.xml"))]
+    files = []
+    for path in paths:
+        try:
+            files.append(File.read(path))
+        except (ValueError, SyntaxError):
+            continue  # of the corpus some are no XML
+    rng = random.Random(0)
+    rng.shuffle(files)
+    made, seed = 0, 0
+    while True:
+        for file in files:
+            damaged = [(case.xml, case.weights) for case in cases(file, seed)]
+            plain = (file.text.encode(), file.weights)
+            for xml, weights in [plain, *rng.sample(damaged, min(len(damaged), 4))]:
+                target = zoo / "models" / f"{made // 1000:03}" / f"{made:06}.xml"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(xml)
+                if weights is not None:
+                    target.with_suffix(".bin").write_bytes(weights)
+                made += 1
+                if made == count:
+                    return
+        seed += 1
+
+
+def rate(zoo: Path, *words: str) -> float:
+    """Seconds of a whole sweep."""
+    began = time.perf_counter()
+    with (zoo / "lines").open("wb") as lines:
+        subprocess.run([*VINOIR, str(zoo / "models/**/*.xml"), *words], stdout=lines, check=False)
+    seconds = time.perf_counter() - began
+    count = len((zoo / "lines").read_bytes().splitlines())
+    print(f"{' '.join(words)}: {count} models, {seconds:.1f} s, {count / seconds:.0f} a second")
+    return seconds
+
+
+def kills(zoo: Path, count: int, often: int) -> None:
+    """Kill the sweep at random moments, half of them with one of its processes; then look."""
+    journal = zoo / "journal.jsonl"
+    words = [*VINOIR, str(zoo / "models"), "--jobs", "2", "--journal", str(journal)]
+    rng = random.Random(1)
+    began = time.perf_counter()
+    for _ in range(often):
+        done = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.5, 2 * count / 200 / often + 1))
+        done.send_signal(signal.SIGKILL)
+        done.wait()
+    subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+    lines = [json.loads(line) for line in journal.read_bytes().splitlines()]
+    often_each = Counter(line["model"] for line in lines)
+    seconds = time.perf_counter() - began
+    print(
+        f"{often} kills: {len(lines)} lines of {len(often_each)} models of {count}, "
+        f"{sum(n > 1 for n in often_each.values())} repeated, {count - len(often_each)} lost, "
+        f"{seconds:.1f} s in all"
+    )
+    print(Counter(line["state"] for line in lines))
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(description=__doc__)
+    words.add_argument("what", choices=["rate", "kills", "dask"])
+    words.add_argument("folders", nargs="*", type=Path)
+    words.add_argument("--count", type=int, default=10_000)
+    words.add_argument("--kills", type=int, default=20)
+    words.add_argument("--zoo", type=Path, help="Keep the models here.")
+    given = words.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        zoo = given.zoo or Path(folder)
+        if not (zoo / "models").exists():
+            make_zoo(zoo, given.count, given.folders)
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+        if given.what == "rate":
+            rate(zoo, "--jobs", "2")
+        elif given.what == "kills":
+            kills(zoo, given.count, given.kills)
+        else:
+            for _ in range(3):
+                here = rate(zoo, "--jobs", "2")
+                there = rate(zoo, "--jobs", "2", "--dask", "local")
+                print(f"by Dask {there / here:.2f} of the time")
+
+
+if __name__ == "__main__":
+    main()
