@@ -10,6 +10,8 @@ import argparse
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +23,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import openvino_files
-from mutations import File, cases
 
 VINOIR = [sys.executable, "-m", "vinoir.ir", "check"]
 
@@ -32,29 +33,46 @@ def make_zoo(zoo: Path, count: int, sources: list[Path]) -> None:
         openvino_files.write(zoo / "sources")
         sources = [zoo / "sources"]
     paths = [path for folder in sources for path in sorted(folder.rglob("*.xml"))]
-    files = []
-    for path in paths:
-        try:
-            files.append(File.read(path))
-        except (ValueError, SyntaxError):
-            continue  # of the corpus some are no XML
     rng = random.Random(0)
-    rng.shuffle(files)
-    made, seed = 0, 0
-    while True:
-        for file in files:
-            damaged = [(case.xml, case.weights) for case in cases(file, seed)]
-            plain = (file.text.encode(), file.weights)
-            for xml, weights in [plain, *rng.sample(damaged, min(len(damaged), 4))]:
-                target = zoo / "models" / f"{made // 1000:03}" / f"{made:06}.xml"
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(xml)
-                if weights is not None:
-                    target.with_suffix(".bin").write_bytes(weights)
-                made += 1
-                if made == count:
-                    return
-        seed += 1
+    for made in range(count):
+        path = paths[made] if made < len(paths) else rng.choice(paths)
+        text = path.read_bytes()
+        target = zoo / "models" / f"{made // 1000:03}" / f"{made:06}.xml"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text if made < len(paths) else edited(text, rng))
+        beside = path.with_suffix(".bin")
+        if beside.exists():
+            os.link(keep(beside, zoo), target.with_suffix(".bin"))
+
+
+def keep(path: Path, zoo: Path) -> Path:
+    """A copy that others can be linked to."""
+    copy = zoo / "weights" / str(path).strip("/").replace("/", "+")
+    if not copy.exists():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    return copy
+
+
+def edited(text: bytes, rng: random.Random) -> bytes:
+    """A document with one to three random edits: a number, a word, a line, an end."""
+    for _ in range(rng.randint(1, 3)):
+        kind = rng.random()
+        if kind < 0.6:
+            found = rng.choice(list(re.finditer(rb"\d+", text)) or [None])
+            if found is not None:
+                text = text[: found.start()] + b"%d" % rng.randint(0, 99) + text[found.end() :]
+        elif kind < 0.8:
+            found = rng.choice(list(re.finditer(rb'"[^"\n]+"', text)) or [None])
+            if found is not None:
+                text = text[: found.start()] + b'"other"' + text[found.end() :]
+        elif kind < 0.98:
+            lines = text.splitlines(keepends=True)
+            at = rng.randrange(max(len(lines), 1))
+            text = b"".join(lines[:at] + lines[at + 1 :])
+        else:
+            text = text[: rng.randrange(len(text) + 1)]
+    return text
 
 
 def rate(zoo: Path, *words: str) -> float:
