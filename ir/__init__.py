@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .files import loads as loads
     from .files import read as read
     from .files import write as write
+    from .fleet import Predictor as Predictor
     from .fleet import Sweep as Sweep
     from .fleet import sweep as sweep
     from .inference import Inferred as Inferred
@@ -89,7 +90,7 @@ __getattr__, __dir__ = face(
         "engine": "Program compile",
         "execution": "Outputs run",
         "files": "dumps loads read write",
-        "fleet": "Sweep sweep",
+        "fleet": "Predictor Sweep sweep",
         "inference": "Inferred infer",
         "onnx": "from_onnx",
         "storage": "Weights",
@@ -125,6 +126,7 @@ __all__ = [
     "Outputs",
     "Port",
     "PortMap",
+    "Predictor",
     "Program",
     "Reduction",
     "Repair",

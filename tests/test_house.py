@@ -37,7 +37,7 @@ ROOMS: dict[str, set[str]] = {
     # What is imported is simplified as it comes.
     "onnx": {"storage", "document", "inference", "surgery"},
     "measuring": {"document", "execution", "engine"},
-    "fleet": {"storage", "document", "files", "execution", "engine"},
+    "fleet": {"storage", "document", "files", "inference", "engine"},
     "cli": {
         "storage", "document", "files", "inference", "execution", "engine", "checking",
         "surgery", "comparing", "display", "onnx", "measuring", "fleet",

@@ -8,6 +8,7 @@ from ..faces import face
 
 if TYPE_CHECKING:
     from .outcomes import Outcome as Outcome
+    from .predictor import Predictor as Predictor
     from .selection import common_root as common_root
     from .selection import is_pattern as is_pattern
     from .selection import read_shard as read_shard
@@ -19,6 +20,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "outcomes": "Outcome",
+        "predictor": "Predictor",
         "selection": "common_root is_pattern read_shard select",
         "sweeping": "Sweep sweep",
     },

@@ -86,15 +86,22 @@ def rate(zoo: Path, *words: str) -> float:
     return seconds
 
 
+def so_far(journal: Path) -> int:
+    """Lines of a journal."""
+    return journal.read_bytes().count(b"\n") if journal.exists() else 0
+
+
 def kills(zoo: Path, count: int, often: int) -> None:
-    """Kill the sweep at random moments, half of them with one of its processes; then look."""
+    """Kill the sweep at random moments; then look."""
     journal = zoo / "journal.jsonl"
     words = [*VINOIR, str(zoo / "models"), "--jobs", "2", "--journal", str(journal)]
     rng = random.Random(1)
     began = time.perf_counter()
     for _ in range(often):
         done = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0.5, 2 * count / 200 / often + 1))
+        wanted = so_far(journal) + rng.uniform(0, 1.8 * count / often)
+        while done.poll() is None and so_far(journal) < wanted:
+            time.sleep(rng.uniform(0, 0.1))
         done.send_signal(signal.SIGKILL)
         done.wait()
     subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
