@@ -15,7 +15,7 @@ from lxml import etree
 from ...schemas import IRError, UnreadableError, UnsupportedError, UsageError, Where
 from ...schemas.packing import Buffer
 from ..document import BODIES, Layer, Model, check_constant, read_info, with_bodies
-from ..storage import Weights, beside, identity, is_url, open_regular, open_weights
+from ..storage import Weights, beside, fetch_pair, identity, is_url, open_regular, open_weights
 from ..text import at, encoding_of, parse
 
 #: What ``read`` takes for the .xml and for the .bin.
@@ -121,8 +121,6 @@ def read_pair(
     where it is no longer the same, both are read anew, so that they belong together.
     """
     if isinstance(xml, str):
-        from ..storage import fetch_pair  # files of this machine do without
-
         return fetch_pair(xml, weights, needed, LARGEST_XML)
     for attempt in range(_ATTEMPTS):
         time.sleep(0 if attempt < 10 else 0.01)

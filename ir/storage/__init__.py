@@ -9,10 +9,10 @@ from ..faces import face
 if TYPE_CHECKING:
     from .atomic import replace_document as replace_document
     from .atomic import replace_pair as replace_pair
+    from .opening import fetch_pair as fetch_pair
+    from .opening import open_weights as open_weights
     from .places import beside as beside
     from .places import is_url as is_url
-    from .places import open_weights as open_weights
-    from .remote import fetch_pair as fetch_pair
     from .remote import list_urls as list_urls
     from .remote import url_mark as url_mark
     from .weights import Path as Path
@@ -25,8 +25,9 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "atomic": "replace_document replace_pair",
-        "places": "beside is_url open_weights",
-        "remote": "fetch_pair list_urls url_mark",
+        "opening": "fetch_pair open_weights",
+        "places": "beside is_url",
+        "remote": "list_urls url_mark",
         "weights": "Path Weights identity let_go open_regular",
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from .weights import Path, Weights
+from .weights import Path
 
 #: ``s3://...``, and chains such as ``zip://model.xml::https://...``; no drive of Windows.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(://|::)")
@@ -24,12 +24,3 @@ def beside(path: Path, suffix: str = ".bin") -> str:
     first, chain, rest = name.partition("::")
     address, sign, query = first.partition("?" if first.startswith(("http:", "https:")) else "\0")
     return os.path.splitext(address)[0] + suffix + sign + query + chain + rest
-
-
-def open_weights(path: Path) -> Weights:
-    """The bytes of a .bin: mapped, or, behind a URL, fetched as they are asked for."""
-    if not is_url(path):
-        return Weights.map(path)
-    from .remote import RemoteFile, RemoteWeights  # files of this machine do without
-
-    return RemoteWeights(RemoteFile(os.fspath(path)))

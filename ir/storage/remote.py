@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from ...layers.budget import require
 from ...schemas import IRError, UnreadableError, UsageError, Where
-from .places import open_weights
-from .weights import Path, Weights
+from .weights import Weights
 
 #: Ranges are fetched in blocks of so many bytes, of which so many are kept.
 BLOCK, KEPT_BLOCKS = 1 << 16, 1024
@@ -351,21 +350,3 @@ def _fetched_again(url: str, size: int, mark: str) -> RemoteWeights:
             "pickle the model again",
         )
     return RemoteWeights(file)
-
-
-def fetch_pair(
-    xml: str, weights: Path | None, needed: bool, most: int
-) -> tuple[bytes, Weights | None]:
-    """The document of a URL, and its .bin, of which nothing but the beginning is fetched."""
-    document = RemoteFile(xml)
-    if document.size > most:
-        raise UnreadableError(f"{document.size} bytes are too many for a document", document.where)
-    source = document.read(0, document.size)
-    if weights is None:
-        return source, None
-    try:
-        return source, open_weights(weights)
-    except UnreadableError as error:
-        if needed or error.message != "no such file":
-            raise
-        return source, None
