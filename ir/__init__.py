@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from .files import loads as loads
     from .files import read as read
     from .files import write as write
+    from .fleet import Predictor as Predictor
+    from .fleet import Sweep as Sweep
+    from .fleet import sweep as sweep
     from .inference import Inferred as Inferred
     from .inference import infer as infer
     from .onnx import from_onnx as from_onnx
@@ -87,6 +90,7 @@ __getattr__, __dir__ = face(
         "engine": "Program compile",
         "execution": "Outputs run",
         "files": "dumps loads read write",
+        "fleet": "Predictor Sweep sweep",
         "inference": "Inferred infer",
         "onnx": "from_onnx",
         "storage": "Weights",
@@ -122,12 +126,14 @@ __all__ = [
     "Outputs",
     "Port",
     "PortMap",
+    "Predictor",
     "Program",
     "Reduction",
     "Repair",
     "Report",
     "Simplified",
     "Surgery",
+    "Sweep",
     "UnreadableError",
     "UnsupportedError",
     "UsageError",
@@ -155,5 +161,6 @@ __all__ = [
     "reshape",
     "run",
     "simplify",
+    "sweep",
     "write",
 ]

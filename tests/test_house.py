@@ -37,9 +37,10 @@ ROOMS: dict[str, set[str]] = {
     # What is imported is simplified as it comes.
     "onnx": {"storage", "document", "inference", "surgery"},
     "measuring": {"document", "execution", "engine"},
+    "fleet": {"storage", "document", "files", "inference", "engine"},
     "cli": {
         "storage", "document", "files", "inference", "execution", "engine", "checking",
-        "surgery", "comparing", "display", "onnx", "measuring",
+        "surgery", "comparing", "display", "onnx", "measuring", "fleet",
     },
 }  # fmt: skip
 #: The same within engine/.

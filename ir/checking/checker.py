@@ -25,7 +25,7 @@ from ...schemas import UnreadableError, UsageError, Where, placed
 from ...schemas.packing import Buffer
 from ..document import Model
 from ..files import find_pair, read_pair
-from ..storage import Weights
+from ..storage import Weights, beside, open_weights
 from ..text import Source
 from .findings import Finding, Report
 from .rules import (
@@ -112,7 +112,7 @@ def _check(
     sheet = None
     if source is not None:
         notes += map(Note.of, source.breaches)
-        bin_place = None if place is None else str(Path(place).with_suffix(".bin"))
+        bin_place = None if place is None else beside(place)
         notes += xml.rules(source)
         notes += older.rules(source, held, place, release)
         if source.root is not None and xml.is_net(source.root) and not xml.is_old(source.root):
@@ -180,12 +180,12 @@ def _open(
         text, held = _of_model(model)
         return model.place, notes, Source(text), held
     place: str | None = None
-    path: Path | None = None
-    data, beside = b"", None
+    path: Path | str | None = None
+    data, bin_ = b"", None
     if isinstance(model, (str, PathLike)):
         place = os.fspath(model)
         try:
-            path, beside = find_pair(model)
+            path, bin_ = find_pair(model)
             place = str(path)
             data, _ = read_pair(path)
         except UnreadableError as error:
@@ -197,10 +197,10 @@ def _open(
         if weights is not None and not isinstance(weights, (str, PathLike)):
             held = Weights(weights)
         elif path is not None:
-            needed = weights is not None or (beside is not None and beside.is_symlink())
-            data, held = read_pair(path, beside if weights is None else weights, needed)
+            needed = weights is not None or (isinstance(bin_, Path) and bin_.is_symlink())
+            data, held = read_pair(path, bin_ if weights is None else weights, needed)
         elif weights is not None:
-            held = Weights.map(weights)
+            held = open_weights(weights)
     except (UnreadableError, UsageError) as error:
         name = "" if isinstance(error, UsageError) else f"{error.where.file or ''} "
         notes.append(Note("IR514", f"the .bin {name}{error.message}", hint=error.hint))

@@ -10,6 +10,7 @@ import click
 from ...schemas import MismatchError
 from ..files import read
 from ..measuring import LayerRow, Report, Row, measure
+from .fleet import over_many
 from .infer import split
 from .output import (
     bytes_text,
@@ -23,6 +24,7 @@ from .output import (
 from .run import make_inputs
 
 
+@over_many
 @click.command(
     "bench",
     epilog="Examples: vinoir bench model.xml; "

@@ -13,6 +13,7 @@ import click
 
 from ...schemas import LimitError, UsageError
 from ..checking import RANK, RULES, Cause, Report, check, explain
+from .fleet import over_many
 from .infer import target_of
 from .output import (
     fancy,
@@ -29,6 +30,7 @@ from .output import (
 _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
 
 
+@over_many
 @click.command(
     "check",
     epilog="Examples: vinoir check model.xml; vinoir check models/ --strict --format sarif; "

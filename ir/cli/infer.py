@@ -14,6 +14,7 @@ from ..document import Model
 from ..files import read
 from ..inference import Inferred, infer
 from ..surgery import reshape, same_declaration
+from .fleet import over_many
 from .output import (
     format_option,
     limit_options,
@@ -26,6 +27,7 @@ from .output import (
 )
 
 
+@over_many
 @click.command(
     "infer",
     epilog="Examples: vinoir infer model.xml; "

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...schemas import UnsupportedError, UsageError, Where
 from ..onnx import Semantics, examine, simplified
+from .fleet import over_many
 from .infer import target_of
 from .output import format_option, note, print_json, print_table
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from ..onnx import Importer, Row
 
 
+@partial(over_many, suffix=".onnx")
 @click.command(
     "import",
     epilog="Examples: vinoir import model.onnx -o model.xml; "

@@ -18,6 +18,7 @@ from ..document import Layer, Model, by_input
 from ..execution import FILLINGS, Traced, fill, run
 from ..files import read
 from .archive import savable, save_arrays, saved_names
+from .fleet import over_many
 from .infer import split
 from .output import (
     bytes_text,
@@ -33,6 +34,7 @@ from .output import (
 from .show import value_facts
 
 
+@over_many
 @click.command(
     "run",
     epilog="Examples: vinoir run model.xml --input x=image.npy --save out.npz; "

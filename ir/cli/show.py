@@ -11,6 +11,7 @@ from ...schemas import Array
 from ..display import declared, operation_name, shape_text, summary
 from ..document import Graph, Layer
 from ..files import read
+from .fleet import over_many
 from .older import print_remarks
 from .output import (
     bytes_text,
@@ -23,6 +24,7 @@ from .output import (
 )
 
 
+@over_many
 @click.command(
     "show", epilog="Examples: vinoir show model.xml; vinoir show model.xml --layer pool1"
 )

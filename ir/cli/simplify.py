@@ -9,6 +9,7 @@ import click
 from ...schemas import UsageError
 from ..files import read, write
 from ..surgery import Simplified, simplify
+from .fleet import over_many
 from .infer import split, target_of
 from .output import (
     format_option,
@@ -22,6 +23,7 @@ from .output import (
 )
 
 
+@over_many
 @click.command(
     "simplify",
     epilog="Examples: vinoir simplify model.xml -o small.xml; "

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -511,7 +510,9 @@ class Layer(_Fields):
         if model is None or model.weights is None:
             error = no_bin(offset, size)
             if model is not None and model.path is not None:
-                error.hint = f"looked for {Path(model.path).with_suffix('.bin')}"
+                from ..storage import beside
+
+                error.hint = f"looked for {beside(model.path)}"
             raise error
         return model.weights.view(offset, size)
 

@@ -15,7 +15,7 @@ from lxml import etree
 from ...schemas import IRError, UnreadableError, UnsupportedError, UsageError, Where
 from ...schemas.packing import Buffer
 from ..document import BODIES, Layer, Model, check_constant, read_info, with_bodies
-from ..storage import Weights, identity, open_regular
+from ..storage import Weights, beside, fetch_pair, identity, is_url, open_regular, open_weights
 from ..text import at, encoding_of, parse
 
 #: What ``read`` takes for the .xml and for the .bin.
@@ -62,17 +62,17 @@ def read(
     if not isinstance(path, (str, PathLike)):
         held = None if weights is None else _weights(weights)
         return _build(_content(path), held, _name(path), lenient, need_weights, keep_preprocess)
-    xml, beside = find_pair(path)
+    xml, bin_ = find_pair(path)
     if weights is not None and not isinstance(weights, (str, PathLike)):
-        source, held = _read_file(xml), _weights(weights)
+        source, held = read_pair(xml)[0], _weights(weights)
     else:
-        source, held = read_pair(xml, beside if weights is None else weights, weights is not None)
+        source, held = read_pair(xml, bin_ if weights is None else weights, weights is not None)
     return _build(source, held, xml, lenient, need_weights, keep_preprocess)
 
 
 def loads(
     xml: bytes | str,
-    weights: Buffer | None = None,
+    weights: Buffer | Weights | None = None,
     *,
     lenient: bool = False,
     need_weights: bool | None = None,
@@ -80,12 +80,17 @@ def loads(
 ) -> Model:
     """Read an IR from memory: the document and the bytes of its constants."""
     source = _encoded(xml) if isinstance(xml, str) else bytes(xml)
-    held = None if weights is None else Weights(weights)
+    held = weights if weights is None or isinstance(weights, Weights) else Weights(weights)
     return _build(source, held, None, lenient, need_weights, keep_preprocess)
 
 
-def find_pair(path: str | PathLike[str]) -> tuple[Path, Path]:
-    """The .xml and the .bin that a path means: either of the two, or a folder with one IR."""
+def find_pair(path: str | PathLike[str]) -> tuple[Path | str, Path | str]:
+    """The .xml and the .bin that a path means: either of the two, or a folder with one IR.
+
+    A URL means itself, and what stands beside it.
+    """
+    if isinstance(path, str) and is_url(path):
+        return beside(path, ".xml") if beside(path) == path else path, beside(path)
     path = Path(path)
     try:
         if path.is_dir():
@@ -108,20 +113,22 @@ def find_pair(path: str | PathLike[str]) -> tuple[Path, Path]:
 
 
 def read_pair(
-    xml: Path, weights: str | PathLike[str] | None = None, needed: bool = False
+    xml: Path | str, weights: str | PathLike[str] | None = None, needed: bool = False
 ) -> tuple[bytes, Weights | None]:
     """The document and, mapped, its .bin (None where there is none, unless it is needed).
 
     A writer may replace both in between. The .xml is looked at again when the .bin is mapped:
     where it is no longer the same, both are read anew, so that they belong together.
     """
+    if isinstance(xml, str):
+        return fetch_pair(xml, weights, needed, LARGEST_XML)
     for attempt in range(_ATTEMPTS):
         time.sleep(0 if attempt < 10 else 0.01)
         with _opened(xml) as (file, before):
             source = file.read()
             held = None
             if weights is not None and (needed or os.path.exists(weights)):
-                held = Weights.map(weights)
+                held = open_weights(weights)
             if held is not None and held.identity == identity(before):
                 raise UsageError(
                     f"{weights} would be both the document and its weights",
@@ -149,11 +156,6 @@ def _is_still(xml: Path, file: IO[bytes], before: os.stat_result, source: bytes)
     # Written just now: a further write may have left the same time.
     file.seek(0)
     return file.read(len(source) + 1) == source
-
-
-def _read_file(path: Path) -> bytes:
-    with _opened(path) as (file, _):
-        return file.read()
 
 
 @contextmanager
@@ -192,7 +194,7 @@ def _name(file: object) -> str | None:
 
 def _weights(weights: Source) -> Weights:
     if isinstance(weights, (str, PathLike)):
-        return Weights.map(weights)
+        return open_weights(weights)
     content = weights.read()
     if isinstance(content, str):
         raise UnreadableError(
@@ -296,7 +298,7 @@ def _missing(
 
 def _with_path(error: IRError, model: Model) -> IRError:
     if model.weights is None and model.path is not None and "no .bin" in error.message:
-        error.hint = f"looked for {Path(model.path).with_suffix('.bin')}"
+        error.hint = f"looked for {beside(model.path)}"
     return error
 
 

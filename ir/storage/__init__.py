@@ -1,4 +1,4 @@
-"""Bytes on disk: weights mapped read-only, a pair of files replaced at once."""
+"""Bytes on disk, mapped read-only, or behind a URL; a pair of files replaced at once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from ..faces import face
 if TYPE_CHECKING:
     from .atomic import replace_document as replace_document
     from .atomic import replace_pair as replace_pair
+    from .opening import fetch_pair as fetch_pair
+    from .opening import open_weights as open_weights
+    from .places import beside as beside
+    from .places import is_url as is_url
+    from .remote import list_urls as list_urls
+    from .remote import url_mark as url_mark
     from .weights import Path as Path
     from .weights import Weights as Weights
     from .weights import blocks as blocks
@@ -20,6 +26,9 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "atomic": "replace_document replace_pair",
+        "opening": "fetch_pair open_weights",
+        "places": "beside is_url",
+        "remote": "list_urls url_mark",
         "weights": "Path Weights blocks digest_of identity open_regular",
     },
 )

@@ -67,14 +67,19 @@ class Weights:
         """Number of bytes."""
         return len(self.data)
 
+    @property
+    def looked_at(self) -> int:
+        """Bytes that may be looked at just to see what they say."""
+        return 64 << 20
+
     def check(self, offset: int, size: int) -> None:
         """Refuse a range that is not all there, with the number of bytes that are missing."""
         end = offset + size
-        if end > len(self.data):
-            missing = end - max(offset, len(self.data))
+        if end > self.size:
+            missing = end - max(offset, self.size)
             name = "the weights" if self.path is None else str(self.path)
             raise IRError(
-                f"bytes {offset} to {end} are needed, {name} has {len(self.data)}: "
+                f"bytes {offset} to {end} are needed, {name} has {self.size}: "
                 f"{missing} are missing"
             )
 

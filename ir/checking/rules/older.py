@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from lxml import etree
 
 from ...files import NEWER, VERSIONS, examine, names_opsets, newer
-from ...storage import Weights
+from ...storage import Weights, beside
 from ...text import Source
 from .note import Note
 from .portability import Release, spelled
@@ -66,7 +65,7 @@ def absent(root: etree._Element, file: str | None) -> Iterator[Note]:
     if not ends:
         return
     first = next(iter(ends.values()))[0]
-    place = f"; looked for {Path(file).with_suffix('.bin')}" if file else ""
+    place = f"; looked for {beside(file)}" if file else ""
     end = max(end for _, end in ends.values())
     yield Note(
         "IR956", f"there is no .bin, {len(ends)} blobs need {end} bytes of it{place}", first,

@@ -395,9 +395,8 @@ class Sheet:
     @cached_property
     def model(self) -> Model | None:
         """The model as the strict reader reads it; None where it refuses."""
-        held = None if self.weights is None else self.weights.data
         try:
-            return loads(self.text, held, need_weights=False)
+            return loads(self.text, self.weights, need_weights=False)
         except IRError:
             return None
 

@@ -16,7 +16,7 @@ from .note import Note
 from .sheet import Node, Sheet, whole
 
 #: Values are looked at in constants up to so many bytes, and in so many bytes of all of them.
-_LOOKED_AT, _BUDGET = 1 << 20, 64 << 20
+_LOOKED_AT = 1 << 20
 #: Strings are decoded where there are no more than this.
 _STRINGS = 100_000
 
@@ -32,7 +32,7 @@ class Extent(NamedTuple):
 def rules(sheet: Sheet) -> Iterator[Note]:
     """Everything of this group."""
     extents: list[Extent] = []
-    budget = _BUDGET
+    budget = 0 if sheet.weights is None else sheet.weights.looked_at
     missing: list[Extent] = []
     for node in sheet.nodes:
         if node.type not in ("Const", "Constant"):

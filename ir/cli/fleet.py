@@ -1,0 +1,275 @@
+"""Verbs over many models: ``--jobs``, ``--dask``, ``--journal``, ``--shard``.
+
+A verb that is decorated takes any number of models, folders and patterns. With one model and none
+of these options it is what it was; else it is carried out for each model by other processes, as
+with ``--format json``, and a line of JSON is printed for each.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import click
+
+from ...schemas import LimitError, UsageError
+from ..fleet import Outcome, Sweep, common_root, is_pattern, read_shard, select
+from ..storage import beside
+from .output import limit_options, note
+
+#: What names one file for one model cannot be given for many.
+FOR_ONE = ("weights", "save", "expect", "in_place")
+#: So many models that failed are named in the end.
+NAMED = 10
+#: Seconds between two looks at how far it is.
+LOOK = 0.2
+
+
+def fleet_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a verb that is carried out for many models."""
+    for option in (
+        click.option("--shard", metavar="K/N", help="The Kth of N shares of the models."),
+        click.option(
+            "--journal",
+            type=click.Path(dir_okay=False),
+            metavar="FILE",
+            help="Add the lines to FILE; models it has are not done again.",
+        ),
+        click.option(
+            "--dask", metavar="ADDRESS", help="By a Dask cluster; local: one made for this."
+        ),
+        click.option(
+            "--jobs",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Many MODELs by so many processes, a line of JSON for each.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def over_many(command: click.Command, suffix: str = ".xml") -> click.Command:
+    """A verb that takes one model (or several), as one that takes any number."""
+    one = command.callback
+    assert one is not None
+    [argument] = [part for part in command.params if isinstance(part, click.Argument)]
+    several = argument.nargs == -1
+    assert argument.name is not None
+    models = argument.name
+    if not several:
+        metavar = (argument.metavar or models.upper()) + "..."
+        place = command.params.index(argument)
+        command.params[place] = click.Argument(
+            [models], nargs=-1, required=True, type=argument.type, metavar=metavar
+        )
+    has = {part.name for part in command.params}
+    own_limits = {"max_memory", "max_seconds"} & has
+
+    def callback(**values: Any) -> Any:
+        fleet = {name: values.pop(name) for name in ("jobs", "dask", "journal", "shard")}
+        limits = {
+            name: values[name] if name in own_limits else values.pop(name)
+            for name in ("max_memory", "max_seconds")
+        }
+        given: tuple[str, ...] = values.pop(models)
+        asked = [*fleet.values(), *(limits[name] for name in limits if name not in own_limits)]
+        is_one = several or len(given) == 1
+        if is_one and not any(map(is_pattern, given)) and all(each is None for each in asked):
+            return one(**values, **{models: given if several else given[0]})
+        return _over_many(str(command.name), models, suffix, given, values, **fleet, **limits)
+
+    callback.one, callback.several = one, several  # type: ignore[attr-defined]
+    command.callback = callback
+
+    @fleet_options
+    @limit_options
+    def bearer() -> None:
+        """Bear the options."""
+
+    options: list[click.Parameter] = bearer.__click_params__  # type: ignore[attr-defined]
+    command.params += [option for option in reversed(options) if option.name not in has]
+    return command
+
+
+def _over_many(
+    verb: str,
+    argument: str,
+    suffix: str,
+    given: tuple[str, ...],
+    values: dict[str, Any],
+    *,
+    jobs: int | None,
+    dask: str | None,
+    journal: str | None,
+    shard: str | None,
+    max_memory: int | None,
+    max_seconds: float | None,
+) -> None:
+    """Carry a verb out for every model, and print a line of JSON for each."""
+    for name in FOR_ONE:
+        if values.get(name) not in (None, False):
+            word = name.replace("_", "-")
+            raise UsageError(f"--{word} is for one model, with many it cannot be given")
+    if values.get("format_") not in (None, "text", "json"):
+        raise UsageError(f"--format {values['format_']} is for one process: many print JSON")
+    values["format_"] = "json"
+    models = select(given, suffix)
+    root = common_root(models) if values.get("output") is not None else None
+    if shard is not None:
+        number, count = read_shard(shard)
+        models = models[number - 1 :: count]
+    if root is not None:
+        _keep_what_is_there(models, root, values, journal)
+    sweep = Sweep(
+        Verb(verb, argument, values, root), models, jobs=jobs, dask=dask, journal=journal,
+        max_memory=max_memory, max_seconds=max_seconds,
+    )  # fmt: skip
+    watch = Watch(sweep)
+    for line in sweep:
+        watch.add(line)
+    watch.end()
+    raise SystemExit(sweep.worst)
+
+
+def target_of(model: str, root: str, folder: str) -> str:
+    """Where what is made of a model is written: to its place in another folder."""
+    inner = model[len(root) :].lstrip("/\\") if root else os.path.basename(model)
+    return beside(os.path.join(folder, os.path.relpath(inner, os.curdir)), ".xml")
+
+
+def _keep_what_is_there(
+    models: list[str], root: str, values: Mapping[str, Any], journal: str | None
+) -> None:
+    """Refuse to write over files; those that a journal tells of are this verb's own."""
+    if values.get("force") or (journal and os.path.exists(journal) and os.path.getsize(journal)):
+        return
+    for model in models:
+        target = target_of(model, root, values["output"])
+        for path in (target, beside(target)):
+            if os.path.lexists(path):
+                raise UsageError(f"{path} is already there", hint="--force overwrites it")
+
+
+class Watch:
+    """The lines as they come, and on a terminal how far it is."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self.began = self.looked = time.monotonic()
+        self.done = 0
+        self.failed: list[str] = []
+        self.is_shown = sys.stderr.isatty()
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Print a line."""
+        self.done += 1
+        if line["state"] != "done":
+            self.failed.append(f"{line['model']}: {line['state']}: {line['error']}")
+        if self.is_shown:
+            self._wipe()
+        click.echo(json.dumps(line).replace("\x7f", "\\u007f"))
+        now = time.monotonic()
+        if self.is_shown and now - self.looked > LOOK:
+            self.looked = now
+            click.echo(self._so_far(), err=True, nl=False)
+
+    def _so_far(self) -> str:
+        whole = len(self.sweep.models) - self.sweep.known
+        rate = self.done / max(time.monotonic() - self.began, 1e-9)
+        left = (whole - self.done) / max(rate, 1e-9)
+        failed = f", {len(self.failed)} failed" if self.failed else ""
+        return f"{self.done} of {whole}, {rate:.0f} a second{failed}, {left:.0f} s to go"
+
+    def _wipe(self) -> None:
+        click.echo("\r\x1b[K", err=True, nl=False)
+
+    def end(self) -> None:
+        """Tell what came of them, and name those that failed."""
+        if self.is_shown:
+            self._wipe()
+        seconds = time.monotonic() - self.began
+        for text in self.failed[:NAMED]:
+            note(text)
+        if len(self.failed) > NAMED:
+            note(f"and {len(self.failed) - NAMED} more")
+        counts = ", ".join(f"{count} {state}" for state, count in self.sweep.states.items())
+        known = f"; {self.sweep.known} the journal has" if self.sweep.known else ""
+        note(
+            f"{self.done} models{': ' + counts if counts else ''}, "
+            f"{seconds:.1f} s, {self.done / max(seconds, 1e-9):.0f} a second{known}"
+        )
+
+
+#: What does not change the answers.
+_SILENT = ("format_", "force", "max_memory", "max_seconds")
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb with its options, done to one model at a time; its answer is what it prints."""
+
+    name: str
+    model: str
+    values: Mapping[str, Any] = field(hash=False)
+    #: The folder that all models are in, where each is written to its place in another.
+    root: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The verb with what makes its answers other answers."""
+        kept = {
+            name: value
+            for name, value in sorted(self.values.items())
+            if value not in (None, False, (), "") and name not in _SILENT
+        }
+        return f"{self.name} {json.dumps(kept)}" if kept else self.name
+
+    def prepare(self) -> None:
+        """Import what every model needs."""
+        from ...layers import registry  # noqa: F401  # all operations, once for all children
+
+        self._command()
+
+    def _command(self) -> click.Command:
+        from . import VERBS
+
+        module = import_module(f".{VERBS[self.name][0]}", __package__)
+        command: click.Command = getattr(module, f"{self.name}_command")
+        return command
+
+    def __call__(self, path: str) -> Outcome:
+        """Carry it out for the model of a path."""
+        callback: Any = self._command().callback
+        values = {**self.values, self.model: (path,) if callback.several else path}
+        if values.get("output") is not None:
+            values["output"] = target_of(path, self.root or "", values["output"])
+            os.makedirs(os.path.dirname(values["output"]), exist_ok=True)
+            values["force"] = True  # that nothing is lost was seen to when all began
+        out, err = io.StringIO(), io.StringIO()
+        outcome = Outcome()
+        with redirect_stdout(out), redirect_stderr(err):
+            try:
+                callback.one(**values)
+            except SystemExit as left:
+                outcome.code = left.code if isinstance(left.code, int) else 0
+            except (MemoryError, LimitError):
+                raise
+            except Exception as error:
+                from . import report
+
+                outcome.code, outcome.state = report(error), "refused"
+        text = out.getvalue()
+        if text.strip():
+            outcome.result = json.loads(text)
+        if outcome.state == "refused":
+            outcome.error = err.getvalue().strip()
+        return outcome

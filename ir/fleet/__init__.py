@@ -1,0 +1,27 @@
+"""Many models, or one model over much data: supervised processes, journals, clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..faces import face
+
+if TYPE_CHECKING:
+    from .outcomes import Outcome as Outcome
+    from .predictor import Predictor as Predictor
+    from .selection import common_root as common_root
+    from .selection import is_pattern as is_pattern
+    from .selection import read_shard as read_shard
+    from .selection import select as select
+    from .sweeping import Sweep as Sweep
+    from .sweeping import sweep as sweep
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "outcomes": "Outcome",
+        "predictor": "Predictor",
+        "selection": "common_root is_pattern read_shard select",
+        "sweeping": "Sweep sweep",
+    },
+)

@@ -1,0 +1,102 @@
+"""A journal: one line of JSON for each model that is done, so that nothing is done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, Self
+
+from ...schemas import UsageError, Where
+
+#: What tells one task from another: what is done, the model, its files' sizes and times.
+Key = tuple[str, str, str]
+
+
+def key_of(line: dict[str, Any]) -> Key:
+    """What a line is about."""
+    return line["what"], line["model"], json.dumps(line["file"])
+
+
+class Journal:
+    """A file that is read once, and then added to line by line.
+
+    Each line is written at once, so that whoever ends the process leaves whole lines, and a torn
+    one at most at the end, which is cut off by who comes next.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        try:
+            self._file = os.open(self.path, flags | getattr(os, "O_CLOEXEC", 0), 0o666)
+        except OSError as error:
+            raise UsageError(
+                f"the journal cannot be opened: {error.strerror}", Where(self.path)
+            ) from None
+        try:
+            _lock(self._file, self.path)
+            self.codes = self._read()
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+
+    def _read(self) -> dict[Key, int]:
+        """The exit code of each task that is done."""
+        codes: dict[Key, int] = {}
+        whole = 0
+        with open(self._file, "rb", closefd=False) as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    if not line.startswith(b'{"model": '[: len(line)]):
+                        raise self._foreign(number)
+                    break
+                try:
+                    row = json.loads(line)
+                    codes[key_of(row)] = int(row["code"])
+                except (ValueError, KeyError, TypeError):
+                    raise self._foreign(number) from None
+                whole += len(line)
+        if whole < os.fstat(self._file).st_size:
+            os.ftruncate(self._file, whole)
+        return codes
+
+    def _foreign(self, number: int) -> UsageError:
+        return UsageError(
+            "is no journal, this line is none of its", Where(self.path, number),
+            "--journal names a file that the same verb has written, or a new one",
+        )  # fmt: skip
+
+    def write(self, line: str) -> None:
+        """Add a line."""
+        data = line.encode("ascii") + b"\n"
+        while data:
+            data = data[os.write(self._file, data) :]
+
+
+_lock: Callable[[int, str], None]
+try:
+    import fcntl
+except ImportError:  # who lets two write one journal there gets both's lines
+
+    def _lock(file: int, path: str) -> None:
+        """Nothing, where files cannot be locked."""
+else:
+
+    def _lock(file: int, path: str) -> None:
+        """Refuse a journal that another process is writing."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                "another process is writing this journal", Where(path), "give each its own"
+            ) from None
+        except OSError:
+            pass  # a file system without locks

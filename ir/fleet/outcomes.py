@@ -1,0 +1,55 @@
+"""What came of one task: its answer, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+from ...schemas import InternalError, IRError, LimitError
+
+#: ``done``: there is an answer; ``refused``: an error says why not; ``crashed``: the process
+#: ended; ``overtime`` and ``memory``: more was wanted than is allowed.
+State: TypeAlias = Literal["done", "refused", "crashed", "overtime", "memory"]
+#: What is handed to a worker: a value that JSON has.
+Task: TypeAlias = Any
+#: What is done to a task; its answer is a value that JSON has, or offers ``to_json``.
+Function: TypeAlias = Callable[[Any], Any]
+
+
+@dataclass
+class Outcome:
+    """What came of one task, with the exit code that stands for it."""
+
+    code: int = 0
+    state: State = "done"
+    result: Any = None
+    error: str | None = None
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it."""
+        return asdict(self)
+
+
+def outcome_of(function: Function, task: Task) -> Outcome:
+    """Do something to a task; whatever it raises is an outcome."""
+    try:
+        value = function(task)
+    except LimitError as error:
+        wanted = "memory" if "memory" in error.message else "overtime"
+        return Outcome(error.exit_code, wanted, error=str(error))  # type: ignore[arg-type]
+    except (IRError, InternalError) as error:
+        return Outcome(error.exit_code, "refused", error=str(error))
+    except OSError as error:
+        return Outcome(3, "refused", error=str(error))
+    except MemoryError:
+        return Outcome(LimitError.exit_code, "memory", error="there is not enough memory")
+    except Exception as error:  # a result, not the end of the others
+        return Outcome(70, "refused", error=f"{type(error).__name__}: {error}")
+    if isinstance(value, Outcome):
+        return value
+    if hasattr(value, "to_json"):
+        code = getattr(value, "exit_code", None)
+        return Outcome(code() if callable(code) else 0, result=value.to_json())
+    return Outcome(result=value)

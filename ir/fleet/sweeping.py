@@ -1,0 +1,169 @@
+"""Something done to many models: by processes here, or by a cluster; one line for each.
+
+Example::
+
+    for line in ir.sweep(ir.check, ["models/**/*.xml"], jobs=2, journal="results.jsonl"):
+        print(line["model"], line["code"])
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, closing
+from os import PathLike
+from typing import Any
+
+from ...schemas import UsageError
+from ..storage import beside, is_url, url_mark
+from .journal import Journal, Key, key_of
+from .outcomes import Function, Outcome, Task
+from .selection import read_shard, select
+from .supervision import Crew, packed_setup
+
+
+class Sweep:
+    """The lines of a sweep, given as they come; the work begins when the first is asked for."""
+
+    def __init__(
+        self,
+        function: Function,
+        models: list[str],
+        *,
+        jobs: int | None = None,
+        dask: str | None = None,
+        journal: str | PathLike[str] | None = None,
+        max_seconds: float | None = None,
+        max_memory: int | None = None,
+    ) -> None:
+        self.models = models
+        self.what = name_of(function)
+        self.journal = journal
+        self.jobs = core_count() if jobs is None else jobs
+        if self.jobs < 1:
+            raise UsageError(f"jobs is {jobs}, the least is 1")
+        self.dask, self.max_seconds = dask, max_seconds
+        self._setup = packed_setup(function, max_memory)
+        #: How many came to which end, and the highest exit code, those of the journal among them.
+        self.states = Counter[str]()
+        self.worst = 0
+        #: Models that the journal has already.
+        self.known = 0
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        with ExitStack() as stack:
+            journal = None
+            if self.journal is not None:
+                journal = stack.enter_context(Journal(self.journal))
+            todo = list(self._todo({} if journal is None else journal.codes))
+            results = outcomes(
+                self._setup, [model for model, _ in todo], self.jobs, self.dask, self.max_seconds
+            )
+            stack.enter_context(closing(results))
+            for number, outcome in results:
+                model, file = todo[number]
+                line = line_of(model, self.what, file, outcome)
+                if journal is not None:
+                    journal.write(json.dumps(line))
+                self.states[outcome.state] += 1
+                self.worst = max(self.worst, outcome.code)
+                yield line
+
+    def _todo(self, codes: dict[Key, int]) -> Iterator[tuple[str, list[Any]]]:
+        """The models that the journal does not have as they are now."""
+        for model in self.models:
+            file = mark_of(model, remote=self.journal is not None)
+            code = codes.get((self.what, model, json.dumps(file)))
+            if code is None:
+                yield model, file
+            else:
+                self.known += 1
+                self.worst = max(self.worst, code)
+
+
+def sweep(
+    function: Function,
+    models: str | PathLike[str] | Iterable[str | PathLike[str]],
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+    journal: str | PathLike[str] | None = None,
+    shard: str | None = None,
+    max_seconds: float | None = None,
+    max_memory: int | None = None,
+) -> Sweep:
+    """Do something to many models; a line (a dictionary) for each, in the order of their ends.
+
+    A line has ``model``, ``what``, ``file`` (sizes and times), ``code`` (an exit code), ``state``
+    (done, refused, crashed, overtime, memory), ``seconds``, ``result`` and ``error``.
+
+    Args:
+        function: What takes a path and answers with what JSON has, or with a report: ``ir.check``.
+        models: Paths, folders (all .xml in them), patterns such as ``models/**/*.xml``, or URLs.
+        jobs: How many processes; None for as many as there are cores.
+        dask: The address of a Dask scheduler, or ``local`` for a cluster of ``jobs`` processes.
+        journal: A file of lines: models it has, unchanged since, are not done again.
+        shard: A part of the models, such as ``3/16``, each of which is in one part.
+        max_seconds: A model that takes longer has that as its outcome.
+        max_memory: Bytes that one model may take, on Linux; more is its outcome.
+    """
+    given = [models] if isinstance(models, (str, PathLike)) else models
+    chosen = select(given)
+    if shard is not None:
+        number, count = read_shard(shard)
+        chosen = chosen[number - 1 :: count]
+    return Sweep(
+        function, chosen, jobs=jobs, dask=dask, journal=journal,
+        max_seconds=max_seconds, max_memory=max_memory,
+    )  # fmt: skip
+
+
+def outcomes(
+    setup: str, tasks: Iterable[Task], jobs: int, dask: str | None, max_seconds: float | None
+) -> Generator[tuple[int, Outcome]]:
+    """The number of each task with what came of it, in the order in which it came."""
+    if dask is None:
+        with Crew(setup, jobs, max_seconds=max_seconds) as crew:
+            yield from crew.run(tasks)
+    else:
+        from .clusters import Cluster
+
+        with Cluster(dask, setup, jobs, max_seconds) as cluster:
+            yield from cluster.run(tasks)
+
+
+def line_of(model: str, what: str, file: list[Any], outcome: Outcome) -> dict[str, Any]:
+    """The line of one model."""
+    return {"model": model, "what": what, "file": file, **outcome.to_json()}
+
+
+def name_of(function: Function) -> str:
+    """What a function does, in a word."""
+    label = getattr(function, "label", None)
+    return label if isinstance(label, str) else getattr(function, "__qualname__", repr(function))
+
+
+def mark_of(model: str, *, remote: bool) -> list[Any]:
+    """Sizes and times of the files of a model; of files elsewhere, what their server says."""
+    if is_url(model):
+        return [url_mark(model), url_mark(beside(model))] if remote else []
+    found: list[Any] = []
+    for path in (model, beside(model)):
+        try:
+            status = os.stat(path)
+            found.append([status.st_size, status.st_mtime_ns])
+        except (OSError, ValueError):
+            found.append(None)
+    return found
+
+
+def core_count() -> int:
+    """The cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+__all__ = ["Sweep", "key_of", "sweep"]
