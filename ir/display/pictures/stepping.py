@@ -57,6 +57,8 @@ class SideBySide:
         if compared.models is None:
             raise UsageError("these differences do not say of which models they are")
         names = [_name(model) for model in compared.models]
+        if names[0] == names[1]:
+            names = [f"{names[0]} (before)", f"{names[1]} (after)"]
         self.names = names
         self.title = f"{names[0]} → {names[1]}" if title is None else title
         with without_collection():
@@ -75,9 +77,7 @@ class SideBySide:
                 ]
                 for side, (sheet, held) in enumerate(zip(sheets, marks, strict=True))
             ]
-            self.pairs = sorted(
-                (numbers[0][id(x)], numbers[1][id(y)]) for x, y in compared.pairs
-            )
+            self.pairs = sorted((numbers[0][id(x)], numbers[1][id(y)]) for x, y in compared.pairs)
 
     def html(self, *, values: bool | None = None) -> str:
         """One page with everything in it.
