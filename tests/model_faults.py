@@ -29,10 +29,11 @@ class Fault:
 
 
 def trace(model: ir.Model, feeds: Feeds) -> Trace:
-    """What every layer gives."""
+    """What every layer gives that takes an input, directly or not."""
     found: Trace = {}
+    known = fixed(model)
     ir.run(model, feeds, trace=lambda step: found.__setitem__(step.layer.id, step.outputs))
-    return found
+    return {number: arrays for number, arrays in found.items() if number not in known}
 
 
 def fixed(model: ir.Model) -> set[int]:

@@ -55,7 +55,7 @@ def edited(make: Make, feeds: Feeds, seed: int) -> Iterator[tuple[Fault, ir.Comp
     healthy = make()
     right = trace(healthy, feeds)
     for change in EDITS:
-        for _ in range(20):
+        for _ in range(8):
             broken = make()
             fault = change(broken, rng)
             if fault is None:
@@ -93,7 +93,7 @@ def recorded(model: ir.Model, feeds: Feeds, path: Path) -> dict[int, tuple[np.nd
     seen = trace(model, feeds)
     held = {f"in{place}": np.asarray(array) for place, array in enumerate(feeds.values())}
     for layer in model.order():
-        if layer.type in ("Const", "Parameter", "Result") or len(seen[layer.id]) > 1:
+        if layer.type in ("Parameter", "Result") or len(seen.get(layer.id, ())) != 1:
             continue
         for array in seen[layer.id]:
             if array.dtype.kind in "fiub":

@@ -32,22 +32,32 @@ class Changed(Protocol):
     """One difference; its text says what it was and what it is."""
 
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """What of a layer differs."""
+
     @property
-    def follows(self) -> bool: ...
+    def follows(self) -> bool:
+        """Whether it follows from another difference."""
 
 
 class Compared(Protocol):
     """What changed from one model to another, as a comparison gives it."""
 
     @property
-    def models(self) -> tuple[Model, Model] | None: ...
+    def models(self) -> tuple[Model, Model] | None:
+        """The two."""
+
     @property
-    def found(self) -> Sequence[Changed]: ...
+    def found(self) -> Sequence[Changed]:
+        """The differences."""
+
     @property
-    def pairs(self) -> Sequence[tuple[Layer, Layer]]: ...
+    def pairs(self) -> Sequence[tuple[Layer, Layer]]:
+        """Which layer of one is which of the other, in bodies too."""
+
     @property
-    def ends(self) -> Sequence[tuple[Layer | None, Layer | None]]: ...
+    def ends(self) -> Sequence[tuple[Layer | None, Layer | None]]:
+        """The layers at which each difference stands."""
 
 
 class SideBySide:
