@@ -9,16 +9,16 @@ import click
 
 from ...schemas import UsageError
 from ..comparing import Differences, diff, flattened, review_lines
-from ..display import operation_name
+from ..display import draw, operation_name
 from ..document import Graph, Info, Model
 from ..files import read
-from .output import format_option, print_json, say
+from .output import format_option, note, print_json, say
 
 
 @click.command(
     "diff",
     epilog="Examples: vinoir diff before.xml after.xml; vinoir diff a.xml b.xml --names --json; "
-    "vinoir diff --textconv model.xml",
+    "vinoir diff before.xml after.xml -o diff.html; vinoir diff --textconv model.xml",
 )
 @click.argument("one", metavar="A", type=click.Path())
 @click.argument("two", metavar="B", type=click.Path(), required=False)
@@ -26,6 +26,8 @@ from .output import format_option, print_json, say
 @click.option("--weights-b", type=click.Path(), help="The .bin of B, where it is not beside it.")
 @click.option("--names", is_flag=True, help="Also what makes no difference: names, order.")
 @click.option("--all", "everything", is_flag=True, help="Also what follows from a difference.")
+@click.option("-o", "--output", type=click.Path(), help="A .html: both models drawn in step.")
+@click.option("--force", is_flag=True, help="Overwrite the output.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing, the exit code tells.")
 @click.option(
     "--textconv",
@@ -40,6 +42,8 @@ def diff_command(
     weights_b: str | None,
     names: bool,
     everything: bool,
+    output: str | None,
+    force: bool,
     quiet: bool,
     textconv: bool,
     format_: str,
@@ -61,6 +65,9 @@ def diff_command(
     found = diff(first, read(two, weights_b))
     if not quiet:
         show(found, format_, everything, names)
+    if output is not None:
+        draw(found).save(output, force=force)
+        note(f"drew both models into {output}")
     if found:
         sys.exit(1)
 

@@ -99,6 +99,13 @@ class Differences(Sequence[Difference]):
     notes: list[Difference] = field(default_factory=list)
     #: How many layers were paired.
     paired: int = 0
+    #: The models, and their layers that were paired, those of bodies too.
+    models: tuple[Model, Model] | None = field(default=None, repr=False, compare=False)
+    pairs: list[tuple[Layer, Layer]] = field(default_factory=list, repr=False, compare=False)
+    #: The layers at which each of ``found`` stands.
+    ends: list[tuple[Layer | None, Layer | None]] = field(
+        default_factory=list, repr=False, compare=False
+    )
 
     def __getitem__(self, index: Any) -> Any:
         return self.found[index]
@@ -111,6 +118,10 @@ class Differences(Sequence[Difference]):
 
     def __str__(self) -> str:
         return "\n".join(review_lines(self))
+
+    def locate(self, one: Layer | None, two: Layer | None) -> None:
+        """Say at which layers the differences stand that were found since."""
+        self.ends += [(one, two)] * (len(self.found) - len(self.ends))
 
     def as_json(self) -> dict[str, Any]:
         """All of it as plain values."""
@@ -132,7 +143,9 @@ def diff(one: ModelLike, two: ModelLike) -> Differences:
     """
     first, second = opened(one), opened(two)
     found = Differences(_called(first, one, "one"), _called(second, two, "two"))
+    found.models = first, second
     _compare_models(first, second, found)
+    found.locate(None, None)
     _compare_graphs(first, second, found, (), Numbers(), None)
     return found
 
@@ -175,6 +188,7 @@ def _compare_graphs(
 ) -> None:
     matching = match(one, two, numbers, roles)
     found.paired += len(matching.forth)
+    found.pairs += matching.pairs
     _Comparison(matching, found, body, numbers).run()
 
 
@@ -229,6 +243,7 @@ class _Comparison:
         self.found.found.append(
             Difference(kind, left, right, what, before, after, fed_by=fed, feeds=feeds)
         )
+        self.found.locate(*((layer, None) if right is None else (None, layer)))
 
     def _pair(self, x: Layer, y: Layer) -> None:
         left, right = self._place(x), self._place(y)
@@ -248,6 +263,7 @@ class _Comparison:
         self._ports(x, y, left, right, own)
         if x.rt_info is not None or y.rt_info is not None:
             self.found.found += _info("rt_info", x.rt_info, y.rt_info, left, right)
+        self.found.locate(x, y)
         self._names(x, y, left, right)
 
     def _add(
@@ -306,6 +322,7 @@ class _Comparison:
                     self._add("wiring", left, right, tag, had, has)
                 continue
             roles = body_roles(x, tag), body_roles(y, tag)
+            self.found.locate(x, y)
             inner = (*self.body, x.name)
             _compare_graphs(one, two, self.found, inner, self.numbers, roles)
             wirings = [sorted(map(str, role.values())) for role in roles]

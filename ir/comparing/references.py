@@ -19,7 +19,7 @@ from ..document import Layer, Model, input_names, output_names
 from ..execution import Interpreter, check_inputs, infer_for
 from ..inference import Inferred
 from .extraction import Spot, extract
-from .fingerprints import Numbers
+from .fingerprints import Anatomy, Numbers
 from .matching import Matching, match
 from .runtimes import RuntimeProcess, run_openvino
 
@@ -187,6 +187,8 @@ class OtherModel:
         self.matching: Matching = match(model, other, self.numbers)
         self.model = model
         self.order = other.order()
+        #: What depends on constants alone, in either.
+        self.fixed = from_constants(model), from_constants(other)
 
     def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
         """Start the other model on the same inputs."""
@@ -215,11 +217,18 @@ class OtherModel:
         ones = self.matching.one.sources[layer.id]
         twos = self.matching.two.sources[other.id]
         for one, two in zip(ones, twos, strict=False):
-            if one is None or two is None or not (one[0].is_constant and two[0].is_constant):
+            if one is None or two is None or one[0].id not in self.fixed[0]:
                 continue
-            if not self.matching.same(one[0], two[0]):
-                same = one[0].element_type == two[0].element_type
-                return 0.0 if same else None
+            if two[0].id in self.fixed[1] and not self.matching.same(one[0], two[0]):
+                held = [
+                    _held_types(anatomy, source[0])
+                    for anatomy, source in (
+                        (self.matching.one, one),
+                        (self.matching.two, two),
+                    )
+                ]
+                # The same numbers in another type are as near as that type is.
+                return 0.0 if held[0] == held[1] else None
         return None
 
     def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
@@ -315,6 +324,21 @@ def _within_reach(model: Model, layers: Sequence[Layer], known: Values) -> list[
         if all(feeder.is_constant or feeder.id in reached for feeder in feeders):
             found.append(layer)
             reached.add(layer.id)
+    return found
+
+
+def _held_types(anatomy: Anatomy, layer: Layer) -> set[ElementType]:
+    """The types of the constants that an expression is made of."""
+    found: set[ElementType] = set()
+    seen, pending = {layer.id}, [layer]
+    while pending:
+        one = pending.pop()
+        if one.is_constant:
+            found.add(one.element_type)
+        for source in anatomy.sources[one.id]:
+            if source is not None and source[0].id not in seen:
+                seen.add(source[0].id)
+                pending.append(source[0])
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,10 @@ def core() -> Any:
         "KV_CACHE_PRECISION": "f32",
     }
     found.set_property("CPU", words)
+    # Low precision transformations carry a quantized network out in 8 bits and move scales across
+    # layers: no tensor inside would be what the file says that it is.
+    with suppress(RuntimeError):  # a version that has no such switch
+        found.set_property("CPU", {"LP_TRANSFORMS_MODE": False})
     return found
 
 

@@ -8,7 +8,9 @@ from ..faces import face
 
 if TYPE_CHECKING:
     from .pictures import FORMATS as FORMATS
+    from .pictures import Compared as Compared
     from .pictures import Drawing as Drawing
+    from .pictures import SideBySide as SideBySide
     from .pictures import draw as draw
     from .pictures import plot_weights as plot_weights
     from .pictures import write_text as write_text
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "pictures": "Drawing FORMATS draw plot_weights write_text",
+        "pictures": "Compared Drawing FORMATS SideBySide draw plot_weights write_text",
         "summaries": "constant_bytes declared operation_name shape_text summary",
     },
 )

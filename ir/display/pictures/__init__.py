@@ -10,9 +10,17 @@ if TYPE_CHECKING:
     from .drawing import FORMATS as FORMATS
     from .drawing import Drawing as Drawing
     from .drawing import draw as draw
-    from .drawing import write_text as write_text
     from .plots import plot_weights as plot_weights
+    from .stepping import Compared as Compared
+    from .stepping import SideBySide as SideBySide
+    from .writing import write_text as write_text
 
 __getattr__, __dir__ = face(
-    __name__, {"drawing": "Drawing FORMATS draw write_text", "plots": "plot_weights"}
+    __name__,
+    {
+        "drawing": "Drawing FORMATS draw",
+        "plots": "plot_weights",
+        "stepping": "Compared SideBySide",
+        "writing": "write_text",
+    },
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
+from typing import overload
 from xml.sax.saxutils import quoteattr
 
 from ....layers.memory import without_collection
@@ -15,8 +15,10 @@ from ...opening import ModelLike, opened
 from .page_file import to_html
 from .painting import OWN, given
 from .scene import OPEN, Picture
+from .stepping import Compared, SideBySide
 from .svg import to_svg
 from .texts import to_dot, to_mermaid
+from .writing import write_text
 
 #: Constants up to which their values go with a page, where that is not settled.
 FEW = 2000
@@ -167,41 +169,20 @@ class Drawing:
         )
 
 
-def draw(model: ModelLike, *, title: str | None = None) -> Drawing:
-    """Lay a model out to be looked at.
+@overload
+def draw(model: ModelLike, *, title: str | None = None) -> Drawing: ...
+@overload
+def draw(model: Compared, *, title: str | None = None) -> SideBySide: ...
+def draw(model: ModelLike | Compared, *, title: str | None = None) -> Drawing | SideBySide:
+    """Lay a model out to be looked at, or two of which ``diff`` told what changed.
 
     Args:
-        model: The model, or its path.
+        model: The model or its path, or what ``diff`` found: a page with both models in step.
         title: What the picture is called; None for the name of the file or of the model.
     """
+    if isinstance(model, Compared):
+        return SideBySide(model, title=title)
     return Drawing(opened(model), title=title)
 
 
-def write_text(target: Path, text: str, force: bool) -> None:
-    """Write a file that is there whole or not at all.
-
-    Raises:
-        UsageError: It is there, and is not to be overwritten.
-    """
-    if os.path.lexists(target) and not force:
-        raise UsageError(f"{target} is already there", hint="--force overwrites it")
-    beside = target.with_name(f".vinoir-{secrets.token_hex(6)}")
-    try:
-        with beside.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        if force:
-            beside.replace(target)
-        else:
-            try:
-                target.hardlink_to(beside)  # fails where somebody has put a file there since
-            except FileExistsError:
-                raise UsageError(
-                    f"{target} is already there", hint="--force overwrites it"
-                ) from None
-            except OSError:  # a file system without links
-                beside.rename(target)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-__all__ = ["FORMATS", "Drawing", "draw", "write_text"]
+__all__ = ["FORMATS", "Drawing", "draw"]

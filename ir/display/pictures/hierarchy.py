@@ -69,7 +69,8 @@ class _Grouping:
         self.feeders = feeders
         kinds: dict[object, int] = {}
         looks = [
-            kinds.setdefault(look(sheet, number), len(kinds)) for number in range(len(feeders))
+            kinds.setdefault((look(sheet, number), sheet.marks.get(number)), len(kinds))
+            for number in range(len(feeders))
         ]
         # Equal layers read as many values, and constants of the same kind.
         self.tokens = [

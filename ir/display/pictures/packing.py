@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ....schemas import IRError
 from ....schemas.printing import printable
 from ...document import Layer
 from .labels import chip_text
-from .painting import Paint
+from .painting import Paint, rank
 from .palette import FAMILIES, family
 from .scene import Picture
 
@@ -225,6 +225,10 @@ def _paint(paint: Paint) -> dict[str, Any]:
     colours = paint.colours()
     pairs = _Table()
     numbers = sorted(paint.values)
+    if paint.kind == "word":
+        # What says more has the lower number: a closed group has the colour of that.
+        for word in sorted(set(map(str, paint.values.values())), key=rank):
+            pairs.put(colours[next(n for n in numbers if paint.values[n] == word)])
     return {
         "name": paint.name,
         "kind": paint.kind,
@@ -284,7 +288,7 @@ def _text(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else printable(value, 40)
 
 
-def compressed(content: dict[str, Any]) -> str:
+def compressed(content: Mapping[str, Any]) -> str:
     """An object as JSON, deflated, in base64."""
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
     packer = zlib.compressobj(7, zlib.DEFLATED, -15)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Any
 from xml.sax.saxutils import escape
 
 from ....schemas.printing import printable
@@ -14,7 +15,7 @@ from .packing import compressed, pack
 from .painting import Paint
 from .scene import Picture
 
-_SCRIPTS = ("model", "place", "paint", "search", "side", "main")
+_SCRIPTS = ("model", "place", "paint", "search", "side", "step", "main")
 
 
 @cache
@@ -36,10 +37,7 @@ def _hash(text: str) -> str:
 def to_html(
     picture: Picture, paints: Sequence[Paint], title: str, *, values: bool, shown: int = -1
 ) -> str:
-    """The page.
-
-    Nothing but its own script and style may run in it, known by their sums; the names of the
-    model are in the compressed data alone, and in the title, escaped.
+    """The page of one model.
 
     Args:
         picture: The model laid out.
@@ -48,9 +46,24 @@ def to_html(
         values: Whether constants' first values and histograms go with it.
         shown: Which of the paints is seen at first; -1 for the kinds of operations.
     """
+    return fill_page(seen(picture, paints, title, values=values, shown=shown), title)
+
+
+def seen(
+    picture: Picture, paints: Sequence[Paint], title: str, *, values: bool, shown: int
+) -> dict[str, Any]:
+    """What the page knows of a model, and what of it is seen at first."""
     content = pack(picture, paints, title, values=values)
     opened = picture.opened()
-    content |= {"initial": [list(opened), list(opened.values())], "paint": shown}
+    return content | {"initial": [list(opened), list(opened.values())], "paint": shown}
+
+
+def fill_page(content: Mapping[str, Any], title: str) -> str:
+    """The page with its data.
+
+    Nothing but its own script and style may run in it, known by their sums; the names of the
+    model are in the compressed data alone, and in the title, escaped.
+    """
     script, style = _script(), _read("page.css")
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
@@ -69,4 +82,4 @@ def to_html(
     return "".join(parts.get(piece, piece) for piece in pieces)
 
 
-__all__ = ["to_html"]
+__all__ = ["fill_page", "seen", "to_html"]

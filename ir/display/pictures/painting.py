@@ -13,11 +13,16 @@ from ...document import Layer, Port
 from .palette import ramp
 from .sheet import Sheet
 
-#: Colours of words that mean something; others get colours in turn.
+#: Colours of words that mean something, what says most first; others get colours in turn.
 _WORDS: dict[str, tuple[str, str]] = {
     "error": ("#f0776a", "#a3352b"), "removed": ("#f0776a", "#a3352b"),
+    "added": ("#86d092", "#2c6e39"),
     "warning": ("#f2b84b", "#8a5f10"), "changed": ("#f2b84b", "#8a5f10"),
-    "info": ("#9cc4f5", "#2d568c"), "added": ("#86d092", "#2c6e39"),
+    "type": ("#f59a5b", "#94501a"), "attribute": ("#f2b84b", "#8a5f10"),
+    "shape": ("#c99af0", "#693a96"), "constant": ("#7fb2f7", "#2b5a9e"),
+    "wiring": ("#6fcfc4", "#1d6b62"), "storage": ("#b9c4d3", "#46525f"),
+    "rt_info": ("#d9d3c4", "#5a5343"), "info": ("#9cc4f5", "#2d568c"),
+    "follows": ("#f7edcf", "#453d28"),
 }  # fmt: skip
 _TURNS = (
     ("#bcd6fb", "#244a80"), ("#f6e3b0", "#665019"), ("#c6e8bd", "#305c28"),
@@ -47,6 +52,12 @@ class Paint:
         most = max(numbers.values(), default=0.0)
         # Shares of the largest differ by magnitudes: their roots tell more.
         return {k: ramp((v / most) ** 0.5 if most > 0 else 0.0) for k, v in numbers.items()}
+
+
+def rank(word: str) -> tuple[int, str]:
+    """Where a word stands among those that say less and more."""
+    known = list(_WORDS)
+    return (known.index(word) if word in known else len(known), word)
 
 
 def bytes_of(sheet: Sheet) -> Paint:
@@ -138,4 +149,4 @@ def given(
 
 OWN = {"bytes": bytes_of, "MACs": macs_of, "precision": precision_of}
 
-__all__ = ["OWN", "Paint", "given"]
+__all__ = ["OWN", "Paint", "given", "rank"]

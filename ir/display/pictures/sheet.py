@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -51,6 +51,8 @@ class Sheet:
     #: Of a layer, the chips that it reads.
     chips: dict[int, list[int]] = field(default_factory=dict)
 
+    #: What tells layers apart that do the same, by their numbers: how each was changed.
+    marks: Mapping[int, str] = field(default_factory=dict)
     #: Layers that are left out.
     hidden: frozenset[int] = frozenset()
 

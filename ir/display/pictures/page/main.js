@@ -2,34 +2,52 @@
 const $ = id => document.getElementById(id);
 
 class App {
-  constructor(model) {
-    this.m = model;
-    this.p = new Places(model);
-    this.canvas = $("canvas");
-    this.painter = new Painter(this.canvas, model, this.p);
-    this.chosen = -1;
-    this.box = -1;
-    this.hits = [];
-    this.hit = -1;
-    const [list, states] = model.d.initial;
-    this.initial = new Map(list.map((e, i) => [e, states[i]]));
-    this.initial.forEach((s, e) => this.p.set(e, s));
-    this.side = new Side($("side"), model, this);
-    $("title").textContent = model.name;
-    $("paint").append(...["type", ...model.paints.map(p => p.name)].map((name, i) => make("option", { value: i - 1, textContent: name })));
+  constructor(data) {
+    this.panes = [new Pane($("canvas"), new Model(data))];
+    this.side = 0;
+    this.step = null;
+    if (data.step) {
+      this.panes.push(new Pane($("canvas2"), new Model(data.step.other)));
+      this.step = new Step(this, data.step);
+      for (const pane of this.panes) pane.painter.resize();
+      this.step.mirror();
+    }
+    this.panel = new Side($("side"), this);
+    $("title").textContent = this.step ? data.step.title : this.m.name;
+    $("paint").append(...["type", ...this.m.paints.map(p => p.name)].map((name, i) => make("option", { value: i - 1, textContent: name })));
     this.table = new Table(this);
-    this.painter.resize();
     this.home();
     this.lookOf(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     this.listen();
-    this.setPaint(model.d.paint ?? -1);
+    this.setPaint(data.paint ?? -1);
+    this.activate(0);
     this.restore();
-    this.side.show(this.chosen, this.box);
+    this.panel.show(this.chosen, this.box);
+  }
+  // The model that is looked at, of two in step.
+  get pane() { return this.panes[this.side]; }
+  get other() { return this.panes[1 - this.side]; }
+  get m() { return this.pane.m; }
+  get p() { return this.pane.p; }
+  get painter() { return this.pane.painter; }
+  get canvas() { return this.pane.canvas; }
+  get chosen() { return this.painter.marks.chosen; }
+  get box() { return this.painter.marks.box; }
+  activate(side) {
+    if (this.step) this.panes.forEach((pane, i) => pane.canvas.parentNode.classList.toggle("active", i === side));
+    if (side === this.side) return;
+    this.side = side;
+    this.table.build();
+    this.search($("query").value);
+    this.panel.show(this.chosen, this.box);
+    this.table.show();
+    this.redraw();
   }
   lookOf(look) {
-    this.painter.look = look;
+    for (const pane of this.panes) pane.painter.look = look;
     document.documentElement.dataset.look = look;
     this.legend();
+    this.step?.tint();
     this.redraw();
   }
   redraw() {
@@ -38,7 +56,7 @@ class App {
     requestAnimationFrame(() => {
       this.waiting = false;
       const began = performance.now();
-      this.painter.draw();
+      this.draw();
       const node = document.documentElement;
       node.dataset.drawn = this.painter.drawn;
       node.dataset.frame = (performance.now() - began).toFixed(2);
@@ -47,10 +65,17 @@ class App {
     clearTimeout(this.saving);
     this.saving = setTimeout(() => this.save(), 300);
   }
+  draw() {
+    this.step?.mirror();
+    this.painter.draw();
+    if (!this.step) return;
+    this.step.follow();
+    this.other.painter.draw();
+  }
   // Views.
   home() {
     const size = this.p.measure(this.m.root), { w, h } = this.painter, v = this.painter.view;
-    v.z = Math.max(Math.min(1, w / (size.left + size.right + 60)), 0.62);
+    v.z = Math.max(Math.min(1, w / (size.left + size.right + 60)), 0.8);
     v.x = v.z * (size.left + size.right) > w ? 0 : (size.right - size.left) / 2;
     v.y = Math.min(h / 2 / v.z - 24, Math.max(size.height / 2, h / 2 / v.z - 24));
   }
@@ -84,12 +109,11 @@ class App {
     this.redraw();
   }
   select(l, box) {
-    this.chosen = l;
-    this.box = box;
     const marks = this.painter.marks;
     marks.chosen = l;
     marks.box = box;
-    this.side.show(l, box);
+    this.step?.choose(l, box);
+    this.panel.show(l, box);
     this.table.show();
     const what = l >= 0 ? this.m.type(l).name + " " + this.m.names[l] + " " + this.m.detail(l) : box >= 0 ? this.m.title(box) + ", " + this.m.detail(box) : "nothing chosen";
     $("spoken").textContent = what.slice(0, 300);
@@ -134,35 +158,28 @@ class App {
   // Searching.
   search(text) {
     $("query").value = text;
-    this.hits = search(this.m, text);
-    this.hit = -1;
-    $("hits").textContent = text.trim() ? `${this.hits.length.toLocaleString("en")} found` : "";
+    this.pane.hits = search(this.m, text);
+    this.pane.hit = -1;
+    $("hits").textContent = text.trim() ? `${this.pane.hits.length.toLocaleString("en")} found` : "";
     this.spotted();
-    this.table.only(text.trim() ? this.hits : null);
+    this.table.only(text.trim() ? this.pane.hits : null);
     this.redraw();
   }
-  // The boxes in which matches are to be seen: where one is not, the closed group that holds it.
   spotted() {
-    const found = new Set();
-    for (const l of this.hits) {
-      let e = this.m.box(l);
-      for (let up = e; up >= 0; up = this.m.parent[up]) {
-        found.add(up);
-        if (up !== e && this.p.isOpen(up)) found.delete(up);
-      }
-    }
-    this.painter.marks.hits = found;
+    this.pane.spot(this.pane.hits);
+    if (this.step) this.other.spot(this.step.others(this.pane.hits));
   }
   next(by) {
-    if (!this.hits.length) return;
-    this.hit = (this.hit + by + this.hits.length) % this.hits.length;
-    this.choose(this.hits[this.hit]);
+    const pane = this.pane, n = pane.hits.length;
+    if (!n) return;
+    pane.hit = (pane.hit + by + n) % n;
+    this.choose(pane.hits[pane.hit]);
     this.spotted();
-    $("hits").textContent = `${this.hit + 1} of ${this.hits.length.toLocaleString("en")}`;
+    $("hits").textContent = `${pane.hit + 1} of ${n.toLocaleString("en")}`;
   }
   // Paths.
   path(up, down) {
-    const marks = this.painter.marks, starts = this.layersOf();
+    const starts = this.layersOf();
     if (!starts.length) return;
     const found = new Set(starts);
     for (const go of [up && (l => this.m.inputs(l).map(i => i[0])), down && (l => this.m.readers(l))])
@@ -170,9 +187,8 @@ class App {
         const stack = starts.slice(), seen = new Set(starts);
         while (stack.length) for (const l of go(stack.pop())) if (!seen.has(l)) { seen.add(l); found.add(l); stack.push(l); }
       }
-    marks.path = found;
-    marks.around = new Set();
-    for (const l of found) for (let e = this.m.box(l); e >= 0 && !marks.around.has(e); e = this.m.parent[e]) marks.around.add(e);
+    this.pane.path(found);
+    if (this.step) this.other.path(new Set(this.step.others([...found])));
     $("spoken").textContent = $("hits").textContent = `${found.size.toLocaleString("en")} on the path`;
     this.redraw();
   }
@@ -188,7 +204,7 @@ class App {
   }
   clear() {
     const marks = this.painter.marks;
-    if (marks.path) marks.path = marks.around = null; else this.select(-1, -1);
+    if (marks.path) this.panes.forEach(pane => pane.path(null)); else this.select(-1, -1);
     $("keys").hidden = true;
     this.redraw();
   }
@@ -234,7 +250,7 @@ class App {
   }
   // Painting.
   setPaint(i) {
-    this.painter.paint = i;
+    for (const pane of this.panes) pane.painter.paint = i;
     this.rank = -1;
     $("paint").value = i;
     this.legend();
@@ -259,11 +275,15 @@ class App {
     };
     const p = this.m.paints[this.painter.paint];
     if (!p) {
-      const used = new Set(this.m.d.types.map(t => t.family));
+      const used = new Set(this.panes.flatMap(pane => pane.m.d.types.map(t => t.family)));
       this.m.d.families.forEach((f, i) => used.has(i) && put(f[0], f[1 + dark]));
     } else if (p.kind === "word") {
-      const words = new Map(p.values.map((v, i) => [v, p.colours[i]]));
-      [...words].slice(0, 14).forEach(([v, i]) => put(v, p.pairs[i][dark]));
+      const words = new Map();
+      for (const { m } of this.panes) {
+        const { values, colours, pairs } = m.paints[this.painter.paint];
+        [...new Map(values.map((v, i) => [v, colours[i]]))].sort((a, b) => a[1] - b[1]).forEach(([v, i]) => words.has(v) || words.set(v, pairs[i][dark]));
+      }
+      [...words].slice(0, 14).forEach(([v, colour]) => put(v, colour));
     } else if (p.values.length) {
       const order = p.values.map((v, i) => [v, i]).sort((a, b) => a[0] - b[0]), marks = [0, 0.5, 0.9, 0.99, 1].map(s => order[Math.round(s * (order.length - 1))]);
       new Map(marks.map(m => [m[0], m[1]])).forEach((i, v) => put(short(v, p.unit), p.pairs[p.colours[i]][dark]));
@@ -278,9 +298,10 @@ class App {
   // The view in the fragment of the address.
   save() {
     const v = this.painter.view, changed = [];
-    for (const [e, s] of this.p.state) if (this.initial.get(e) !== s) changed.push(e + "." + s);
-    for (const e of this.initial.keys()) if (!this.p.state.has(e)) changed.push(e + ".0");
-    const parts = { x: v.x.toFixed(0), y: v.y.toFixed(0), z: v.z.toPrecision(3) };
+    const { initial } = this.pane;
+    for (const [e, s] of this.p.state) if (initial.get(e) !== s) changed.push(e + "." + s);
+    for (const e of initial.keys()) if (!this.p.state.has(e)) changed.push(e + ".0");
+    const parts = { ...(this.side ? { s: 1 } : {}), x: v.x.toFixed(0), y: v.y.toFixed(0), z: v.z.toPrecision(3) };
     if (changed.length && changed.length < 500) parts.o = changed.join("_");
     if (this.chosen >= 0) parts.l = this.chosen; else if (this.box >= 0) parts.b = this.box;
     if ($("query").value) parts.q = $("query").value;
@@ -290,7 +311,9 @@ class App {
     if (location.hash !== this.written) history.replaceState(null, "", this.written);
   }
   restore() {
-    const f = new URLSearchParams(location.hash.slice(1)), total = this.m.parent.length;
+    const f = new URLSearchParams(location.hash.slice(1));
+    if (this.step) this.activate(f.get("s") === "1" ? 1 : 0);
+    const total = this.m.parent.length;
     const number = key => { const n = Number(f.get(key)); return f.has(key) && Number.isFinite(n) ? n : null; };
     for (const part of (f.get("o") || "").split("_")) {
       const [e, s] = part.split(".").map(Number);
@@ -309,14 +332,16 @@ class App {
   showTable(on) {
     $("table").hidden = !on;
     $("stage").hidden = on;
+    if (this.step) $("stage2").hidden = on;
     $("tabled").setAttribute("aria-pressed", on);
     if (on) { this.table.ordered(); $("rows").firstChild?.focus(); }
-    else { this.painter.resize(); this.redraw(); this.canvas.focus(); }
+    else { for (const pane of this.panes) pane.painter.resize(); this.redraw(); this.canvas.focus(); }
   }
-  listen() {
-    const canvas = this.canvas, pointers = new Map();
+  listenTo(pane, side) {
+    const canvas = pane.canvas, pointers = new Map();
     let moved = 0;
-    canvas.addEventListener("pointerdown", e => { canvas.setPointerCapture(e.pointerId); pointers.set(e.pointerId, [e.offsetX, e.offsetY]); moved = 0; canvas.focus(); });
+    canvas.addEventListener("focus", () => this.activate(side));
+    canvas.addEventListener("pointerdown", e => { this.activate(side); canvas.setPointerCapture(e.pointerId); pointers.set(e.pointerId, [e.offsetX, e.offsetY]); moved = 0; canvas.focus(); });
     canvas.addEventListener("pointermove", e => {
       const last = pointers.get(e.pointerId);
       if (!last) return;
@@ -347,16 +372,20 @@ class App {
     });
     canvas.addEventListener("wheel", e => {
       e.preventDefault();
+      this.activate(side);
       const v = this.painter.view, unit = e.deltaMode === 1 ? 32 : 1;
       if (e.ctrlKey || e.metaKey) this.zoom(Math.exp(-e.deltaY * unit * 0.004), e.offsetX, e.offsetY);
       else { v.x += ((e.shiftKey ? e.deltaY : e.deltaX) * unit) / v.z; v.y += ((e.shiftKey ? 0 : e.deltaY) * unit) / v.z; this.redraw(); }
     }, { passive: false });
+    new ResizeObserver(() => { pane.painter.resize(); this.redraw(); }).observe(canvas.parentNode);
+  }
+  listen() {
+    this.panes.forEach((pane, side) => this.listenTo(pane, side));
     addEventListener("keydown", e => this.key(e));
     addEventListener("hashchange", () => { if (location.hash !== this.written) this.restore(); });
-    new ResizeObserver(() => { this.painter.resize(); this.redraw(); }).observe($("stage"));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", e => this.lookOf(e.matches ? "dark" : "light"));
     let screen = null;
-    addEventListener("beforeprint", () => { screen = this.painter.look; this.lookOf("light"); this.painter.draw(); });
+    addEventListener("beforeprint", () => { screen = this.painter.look; this.lookOf("light"); this.draw(); });
     addEventListener("afterprint", () => screen && this.lookOf(screen));
     $("query").addEventListener("input", () => this.search($("query").value));
     $("query").addEventListener("keydown", e => {
@@ -366,6 +395,8 @@ class App {
     });
     const click = { previous: () => this.next(-1), next: () => this.next(1), open: () => this.levels(true), close: () => this.levels(false), fit: () => this.fit(), dark: () => this.lookOf(this.painter.look === "dark" ? "light" : "dark"), help: () => ($("keys").hidden = !$("keys").hidden), tabled: () => this.showTable($("table").hidden) };
     for (const [id, act] of Object.entries(click)) $(id).onclick = act;
+    if (this.step) Object.entries({ before: -1, after: 1 }).forEach(([id, by]) => ($(id).onclick = () => this.step.next(by)));
+    $("more").onclick = () => this.step.more();
     $("paint").onchange = () => this.setPaint(Number($("paint").value));
   }
   key(e) {
@@ -380,18 +411,24 @@ class App {
       "+": () => this.levels(true), "=": () => this.levels(true), "-": () => this.levels(false), z: () => this.zoom(1.25), x: () => this.zoom(0.8),
       0: () => this.fit(), 1: () => { this.home(); this.redraw(); }, b: () => this.largest(), t: () => this.showTable($("table").hidden),
       c: () => this.copy(), d: () => $("dark").click(), "?": () => $("help").click(),
-      PageDown: () => this.scroll(0.85), PageUp: () => this.scroll(-0.85),
+      ".": () => this.step?.next(1), ",": () => this.step?.next(-1), w: () => this.swap(), PageDown: () => this.scroll(0.85), PageUp: () => this.scroll(-0.85),
     };
     if (!(e.key in acts)) return;
     if (onButton && e.key.startsWith("Arrow")) return;
     acts[e.key]();
     e.preventDefault();
   }
+  // To the other of two models in step, at what is chosen there.
+  swap() {
+    if (!this.step) return;
+    this.activate(1 - this.side);
+    this.canvas.focus();
+  }
   scroll(by) { const v = this.painter.view; v.y += (by * this.painter.h) / v.z; this.redraw(); }
 }
 
 unpack($("data").textContent).then(data => {
-  const app = new App(new Model(data));
+  const app = new App(data);
   document.documentElement.dataset.ready = "yes";
   app.canvas.focus();
 }, error => {

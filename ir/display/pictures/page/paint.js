@@ -16,6 +16,7 @@ class Painter {
     this.paint = -1;
     this.look = "light";
     this.drawn = 0;
+    this.seen = [];
   }
   resize() {
     const d = window.devicePixelRatio || 1, { clientWidth: w, clientHeight: h } = this.canvas;
@@ -31,9 +32,13 @@ class Painter {
     c.fillStyle = k.bg;
     c.fillRect(0, 0, this.w, this.h);
     this.drawn = 0;
+    this.seen = [];
     this.k = k;
     c.textBaseline = "alphabetic";
     this.inside(this.m.root, 0, 0, 0);
+    const { x, y, z } = this.view;
+    this.canvas.dataset.view = [x, y, z].map(n => Number(n.toPrecision(6))).join(" ");
+    this.canvas.dataset.boxes = this.drawn;
   }
   colour(l) {
     const dark = this.look === "dark" ? 1 : 0;
@@ -117,6 +122,7 @@ class Painter {
     const top = this.sy(y + (own.height - h) / 2), left = this.sx(x - own.left), w = (own.left + own.right) * z, high = h * z;
     if (top > this.h || top + high < 0) return;
     this.drawn++;
+    this.seen.push([e, x, y + own.height / 2]);
     const hit = this.marks.hits.has(e), chosen = e === this.marks.box;
     c.globalAlpha = this.alpha(e);
     c.fillStyle = group ? this.groupColour(e) : this.colour(e);
@@ -185,11 +191,10 @@ class Painter {
       const stack = [e];
       while (stack.length) {
         const at = stack.pop();
-        if (this.m.isGroup(at)) stack.push(...this.m.group(at).children);
-        else {
-          const i = paint.at.get(at);
-          if (i !== undefined && (best < 0 || (paint.kind === "number" && paint.values[i] > paint.values[best]))) best = i;
-        }
+        if (this.m.isGroup(at)) { stack.push(...this.m.group(at).children); if (!this.m.owner.has(at)) continue; }
+        const i = paint.at.get(this.m.owner.get(at) ?? at);
+        // Of words, what says most has the first colour.
+        if (i !== undefined && (best < 0 || (paint.kind === "number" ? paint.values[i] > paint.values[best] : paint.colours[i] < paint.colours[best]))) best = i;
       }
       this.most.set(key, best);
     }

@@ -7,6 +7,7 @@ class Places {
     this.m = model;
     this.state = new Map();
     this.size = new Map();
+    this.version = 0;
   }
   isOpen(e) { return this.m.isGroup(e) && !!this.state.get(e); }
   // Of a repetition that is shown by its first turn, that turn.
@@ -20,6 +21,7 @@ class Places {
   }
   inside(e) { return this.m.group(this.shownAs(e)).children; }
   set(e, state) {
+    this.version++;
     if (state) this.state.set(e, state); else this.state.delete(e);
     for (let up = e; up >= 0; up = this.m.parent[up]) this.size.delete(up);
   }

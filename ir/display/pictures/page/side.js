@@ -13,13 +13,18 @@ const short = (n, unit) => {
 };
 
 class Side {
-  constructor(node, model, app) { this.node = node; this.m = model; this.app = app; }
+  constructor(node, app) { this.node = node; this.app = app; }
+  get m() { return this.app.m; }
   rows(title, rows) {
     if (!rows.length) return;
     this.node.append(make("h3", { textContent: title }), make("table", {}, ...rows.map(([k, v]) => make("tr", {}, make("td", { textContent: k }), make("td", {}, v)))));
   }
   go(layer, text) {
     return make("button", { className: "go", textContent: text, onclick: () => this.app.choose(layer) });
+  }
+  partner(l) {
+    const { app } = this, to = app.step.layers[app.side].get(l);
+    return to === undefined ? "has it not" : make("button", { className: "go", textContent: app.other.m.names[to], onclick: () => { app.activate(1 - app.side); app.choose(to); } });
   }
   show(layer, box) {
     this.node.replaceChildren();
@@ -49,6 +54,7 @@ class Side {
     const m = this.m, t = m.type(l);
     this.node.append(make("h2", { textContent: t.name }), make("div", { className: "name", textContent: m.names[l] }), make("p", { textContent: t.spec + " · id " + m.id[l] }));
     if (t.about) this.node.append(make("p", { textContent: t.about }));
+    if (this.app.step) this.rows("in step", [[this.app.other.m.name, this.partner(l)]]);
     m.paints.forEach(p => {
       const i = p.at.get(l);
       const note = p.notes[l];
@@ -83,11 +89,17 @@ const quoted = s => "'" + s.replaceAll("'", "'\\''") + "'";
 class Table {
   constructor(app) {
     this.app = app;
-    this.m = app.m;
     this.page = 0;
     this.each = 200;
     this.key = 0;
     this.down = false;
+    document.getElementById("back").onclick = () => this.turn(-1);
+    document.getElementById("forth").onclick = () => this.turn(1);
+    this.build();
+  }
+  get m() { return this.app.m; }
+  // The columns of the model that is looked at.
+  build() {
     const m = this.m;
     this.columns = [
       ["id", l => m.id[l], true], ["name", l => m.names[l]], ["type", l => m.type(l).name],
@@ -96,10 +108,7 @@ class Table {
     ];
     this.all = Array.from({ length: m.count }, (_, l) => l);
     this.list = this.all;
-    const head = document.getElementById("head");
-    this.columns.forEach(([name], i) => head.append(make("th", { scope: "col" }, make("button", { textContent: name, onclick: () => this.sort(i) }))));
-    document.getElementById("back").onclick = () => this.turn(-1);
-    document.getElementById("forth").onclick = () => this.turn(1);
+    document.getElementById("head").replaceChildren(...this.columns.map(([name], i) => make("th", { scope: "col" }, make("button", { textContent: name, onclick: () => this.sort(i) }))));
   }
   only(list) { this.list = list ? list.slice() : this.all.slice(); this.page = 0; this.ordered(); }
   sort(i) {
