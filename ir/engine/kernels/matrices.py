@@ -33,8 +33,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     op: Any = node.op
     before: list[list[Part]] = []
     scratch.shared.reset()
-    a = _lying(left, before, abreast, scratch)
-    b = _lying(right, before, abreast, scratch)
+    a = lying(left, before, abreast, scratch)
+    b = lying(right, before, abreast, scratch)
     a = a.swapaxes(-1, -2) if op.transpose_a else a
     b = b.swapaxes(-1, -2) if op.transpose_b else b
     single = right.constant is not None and prod(b.shape[:-2]) == 1
@@ -47,7 +47,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     return [*before, stacks(node, a, b, abreast, scratch)]
 
 
-def _lying(value: Value, before: list[list[Part]], abreast: int, scratch: Scratch) -> Array:
+def lying(value: Value, before: list[list[Part]], abreast: int, scratch: Scratch) -> Array:
     """An operand as BLAS can take it; where it lies otherwise it is copied before."""
     array = value.array
     for way in (array, array.swapaxes(-1, -2)):

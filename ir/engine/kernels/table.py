@@ -11,7 +11,17 @@ from typing import NamedTuple, TypeAlias
 
 from ..plan import BINARY, POOLINGS, UNARY, Node, work
 from ..workers import Part, lanes
-from . import convolution, copies, matrices, pooling, rows, transposed, volume_pooling, volumes
+from . import (
+    attention,
+    convolution,
+    copies,
+    matrices,
+    pooling,
+    rows,
+    transposed,
+    volume_pooling,
+    volumes,
+)
 from .blocks import UFUNCS, Scratch
 from .pointwise import elementwise, local_response, otherwise, shuffle
 
@@ -61,6 +71,7 @@ KERNELS: dict[str, Kernel] = {
     "GroupConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
     "LRN": _cut_by_shapes(local_response),
     "MatMul": _cut_by_shapes(matrices.prepare),
+    "ScaledDotProductAttention": _cut_by_shapes(attention.prepare),
     "ShuffleChannels": lambda node, hands, scratch: shuffle(node),
 }
 

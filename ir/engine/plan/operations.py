@@ -6,7 +6,7 @@ its type is called. What carries a row out stands in the table of kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import cache
 from math import prod
@@ -63,6 +63,10 @@ class Layout(Enum):
 Cost: TypeAlias = "Callable[[Sizes], int]"
 
 
+#: An exponential takes as long as so many products.
+EXPONENTIAL = 40
+
+
 def nothing(node: Sizes) -> int:
     """Of what passes over memory."""
     return 0
@@ -85,6 +89,13 @@ def inner_products(node: Sizes) -> int:
     shape = node.inputs[0].shape
     turned = getattr(node.op, "transpose_a", False) and len(shape) > 1
     return prod(node.outputs[0].shape) * (shape[-2 if turned else -1] if shape else 1)
+
+
+def attended(node: Sizes) -> int:
+    """Of an attention: each query with each key, there and back, and an exponential."""
+    depth, keys = node.inputs[0].shape[-1], node.inputs[1].shape[-2]
+    *rows, deep = node.outputs[0].shape
+    return prod(rows) * keys * (depth + deep + EXPONENTIAL)
 
 
 class Row(NamedTuple):
@@ -123,6 +134,7 @@ _UNARY: dict[str, Row] = {
     "Mish": _elementwise(4),
     "SoftPlus": _elementwise(4),
     "Exp": _elementwise(1),
+    "FakeQuantize": _elementwise(1),
     "Sqrt": _elementwise(1),
     "Abs": _elementwise(1),
     "Negative": _elementwise(1),
@@ -169,6 +181,7 @@ ROWS: dict[str, Row] = {
     "ReduceProd": _row(1),
     "ReduceSum": _row(1),
     "Reshape": _row(1),
+    "ScaledDotProductAttention": _row(13, cost=attended),
     "ShuffleChannels": _row(1, layout=Layout.EITHER),
     "Slice": _row(8),
     "SoftMax": _row(1, 8),
@@ -191,6 +204,23 @@ HEADS = frozenset(kind for kind, row in ROWS.items() if row.followers)
 SPATIAL = frozenset(kind for kind, row in ROWS.items() if row.layout is Layout.LAST)
 #: Nodes that do as their neighbours do.
 EITHER_WAY = frozenset(kind for kind, row in ROWS.items() if row.layout is not Layout.FIRST)
+
+
+def stands_beside(op: Op, shapes: Iterable[tuple[int, ...]], shape: tuple[int, ...]) -> bool:
+    """Whether a unary operation's constants go with a shape by NumPy's rule, and do not widen it.
+
+    Slopes of a PReLU are laid along the channels, whatever they would be by that.
+    """
+    if getattr(op, "auto_broadcast", "numpy") != "numpy":
+        return False
+    if op.xml_type == "PReLU":
+        return True
+    return all(
+        len(other) <= len(shape)
+        and all(n in (1, m) for n, m in zip(reversed(other), reversed(shape), strict=False))
+        for other in shapes
+        if prod(other) != 1
+    )
 
 
 @cache

@@ -1,0 +1,111 @@
+"""Kernels of the networks of today give what the definitions give, drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from test_program_kernels import DRAWS, Draw
+from vinoir import ir
+
+
+def attention(draw: Draw) -> None:
+    """Queries and keys of any number, stacked and broadcast, masked or causal."""
+    stack = [draw.number(1, 3) for _ in range(draw.number(1, 3))]
+    rows, depth = draw.pick(1, 5, 40, 300), draw.number(1, 20)
+    keys, deep = draw.pick(1, 7, 33, 500), draw.number(1, 20)
+    fewer = [size if draw.chance(0.8) else 1 for size in stack]
+    inputs = [
+        draw.input(*stack, rows, depth),
+        draw.input(*fewer, keys, depth),
+        draw.input(*fewer, keys, deep),
+    ]
+    if draw.chance(0.3):  # turned where they lie
+        order = [*range(len(stack)), len(stack) + 1, len(stack)]
+        inputs[1] = draw.add(
+            "Transpose", "opset1", draw.input(*fewer, depth, keys), draw.constant(order)
+        )
+    causal = draw.chance(0.3)
+    if draw.chance():
+        mask = [size if draw.chance() else 1 for size in (*stack, rows, keys)]
+        mask = mask[draw.number(0, len(stack)) :]
+        kind = draw.pick("input", "constant", "bool")
+        if kind == "input":
+            inputs.append(draw.input(*mask))
+        elif kind == "constant":
+            inputs.append(draw.constant(draw.array(*mask)))
+        else:
+            allowed = draw.array(*mask) > -0.5
+            if draw.chance():
+                allowed = np.ones_like(allowed)
+            allowed[..., 0] = True
+            inputs.append(draw.constant(allowed))
+        if draw.chance():
+            inputs.append(draw.constant(np.float32(0.5)))
+    y = draw.add("ScaledDotProductAttention", "opset13", *inputs, causal=causal)
+    draw.check(draw.surrounded(y))
+
+
+def quantized(draw: Draw) -> None:
+    """Limits for all, for each channel or for each number, some of them in no order."""
+    shape = [draw.number(1, 6) for _ in range(draw.number(1, 5))]
+    # What is computed before may lie this side of a half here and that side there: of few levels
+    # that is unlikely.
+    exact = draw.chance()
+    if exact:
+        x = draw.input(*shape)
+    else:
+        x = draw.image(len(shape) - 2) if len(shape) > 2 else draw.input(*shape)
+        x = draw.surrounded(x)
+    shape = list(draw.sizes(x))
+    each = [size if draw.chance(0.3) else 1 for size in shape]
+    each = each[draw.number(0, len(shape)) :]
+    low = -np.abs(draw.array(*each)) * draw.pick(0, 1)
+    wide = np.abs(draw.array(*each)) + 0.5
+    high = low + draw.pick(wide, wide, wide, -wide, 0 * wide)
+    first, last = draw.pick((low, high), (np.float32(-1), np.float32(0.5)), (high, low))
+    limits = [draw.constant(np.float32(limit)) for limit in (low, high, first, last)]
+    y = draw.add(
+        "FakeQuantize", "opset1", x, *limits, levels=draw.pick(2, 16, 255, 256) if exact else 2
+    )
+    draw.check(draw.surrounded(y) if draw.chance() else y)
+
+
+KERNELS = [attention, quantized]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize("seed", range(DRAWS))
+def test_a_kernel_gives_what_the_definition_gives(
+    kernel: Callable[[Draw], None], seed: int
+) -> None:
+    kernel(Draw(seed))
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 2.0), (0.0, 1.0), (1.0, 1.0), (2.0, -1.0)])
+def test_what_is_no_number_is_rounded_as_the_definition_does(low: float, high: float) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 1000))
+    limits = [net.constant(np.float32(limit)) for limit in (low, high, -3, 5)]
+    net.result(net.add("FakeQuantize", "opset1", [x, *limits], levels=17), name="y")
+    model = net.model()
+    odd = np.random.default_rng(0).standard_normal((2, 1000)).astype("f4") * 3
+    odd[:, :6] = np.nan, np.inf, -np.inf, low, high, -0.0
+    wanted = ir.run(model, [odd])["y"]
+    np.testing.assert_allclose(ir.compile(model)([odd])["y"], wanted, rtol=1e-6)
+
+
+def test_rows_that_see_nothing_are_no_numbers() -> None:
+    net = ir.Builder()
+    q, k, v = (net.parameter(name, "f32", (1, 3, 4)) for name in "qkv")
+    mask = np.array([[True, False, True], [False] * 3, [True] * 3])
+    inputs = [q, k, v, net.constant(mask)]
+    net.result(net.add("ScaledDotProductAttention", "opset13", inputs, causal=False), name="y")
+    model = net.model()
+    rng = np.random.default_rng(1)
+    given = [rng.standard_normal((1, 3, 4)).astype("f4") for _ in range(3)]
+    given[2][0, 2, 1] = np.inf
+    wanted = ir.run(model, given)["y"]
+    assert np.isnan(wanted[0, 1]).all()
+    np.testing.assert_allclose(ir.compile(model)(given)["y"], wanted, rtol=1e-5)
