@@ -72,7 +72,39 @@ def quantized(draw: Draw) -> None:
     draw.check(draw.surrounded(y) if draw.chance() else y)
 
 
-KERNELS = [attention, quantized]
+def recurrent(draw: Draw) -> None:
+    """Sequences either way or both, in batches, of units that are cut and that are not."""
+    kind = draw.pick("LSTMSequence", "GRUSequence", "RNNSequence")
+    direction = draw.pick("forward", "reverse", "bidirectional")
+    ways = 2 if direction == "bidirectional" else 1
+    batch, count, taken = draw.number(1, 4), draw.number(1, 9), draw.number(1, 12)
+    hidden = draw.pick(1, 5, 32, 48, 288, 512)
+    gates, states = {"LSTMSequence": (4, 2), "GRUSequence": (3, 1), "RNNSequence": (1, 1)}[kind]
+    words: dict[str, object] = {"hidden_size": hidden, "direction": direction}
+    biases = gates
+    if kind == "GRUSequence" and draw.chance():
+        words["linear_before_reset"] = True
+        biases = 4
+    if draw.chance(0.2):
+        words["clip"] = 0.5
+    lengths = np.full(batch, count)
+    if draw.chance(0.2):
+        lengths = draw.rng.integers(0, count + 1, batch)
+    weights = [
+        draw.array(ways, gates * hidden, n) * np.float32(0.5 / np.sqrt(n)) for n in (taken, hidden)
+    ]
+    inputs = [
+        draw.input(batch, count, taken),
+        *(draw.input(batch, ways, hidden) for _ in range(states)),
+        draw.constant(lengths),
+        *map(draw.constant, weights),
+        draw.constant(draw.array(ways, biases * hidden)),
+    ]
+    outputs = draw.add(kind, "opset5", *inputs, **words)
+    draw.check(draw.surrounded(outputs[0]), *(outputs[n] for n in range(1, 1 + states)))
+
+
+KERNELS = [attention, quantized, recurrent]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)

@@ -17,6 +17,7 @@ from . import (
     copies,
     matrices,
     pooling,
+    recurrent,
     rows,
     transposed,
     volume_pooling,
@@ -71,6 +72,7 @@ KERNELS: dict[str, Kernel] = {
     "GroupConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
     "LRN": _cut_by_shapes(local_response),
     "MatMul": _cut_by_shapes(matrices.prepare),
+    **dict.fromkeys(recurrent.GATES, _cut_by_shapes(recurrent.prepare)),
     "ScaledDotProductAttention": _cut_by_shapes(attention.prepare),
     "ShuffleChannels": lambda node, hands, scratch: shuffle(node),
 }

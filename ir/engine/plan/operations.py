@@ -98,6 +98,12 @@ def attended(node: Sizes) -> int:
     return prod(rows) * keys * (depth + deep + EXPONENTIAL)
 
 
+def recurrences(node: Sizes) -> int:
+    """Of steps along a sequence: all weights for each."""
+    steps = prod(node.inputs[0].shape[:2])
+    return steps * sum(prod(value.shape) for value in node.inputs[-3:-1])
+
+
 class Row(NamedTuple):
     """What the engine knows of a type."""
 
@@ -163,6 +169,7 @@ ROWS: dict[str, Row] = {
     "Concat": _row(1, layout=Layout.EITHER),
     "Convolution": _row(1, layout=Layout.LAST, followers=True, cost=windows),
     "ConvolutionBackpropData": _row(1, layout=Layout.LAST, followers=True, cost=spread_windows),
+    "GRUSequence": _row(5, cost=recurrences),
     "Gather": _row(1, 7, 8),
     "GroupConvolution": _row(1, layout=Layout.LAST, followers=True, cost=windows),
     "GroupConvolutionBackpropData": _row(
@@ -171,10 +178,12 @@ ROWS: dict[str, Row] = {
     "Identity": _row(16),
     "Interpolate": _row(1, 4, 11, layout=Layout.EITHER),
     "LRN": _row(1, layout=Layout.LAST),
+    "LSTMSequence": _row(5, cost=recurrences),
     "MVN": _row(1, 6),
     "MatMul": _row(1, followers=True, cost=inner_products),
     "MaxPool": _row(1, 8, 14, layout=Layout.LAST, followers=True),
     "Pad": _row(1, 12, layout=Layout.EITHER),
+    "RNNSequence": _row(5, cost=recurrences),
     "ReduceMax": _row(1),
     "ReduceMean": _row(1),
     "ReduceMin": _row(1),
