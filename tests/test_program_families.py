@@ -104,7 +104,62 @@ def recurrent(draw: Draw) -> None:
     draw.check(draw.surrounded(outputs[0]), *(outputs[n] for n in range(1, 1 + states)))
 
 
-KERNELS = [attention, quantized, recurrent]
+def resized(draw: Draw) -> None:
+    """Images made larger or smaller by all rules that weigh pixels."""
+    axes = draw.number(1, 3)
+    x = draw.image(axes)
+    shape = draw.sizes(x)
+    places = [2 + axis for axis in range(axes)] if draw.chance(0.8) else [len(shape) - 1]
+    new = [draw.number(1, draw.pick(20, 90)) for _ in places]
+    mode = draw.pick("linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow")
+    if mode == "linear_onnx" or mode.endswith("pillow"):
+        mode = mode if len(places) == 2 else "linear"
+    words = {
+        "mode": mode,
+        "coordinate_transformation_mode": draw.pick("half_pixel", "asymmetric", "align_corners"),
+        "antialias": draw.chance(),
+    }
+    if draw.chance():
+        wanted, by = draw.constant(new), "sizes"
+    else:
+        by = "scales"
+        wanted = draw.constant(
+            np.float32([n / shape[axis] for n, axis in zip(new, places, strict=True)])
+        )
+    y = draw.add(
+        "Interpolate",
+        "opset11",
+        x,
+        wanted,
+        draw.constant(places),
+        shape_calculation_mode=by,
+        **words,
+    )
+    if draw.chance(0.4):  # written where it is wanted
+        whole = draw.add("Concat", "opset1", y, draw.add("Exp", "opset1", y), axis=1)
+        draw.check(whole)
+    else:
+        draw.check(draw.surrounded(y))
+
+
+def test_pixels_that_are_no_numbers_reach_as_far_as_by_the_definition() -> None:
+    for mode in ("linear", "cubic"):
+        net = ir.Builder()
+        x = net.parameter("x", "f32", (1, 2, 6, 5))
+        sizes, axes = net.constant(np.array([40, 35])), net.constant(np.array([2, 3]))
+        y = net.add(
+            "Interpolate", "opset11", [x, sizes, axes], mode=mode, shape_calculation_mode="sizes"
+        )
+        net.result(y, name="y")
+        model = net.model()
+        given = np.random.default_rng(0).standard_normal((1, 2, 6, 5)).astype("f4")
+        given[0, 0, 2, 3], given[0, 1, 0, 0] = np.inf, np.nan
+        wanted = ir.run(model, [given])["y"]
+        found = ir.compile(model)([given])["y"]
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+KERNELS = [attention, quantized, recurrent, resized]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)

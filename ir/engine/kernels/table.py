@@ -18,6 +18,7 @@ from . import (
     matrices,
     pooling,
     recurrent,
+    resizing,
     rows,
     transposed,
     volume_pooling,
@@ -55,6 +56,11 @@ def _copies(node: Node, hands: Hands, scratch: Scratch) -> Steps:
     return copies.prepare(node, hands.workers, scratch)
 
 
+def _interpolation(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    copied = copies.prepare(node, hands.workers, scratch)
+    return resizing.prepare(node, hands.parts, scratch) if copied is None else copied
+
+
 def _cut_by_shapes(prepare: Callable[[Node, int, Scratch], Steps]) -> Kernel:
     """A kernel that computes numbers: shapes alone tell into how many parts."""
     return lambda node, hands, scratch: prepare(node, hands.parts, scratch)
@@ -70,6 +76,7 @@ KERNELS: dict[str, Kernel] = {
     "GroupConvolution": _convolution,
     "ConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
     "GroupConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
+    "Interpolate": _interpolation,
     "LRN": _cut_by_shapes(local_response),
     "MatMul": _cut_by_shapes(matrices.prepare),
     **dict.fromkeys(recurrent.GATES, _cut_by_shapes(recurrent.prepare)),
