@@ -19,7 +19,7 @@ from .base import Op, index_type
 from .budget import require, steps
 from .detection import of_rank
 from .sort import descending, real_type
-from .sort_nms import above, best, overlaps_met, product
+from .sort_nms import above, best, grown, overlaps_met, product
 
 #: The names under which the first files with these operations know their opset.
 OLD = frozenset({"experimental", "extension"})
@@ -194,7 +194,7 @@ class GenerateProposalsV9(Anchored):
                 order[large[order]],
                 self.post_nms_count,
                 above(self.nms_threshold),
-                lambda one, others: overlaps_met(one, others, extra),
+                grown(overlaps_met, extra),
             )
             rows.append(boxes[chosen])
             marks.append(each[chosen])
@@ -357,7 +357,7 @@ class ProposalV1(Op):
                 descending(each, 0)[: self.pre_nms_topn],
                 count,
                 above(self.nms_thresh),
-                lambda one, others: overlaps_met(one, others, extra),
+                grown(overlaps_met, extra),
             )
             kept = np.clip(boxes[chosen], 0, end) if self.clip_after_nms else boxes[chosen]
             result[i, : len(chosen), 1:] = kept / end if self.normalize else kept

@@ -23,6 +23,8 @@ from .windows import surrounded
 
 #: Which input rows an output row is made of, and with which weights: both ``(output, taps)``.
 Taps: TypeAlias = "tuple[Array, Array]"
+#: An axis and its taps.
+Pass: TypeAlias = "tuple[int, Taps]"
 
 Coordinates: TypeAlias = Literal[
     "half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"
@@ -105,25 +107,39 @@ class Interpolation(Op):
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def resized(self, data: Array, wanted: Array, axes: Array | None) -> tuple[Array, ...]:
         """The output, given sizes or scales of the axes."""
-        chosen = list(range(data.ndim)) if axes is None else [int(axis) for axis in axes]
         data = surrounded(data, list(zip(*self.pads(data.ndim), strict=True)))
+        return (resample(data, self.steps(data.shape, wanted, axes), self.settings()),)
+
+    def steps(self, shape: Sequence[int], wanted: Array, axes: Array | None) -> list[Resized]:
+        """The axes that are resized, one after the other."""
         steps = []
+        chosen = list(range(len(shape))) if axes is None else [int(axis) for axis in axes]
         for axis, by in zip(chosen, wanted.tolist(), strict=False):
-            old = data.shape[axis]
+            old = shape[axis]
             if self.shape_calculation_mode == "sizes":
                 steps.append(by_size(axis, old, int(by)))
             else:
                 new = scaled(old, float(by))
                 assert not isinstance(new, Dim)
                 steps.append(Resized(axis, old, new, np.float32(by)))
-        settings = Settings(
+        return steps
+
+    def settings(self) -> Settings:
+        """How rows are weighed."""
+        return Settings(
             self.mode,
             self.coordinate_transformation_mode,
             self.nearest_mode,
             self.antialias,
             self.cube_coeff,
         )
-        return (resample(data, steps, settings),)
+
+    @np.errstate(all="ignore")
+    def passes(self, shape: Sequence[int], wanted: Array, axes: Array | None) -> list[Pass] | None:
+        """The axes of an image of real numbers in order, with their taps; None without such."""
+        if self.mode == "nearest" or any(map(any, self.pads(len(shape)))):
+            return None
+        return passes(self.steps(shape, wanted, axes), self.settings())
 
 
 class InterpolateV4(Interpolation):
@@ -140,9 +156,13 @@ class InterpolateV4(Interpolation):
     def run(
         self, data: Array, sizes: Array, scales: Array, axes: Array | None = None
     ) -> tuple[Array, ...]:
-        return self.resized(
-            data, sizes if self.shape_calculation_mode == "sizes" else scales, axes
-        )
+        return self.resized(data, *self.chosen(sizes, scales, axes))
+
+    def chosen(
+        self, sizes: Array, scales: Array, axes: Array | None = None
+    ) -> tuple[Array, Array | None]:
+        """Of the inputs beside the data, those that count."""
+        return sizes if self.shape_calculation_mode == "sizes" else scales, axes
 
 
 class InterpolateV11(Interpolation):
@@ -158,7 +178,13 @@ class InterpolateV11(Interpolation):
     def run(
         self, data: Array, sizes_or_scales: Array, axes: Array | None = None
     ) -> tuple[Array, ...]:
-        return self.resized(data, sizes_or_scales, axes)
+        return self.resized(data, *self.chosen(sizes_or_scales, axes))
+
+    def chosen(
+        self, sizes_or_scales: Array, axes: Array | None = None
+    ) -> tuple[Array, Array | None]:
+        """The inputs beside the data."""
+        return sizes_or_scales, axes
 
 
 class InterpolateV1(Op):
@@ -189,16 +215,27 @@ class InterpolateV1(Op):
         return (Tensor(data.type, Shape(result)),)
 
     def run(self, data: Array, target_spatial_shape: Array) -> tuple[Array, ...]:
-        later = InterpolateV4(
-            mode=self.later_mode(data.ndim),
+        return self.later(data.ndim).resized(data, *self.chosen(target_spatial_shape))
+
+    def chosen(self, sizes: Array) -> tuple[Array, Array]:
+        """Sizes and axes, as Interpolate-4 takes them."""
+        return sizes.ravel(), np.array(sorted(set(self.axes)))
+
+    def passes(self, shape: Sequence[int], wanted: Array, axes: Array) -> list[Pass] | None:
+        """The axes of an image of real numbers in order, with their taps; None without such."""
+        return self.later(len(shape)).passes(shape, wanted, axes)
+
+    def later(self, rank: int) -> InterpolateV4:
+        """The Interpolate-4 that it stands for."""
+        return InterpolateV4(
+            mode=self.later_mode(rank),
             shape_calculation_mode="sizes",
-            coordinate_transformation_mode=self.coordinates(data.ndim),
+            coordinate_transformation_mode=self.coordinates(rank),
             nearest_mode="simple",
             antialias=self.antialias,
             pads_begin=self.pads_begin,
             pads_end=self.pads_end,
         )
-        return later.resized(data, target_spatial_shape.ravel(), np.array(sorted(set(self.axes))))
 
     def later_mode(self, rank: int) -> Mode:
         """The mode of Interpolate-4 that it stands for."""
@@ -282,18 +319,21 @@ def resample(data: Array, steps: Sequence[Resized], settings: Settings) -> Array
     dtype = data.dtype
     # Integers near the middle of two show in which order they were summed up.
     mix = gathered if dtype.kind in "iu" else mixed
-    if settings.mode.endswith("pillow"):
-        # Pillow keeps bytes as bytes between its two passes; OpenVINO does so with bfloat16, too.
-        keeps = ElementType.of(dtype) in ("i8", "u8", "bf16")
-        for step in reversed(changed):
-            data = mix(widen(data), step.axis, taps_pillow(step, settings))
-            data = narrow(data, dtype) if keeps else data
-        return narrow(data, dtype)
-    weigh = taps_of(changed, settings)
-    data = widen(data)
-    for step in changed:
-        data = mix(data, step.axis, weigh(step, settings))
+    # Pillow keeps bytes as bytes between its two passes; OpenVINO does so with bfloat16, too.
+    keeps = settings.mode.endswith("pillow") and ElementType.of(dtype) in ("i8", "u8", "bf16")
+    for axis, taps in passes(changed, settings):
+        data = mix(widen(data), axis, taps)
+        data = narrow(data, dtype) if keeps else data
     return narrow(data, dtype)
+
+
+def passes(steps: Sequence[Resized], settings: Settings) -> list[Pass]:
+    """The axes that change, in the order in which they are resized, with their taps."""
+    changed = [step for step in steps if step.old != step.new and step.scale != 1]
+    if settings.mode.endswith("pillow"):
+        return [(step.axis, taps_pillow(step, settings)) for step in reversed(changed)]
+    weigh = taps_of(changed, settings)
+    return [(step.axis, weigh(step, settings)) for step in changed]
 
 
 def taps_of(steps: Sequence[Resized], settings: Settings) -> Callable[[Resized, Settings], Taps]:

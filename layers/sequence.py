@@ -6,6 +6,7 @@ ScaledDotProductAttention-13.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod, sqrt
 from typing import Literal
 
@@ -255,6 +256,10 @@ class ScaledDotProductAttentionV13(Op):
             broadcast(Shape(query.shape[:-1]), Shape(sink.shape[:-1]))
             merge(sink.shape[-1], 1)
         return (Tensor(kind, self.attended(query.shape, key.shape, value.shape, attention_mask)),)
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> int:
+        """Each query with each key, and each weight with a value."""
+        return prod(output[:-1]) * inputs[1][-2] * (inputs[0][-1] + output[-1])
 
     def attended(self, query: Shape, key: Shape, value: Shape, mask: Tensor | None) -> Shape:
         """Shape of the output."""

@@ -9,6 +9,7 @@ All are calculated in float32, and rounded to the type of the data at the end of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -65,6 +66,10 @@ class Recurrent(Op):
             start = self.activations_beta[index] if index < len(self.activations_beta) else 0.5
             return np.clip(slope * values + start, 0, 1)
         raise IRError(f"activation {index} is {name}, not sigmoid, tanh, relu or hardsigmoid")
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> int:
+        """Each gate of each step: what comes in, and the state."""
+        return prod(output) * self.gates * (inputs[0][-1] + output[-1])
 
     def step(self, w: Array, r: Array, b: Array) -> Step:
         """One step with these weights: input, recurrence, bias."""

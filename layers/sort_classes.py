@@ -18,7 +18,7 @@ from ..schemas.shapes import compatible, interval, limits
 from .base import element_type
 from .budget import steps
 from .sort import Indexed, descending
-from .sort_nms import REAL, Found, best, check_boxes, overlaps, overlaps_met, product
+from .sort_nms import REAL, Found, best, check_boxes, grown, overlaps, overlaps_met, product
 
 COMMON = (
     "sort_result_type", "output_type", "nms_top_k", "keep_top_k", "sort_result_across_batch",
@@ -176,7 +176,7 @@ class MulticlassNmsV8(ManyClasses):
             order,
             len(order),
             np.float32(self.iou_threshold),
-            lambda one, others: overlaps(one, others, self.extra),
+            grown(overlaps, self.extra),
             self.nms_eta,
         )
         return chosen, scores[chosen]

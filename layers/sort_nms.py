@@ -8,7 +8,7 @@ lets those go, too, that overlap exactly as much.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,15 @@ from .sort import Indexed, descending
 #: How much one box overlaps each of others: the intersection over the union.
 Overlaps: TypeAlias = Callable[[Array, Array], Array]
 
+
+class Grown(Protocol):
+    """The same for boxes to whose lengths something may be added."""
+
+    def __call__(self, one: Array, others: Array, extra: float = 0, /) -> Array: ...
+
+
+#: So many pairs of boxes are held against each other at once.
+PAIRS = 1 << 17
 #: So many boxes are looked at before it is known whether further ones are needed.
 CHUNK = 512
 
@@ -382,6 +391,8 @@ def best(
     eta: float = 1,
 ) -> Array:
     """Of boxes in order, each that overlaps the chosen ones less; ``eta`` lowers the limit."""
+    if overlaps in UPRIGHT and eta == 1 and limit > 0 and np.isfinite(boxes).all():
+        return order[swept(boxes[order], count, limit, overlaps)]
     chosen: list[int] = []
     counted = budget()
     for first in range(0, len(order), CHUNK):
@@ -402,6 +413,63 @@ def best(
         if len(chosen) >= count:
             break
     return np.array(chosen, np.int64)
+
+
+def swept(boxes: Array, count: int, limit: np.float32, overlaps: Overlaps) -> Array:
+    """The places of those of all boxes that overlap the chosen ones before them less."""
+    chosen: list[int] = []
+    counted = budget()
+    for first in range(0, len(boxes), CHUNK):
+        if len(chosen) >= count:
+            break
+        before, new = np.array(chosen, np.int64), np.arange(first, min(first + CHUNK, len(boxes)))
+        for one, other in ((before, new), (new, before)):
+            pairs = rivals(boxes, one, other, limit, overlaps)
+            new = np.setdiff1d(new, pairs[1 if one is before else 0], assume_unique=True)
+        one, other = rivals(boxes, new, new, limit, overlaps)
+        better, worse = np.minimum(one, other), np.maximum(one, other)
+        by_better = better.argsort()
+        worse = worse[by_better] - first
+        edges = np.searchsorted(better[by_better], new).tolist()
+        stays = np.ones(CHUNK, np.bool_)
+        for place, begin, end in zip(new.tolist(), edges, [*edges[1:], len(worse)], strict=True):
+            if stays[place - first]:
+                counted.step()
+                chosen.append(place)
+                if len(chosen) == count:
+                    break
+                if begin != end:
+                    stays[worse[begin:end]] = False
+    return np.array(chosen, np.int64)
+
+
+def rivals(
+    boxes: Array, some: Array, others: Array, limit: np.float32, overlaps: Overlaps
+) -> tuple[Array, Array]:
+    """Pairs of some boxes and others that overlap too much, where the other begins within the one.
+
+    By where they begin others are put in order: each is only held against those of a run there.
+    """
+    left, top, right, bottom = np.ascontiguousarray(boxes.T)
+    others = others[left[others].argsort()]
+    begins = np.searchsorted(left[others], left[some])
+    counts = np.searchsorted(left[others], right[some]) - begins
+    before = np.concatenate([[0], np.maximum(counts, 0).cumsum()])
+    found: list[tuple[Array, Array]] = [(some[:0], others[:0])]
+    begin = 0
+    while begin < len(some):
+        end = max(int(np.searchsorted(before, before[begin] + PAIRS, "right")) - 1, begin + 1)
+        each = np.diff(before[begin : end + 1])
+        one = np.repeat(some[begin:end], each)
+        starts = np.repeat(begins[begin:end] - before[begin:end], each)
+        other = others[starts + np.arange(before[begin], before[end])]
+        near = (top[one] < bottom[other]) & (top[other] < bottom[one]) & (one != other)
+        one, other = one[near], other[near]
+        much = ~(overlaps(boxes[one], boxes[other]) < limit)
+        found.append((one[much], other[much]))
+        begin = end
+    one, other = (np.concatenate(side) for side in zip(*found, strict=True))
+    return one, other
 
 
 def faded(
@@ -431,17 +499,29 @@ def faded(
 
 
 def overlaps(one: Array, others: Array, extra: float = 0) -> Array:
-    """The intersection of one box with others over the union; ``extra`` adds to each length."""
-    sides, size = others[:, 2:] - others[:, :2] + extra, one[2:] - one[:2] + extra
-    low, high = np.maximum(one[:2], others[:, :2]), np.minimum(one[2:], others[:, 2:])
-    shared = np.maximum(high - low + extra, 0).prod(1)
-    return ratio(shared, size.prod(), sides.prod(1))
+    """The intersection of a box with others over the union; ``extra`` adds to each length."""
+    sides, size = others[..., 2:] - others[..., :2] + extra, one[..., 2:] - one[..., :2] + extra
+    low = np.maximum(one[..., :2], others[..., :2])
+    high = np.minimum(one[..., 2:], others[..., 2:])
+    shared = np.maximum(high - low + extra, 0).prod(-1)
+    return ratio(shared, size.prod(-1), sides.prod(-1))
 
 
 def overlaps_met(one: Array, others: Array, extra: float = 0) -> Array:
     """The same, where boxes that lie apart do not overlap, however much a length is added to."""
-    apart = ((others[:, :2] > one[2:]) | (others[:, 2:] < one[:2])).any(1)
-    return np.where(apart, np.float32(0), overlaps(one, others, extra))
+    apart = (others[..., :2] > one[..., 2:]) | (others[..., 2:] < one[..., :2])
+    return np.where(apart.any(-1), np.float32(0), overlaps(one, others, extra))
+
+
+def grown(measure: Grown, extra: float) -> Overlaps:
+    """The same of boxes to whose lengths something is added; where that is nothing, as it is."""
+    if not extra:
+        return measure
+    return lambda one, others: measure(one, others, extra)
+
+
+#: The overlaps of upright boxes; those that do not reach into each other have none.
+UPRIGHT: tuple[Overlaps, ...] = (overlaps, overlaps_met)
 
 
 def ratio(shared: Array, one: Array, others: Array) -> Array:

@@ -42,6 +42,20 @@ def test_offsets_are_no_weights(version: int) -> None:
     assert op.multiply_adds(shapes, output.shape) == output.sum() > 0
 
 
+def test_attention_and_recurrences_are_counted_by_their_matrices() -> None:
+    """Each query of 4 with each of 5 keys and back of 6; 3 gates of 4 in 2 ways, from 5 and 4."""
+    op: Any = Op.registry["ScaledDotProductAttention", 13].read({"causal": "false"})
+    assert op.multiply_adds([(2, 3, 4), (2, 5, 4), (2, 5, 6)], (2, 3, 6)) == 2 * 3 * 5 * (4 + 6)
+    data = {"hidden_size": "4", "direction": "bidirectional", "linear_before_reset": "false"}
+    op = Op.registry["GRUSequence", 5].read(data)
+    shapes = [(2, 7, 5), (2, 2, 4), (2,), (2, 12, 5), (2, 12, 4), (2, 12)]
+    assert op.multiply_adds(shapes, (2, 2, 7, 4)) == 2 * 7 * 2 * (12 * 5 + 12 * 4)
+    op = Op.registry["LSTMCell", 4].read({"hidden_size": "4"})
+    assert (
+        op.multiply_adds([(2, 5), (2, 4), (2, 4), (16, 5), (16, 4), (16,)], (2, 4)) == 2 * 16 * 9
+    )
+
+
 def test_what_passes_over_its_elements_sums_no_products() -> None:
     op: Any = Op.registry["Add", 1].read({})
     assert op.multiply_adds([(2, 3), (2, 3)], (2, 3)) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from vinoir.layers import sort, sort_nms
 from vinoir.layers.sort import SearchSortedV15, TopKV1, TopKV11
 from vinoir.layers.sort_nms import (
     NonMaxSuppressionV4,
@@ -109,3 +110,40 @@ def test_boxes_that_are_no_numbers_end_the_search_without_a_warning(bad: float) 
     for op in (NonMaxSuppressionV5, NonMaxSuppressionV9):
         _, _, count = op.read({}).run(boxes, MARKS, np.array(3), *limits)
         assert count <= 3
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_boxes_swept_together_stay_as_one_by_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.choice([0, 1, 4, 60, 700, 1300]))
+    if rng.random() < 0.5:  # many the same, many that only touch
+        corners = rng.integers(0, 12, (count, 2)).astype("f4")
+        sides = rng.integers(-1, 4, (count, 2)).astype("f4")
+    else:
+        corners = (rng.random((count, 2)) * rng.choice([1, 30])).astype("f4")
+        sides = rng.random((count, 2)).astype("f4")
+    boxes = np.concatenate([corners, corners + sides], 1)
+    order = rng.permutation(count)[: rng.integers(0, count + 1)]
+    most = int(rng.choice([0, 1, 5, 10**6]))
+    limit = sort_nms.above(float(rng.choice([0, 0.1, 0.5, 1])))
+    found = sort_nms.best(boxes, order, most, limit, sort_nms.overlaps)
+    alone = sort_nms.best(boxes, order, most, limit, lambda *pair: sort_nms.overlaps(*pair))
+    np.testing.assert_array_equal(found, alone)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_few_of_long_rows_are_the_first_of_all(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = [int(n) for n in rng.integers(0 if seed % 9 == 0 else 1, 4, rng.integers(0, 3))]
+    axis = int(rng.integers(0, len(sizes) + 1))
+    size = int(rng.choice([1, 70, 300, 900]))
+    shape = (*sizes[:axis], size, *sizes[axis:])
+    data = rng.integers(0, rng.choice([3, 10**5]), shape).astype(rng.choice(["f4", "i8", "u1"]))
+    if data.dtype.kind == "f" and data.size and rng.random() < 0.5:
+        places = rng.integers(0, data.size, 20)
+        data.flat[places] = rng.choice([np.nan, np.inf, -np.inf, -0.0], 20)
+    count = int(rng.integers(0, min(size, 20) + 1))
+    for largest, order in ((True, sort.descending), (False, sort.ascending)):
+        wanted = np.take(order(data, axis), np.arange(count), axis)
+        found = sort.first_few(data, axis, count, largest=largest)
+        np.testing.assert_array_equal(found, wanted, strict=True)

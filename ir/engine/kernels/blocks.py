@@ -17,6 +17,7 @@ from ..plan import Node, Value
 from ..workers import Part
 from ..workers import sequence as sequence
 from .activations import activation, sloped
+from .quantizing import limits_apart, quantized
 
 T = TypeVar("T")
 
@@ -134,6 +135,8 @@ def followers(
             given = [None if v is None else kept(v, output.shape, output.last) for v in others]
         elif op.xml_type == "PReLU":
             given = [None, slopes(others[1], output)]
+        elif op.xml_type == QUANTIZE:
+            given = [None, *limits(others[1:], output)]
         else:
             # Parameters of activations: numbers.
             given = [None if v is None else v.constant for v in others]
@@ -153,6 +156,16 @@ def slopes(value: Value | None, output: Value) -> Array:
     return kept(Value(slope.shape, slope.dtype, slope), output.shape, output.last)
 
 
+def limits(values: Sequence[Value | None], output: Value) -> list[Array]:
+    """The limits of a FakeQuantize beside its output; where all are one number, as that."""
+    arrays = [value.constant for value in values if value is not None]
+    return [
+        array.reshape(()) if array.size == 1
+        else kept(Value(array.shape, array.dtype, array), output.shape, output.last)
+        for array in arrays if array is not None
+    ]  # fmt: skip
+
+
 def tileable(values: Sequence[Value | None], output: Value) -> bool:
     """Whether what is broadcast is constant, so that it may be tiled beforehand."""
     return all(v is None or v.constant is not None or v.shape == output.shape for v in values)
@@ -161,6 +174,7 @@ def tileable(values: Sequence[Value | None], output: Value) -> bool:
 def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: bool) -> Follower:
     """Make the parts of one elementwise operation, from a block to a target of its shape."""
     kind = op.xml_type
+    apart = kind == QUANTIZE and limits_apart(given[1:])
 
     def make(block: Array, index: Any, target: Array) -> list[Part]:
         if kind in UFUNCS:
@@ -193,6 +207,11 @@ def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: 
                 call(np.subtract, block, other, out=target),
                 call(np.multiply, target, target, out=target),
             ]
+        if kind == QUANTIZE:
+            bounds = [x[index] if x.ndim else x for x in given if x is not None]
+            if apart:
+                return [quantized(op, block, bounds, target)]
+            return [lambda: np.copyto(target, op.run(block, *bounds)[0])]
         rest = given[1:]
         prepared = activation(op, block, target, rest)
         if prepared is not None:
@@ -283,6 +302,7 @@ def divisor(number_: int, limit: int) -> int:
 
 
 ZERO = np.float32(0)
+QUANTIZE = "FakeQuantize"
 #: Rows that repeat are tiled up to so many numbers.
 TILE = 2048
 UFUNCS: dict[str, Any] = {

@@ -14,10 +14,12 @@ from ..plan import Node, Value
 from ..workers import Part, spans
 from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
-from .products import MILLION, multiplied, width
+from .products import MILLION, lies, multiplied, width
 
 #: Fewer rows than this are not worth a product of their own.
 FEW = 16
+#: So many make up for it that weights are copied from how they lie.
+MANY = 128
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -31,8 +33,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     op: Any = node.op
     before: list[list[Part]] = []
     scratch.shared.reset()
-    a = _lying(left, before, abreast, scratch)
-    b = _lying(right, before, abreast, scratch)
+    a = lying(left, before, abreast, scratch)
+    b = lying(right, before, abreast, scratch)
     a = a.swapaxes(-1, -2) if op.transpose_a else a
     b = b.swapaxes(-1, -2) if op.transpose_b else b
     single = right.constant is not None and prod(b.shape[:-2]) == 1
@@ -45,7 +47,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     return [*before, stacks(node, a, b, abreast, scratch)]
 
 
-def _lying(value: Value, before: list[list[Part]], abreast: int, scratch: Scratch) -> Array:
+def lying(value: Value, before: list[list[Part]], abreast: int, scratch: Scratch) -> Array:
     """An operand as BLAS can take it; where it lies otherwise it is copied before."""
     array = value.array
     for way in (array, array.swapaxes(-1, -2)):
@@ -80,6 +82,8 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
     output = node.outputs[0]
     assert output.store is not None
     rows, (deep, columns) = prod(output.shape[:-1]), b.shape
+    if not lies(deep, rows):
+        return in_grid(node, a, b, abreast, scratch)
     wide = width(columns, deep)
     weights = _in_columns(node.inputs[1], b, wide)
     at_once = max(FEW, CACHE // (4 * columns))
@@ -108,6 +112,41 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
             products = multiplied(flat, weights[first:stop], out)
             place = (*index, ..., slice(first * wide, stop * wide)) if by_columns else index
             steps += [*gather, *products, *followed(followers, output.store[place], place)]
+        parts.append(sequence(steps))
+    return parts
+
+
+def in_grid(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> list[Part]:
+    """Many rows by one constant matrix, in pieces so large that BLAS copies little to multiply.
+
+    Of its rows each piece copies the columns, of its columns the rows: the cut that is chosen
+    makes the sum of both the least.
+    """
+    output = node.outputs[0]
+    assert output.store is not None
+    rows, columns = prod(output.shape[:-1]), b.shape[1]
+    lanes = abreast if rows * b.size > 1 << 18 else 1
+    fitting = [n for n in range(1, lanes + 1) if not lanes % n and not columns % n]
+    across = min(fitting, key=lambda n: (n * rows + lanes // n * columns, n))
+    down, wide = lanes // across, columns // across
+    if rows < MANY:
+        weights = _in_columns(node.inputs[1], b, wide)
+    else:  # it does not matter how they lie
+        weights = b.reshape(len(b), across, wide).transpose(1, 0, 2)
+    at_once = min(-(-rows // down), max(MANY, 2 * CACHE // (4 * wide)))
+    found = list(pieces(output.shape[:-1], at_once))
+    followers = epilogue(node, scratch)
+    work = [(lane, *run) for lane in range(across) for run in spans(len(found), down)]
+    parts: list[Part] = []
+    for part, (lane, begin, end) in scratch.dealt(work):
+        steps: list[Part] = []
+        for index in found[begin:end]:
+            scratch.reset()
+            place = (*index, ..., slice(lane * wide, (lane + 1) * wide))
+            flat, gather = _rows(a[index], part, scratch)
+            out = output.store[index].reshape(-1, columns)[:, place[-1]]
+            product = call(np.matmul, flat, weights[lane], out=out)
+            steps += [*gather, product, *followed(followers, output.store[place], place)]
         parts.append(sequence(steps))
     return parts
 

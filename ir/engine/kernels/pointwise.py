@@ -8,10 +8,11 @@ import numpy as np
 
 from ....schemas import Array
 from ..memory import unshared_copy
-from ..plan import UNARY, Node
+from ..plan import UNARY, Node, stands_beside
 from ..workers import Part, spans
 from .blocks import (
     CACHE,
+    QUANTIZE,
     UFUNCS,
     Scratch,
     call,
@@ -19,6 +20,7 @@ from .blocks import (
     followed,
     follower,
     kept,
+    limits,
     lined,
     sequence,
     shuffled,
@@ -38,16 +40,23 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     assert output.store is not None
     if not output.shape:
         return None
+    others = node.inputs[1:]
+    if node.kind in UNARY and not stands_beside(
+        node.op, [value.shape for value in others], output.shape
+    ):
+        return None
     given = [kept(node.inputs[0], output.shape, output.last)]
     if node.kind not in UNARY:
-        given += [kept(value, output.shape, output.last) for value in node.inputs[1:]]
-    elif any(value.constant is None for value in node.inputs[1:]):
+        given += [kept(value, output.shape, output.last) for value in others]
+    elif any(value.constant is None for value in others):
         return None
     elif node.kind == "PReLU":
         given.append(slopes(node.inputs[1], output))
+    elif node.kind == QUANTIZE:
+        given += limits(others, output)
     else:
         # Parameters of activations: numbers.
-        given += [value.constant for value in node.inputs[1:] if value.constant is not None]
+        given += [value.constant for value in others if value.constant is not None]
     target = output.store
     fixed = tileable(node.inputs, output)
     head = follower(node.op, [None, *given[1:]], scratch, fixed=fixed)

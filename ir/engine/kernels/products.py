@@ -1,8 +1,10 @@
 """Products of a matrix by weights, in pieces that BLAS multiplies as they lie.
 
-OpenBLAS copies large matrices into an order of its own before it multiplies them; products of
-at most a million steps it takes from where they are, and at a tenth more operations a second.
-So weights are kept in blocks of columns, and rows are taken so many at a time.
+OpenBLAS copies large matrices into an order of its own before it multiplies them. For processors
+with AVX-512 it takes products of at most a million steps from where they are, and at a tenth more
+operations a second: there weights are kept in blocks of columns, and rows are taken so many at a
+time. Where sums are long that leaves too few rows for each block, and other processors have no
+such kernels: there pieces are as large as can be, so that what is copied is used often.
 """
 
 from __future__ import annotations
@@ -10,19 +12,34 @@ from __future__ import annotations
 import numpy as np
 
 from ....schemas import Array
-from ..workers import Part
-from .blocks import call, turned
+from ..workers import WIDE_KERNELS, Part, blas
+from .blocks import call, divisor, turned
 
 #: Steps of a product that is taken as it lies.
 MILLION = 1_000_000
 #: Columns of weights that are multiplied together, at most.
 WIDE = 64
+#: The same where they are copied first.
+COPIED = 128
 #: BLAS takes twelve rows at a time, or six.
 DOZEN, HALF = 12, 6
+#: So many products to a sum are too many for pieces that are taken as they lie; with so few rows
+#: (the second) it takes more (the third).
+LONG, ROWS, LONGER = 512, 64, 1536
+
+
+def lies(taken: int, rows: int | None = None) -> bool:
+    """Whether small pieces are multiplied sooner than large ones."""
+    library = blas()
+    if library is not None and library.name == "OpenBLAS" and library.kernels not in WIDE_KERNELS:
+        return False
+    return taken <= (LONGER if rows is not None and rows <= ROWS else LONG)
 
 
 def width(outer: int, taken: int) -> int:
     """How many columns of weights (taken, outer) make a block."""
+    if not lies(taken):
+        return divisor(outer // 16, COPIED // 16) * 16 if outer % 16 == 0 else outer
     if outer <= WIDE:
         return outer
     fitting = [wide for wide in range(WIDE, 15, -16) if outer % wide == 0]
@@ -65,7 +82,7 @@ def multiplied(windows: Array, blocks: Array, out: Array) -> list[Part]:
     groups, count, taken, wide = blocks.shape if blocks.ndim == 4 else (1, *blocks.shape)
     blocks = blocks.reshape(groups, count, taken, wide)
     rows = len(windows)
-    each = rows_at_once(rows, taken, wide)
+    each = rows_at_once(rows, taken, wide) if lies(taken, rows) else rows
     whole = rows - rows % each
     parts = []
     for begin, end in ((0, whole), (whole, rows)):

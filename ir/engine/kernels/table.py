@@ -11,7 +11,19 @@ from typing import NamedTuple, TypeAlias
 
 from ..plan import BINARY, POOLINGS, UNARY, Node, work
 from ..workers import Part, lanes
-from . import convolution, copies, matrices, pooling, rows, transposed, volume_pooling, volumes
+from . import (
+    attention,
+    convolution,
+    copies,
+    matrices,
+    pooling,
+    recurrent,
+    resizing,
+    rows,
+    transposed,
+    volume_pooling,
+    volumes,
+)
 from .blocks import UFUNCS, Scratch
 from .pointwise import elementwise, local_response, otherwise, shuffle
 
@@ -44,6 +56,11 @@ def _copies(node: Node, hands: Hands, scratch: Scratch) -> Steps:
     return copies.prepare(node, hands.workers, scratch)
 
 
+def _interpolation(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    copied = copies.prepare(node, hands.workers, scratch)
+    return resizing.prepare(node, hands.parts, scratch) if copied is None else copied
+
+
 def _cut_by_shapes(prepare: Callable[[Node, int, Scratch], Steps]) -> Kernel:
     """A kernel that computes numbers: shapes alone tell into how many parts."""
     return lambda node, hands, scratch: prepare(node, hands.parts, scratch)
@@ -59,8 +76,11 @@ KERNELS: dict[str, Kernel] = {
     "GroupConvolution": _convolution,
     "ConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
     "GroupConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
+    "Interpolate": _interpolation,
     "LRN": _cut_by_shapes(local_response),
     "MatMul": _cut_by_shapes(matrices.prepare),
+    **dict.fromkeys(recurrent.GATES, _cut_by_shapes(recurrent.prepare)),
+    "ScaledDotProductAttention": _cut_by_shapes(attention.prepare),
     "ShuffleChannels": lambda node, hands, scratch: shuffle(node),
 }
 

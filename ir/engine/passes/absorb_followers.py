@@ -7,7 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..plan import BINARY, CONVOLUTIONS, HEADS, SHUFFLE, UNARY, Node, Plan, Value, only_user
+from ..plan import (
+    BINARY,
+    CONVOLUTIONS,
+    HEADS,
+    SHUFFLE,
+    UNARY,
+    Node,
+    Plan,
+    Value,
+    only_user,
+    stands_beside,
+)
 
 
 def absorb_followers(plan: Plan) -> None:
@@ -38,7 +49,9 @@ def _is_elementwise(value: Value, follower: Node) -> bool:
         return False
     if follower.kind in UNARY:
         first, *rest = follower.inputs
-        return first is value and all(other.constant is not None for other in rest)
+        known = all(other.constant is not None for other in rest)
+        shapes = [other.shape for other in rest]
+        return first is value and known and stands_beside(follower.op, shapes, value.shape)
     if follower.kind not in BINARY or getattr(follower.op, "auto_broadcast", "") != "numpy":
         return False
     return sum(v is value for v in follower.inputs) == 1

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .operations import UNARY as UNARY
     from .operations import claimed_type as claimed_type
     from .operations import products as products
+    from .operations import stands_beside as stands_beside
     from .operations import work as work
 
 __getattr__, __dir__ = face(
@@ -49,7 +50,7 @@ __getattr__, __dir__ = face(
         "nodes": "Node Plan Steps Value constant only_user",
         "operations": (
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
-            "products work claimed_type"
+            "claimed_type products stands_beside work"
         ),
     },
 )

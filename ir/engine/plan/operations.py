@@ -6,7 +6,7 @@ its type is called. What carries a row out stands in the table of kernels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import cache
 from math import prod
@@ -58,6 +58,19 @@ class Layout(Enum):
     LAST = "last"
 
 
+#: An exponential takes as long as so many multiply-adds, touching an element as so many.
+_EXPONENTIAL, _TOUCH = 40, 20
+
+
+def _no_numbers(node: Sizes) -> int:
+    return 0
+
+
+def _scores(node: Sizes) -> int:
+    """Of an attention: each query with each key."""
+    return prod(node.outputs[0].shape[:-1]) * node.inputs[1].shape[-2]
+
+
 class Row(NamedTuple):
     """What the engine knows of a type."""
 
@@ -66,10 +79,17 @@ class Row(NamedTuple):
     layout: Layout = Layout.FIRST
     #: Whether elementwise nodes that follow are done to its output block by block.
     followers: bool = False
+    #: How many exponentials a node takes on the way to its output.
+    exponentials: Callable[[Sizes], int] = _no_numbers
 
 
-def _row(*versions: int, layout: Layout = Layout.FIRST, followers: bool = False) -> Row:
-    return Row(frozenset(versions), layout, followers)
+def _row(
+    *versions: int,
+    layout: Layout = Layout.FIRST,
+    followers: bool = False,
+    exponentials: Callable[[Sizes], int] = _no_numbers,
+) -> Row:
+    return Row(frozenset(versions), layout, followers, exponentials)
 
 
 def _elementwise(*versions: int) -> Row:
@@ -91,6 +111,7 @@ _UNARY: dict[str, Row] = {
     "Mish": _elementwise(4),
     "SoftPlus": _elementwise(4),
     "Exp": _elementwise(1),
+    "FakeQuantize": _elementwise(1),
     "Sqrt": _elementwise(1),
     "Abs": _elementwise(1),
     "Negative": _elementwise(1),
@@ -119,22 +140,26 @@ ROWS: dict[str, Row] = {
     "Concat": _row(1, layout=Layout.EITHER),
     "Convolution": _row(1, layout=Layout.LAST, followers=True),
     "ConvolutionBackpropData": _row(1, layout=Layout.LAST, followers=True),
+    "GRUSequence": _row(5),
     "Gather": _row(1, 7, 8),
     "GroupConvolution": _row(1, layout=Layout.LAST, followers=True),
     "GroupConvolutionBackpropData": _row(1, layout=Layout.LAST, followers=True),
     "Identity": _row(16),
     "Interpolate": _row(1, 4, 11, layout=Layout.EITHER),
     "LRN": _row(1, layout=Layout.LAST),
+    "LSTMSequence": _row(5),
     "MVN": _row(1, 6),
     "MatMul": _row(1, followers=True),
     "MaxPool": _row(1, 8, 14, layout=Layout.LAST, followers=True),
     "Pad": _row(1, 12, layout=Layout.EITHER),
+    "RNNSequence": _row(5),
     "ReduceMax": _row(1),
     "ReduceMean": _row(1),
     "ReduceMin": _row(1),
     "ReduceProd": _row(1),
     "ReduceSum": _row(1),
     "Reshape": _row(1),
+    "ScaledDotProductAttention": _row(13, exponentials=_scores),
     "ShuffleChannels": _row(1, layout=Layout.EITHER),
     "Slice": _row(8),
     "SoftMax": _row(1, 8),
@@ -159,6 +184,23 @@ SPATIAL = frozenset(kind for kind, row in ROWS.items() if row.layout is Layout.L
 EITHER_WAY = frozenset(kind for kind, row in ROWS.items() if row.layout is not Layout.FIRST)
 
 
+def stands_beside(op: Op, shapes: Iterable[tuple[int, ...]], shape: tuple[int, ...]) -> bool:
+    """Whether a unary operation's constants go with a shape by NumPy's rule, and do not widen it.
+
+    Slopes of a PReLU are laid along the channels, whatever they would be by that.
+    """
+    if getattr(op, "auto_broadcast", "numpy") != "numpy":
+        return False
+    if op.xml_type == "PReLU":
+        return True
+    return all(
+        len(other) <= len(shape)
+        and all(n in (1, m) for n, m in zip(reversed(other), reversed(shape), strict=False))
+        for other in shapes
+        if prod(other) != 1
+    )
+
+
 @cache
 def claimed_type(operation: type[Op]) -> str:
     """The type by which kernels are chosen; empty for a version, or a class, without a row."""
@@ -174,8 +216,10 @@ def products(node: Sizes) -> int:
 
 
 def work(node: Sizes) -> int:
-    """About how long a node takes, in multiply-adds; to touch an element takes as long as 20."""
+    """About how long a node takes, in multiply-adds."""
     if node.is_outside:
         return 0  # nobody can tell, and nobody shares it
     given = prod(node.inputs[0].shape) if node.inputs else 0
-    return 20 * max(given, prod(node.outputs[0].shape)) + products(node)
+    touched = max(given, prod(node.outputs[0].shape))
+    inner = ROWS[node.kind].exponentials(node) if node.kind else 0
+    return _TOUCH * touched + _EXPONENTIAL * inner + products(node)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...faces import face
 
 if TYPE_CHECKING:
+    from .blas_threads import WIDE_KERNELS as WIDE_KERNELS
     from .blas_threads import blas as blas
     from .blas_threads import describe as describe
     from .blas_threads import single_blas as single_blas
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "blas_threads": "blas describe single_blas",
+        "blas_threads": "WIDE_KERNELS blas describe single_blas",
         "processes": "can_fork hire shared",
         "team": "HelpersLostError MANY Part Team Threads core_count lanes sequence shares spans",
     },

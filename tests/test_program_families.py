@@ -1,0 +1,198 @@
+"""Kernels of the networks of today give what the definitions give, drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from test_program_kernels import DRAWS, Draw
+from vinoir import ir
+
+
+def attention(draw: Draw) -> None:
+    """Queries and keys of any number, stacked and broadcast, masked or causal."""
+    stack = [draw.number(1, 3) for _ in range(draw.number(1, 3))]
+    rows, depth = draw.pick(1, 5, 40, 300), draw.number(1, 20)
+    keys, deep = draw.pick(1, 7, 33, 500), draw.number(1, 20)
+    fewer = [size if draw.chance(0.8) else 1 for size in stack]
+    inputs = [
+        draw.input(*stack, rows, depth),
+        draw.input(*fewer, keys, depth),
+        draw.input(*fewer, keys, deep),
+    ]
+    if draw.chance(0.3):  # turned where they lie
+        order = [*range(len(stack)), len(stack) + 1, len(stack)]
+        inputs[1] = draw.add(
+            "Transpose", "opset1", draw.input(*fewer, depth, keys), draw.constant(order)
+        )
+    causal = draw.chance(0.3)
+    if draw.chance():
+        mask = [size if draw.chance() else 1 for size in (*stack, rows, keys)]
+        mask = mask[draw.number(0, len(stack)) :]
+        kind = draw.pick("input", "constant", "bool")
+        if kind == "input":
+            inputs.append(draw.input(*mask))
+        elif kind == "constant":
+            inputs.append(draw.constant(draw.array(*mask)))
+        else:
+            allowed = draw.array(*mask) > -0.5
+            if draw.chance():
+                allowed = np.ones_like(allowed)
+            allowed[..., 0] = True
+            inputs.append(draw.constant(allowed))
+        if draw.chance():
+            inputs.append(draw.constant(np.float32(0.5)))
+    y = draw.add("ScaledDotProductAttention", "opset13", *inputs, causal=causal)
+    draw.check(draw.surrounded(y))
+
+
+def quantized(draw: Draw) -> None:
+    """Limits for all, for each channel or for each number, some of them in no order."""
+    shape = [draw.number(1, 6) for _ in range(draw.number(1, 5))]
+    # What is computed before may lie this side of a half here and that side there: of few levels
+    # that is unlikely.
+    exact = draw.chance()
+    if exact:
+        x = draw.input(*shape)
+    else:
+        x = draw.image(len(shape) - 2) if len(shape) > 2 else draw.input(*shape)
+        x = draw.surrounded(x)
+    shape = list(draw.sizes(x))
+    each = [size if draw.chance(0.3) else 1 for size in shape]
+    each = each[draw.number(0, len(shape)) :]
+    low = -np.abs(draw.array(*each)) * draw.pick(0, 1)
+    wide = np.abs(draw.array(*each)) + 0.5
+    high = low + draw.pick(wide, wide, wide, -wide, 0 * wide)
+    first, last = draw.pick((low, high), (np.float32(-1), np.float32(0.5)), (high, low))
+    limits = [draw.constant(np.float32(limit)) for limit in (low, high, first, last)]
+    y = draw.add(
+        "FakeQuantize", "opset1", x, *limits, levels=draw.pick(2, 16, 255, 256) if exact else 2
+    )
+    draw.check(draw.surrounded(y) if draw.chance() else y)
+
+
+def recurrent(draw: Draw) -> None:
+    """Sequences either way or both, in batches, of units that are cut and that are not."""
+    kind = draw.pick("LSTMSequence", "GRUSequence", "RNNSequence")
+    direction = draw.pick("forward", "reverse", "bidirectional")
+    ways = 2 if direction == "bidirectional" else 1
+    batch, count, taken = draw.number(1, 4), draw.number(1, 9), draw.number(1, 12)
+    hidden = draw.pick(1, 5, 32, 48, 288, 512)
+    gates, states = {"LSTMSequence": (4, 2), "GRUSequence": (3, 1), "RNNSequence": (1, 1)}[kind]
+    words: dict[str, object] = {"hidden_size": hidden, "direction": direction}
+    biases = gates
+    if kind == "GRUSequence" and draw.chance():
+        words["linear_before_reset"] = True
+        biases = 4
+    if draw.chance(0.2):
+        words["clip"] = 0.5
+    lengths = np.full(batch, count)
+    if draw.chance(0.2):
+        lengths = draw.rng.integers(0, count + 1, batch)
+    weights = [
+        draw.array(ways, gates * hidden, n) * np.float32(0.5 / np.sqrt(n)) for n in (taken, hidden)
+    ]
+    inputs = [
+        draw.input(batch, count, taken),
+        *(draw.input(batch, ways, hidden) for _ in range(states)),
+        draw.constant(lengths),
+        *map(draw.constant, weights),
+        draw.constant(draw.array(ways, biases * hidden)),
+    ]
+    outputs = draw.add(kind, "opset5", *inputs, **words)
+    draw.check(draw.surrounded(outputs[0]), *(outputs[n] for n in range(1, 1 + states)))
+
+
+def resized(draw: Draw) -> None:
+    """Images made larger or smaller by all rules that weigh pixels."""
+    axes = draw.number(1, 3)
+    x = draw.image(axes)
+    shape = draw.sizes(x)
+    places = [2 + axis for axis in range(axes)] if draw.chance(0.8) else [len(shape) - 1]
+    new = [draw.number(1, draw.pick(20, 90)) for _ in places]
+    mode = draw.pick("linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow")
+    if mode == "linear_onnx" or mode.endswith("pillow"):
+        mode = mode if len(places) == 2 else "linear"
+    words = {
+        "mode": mode,
+        "coordinate_transformation_mode": draw.pick("half_pixel", "asymmetric", "align_corners"),
+        "antialias": draw.chance(),
+    }
+    if draw.chance():
+        wanted, by = draw.constant(new), "sizes"
+    else:
+        by = "scales"
+        wanted = draw.constant(
+            np.float32([n / shape[axis] for n, axis in zip(new, places, strict=True)])
+        )
+    y = draw.add(
+        "Interpolate",
+        "opset11",
+        x,
+        wanted,
+        draw.constant(places),
+        shape_calculation_mode=by,
+        **words,
+    )
+    if draw.chance(0.4):  # written where it is wanted
+        whole = draw.add("Concat", "opset1", y, draw.add("Exp", "opset1", y), axis=1)
+        draw.check(whole)
+    else:
+        draw.check(draw.surrounded(y))
+
+
+def test_pixels_that_are_no_numbers_reach_as_far_as_by_the_definition() -> None:
+    for mode in ("linear", "cubic"):
+        net = ir.Builder()
+        x = net.parameter("x", "f32", (1, 2, 6, 5))
+        sizes, axes = net.constant(np.array([40, 35])), net.constant(np.array([2, 3]))
+        y = net.add(
+            "Interpolate", "opset11", [x, sizes, axes], mode=mode, shape_calculation_mode="sizes"
+        )
+        net.result(y, name="y")
+        model = net.model()
+        given = np.random.default_rng(0).standard_normal((1, 2, 6, 5)).astype("f4")
+        given[0, 0, 2, 3], given[0, 1, 0, 0] = np.inf, np.nan
+        wanted = ir.run(model, [given])["y"]
+        found = ir.compile(model)([given])["y"]
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+KERNELS = [attention, quantized, recurrent, resized]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize("seed", range(DRAWS))
+def test_a_kernel_gives_what_the_definition_gives(
+    kernel: Callable[[Draw], None], seed: int
+) -> None:
+    kernel(Draw(seed))
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 2.0), (0.0, 1.0), (1.0, 1.0), (2.0, -1.0)])
+def test_what_is_no_number_is_rounded_as_the_definition_does(low: float, high: float) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 1000))
+    limits = [net.constant(np.float32(limit)) for limit in (low, high, -3, 5)]
+    net.result(net.add("FakeQuantize", "opset1", [x, *limits], levels=17), name="y")
+    model = net.model()
+    odd = np.random.default_rng(0).standard_normal((2, 1000)).astype("f4") * 3
+    odd[:, :6] = np.nan, np.inf, -np.inf, low, high, -0.0
+    wanted = ir.run(model, [odd])["y"]
+    np.testing.assert_allclose(ir.compile(model)([odd])["y"], wanted, rtol=1e-6)
+
+
+def test_rows_that_see_nothing_are_no_numbers() -> None:
+    net = ir.Builder()
+    q, k, v = (net.parameter(name, "f32", (1, 3, 4)) for name in "qkv")
+    mask = np.array([[True, False, True], [False] * 3, [True] * 3])
+    inputs = [q, k, v, net.constant(mask)]
+    net.result(net.add("ScaledDotProductAttention", "opset13", inputs, causal=False), name="y")
+    model = net.model()
+    rng = np.random.default_rng(1)
+    given = [rng.standard_normal((1, 3, 4)).astype("f4") for _ in range(3)]
+    given[2][0, 2, 1] = np.inf
+    wanted = ir.run(model, given)["y"]
+    assert np.isnan(wanted[0, 1]).all()
+    np.testing.assert_allclose(ir.compile(model)(given)["y"], wanted, rtol=1e-5)
