@@ -9,7 +9,8 @@ from math import isfinite, prod
 from typing import Literal
 
 from ....schemas import UsageError
-from ...document import Layer, Port
+from ...document import Port
+from ..costs import macs
 from .palette import ramp
 from .sheet import Sheet
 
@@ -19,18 +20,6 @@ _WORDS: dict[str, tuple[str, str]] = {
     "warning": ("#f2b84b", "#8a5f10"), "changed": ("#f2b84b", "#8a5f10"),
     "info": ("#9cc4f5", "#2d568c"), "added": ("#86d092", "#2c6e39"),
 }  # fmt: skip
-#: Operations that are sums of products.
-_SUMS = frozenset(
-    {
-        "Convolution",
-        "BinaryConvolution",
-        "DeformableConvolution",
-        "GroupConvolution",
-        "ConvolutionBackpropData",
-        "GroupConvolutionBackpropData",
-        "MatMul",
-    }
-)
 _TURNS = (
     ("#bcd6fb", "#244a80"), ("#f6e3b0", "#665019"), ("#c6e8bd", "#305c28"),
     ("#f9cfc4", "#7c3a2b"), ("#e6cbf0", "#5f3870"), ("#b9e5dd", "#1c5a50"),
@@ -88,29 +77,9 @@ def macs_of(sheet: Sheet) -> Paint:
     found = {
         number: count
         for number, layer in enumerate(sheet.layers)
-        if sheet.shown(number) and (count := _macs(layer)) is not None
+        if sheet.shown(number) and (count := macs(layer)) is not None
     }
     return Paint("MACs", "number", found)
-
-
-def _macs(layer: Layer) -> float | None:
-    if layer.type not in _SUMS or len(layer.inputs) < 2 or not layer.outputs:
-        return None
-    one, two, out = layer.inputs[0].dims, layer.inputs[1].dims, layer.outputs[0].dims
-    if min((*one, *two, *out), default=0) < 0:
-        return None
-    if layer.type in ("Convolution", "BinaryConvolution", "DeformableConvolution"):
-        return float(prod(out) * prod(two[1:]))
-    if layer.type == "GroupConvolution":
-        return float(prod(out) * prod(two[2:]))
-    if layer.type == "ConvolutionBackpropData":
-        return float(prod(one) * prod(two[1:]))
-    if layer.type == "GroupConvolutionBackpropData":
-        return float(prod(one) * prod(two[2:]))
-    if layer.type == "MatMul" and one:
-        turned = layer.data.get("transpose_a", "").lower() in ("true", "1")
-        return float(prod(out) * one[-2 if turned and len(one) > 1 else -1])
-    return None
 
 
 def precision_of(sheet: Sheet) -> Paint:
