@@ -168,7 +168,7 @@ def _print(reports: list[Report], each: bool) -> None:
         for cause in report.causes(gathered=not each):
             _print_cause(cause)
         for code, number in report.left_out.items():
-            say(f"{report.file}: {number} more of {code}")
+            say(f"{report.file or '<stdin>'}: {number} more of {code}")
     _print_sums(reports, each)
 
 
@@ -204,7 +204,7 @@ def _print_sums(reports: list[Report], each: bool) -> None:
             rule = RULES[code]
             note(f"{rows[code][0]:6}  {rule.severity:7}  {code}  {rule.title}")
     if len(reports) == 1:
-        text = f"{reports[0].file}: {reports[0].summary()}"
+        text = f"{reports[0].file or '<stdin>'}: {reports[0].summary()}"
     else:
         wrong = sum(not report.ok for report in reports)
         counts = (

@@ -124,7 +124,7 @@ class Samples:
     """What ``--input`` means: one sample, or as many as there are files."""
 
     def __init__(self, model: Model, given: Mapping[str, str], seed: int, batch: int | None):
-        self.model, self.seed = model, seed
+        self.model, self.given, self.seed = model, given, seed
         self.words = by_input(model, given)
         self.files = {
             parameter.id: found
@@ -145,6 +145,8 @@ class Samples:
             raise UsageError(
                 "--batch is for a folder of inputs", hint="--input NAME=folder, NAME='*.npy'"
             )
+        #: What each sample is called.
+        self.names = _stems(next(iter(self.files.values()))) if self.files else ["0"]
         self.batch = self._batch(batch)
 
     def _batch(self, asked: int | None) -> int:
@@ -167,13 +169,9 @@ class Samples:
 
     def __iter__(self) -> Iterator[Sample]:
         if self.count is None:
-            texts = {layer.name: self.words.get(layer.id, "random")
-                     for layer in self.model.parameters}  # fmt: skip
-            named = {layer.name: texts[layer.name] for layer in self.model.parameters}
-            yield Sample(["0"], make_inputs(self.model, named, self.seed))
+            yield Sample(self.names, make_inputs(self.model, self.given, self.seed))
             return
         rng = np.random.default_rng(self.seed)
-        names = _stems(next(iter(self.files.values())))
         for start in range(0, self.count, self.batch):
             numbers = range(start, min(start + self.batch, self.count))
             arrays: dict[int, Array] = {}
@@ -184,7 +182,7 @@ class Samples:
                     else:
                         word = self.words.get(parameter.id, "random")
                         arrays[index] = make_input(parameter, word, rng)
-            yield Sample([names[number] for number in numbers], arrays)
+            yield Sample([self.names[number] for number in numbers], arrays)
 
     def _together(self, parameter: Layer, numbers: range) -> Array:
         """The arrays of some files, one after another along the first axis."""

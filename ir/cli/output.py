@@ -216,12 +216,13 @@ def _joined(
 
 
 def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
-    """Print names and values, the values aligned."""
+    """Print names and values, the values aligned; on a terminal broken between words."""
+    limit = screen_width() if sys.stdout.isatty() else None
     rows = [(name, printable(value)) for name, value in pairs]
     width = max((wide(name) for name, _ in rows), default=0) + 2
     for name, value in rows:
         label = name + " " * (width - wide(name))
-        for line in wrapped(value, screen_width(), first=label, indent=" " * width):
+        for line in wrapped(value, limit, first=label, indent=" " * width):
             say(line)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,11 @@ def run_command(
         samples = Samples(found, pairs(inputs), seed, batch)
     names = list(wanted_names(found, "all" if everything else None))
     wanted = expected_arrays(expect, names)
-    place = Place(save, force, several=samples.count is not None) if save is not None else None
+    place = (
+        Place(save, force, None if samples.count is None else samples.names)
+        if save is not None
+        else None
+    )
     if trace and samples.count is not None:
         raise UsageError("--trace is for one sample", hint="--input NAME=FILE.npy")
     traced: list[dict[str, Any]] = []
@@ -129,7 +133,7 @@ def run_command(
         with Progress(len(samples) if len(samples) > 1 else None, "running") as progress:
             for sample in samples:
                 for name, outputs in separate(sample, call(sample.arrays), samples.batch):
-                    rows += output_rows(name, len(rows) // max(len(names), 1), outputs, top)
+                    rows += output_rows(name, outputs, top)
                     if place is not None:
                         place.save(name, outputs)
                     if keep:
@@ -261,7 +265,7 @@ def joined(kept: list[Mapping[str, Array]]) -> Mapping[str, Array]:
 class Place:
     """Where outputs are saved; looked at before anything runs."""
 
-    def __init__(self, save: str, force: bool, *, several: bool) -> None:
+    def __init__(self, save: str, force: bool, names: Sequence[str] | None) -> None:
         self.force = force
         self.folder: Path | None = None
         self.path: Path | None = None
@@ -271,8 +275,9 @@ class Place:
             refuse_present(force, save)
             if self.path.is_dir():
                 raise UsageError(f"{save} is a folder")
-        elif several:
+        elif names is not None:
             self.folder = Path(save)
+            refuse_present(force, *(self.folder / f"{name}.npz" for name in names))
             if self.folder.exists() and not self.folder.is_dir():
                 raise UsageError(f"{save} is a file", hint="--save FOLDER/ or --save FILE.npz")
         elif save.endswith(("/", os.sep)) or Path(save).is_dir() or Path(save).suffix:
@@ -302,7 +307,7 @@ class Place:
 
 
 def output_rows(
-    sample: str, number: int, outputs: Mapping[str, Array], top: int | None
+    sample: str, outputs: Mapping[str, Array], top: int | None
 ) -> list[dict[str, Any]]:
     """What is told of one sample's outputs."""
     return [
@@ -354,16 +359,21 @@ def print_outputs(rows: list[dict[str, Any]], *, several: bool) -> None:
         ],
         right=range(3 + shown, 8 + shown),
     )  # fmt: skip
+    best = [(row, one) for row in rows for one in row.get("top", ())]
+    if best:
+        print_table(
+            "the largest values",
+            ["sample", "name", "place", "value"][1 - shown :],
+            [
+                [row["sample"], row["name"], shape_of(one["index"]), f"{one['value']:.6g}"][
+                    1 - shown :
+                ]
+                for row, one in best
+            ],
+            right=(2 + shown,),
+        )
     for row in rows:
-        if row.get("top"):
-            named = f"{row['sample']} " if several else ""
-            print_table(
-                f"the largest of {named}{printable_name(row['name'])}",
-                ["place", "value"],
-                [[shape_of(one["index"]), f"{one['value']:.6g}"] for one in row["top"]],
-                right=(1,),
-            )
-        elif not several and row["elements"] <= len(row["first"]):
+        if not several and "top" not in row and row["elements"] <= len(row["first"]):
             print_values(row)
 
 

@@ -31,7 +31,7 @@ from .options import (
     shapes_option,
     verb,
 )
-from .output import bytes_text, print_json, print_pairs, print_table
+from .output import bytes_text, print_json, print_pairs, print_table, say
 
 #: Lines of rt_info that the summary has; --json has all.
 _MOST_INFO = 12
@@ -118,8 +118,10 @@ def summary_facts(model: Model, sort: str | None = None) -> dict[str, Any]:
 def print_summary(facts: dict[str, Any]) -> None:
     """The summary for a person."""
     held = f"{facts['parameters']:,} in {bytes_text(facts['bytes'])}"
-    unknown = facts["macs_unknown"]
-    rest = f", and those of {unknown} layers of unknown sizes (--input)" if unknown else ""
+    unknown, work = facts["macs_unknown"], facts["macs_by_operation"]
+    sums = macs_text(facts["macs"]) if work or not unknown else "unknown"
+    if unknown:
+        sums += f"; {unknown} layers have unknown sizes, which --input sets"
     print_pairs(
         [
             ("model", facts["name"]),
@@ -128,7 +130,7 @@ def print_summary(facts: dict[str, Any]) -> None:
             ("layers", facts["layer_count"]),
             ("depth", "unknown: it has a circle" if facts["depth"] is None else facts["depth"]),
             ("parameters", held),
-            ("MACs", f"{macs_text(facts['macs'])}{rest}"),
+            ("MACs", sums),
         ]
     )
     click.echo()
@@ -137,35 +139,37 @@ def print_summary(facts: dict[str, Any]) -> None:
                  if key != "layout" or any(row["layout"] for row in facts[what])]  # fmt: skip
         rows = [[row[key] or "" for key in shown] for row in facts[what]]
         print_table(what, shown, rows)
-    work = facts["macs_by_operation"]
+    costly = ["MACs", "share"] if work else []
     print_table(
         "layers by operation",
-        ["operation", "count", "MACs", "share"],
+        ["operation", "count", *costly],
         [
-            [kind, count, macs_text(work[kind]) if kind in work else "",
-             f"{work[kind] / facts['macs']:.1%}" if work.get(kind) else ""]
+            [kind, count, *_costs(work.get(kind), facts["macs"])][: 2 + len(costly)]
             for kind, count in facts["layers"].items()
         ],
-        right=(1, 2, 3),
-    )  # fmt: skip
-    print_table(
-        "weights by type",
-        ["type", "constants", "elements", "size"],
-        [
-            [kind, row["constants"], f"{row['elements']:,}", bytes_text(row["bytes"])]
-            for kind, row in facts["weights"].items()
-        ],
-        right=(1, 2, 3),
+        right=range(1, 4),
     )
+    if facts["weights"]:
+        print_table(
+            "weights by type",
+            ["type", "constants", "elements", "size"],
+            [
+                [kind, row["constants"], f"{row['elements']:,}", bytes_text(row["bytes"])]
+                for kind, row in facts["weights"].items()
+            ],
+            right=(1, 2, 3),
+        )
     print_precisions(facts["precisions"])
     told = facts["rt_info"]
     if told:
-        rest = f" (the first {_MOST_INFO} of {len(told)}, --json has all)"
-        print_table(
-            f"where it came from, and what else it says{rest if len(told) > _MOST_INFO else ''}",
-            ["rt_info", "value"],
-            list(told.items())[:_MOST_INFO],
-        )
+        some = f" (the first {_MOST_INFO} of {len(told)}, --json has all)"
+        say(f"where it came from, and what else it says{some if len(told) > _MOST_INFO else ''}")
+        print_pairs([(f"  {path}", text) for path, text in list(told.items())[:_MOST_INFO]])
+
+
+def _costs(count: int | None, whole: int) -> list[str]:
+    """MACs and their share of all."""
+    return ["", ""] if count is None else [macs_text(count), f"{count / max(whole, 1):.1%}"]
 
 
 def print_precisions(facts: dict[str, Any]) -> None:
@@ -222,7 +226,7 @@ def print_tree(model: Model, depth: int | None, sort: str | None, format_: str) 
         "",
         ["module", "layers", "parameters", "size", "MACs"],
         [
-            ["\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}" * level + (module.name or "(model)"),
+            ["  " * level + (module.name or "(model)"),
              module.layers, f"{module.parameters:,}", bytes_text(module.bytes),
              macs_text(module.macs)]
             for level, module in rows

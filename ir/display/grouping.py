@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..document import Graph, Layer, Model
+from ..document import Model
 from .costs import macs
-from .pictures.scopes import Scope, scope_of
-from .quantized import graphs
+from .pictures.scopes import scopes
+from .pictures.sheet import read_sheet
 from .sizes import constant_bytes, elements
-
-#: Layers that a constant is followed through to the one that says where it belongs.
-_HOPS = 8
 
 
 @dataclass
@@ -64,32 +61,23 @@ class Module:
 
 def modules(model: Model) -> Module:
     """The modules of a model; constants belong to the module that reads them."""
+    sheet = read_sheet(model)
+    found = {n: scope for body in sheet.bodies for n, scope in scopes(sheet, body).items()}
+    reader_of = {chip: reader for reader, chips in sheet.chips.items() for chip in chips}
     root = Module(model.name)
-    for graph in graphs(model):
-        for layer in graph.layers:
-            path = [root]
-            for word in _scope(graph, layer):
-                path.append(path[-1].inner.setdefault(word, Module(word)))
-            count = elements(layer) if layer.is_constant else 0
-            size = constant_bytes(layer, count) if layer.is_constant else 0
-            for module in path:
-                module.layers += 1
-                module.parameters += count
-                module.bytes += size
-                module.macs += macs(layer) or 0
+    for number, layer in enumerate(sheet.layers):
+        shown = number if sheet.chip[number] < 0 else reader_of.get(sheet.chip[number], -1)
+        path = [root]
+        for word in found.get(shown, ()):
+            path.append(path[-1].inner.setdefault(word, Module(word)))
+        count = elements(layer) if layer.is_constant else 0
+        size = constant_bytes(layer, count) if layer.is_constant else 0
+        for module in path:
+            module.layers += 1
+            module.parameters += count
+            module.bytes += size
+            module.macs += macs(layer) or 0
     return root
-
-
-def _scope(graph: Graph, layer: Layer) -> Scope:
-    """The modules of a layer; of a constant whose name says none, those of its reader."""
-    scope = scope_of(layer.name)
-    for _ in range(_HOPS if layer.is_constant else 0):
-        users = graph.consumers(layer, 0)
-        if scope or not users:
-            break
-        layer = users[0][0]
-        scope = scope_of(layer.name)
-    return scope
 
 
 __all__ = ["Module", "modules"]

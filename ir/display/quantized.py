@@ -18,6 +18,8 @@ _MOVING = frozenset(
 )  # fmt: skip
 #: Layers that a chain of constants is followed through at most.
 _LONGEST = 16
+#: Bits of an element that needs a scale to stand for a weight.
+_NARROW = 8
 #: Steps of a FakeQuantize that 8 bits hold.
 _EIGHT_BITS = 256
 
@@ -72,6 +74,9 @@ def precisions(model: Model) -> dict[str, Any]:
 
 def _use(graph: Graph, constant: Layer) -> tuple[str, str] | None:
     """What a stored constant becomes, and how; None where it is read as it is."""
+    kind = constant.element_type
+    if not kind.is_real and kind.bits > _NARROW:
+        return None
     layer, becomes, zeros, scale = constant, "", False, None
     for _ in range(_LONGEST):
         users = graph.consumers(layer, 0)
@@ -84,7 +89,9 @@ def _use(graph: Graph, constant: Layer) -> tuple[str, str] | None:
             return becomes or str(constant.element_type), f"FakeQuantize, {_levels(user)} levels"
         elif user.type == "Subtract" and place == 0 and becomes:
             zeros = True
-        elif user.type == "Multiply" and becomes and scale is None:
+        elif user.type == "Subtract" and becomes and not kind.is_real:
+            return becomes, "zero points"
+        elif user.type == "Multiply" and becomes and kind.bits <= _NARROW:
             scale = user.inputs[1 - place].dims
             break
         elif user.type not in ("Reshape", "Transpose") or place != 0:
