@@ -32,7 +32,7 @@ from .output import (
     print_table,
     say,
     say_json,
-    screen_width,
+    sentence_width,
     wrapped,
 )
 from .progress import each as watched
@@ -178,7 +178,7 @@ def _print_cause(cause: Cause) -> None:
     word = f"{finding.severity} {finding.code}"
     text = str(replace(finding, hint=None))
     # A finding is a sentence: it is broken into lines, whoever reads them.
-    width = screen_width() or 80
+    width = sentence_width()
     lines = wrapped(f"{text} {cause.repeated}".rstrip(), width, indent="    ")
     if finding.hint:
         lines += wrapped(finding.hint, width, first="    -> ", indent="       ")
@@ -256,7 +256,7 @@ def _mend(
         return report
     if format_ == "text":
         for row in done:
-            for line in wrapped(f"mended {row}", screen_width() or 80, indent="    "):
+            for line in wrapped(f"mended {row}", sentence_width(), indent="    "):
                 say(line)
     show([report], format_, each=each)
     wrote = f"wrote {goal.path}" if written else "nothing written"

@@ -94,12 +94,12 @@ def shape_of(sizes: Iterable[object]) -> str:
 
 
 def screen_width() -> int | None:
-    """Characters of a line: those of the terminal, or that COLUMNS asks for; None for any number.
+    """Columns of the terminal that is written to; None where another program reads the lines."""
+    return sentence_width() if sys.stdout.isatty() else None
 
-    What is read by another program is not broken into lines.
-    """
-    if not (sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()):
-        return None
+
+def sentence_width() -> int:
+    """Columns that sentences are broken into, whoever reads them."""
     return max(shutil.get_terminal_size().columns, 40)
 
 
@@ -216,8 +216,8 @@ def _joined(
 
 
 def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
-    """Print names and values, the values aligned; on a terminal broken between words."""
-    limit = screen_width() if sys.stdout.isatty() else None
+    """Print names and values, the values aligned."""
+    limit = screen_width()
     rows = [(name, printable(value)) for name, value in pairs]
     width = max((wide(name) for name, _ in rows), default=0) + 2
     for name, value in rows:

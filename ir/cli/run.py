@@ -110,11 +110,8 @@ def run_command(
         samples = Samples(found, pairs(inputs), seed, batch)
     names = list(wanted_names(found, "all" if everything else None))
     wanted = expected_arrays(expect, names)
-    place = (
-        Place(save, force, None if samples.count is None else samples.names)
-        if save is not None
-        else None
-    )
+    several = None if samples.count is None else samples.names
+    place = None if save is None else Place(save, force, several)
     if trace and samples.count is not None:
         raise UsageError("--trace is for one sample", hint="--input NAME=FILE.npy")
     traced: list[dict[str, Any]] = []
@@ -159,7 +156,7 @@ def run_command(
     else:
         if trace:
             print_trace(traced, compiled)
-        print_outputs(rows, several=samples.count is not None)
+        print_outputs(rows, several=several is not None)
     if place is not None:
         note(place.said)
     if comparison is not None:
