@@ -23,7 +23,7 @@ from .output import bytes_text, note
 @verb(
     "copy",
     "copy model.xml backup/model.xml",
-    "copy model.xml small.xml --repack",
+    "copy model.xml packed.xml --repack",
     "copy model.xml --weights other.bin -o joined.xml",
 )
 @model_options

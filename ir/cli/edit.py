@@ -28,7 +28,7 @@ from .output import print_table, say_json
     "edit",
     "edit model.xml --patch edits.json -o new.xml",
     "edit model.xml --rename image=picture --bypass drop1 --in-place",
-    "edit model.xml --set conv1.strides=2,2 --constant w1=w.npy -o new.xml",
+    "edit model.xml --set pool1.rounding_type=ceil --constant w1=w.npy -o new.xml",
     "edit model.xml --do op=preprocess --do input=image --do type=u8 --dry-run",
     "edit --list",
 )

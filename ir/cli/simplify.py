@@ -25,7 +25,7 @@ from .output import note, print_json, print_table
 @verb(
     "simplify",
     "simplify model.xml -o small.xml",
-    "simplify model.xml --input image=1,3,32,32 --certify 3 -o static.xml",
+    "simplify model.xml --input image=1,1,16,16 --certify 3 -o static.xml",
     "simplify model.xml --dry-run --skip fold-constants",
 )
 @model_options
