@@ -10,14 +10,18 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...schemas import InternalError, IRError
 from ...schemas.printing import printable
 from ...schemas.version import REPORTS, VERSION
+from .options import begin, color_option, debug_option
 from .output import note
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 #: Verb, the module that has it, and what it does; in the order of the help page.
 VERBS: dict[str, tuple[str, str]] = {
@@ -44,10 +48,13 @@ VERBS: dict[str, tuple[str, str]] = {
     "weights": ("weights", "List, export or draw the constants."),
     "import": ("onnx", "Turn an ONNX model into IR."),
     "ops": ("ops", "List the operations that are supported, and their attributes."),
-    "schema": ("schema", "Print the XML Schema of IR, or the JSON Schema of the operations."),
+    "schema": ("schema", "Print schemas: of IR, of the operations, of what verbs print as JSON."),
+    "completion": ("completion", "Print what lets a shell complete verbs, files and layers."),
 }
 
 CRASH = 70
+#: By Ctrl-C, as shells have it.
+STOPPED = 130
 
 
 class Verbs(click.Group):
@@ -64,6 +71,18 @@ class Verbs(click.Group):
         module = import_module(f".{VERBS[cmd_name][0]}", __name__)
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete verbs without importing them."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        return [
+            CompletionItem(verb, help=text)
+            for verb, (_, text) in VERBS.items()
+            if verb.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of verbs without importing them."""
@@ -90,44 +109,35 @@ class Verbs(click.Group):
     epilog="Try: vinoir show model.xml",
 )
 @click.version_option(VERSION, "--version", prog_name="vinoir")
-@click.option(
-    "--color",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
-    help="Colour in the output (auto: on a terminal, unless NO_COLOR is set).",
-)
-@click.option("--debug", is_flag=True, help="Show the Python traceback of an error.")
-def cli(color: str, debug: bool) -> None:
+def cli() -> None:
     """OpenVINO IR files in pure Python: read, check, infer, run and write them."""
-    if color == "never":
-        os.environ["NO_COLOR"] = "1"
-    elif color == "always":
-        os.environ["FORCE_COLOR"] = "1"
+
+
+cli.params += [color_option(), debug_option()]
 
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line, and leave the process with its exit code."""
     words = sys.argv[1:] if args is None else args
-    debug = "--debug" in words
-    # The switch may stand behind the verb too.
-    words = [word for word in words if word != "--debug"]
+    begin()
     try:
         code = cli.main(words, prog_name="vinoir", standalone_mode=False)
         sys.stdout.flush()
-    except Exception as error:
-        if debug:
+    except (Exception, KeyboardInterrupt) as error:
+        if "--debug" in words:
             raise
         code = report(error)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def report(error: Exception) -> int:
+def report(error: BaseException) -> int:
     """Say on standard error what went wrong; the exit code for it."""
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code
-    if isinstance(error, click.exceptions.Abort):
-        return 130
+    if isinstance(error, (click.exceptions.Abort, KeyboardInterrupt)):
+        note("stopped")
+        return STOPPED
     if isinstance(error, BrokenPipeError):
         # Whoever read the output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

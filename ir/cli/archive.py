@@ -1,28 +1,50 @@
-"""Arrays by name in an .npz, whatever the names."""
+"""Arrays by name in an .npz, whatever the names; and what is read of such a file."""
 
 from __future__ import annotations
 
+import io
+import os
 import re
+import secrets
+import struct
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ...schemas import Array
+from ...schemas import Array, IRError
+from .options import STDIN, refuse_present, stdin_bytes
+
+#: What NumPy and zipfile raise where a file is not what they expect.
+_UNLIKE_ARRAYS = (
+    ValueError, EOFError, OSError, KeyError, NotImplementedError, SyntaxError, struct.error,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
-def save_arrays(outputs: Mapping[str, Array], path: str) -> None:
-    """Write arrays to a .npz under their names, whatever those are.
+def save_arrays(outputs: Mapping[str, Array], path: str | Path, *, force: bool = True) -> None:
+    """Write arrays to a .npz under their names, whatever those are; all of it or nothing.
 
     ``np.savez`` takes names as its own arguments, of which "file" is one; a name that would be
     a path to whoever unpacks the archive is written as a plain one.
     """
-    with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
-        for member, name in saved_names(outputs).items():
-            with archive.open(f"{member}.npy", "w", force_zip64=True) as file:
-                array = np.asanyarray(savable(outputs[name]))
-                np.lib.format.write_array(file, array, allow_pickle=False)
+    refuse_present(force, path)
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".vinoir-{secrets.token_hex(6)}")
+    try:
+        with zipfile.ZipFile(beside, "w", allowZip64=True) as archive:
+            for member, name in saved_names(outputs).items():
+                with archive.open(f"{member}.npy", "w", force_zip64=True) as file:
+                    array = np.asanyarray(savable(outputs[name]))
+                    np.lib.format.write_array(file, array, allow_pickle=False)
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def saved_names(names: Iterable[str]) -> dict[str, str]:
@@ -47,3 +69,18 @@ def savable(array: Array) -> Array:
     if array.dtype.kind == "T":
         return array.astype(str)
     return array if array.dtype.isbuiltin == 1 else array.astype(np.float32)
+
+
+def load_arrays(path: str) -> Array | dict[str, Array]:
+    """What a .npy or an .npz holds: an array, or arrays by their names."""
+    source: Any = io.BytesIO(stdin_bytes("arrays")) if path == STDIN else path
+    try:
+        content = np.load(source, allow_pickle=False)
+        if isinstance(content, np.ndarray):
+            return content
+        with content:
+            return {name: content[name] for name in content.files}
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except _UNLIKE_ARRAYS as error:
+        raise IRError(f"{path} is no .npy or .npz of plain arrays: {error}") from None

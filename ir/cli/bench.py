@@ -8,44 +8,44 @@ from typing import Any
 import click
 
 from ...schemas import MismatchError
-from ..files import read
 from ..measuring import LayerRow, Report, Row, measure
 from .fleet import over_many
-from .infer import split
-from .output import (
-    bytes_text,
+from .inputs import make_inputs
+from .options import (
+    Source,
     format_option,
-    model_argument,
-    print_json,
-    print_pairs,
-    print_table,
-    weights_option,
+    model_options,
+    onnx_option,
+    pairs,
+    seed_option,
+    values_option,
+    verb,
 )
-from .run import make_inputs
+from .output import bytes_text, print_json, print_pairs, print_table, shape_of
+from .progress import Progress
 
 
 @over_many
-@click.command(
+@verb(
     "bench",
-    epilog="Examples: vinoir bench model.xml; "
-    "vinoir bench model.xml --against openvino --threads 2 --layers",
+    "bench model.xml",
+    "bench model.xml --threads 2 --runs 5 --layers",
+    "bench model.xml --against openvino,onnxruntime --onnx model.onnx",
 )
-@model_argument
-@weights_option
+@model_options
 @click.option(
     "--against", default="", metavar="NAMES", help="openvino, onnxruntime, or both with a comma."
 )
-@click.option("--onnx", type=click.Path(), help="The model for onnxruntime; else MODEL's .onnx.")
+@onnx_option
 @click.option("--threads", type=click.IntRange(1), help="For each runtime; else all cores.")
 @click.option("--runs", type=click.IntRange(1), default=15, show_default=True)
 @click.option("--layers", is_flag=True, help="Time of each layer, its GFLOP/s and GB/s.")
-@click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE", help="As of run.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
-@click.option("--tolerance", type=float, default=1e-4, show_default=True)
+@values_option
+@seed_option
+@click.option("--tolerance", type=click.FloatRange(min=0), default=1e-4, show_default=True)
 @format_option()
 def bench_command(
-    model: str,
-    weights: str | None,
+    source: Source,
     against: str,
     onnx: str | None,
     threads: int | None,
@@ -57,19 +57,22 @@ def bench_command(
     format_: str,
 ) -> None:
     """Measure how fast MODEL runs, also against other runtimes; compare their outputs."""
-    found = read(model, weights)
-    arrays = make_inputs(found, dict(split(text) for text in inputs), seed)
-    report = measure(
-        found,
-        [arrays[index] for index in range(len(found.parameters))],
-        against=[name.strip() for name in against.split(",") if name.strip()],
-        threads=threads,
-        runs=runs,
-        layers=layers,
-        onnx=onnx,
-    )
+    found = source.read()
+    arrays = make_inputs(found, pairs(inputs), seed)
+    names = [name.strip() for name in against.split(",") if name.strip()]
+    with Progress(runs * (1 + len(names)), "preparing") as progress:
+        report = measure(
+            found,
+            [arrays[index] for index in range(len(found.parameters))],
+            against=names,
+            threads=threads,
+            runs=runs,
+            layers=layers,
+            onnx=onnx,
+            progress=progress.advance,
+        )
     if format_ == "json":
-        print_json(facts(report, model, tolerance))
+        print_json("bench", facts(report, source.path, tolerance))
     else:
         print_report(report)
     if report.difference > tolerance:
@@ -87,7 +90,12 @@ def facts(report: Report, model: str, tolerance: float) -> dict[str, Any]:
         return {**asdict(row), "least": row.least, "median": row.median}
 
     def layer(row: LayerRow) -> dict[str, Any]:
-        return {**asdict(row), "gigaflops": row.gigaflops, "gigabytes": row.gigabytes}
+        return {
+            **asdict(row),
+            "shape": shape_of(row.shape),
+            "gigaflops": row.gigaflops,
+            "gigabytes": row.gigabytes,
+        }
 
     return {
         "model": model,
@@ -124,7 +132,7 @@ def print_report(report: Report) -> None:
             ["layer", "operations", "output", "time", "share", "GFLOP/s", "GB/s"],
             [
                 [
-                    row.name, row.operation, f"[{','.join(map(str, row.shape))}]",
+                    row.name, row.operation, shape_of(row.shape),
                     milliseconds(row.seconds), f"{row.seconds / whole:.1%}",
                     f"{row.gigaflops:.1f}", f"{row.gigabytes:.1f}",
                 ]

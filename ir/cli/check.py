@@ -2,41 +2,56 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import click
 
 from ...schemas import LimitError, UsageError
 from ..checking import RANK, RULES, Cause, Report, check, explain
 from .fleet import over_many
-from .infer import target_of
-from .output import (
-    fancy,
+from .many import model_paths
+from .options import (
+    STDIN,
+    Source,
+    Target,
+    force_option,
     format_option,
+    in_place_option,
     limit_options,
+    output_option,
+    stdin_bytes,
+    target_of,
+    verb,
+    weights_option,
+)
+from .output import (
+    coloured,
     note,
     print_json,
     print_table,
     say,
     say_json,
-    weights_option,
+    sentence_width,
+    wrapped,
 )
+from .progress import each as watched
 
 _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
 
 
 @over_many
-@click.command(
+@verb(
     "check",
-    epilog="Examples: vinoir check model.xml; vinoir check models/ --strict --format sarif; "
-    "vinoir check model.xml --target 2024.6; vinoir check model.xml --fix -o mended.xml",
+    "check model.xml",
+    "check models/ --strict --format sarif",
+    "check model.xml --target 2024.6",
+    "check model.xml --fix -o mended.xml",
 )
-@click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=click.Path())
+@click.argument(
+    "models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(allow_dash=True)
+)
 @weights_option
 @click.option("--target", metavar="VERSION", help="The OpenVINO release that is to read them.")
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
@@ -44,9 +59,9 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
 @click.option("--ignore", multiple=True, metavar="CODE", help="Without these.")
 @click.option("--all", "each", is_flag=True, help="Each finding, not one line for each cause.")
 @click.option("--fix", "mend", is_flag=True, help="Repair what is safe, and write it to OUTPUT.")
-@click.option("-o", "--output", type=click.Path(), help="The .xml that --fix writes.")
-@click.option("--in-place", is_flag=True, help="Let --fix write over the model.")
-@click.option("--force", is_flag=True, help="Overwrite the output.")
+@output_option("The .xml that --fix writes")
+@in_place_option
+@force_option
 @limit_options
 @format_option("sarif", "github")
 def check_command(
@@ -71,7 +86,7 @@ def check_command(
 
     Exit code 0: no errors, 1: errors (with --strict warnings too), 3: a file cannot be read.
     """
-    paths = list(files(models))
+    paths = model_paths(models)
     if weights is not None and len(paths) != 1:
         raise UsageError(f"--weights is for one model, these are {len(paths)}")
     chosen, unwanted = split(select), split(ignore)
@@ -80,14 +95,15 @@ def check_command(
             raise UsageError(f"--fix mends one model, these are {len(paths)}")
         if output is None and not in_place:
             raise UsageError("--fix needs -o OUTPUT or --in-place")
-        path = target_of(paths[0], output, force, in_place)
-        report = _mend(paths[0], path, weights, target, chosen, unwanted, format_, each)
+        source = Source(paths[0], weights, lenient=True)
+        goal = target_of(source, output, force=force, in_place=in_place)
+        report = _mend(source, goal, in_place, target, chosen, unwanted, format_, each)
         raise SystemExit(report.exit_code(strict=strict))
     reports, codes = [], [0]
-    for path in watched(paths):
+    for path in watched(paths, "checking"):
         try:
             report = check(
-                path,
+                stdin_bytes("the model") if path == STDIN else path,
                 target,
                 weights=weights,
                 select=chosen,
@@ -113,42 +129,10 @@ def split(codes: Iterable[str]) -> list[str]:
     return [code for text in codes for code in text.split(",") if code.strip()]
 
 
-def files(models: Iterable[str]) -> Iterator[str]:
-    """Every model that is meant: a folder stands for all .xml files in it, at any depth."""
-    for name in models:
-        path = Path(name)
-        if not path.is_dir():
-            yield name
-            continue
-        found = sorted(str(inner) for inner in path.rglob("*.xml"))
-        if not found:
-            raise UsageError(f"{name} is a folder without .xml files")
-        yield from found
-
-
-def watched(paths: list[str]) -> Iterator[str]:
-    """The paths, with a bar on the terminal where there are many."""
-    if len(paths) < 8 or not sys.stderr.isatty():
-        yield from paths
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(paths, "checking", console=Console(stderr=True), transient=True)
-
-
 def show(reports: list[Report], format_: str, *, each: bool = False) -> None:
     """Print the reports: one line for each cause, or for each finding."""
     if format_ == "json":
-        rows = [report.to_json() for report in reports]
-        if len(rows) == 1:
-            print_json(rows[0])
-        else:
-            counts = {
-                k: sum(row["counts"][k] for row in rows) for k in ("error", "warning", "info")
-            }
-            findings = [finding for row in rows for finding in row["findings"]]
-            print_json({"counts": counts, "findings": findings, "reports": rows})
+        print_json("check", document(reports))
     elif format_ == "sarif":
         from ..checking import to_sarif
 
@@ -163,12 +147,30 @@ def show(reports: list[Report], format_: str, *, each: bool = False) -> None:
         _print(reports, each)
 
 
+def document(reports: list[Report]) -> dict[str, Any]:
+    """What was found of one model or of several, in one form: sums, and a report for each."""
+    rows = [report.to_json() for report in reports]
+    for row in rows:
+        del row["schema_version"]
+    severities = ("error", "warning", "info")
+    return {
+        "ok": all(row["ok"] for row in rows),
+        "counts": {k: sum(row["counts"][k] for row in rows) for k in severities},
+        "causes": [cause for row in rows for cause in row["causes"]],
+        "findings": [finding for row in rows for finding in row["findings"]],
+        "reports": rows,
+        "repairs": [],
+        "written": False,
+        "output": None,
+    }
+
+
 def _print(reports: list[Report], each: bool) -> None:
     for report in reports:
         for cause in report.causes(gathered=not each):
             _print_cause(cause)
         for code, number in report.left_out.items():
-            say(f"{report.file}: {number} more of {code}")
+            say(f"{report.file or '<stdin>'}: {number} more of {code}")
     _print_sums(reports, each)
 
 
@@ -177,23 +179,16 @@ def _print_cause(cause: Cause) -> None:
     finding = cause.first
     word = f"{finding.severity} {finding.code}"
     text = str(replace(finding, hint=None))
-    lines = _wrapped(f"{text} {cause.repeated}".rstrip(), "    ", first="")
+    # A finding is a sentence: it is broken into lines, whoever reads them.
+    width = sentence_width()
+    lines = wrapped(f"{text} {cause.repeated}".rstrip(), width, indent="    ")
     if finding.hint:
-        lines += _wrapped(finding.hint, "       ", first="    -> ")
-    if fancy():
+        lines += wrapped(finding.hint, width, first="    -> ", indent="       ")
+    if coloured():
         styled = click.style(word, fg=_COLOURS[finding.severity], bold=True)
         lines = [line.replace(word, styled, 1) for line in lines]
     for line in lines:
-        say(line, styled=fancy())
-
-
-def _wrapped(text: str, indent: str, first: str) -> list[str]:
-    """A text in lines; words are kept whole."""
-    width = max(shutil.get_terminal_size().columns, 40)
-    return textwrap.wrap(
-        text, width, initial_indent=first, subsequent_indent=indent,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+        say(line, styled=coloured())
 
 
 def _print_sums(reports: list[Report], each: bool) -> None:
@@ -211,7 +206,7 @@ def _print_sums(reports: list[Report], each: bool) -> None:
             rule = RULES[code]
             note(f"{rows[code][0]:6}  {rule.severity:7}  {code}  {rule.title}")
     if len(reports) == 1:
-        text = f"{reports[0].file}: {reports[0].summary()}"
+        text = f"{reports[0].file or '<stdin>'}: {reports[0].summary()}"
     else:
         wrong = sum(not report.ok for report in reports)
         counts = (
@@ -232,9 +227,9 @@ def _many(count: int, word: str) -> str:
 
 
 def _mend(
-    source: str,
-    path: str,
-    weights: str | None,
+    source: Source,
+    goal: Target,
+    in_place: bool,
     target: str | None,
     chosen: list[str],
     unwanted: list[str],
@@ -242,31 +237,36 @@ def _mend(
     each: bool,
 ) -> Report:
     """Repair one model, write it, and tell what was done and what remains."""
-    from ..files import read, write
     from ..surgery import fix
 
-    model = read(source, weights, lenient=True, need_weights=False)
+    model = source.read(need_weights=False)
     done = fix(model, target, select=chosen, ignore=unwanted)
-    written = bool(done) or path != source
+    assert goal.path is not None
     # In place the weights stay where they are, which need not be beside the model.
-    beside = weights if path == source else None
+    written = bool(done) or not in_place
     if written:
-        write(model, path, beside)
-    report = check(path, target, weights=beside, select=chosen, ignore=unwanted)
+        goal.write(model)
+    report = check(goal.path, target, weights=goal.weights, select=chosen, ignore=unwanted)
     if format_ == "json":
         repairs = [row._asdict() for row in done]
-        print_json({**report.to_json(), "repairs": repairs, "written": written})
+        rows = document([report]) | {
+            "repairs": repairs,
+            "written": written,
+            "output": goal.path if written else None,
+        }
+        print_json("check", rows)
         return report
     if format_ == "text":
         for row in done:
-            for line in _wrapped(f"mended {row}", "    ", first=""):
+            for line in wrapped(f"mended {row}", sentence_width(), indent="    "):
                 say(line)
     show([report], format_, each=each)
-    note(f"{_many(len(done), 'repair')}, {f'wrote {path}' if written else 'nothing written'}")
+    wrote = f"wrote {goal.path}" if written else "nothing written"
+    note(f"{_many(len(done), 'repair')}, {wrote}")
     return report
 
 
-@click.command("explain", epilog="Examples: vinoir explain IR203; vinoir explain")
+@verb("explain", "explain IR203", "explain")
 @click.argument("code", required=False)
 @format_option()
 def explain_command(code: str | None, format_: str) -> None:
@@ -274,7 +274,7 @@ def explain_command(code: str | None, format_: str) -> None:
     rules = list(RULES.values()) if code is None else [explain(code)]
     if format_ == "json":
         rows = [{**vars(rule), "group": rule.group} for rule in rules]
-        print_json(rows[0] if code is not None else {"rules": rows})
+        print_json("explain", {"rules": rows})
     elif code is not None:
         click.echo(str(rules[0]))
     else:

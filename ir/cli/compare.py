@@ -11,32 +11,33 @@ from ...schemas import Array, UsageError
 from ..comparing import Comparison, compare
 from ..display import operation_name
 from ..document import Model, by_input
-from ..files import read
-from .infer import split
-from .output import (
+from .inputs import make_inputs
+from .options import (
+    Source,
     format_option,
     limit_options,
-    model_argument,
-    note,
-    print_json,
-    print_table,
-    say,
-    weights_option,
+    model_options,
+    onnx_option,
+    pairs,
+    samples_option,
+    seed_option,
+    values_option,
+    verb,
 )
-from .run import Progress, make_inputs
+from .output import note, print_json, print_table, say
+from .progress import Progress
 
 #: Exit code where numbers differ.
 DIFFER = 5
 
 
-@click.command(
+@verb(
     "compare",
-    epilog="Examples: vinoir compare model.xml --against openvino; "
-    "vinoir compare model.xml --against other.xml --samples 4; "
-    "vinoir compare model.xml --against onnxruntime --onnx model.onnx -i x=image.npy",
+    "compare model.xml --against f16",
+    "compare model.xml --against small.xml --samples 4",
+    "compare model.xml --against onnxruntime --onnx model.onnx -i image=image.npy",
 )
-@model_argument
-@weights_option
+@model_options
 @click.option(
     "--against",
     default="openvino",
@@ -44,26 +45,17 @@ DIFFER = 5
     metavar="WHAT",
     help="openvino, onnxruntime, f16, bf16, an .xml, an .onnx, or recorded tensors in an .npz.",
 )
-@click.option("--onnx", type=click.Path(), help="The model as ONNX, for onnxruntime.")
-@click.option(
-    "--input",
-    "-i",
-    "inputs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="An input: FILE.npy, FILE.npz, random, zeros or ones; else random.",
-)
-@click.option("--samples", type=click.IntRange(min=1), default=1, show_default=True,
-              help="How many samples; what is random is drawn anew for each.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
+@onnx_option
+@values_option
+@samples_option
+@seed_option
 @click.option("--tolerance", type=click.FloatRange(min=0), help="In place of each type's own.")
 @click.option("--worst", type=click.IntRange(min=0), default=10, show_default=True,
               help="How many layers the table has.")  # fmt: skip
 @limit_options
 @format_option()
 def compare_command(
-    model: str,
-    weights: str | None,
+    source: Source,
     against: str,
     onnx: str | None,
     inputs: tuple[str, ...],
@@ -79,7 +71,7 @@ def compare_command(
 
     Of each layer the error with exact inputs is told from the error that came with the inputs.
     """
-    found = read(model, weights)
+    found = source.read()
     with Progress(samples * len(found.order())) as progress:
         comparison = compare(
             found,
@@ -93,7 +85,7 @@ def compare_command(
             progress=lambda layer: progress.advance(operation_name(layer)),
         )
     if format_ == "json":
-        print_json(comparison.as_json())
+        print_json("compare", comparison.as_json())
     else:
         show(comparison, worst)
     if comparison:
@@ -104,7 +96,7 @@ def sample_inputs(
     model: Model, inputs: tuple[str, ...], samples: int, seed: int, against: str
 ) -> list[Mapping[int, Array]] | int:
     """The samples that the command line says; a number of random ones where it says nothing."""
-    given = dict(split(text) for text in inputs)
+    given = pairs(inputs)
     if not given:
         if against.endswith(".npz") and samples > 1:
             raise UsageError("one sample is recorded, several are asked for")

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import click
 
-from ..files import read
 from ..surgery import compress, decompress
-from .operate import deliver, operation_options, target_or_none
-from .output import bytes_text, format_option, model_argument, note, weights_option
+from .operate import deliver, operation_options
+from .options import Source, format_option, model_options, target_of, verb
+from .output import bytes_text, note
 
 
-@click.command(
+@verb(
     "compress",
-    epilog="Examples: vinoir compress model.xml -o small.xml; "
-    "vinoir compress model.xml --keep 'head/.*' --in-place; "
-    "vinoir compress small.xml --back -o model.xml",
+    "compress model.xml -o small.xml",
+    "compress model.xml --keep 'head/.*' --in-place",
+    "compress small.xml --back -o model.xml --force",
 )
-@model_argument
-@weights_option
+@model_options
 @click.option("--keep", metavar="REGEX", help="Constants that stay as they are.")
 @click.option("--back", is_flag=True, help="Store what is compressed in its former type.")
 @operation_options
 @format_option()
 def compress_command(
-    model: str,
-    weights: str | None,
+    source: Source,
     keep: str | None,
     back: bool,
     output: str | None,
@@ -34,12 +32,12 @@ def compress_command(
     format_: str,
 ) -> None:
     """Store the weights of MODEL in f16, where OpenVINO would, each behind a Convert."""
-    target = target_or_none(model, output, force=force, in_place=in_place, dry_run=dry_run)
-    found = read(model, weights)
+    target = target_of(source, output, force=force, in_place=in_place, dry_run=dry_run)
+    found = source.read()
     done = decompress(found) if back else compress(found, keep=keep)
     before, after = (
         sum(len(layer.blob) for layer in one.everywhere() if layer.is_constant)
         for one in (found, done.model)
     )
-    deliver(done, target, format_, weights if in_place else None)
+    deliver(done, target, format_)
     note(f"constants took {bytes_text(before)}, now {bytes_text(after)}")

@@ -6,21 +6,20 @@ import click
 
 from ...schemas import UnsupportedError, UsageError
 from ..document import Model
-from ..files import read, write
 from ..surgery import Surgery, convert
 from .older import print_remarks, refusal
-from .operate import deliver, operation_options, print_refusals, target_or_none
-from .output import format_option, model_argument, note, print_json, weights_option
+from .operate import deliver, operation_options, print_refusals
+from .options import Source, Target, format_option, model_options, target_of, verb
+from .output import note, print_json
 
 
-@click.command(
+@verb(
     "convert",
-    epilog="Examples: vinoir convert old.xml -o new.xml; "
-    "vinoir convert model.xml --target 2022.3 -o older.xml; "
-    "vinoir convert model.xml --opset 8 --dry-run",
+    "convert old.xml -o new.xml",
+    "convert model.xml --target 2022.3 -o older.xml",
+    "convert model.xml --opset 8 --dry-run",
 )
-@model_argument
-@weights_option
+@model_options
 @click.option("--target", metavar="RELEASE", help="The OpenVINO release that is to read it.")
 @click.option("--opset", type=int, help="The latest opset that layers may name.")
 @click.option("--ir-version", type=int, help="10 or 11.")
@@ -32,8 +31,7 @@ from .output import format_option, model_argument, note, print_json, weights_opt
 @operation_options
 @format_option()
 def convert_command(
-    model: str,
-    weights: str | None,
+    source: Source,
     target: str | None,
     opset: int | None,
     ir_version: int | None,
@@ -51,18 +49,18 @@ def convert_command(
     a layer cannot be converted (all are listed, nothing is written), 1 where the sizes of an
     old model are not those that it declares.
     """
-    place = target_or_none(model, output, force=force, in_place=in_place, dry_run=dry_run)
-    found = read(model, weights, keep_preprocess=keep_preprocess)
+    place = target_of(source, output, force=force, in_place=in_place, dry_run=dry_run)
+    found = source.read(keep_preprocess=keep_preprocess)
     if found.origin is not None:
         # An old model is written anew, so that its weights must be there.
-        found = read(model, weights, need_weights=True, keep_preprocess=keep_preprocess)
+        found = source.read(need_weights=True, keep_preprocess=keep_preprocess)
         remarks = [] if found.origin is None else found.origin.remarks
         missing = [remark for remark in remarks if remark.kind == "missing"]
         if missing:
             raise refusal(missing)
     elif keep_preprocess:
         raise UsageError(
-            f"{model} is IR version {found.version}; --keep-preprocess is for v2 to v7"
+            f"{source.path} is IR version {found.version}; --keep-preprocess is for v2 to v7"
         )
     if found.origin is not None and (target, opset, ir_version) == (None, None, None):
         upgraded(found, place, format_)
@@ -70,29 +68,32 @@ def convert_command(
         done = convert(found, target=target, opset=opset, ir_version=ir_version, partial=True)
         if done.report.refusals:
             refuse(done.report, format_)
-        deliver(done, place, format_, weights if in_place else None)
+        deliver(done, place, format_)
     if found.origin is not None and any(one.kind == "unlike" for one in found.origin.remarks):
         raise SystemExit(1)
 
 
-def upgraded(model: Model, place: str | None, format_: str) -> None:
+def upgraded(model: Model, place: Target, format_: str) -> None:
     """Write a model that was upgraded when it was read, and tell what was decided."""
     origin = model.origin
     assert origin is not None
-    if place is not None:
-        write(model, place)
+    place.write(model)
     if format_ == "json":
-        print_json({"written": place, "layers": len(model), "origin": origin.to_json()})
+        # The same document as of any conversion; an upgrade lists what it decided as remarks.
+        report = Surgery("convert", layers=(len(model), len(model)))
+        rows = {**report.to_json(), "written": place.path, "origin": origin.to_json()}
+        print_json("convert", rows)
     elif origin.remarks:
         print_remarks(origin)
     what = f"{len(model)} layers, from IR version {origin.version}"
-    note(f"wrote {place}: {what}" if place is not None else f"nothing written: {what}")
+    wrote = "nothing written" if place.path is None else f"wrote {place.path}"
+    note(f"{wrote}: {what}")
 
 
 def refuse(report: Surgery, format_: str) -> None:
     """List what cannot be converted, and leave."""
     if format_ == "json":
-        print_json({**report.to_json(), "written": None})
+        print_json("convert", {**report.to_json(), "written": None})
     else:
         print_refusals(report)
     note(f"{len(report.refusals)} layers cannot be converted; nothing written")

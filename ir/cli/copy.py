@@ -7,44 +7,65 @@ import numpy as np
 
 from ...schemas import MismatchError, UsageError
 from ..document import Layer, Model
-from ..files import read, write
-from .infer import target_of
-from .output import bytes_text, note, weights_option
-
-
-@click.command(
-    "copy",
-    epilog="Examples: vinoir copy model.xml backup/model.xml; "
-    "vinoir copy model.xml small.xml --repack",
+from ..files import read
+from .options import (
+    Source,
+    force_option,
+    in_place_option,
+    model_options,
+    output_option,
+    target_of,
+    verb,
 )
-@click.argument("source", metavar="MODEL", type=click.Path())
-@click.argument("target", metavar="OUTPUT", type=click.Path())
-@weights_option
+from .output import bytes_text, note
+
+
+@verb(
+    "copy",
+    "copy model.xml backup/model.xml",
+    "copy model.xml packed.xml --repack",
+    "copy model.xml --weights other.bin -o joined.xml",
+)
+@model_options
+@click.argument("target", metavar="[OUTPUT]", type=click.Path(), required=False)
+@output_option("The .xml to write, the same as OUTPUT")
+@in_place_option
 @click.option(
     "--repack",
     is_flag=True,
     help="Lay the .bin out anew: every constant once, in order, without unused bytes.",
 )
-@click.option("--force", is_flag=True, help="Overwrite the output.")
-def copy_command(source: str, target: str, weights: str | None, repack: bool, force: bool) -> None:
+@force_option
+def copy_command(
+    source: Source,
+    target: str | None,
+    output: str | None,
+    in_place: bool,
+    repack: bool,
+    force: bool,
+) -> None:
     """Read MODEL, write it to OUTPUT, read that again and verify that nothing was lost."""
-    model = read(source, weights)
+    if target is not None and output is not None:
+        raise UsageError(f"two places to write to are given: {target} and {output}")
+    goal = target_of(source, target or output, force=force, in_place=in_place)
+    model = source.read()
     if model.origin is not None:
         raise UsageError(
-            f"{source} is IR version {model.origin.version}, which nobody writes any more",
+            f"{source.path} is IR version {model.origin.version}, which nobody writes any more",
             hint="vinoir convert writes it as version 11",
         )
-    written = target_of(source, target, force, in_place=False)
-    write(model, written, repack=repack)
-    again = read(written)
-    compare(model, again, source, written, exact=not repack)
+    size = 0 if model.weights is None else model.weights.size
+    goal.write(model, repack=repack)
+    assert goal.path is not None
+    again = read(goal.path, goal.weights, lenient=source.lenient)
+    compare(model, again, source.path, goal.path, exact=not repack)
     if model.weights is None or again.weights is None:
-        note(f"wrote {written}: {len(model)} layers, equal to {source}, which has no .bin")
+        note(f"wrote {goal.path}: {len(model)} layers, equal to {source.path}, which has no .bin")
         return
-    sizes = f"{bytes_text(model.weights.size)} of weights"
+    sizes = f"{bytes_text(size)} of weights"
     if repack:
         sizes += f" are {bytes_text(again.weights.size)} now"
-    note(f"wrote {written}: {len(model)} layers, equal to {source}; {sizes}")
+    note(f"wrote {goal.path}: {len(model)} layers, equal to {source.path}; {sizes}")
 
 
 def compare(model: Model, again: Model, source: str, written: str, *, exact: bool) -> None:

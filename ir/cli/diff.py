@@ -11,17 +11,20 @@ from ...schemas import UsageError
 from ..comparing import Differences, diff, flattened, review_lines
 from ..display import draw, operation_name
 from ..document import Graph, Info, Model
-from ..files import read
-from .output import format_option, note, print_json, say
+from .options import Source, format_option, lenient_option, verb
+from .output import note, print_json, say
 
 
-@click.command(
+@verb(
     "diff",
-    epilog="Examples: vinoir diff before.xml after.xml; vinoir diff a.xml b.xml --names --json; "
-    "vinoir diff before.xml after.xml -o diff.html; vinoir diff --textconv model.xml",
+    "diff model.xml small.xml",
+    "diff model.xml small.xml --names --json",
+    "diff model.xml small.xml -o diff.html",
+    "diff --textconv model.xml",
 )
-@click.argument("one", metavar="A", type=click.Path())
-@click.argument("two", metavar="B", type=click.Path(), required=False)
+@click.argument("one", metavar="A", type=click.Path(allow_dash=True))
+@click.argument("two", metavar="B", type=click.Path(allow_dash=True), required=False)
+@lenient_option
 @click.option("--weights-a", type=click.Path(), help="The .bin of A, where it is not beside it.")
 @click.option("--weights-b", type=click.Path(), help="The .bin of B, where it is not beside it.")
 @click.option("--names", is_flag=True, help="Also what makes no difference: names, order.")
@@ -38,6 +41,7 @@ from .output import format_option, note, print_json, say
 def diff_command(
     one: str,
     two: str | None,
+    lenient: bool,
     weights_a: str | None,
     weights_b: str | None,
     names: bool,
@@ -53,7 +57,7 @@ def diff_command(
     Layers are paired by what they compute; ids, order, names and where bytes stand in the .bin
     are no differences.
     """
-    first = read(one, weights_a)
+    first = Source(one, weights_a, lenient).read()
     if textconv:
         if two is not None:
             raise UsageError("--textconv prints one model, two are given")
@@ -62,7 +66,7 @@ def diff_command(
         return
     if two is None:
         raise UsageError("two models are compared, one is given", hint="vinoir diff A.xml B.xml")
-    found = diff(first, read(two, weights_b))
+    found = diff(first, Source(two, weights_b, lenient).read())
     if not quiet:
         show(found, format_, everything, names)
     if output is not None:
@@ -75,7 +79,7 @@ def diff_command(
 def show(found: Differences, format_: str, everything: bool, names: bool) -> None:
     """Print the differences."""
     if format_ == "json":
-        print_json(found.as_json())
+        print_json("diff", found.as_json())
         return
     for line in review_lines(found, everything=everything, names=names):
         say(line)

@@ -12,22 +12,28 @@ from ...schemas import UnreadableError, UsageError
 from ..checking import RANK, check
 from ..display import Drawing, draw
 from ..document import Model
-from ..files import read
-from .output import model_argument, note, weights_option
+from .options import (
+    Source,
+    force_option,
+    layer_names,
+    model_options,
+    output_option,
+    refuse_present,
+    verb,
+)
+from .output import note
 
 
-@click.command(
+@verb(
     "draw",
-    epilog="Examples: vinoir draw model.xml -o model.html; "
-    "vinoir draw model.xml -o part.svg --around conv1 --hops 3; "
-    "vinoir draw model.xml -o model.html --paint findings",
+    "draw model.xml -o model.html",
+    "draw model.xml -o part.svg --around conv1 --hops 3",
+    "draw model.xml -o model.html --paint findings --force",
 )
-@model_argument
-@weights_option
-@click.option(
-    "-o", "--output", required=True, type=click.Path(), help="A .html, .svg, .dot or .mmd."
-)
-@click.option("--around", metavar="LAYER", help="Only what is near a layer (not in a page).")
+@model_options
+@output_option("A .html, .svg, .dot or .mmd", required=True)
+@click.option("--around", metavar="LAYER", shell_complete=layer_names,
+              help="Only what is near a layer (not in a page).")  # fmt: skip
 @click.option("--hops", type=click.IntRange(0), default=2, show_default=True, help="How near.")
 @click.option(
     "--boxes", type=click.IntRange(1), help="Of .svg: open groups up to so many boxes; else all."
@@ -48,10 +54,9 @@ from .output import model_argument, note, weights_option
     default=None,
     help="First values and histograms in the page; not given: up to 2000 constants.",
 )
-@click.option("--force", is_flag=True, help="Overwrite the output.")
+@force_option
 def draw_command(
-    model: str,
-    weights: str | None,
+    source: Source,
     output: str,
     around: str | None,
     hops: int,
@@ -62,7 +67,8 @@ def draw_command(
     force: bool,
 ) -> None:
     """Draw MODEL into a page that needs no server and no network, or into .svg, .dot or .mmd."""
-    found = read(model, weights)
+    refuse_present(force, output)
+    found = source.read()
     drawing = draw(found)
     if file is not None:
         drawing.paint(paint or "value", **values_of(Path(file)))

@@ -10,23 +10,29 @@ from typing import Any
 import click
 
 from ...schemas import UsageError
-from ..files import read
 from ..surgery import EDITS, Operated, Surgery, edit, edit_schema, read_edits
-from .infer import split
-from .operate import deliver, operation_options, target_or_none
-from .output import format_option, print_table, say_json, weights_option
-
-
-@click.command(
-    "edit",
-    epilog="Examples: vinoir edit model.xml --patch edits.json -o new.xml; "
-    "vinoir edit model.xml --rename x=image --bypass drop1 --in-place; "
-    "vinoir edit model.xml --set conv1.strides=2,2 --constant w=w.npy -o new.xml; "
-    "vinoir edit model.xml --do op=preprocess --do input=x --do type=u8 --dry-run; "
-    "vinoir edit --list; vinoir edit --schema",
+from .operate import deliver, operation_options
+from .options import (
+    Source,
+    format_option,
+    layer_names,
+    model_options_or_none,
+    split,
+    target_of,
+    verb,
 )
-@click.argument("model", metavar="MODEL", required=False, type=click.Path())
-@weights_option
+from .output import print_table, say_json
+
+
+@verb(
+    "edit",
+    "edit model.xml --patch edits.json -o new.xml",
+    "edit model.xml --rename image=picture --bypass drop1 --in-place",
+    "edit model.xml --set pool1.rounding_type=ceil --constant w1=w.npy -o new.xml",
+    "edit model.xml --do op=preprocess --do input=image --do type=u8 --dry-run",
+    "edit --list",
+)
+@model_options_or_none
 @click.option(
     "--patch", multiple=True, type=click.Path(), help="A JSON file with a list of edits."
 )
@@ -36,9 +42,20 @@ from .output import format_option, print_table, say_json, weights_option
     "--set", "attributes", multiple=True, metavar="LAYER.NAME=VALUE", help="Set an attribute."
 )
 @click.option("--constant", multiple=True, metavar="LAYER=FILE.npy", help="Set a constant.")
-@click.option("--bypass", multiple=True, metavar="LAYER", help="Take a layer out, and hand on "
-              "what it was fed.")  # fmt: skip
-@click.option("--delete", multiple=True, metavar="LAYER", help="Take a layer out.")
+@click.option(
+    "--bypass",
+    multiple=True,
+    metavar="LAYER",
+    shell_complete=layer_names,
+    help="Take a layer out, and hand on what it was fed.",
+)
+@click.option(
+    "--delete",
+    multiple=True,
+    metavar="LAYER",
+    shell_complete=layer_names,
+    help="Take a layer out.",
+)
 @click.option("--add-output", multiple=True, metavar="TENSOR", help="Hand a tensor out.")
 @click.option("--remove-output", multiple=True, metavar="OUTPUT", help="Hand it out no more.")
 @click.option("--add-input", multiple=True, metavar="TENSOR", help="Feed a tensor from outside.")
@@ -49,8 +66,7 @@ from .output import format_option, print_table, say_json, weights_option
 @operation_options
 @format_option()
 def edit_command(
-    model: str | None,
-    weights: str | None,
+    source: Source | None,
     patch: tuple[str, ...],
     rename: tuple[str, ...],
     attributes: tuple[str, ...],
@@ -76,11 +92,11 @@ def edit_command(
     if listing:
         print_edits()
         return
-    if model is None:
+    if source is None:
         raise UsageError("no model is given", hint="vinoir edit MODEL --patch edits.json")
-    target = target_or_none(model, output, force=force, in_place=in_place, dry_run=dry_run)
+    target = target_of(source, output, force=force, in_place=in_place, dry_run=dry_run)
     own: list[dict[str, Any]] = []
-    found = read(model, weights)
+    found = source.read()
     for old, new in map(split, rename):
         own.append({"op": "rename", "any": old, "to": new})
     for place, value in map(split, attributes):
@@ -110,7 +126,7 @@ def edit_command(
         before = before or done.report.layers[0]
         changes += done.report.changes
     done.report.changes, done.report.layers = changes, (before or 0, done.report.layers[1])
-    deliver(done, target, format_, weights if in_place else None)
+    deliver(done, target, format_)
 
 
 def gathered(steps: Sequence[str]) -> list[dict[str, Any]]:

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import click
 
-from ..files import read
 from ..surgery import extract
-from .operate import deliver, operation_options, target_or_none
-from .output import format_option, model_argument, weights_option
+from .operate import deliver, operation_options
+from .options import Source, format_option, layer_names, model_options, target_of, verb
 
 
-@click.command(
+@verb(
     "extract",
-    epilog="Examples: vinoir extract model.xml --from conv1 --to relu5 -o part.xml; "
-    "vinoir extract model.xml --to features -o backbone.xml; "
-    "vinoir extract model.xml --layers 'block2/.*' --dry-run; "
-    "vinoir extract model.xml --body loop -o body.xml",
+    "extract model.xml --from conv1 --to relu2 -o part.xml",
+    "extract model.xml --to features -o backbone.xml",
+    "extract model.xml --layers 'block2/.*' --dry-run",
+    "extract loop.xml --body loop -o body.xml",
 )
-@model_argument
-@weights_option
+@model_options
 @click.option(
     "--from",
     "inputs",
     multiple=True,
     metavar="TENSOR",
+    shell_complete=layer_names,
     help="A tensor that is fed from outside; not given: the inputs that the outputs need.",
 )
 @click.option(
@@ -31,6 +30,7 @@ from .output import format_option, model_argument, weights_option
     "outputs",
     multiple=True,
     metavar="TENSOR",
+    shell_complete=layer_names,
     help="A tensor that is handed out; not given: the outputs of the model.",
 )
 @click.option("--layers", metavar="REGEX", help="The layers to keep, by a regular expression.")
@@ -40,8 +40,7 @@ from .output import format_option, model_argument, weights_option
 @operation_options
 @format_option()
 def extract_command(
-    model: str,
-    weights: str | None,
+    source: Source,
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     layers: str | None,
@@ -53,6 +52,6 @@ def extract_command(
     format_: str,
 ) -> None:
     """Cut a part out of MODEL; a TENSOR is a tensor's name, a layer's, or LAYER:INDEX."""
-    target = target_or_none(model, output, force=force, in_place=in_place, dry_run=dry_run)
-    done = extract(read(model, weights), inputs or None, outputs or None, layers=layers, body=body)
-    deliver(done, target, format_, weights if in_place else None)
+    target = target_of(source, output, force=force, in_place=in_place, dry_run=dry_run)
+    done = extract(source.read(), inputs or None, outputs or None, layers=layers, body=body)
+    deliver(done, target, format_)

@@ -23,7 +23,8 @@ import click
 from ...schemas import LimitError, UsageError
 from ..fleet import Outcome, Sweep, common_root, is_pattern, read_shard, select
 from ..storage import beside
-from .output import limit_options, note
+from .options import limit_options
+from .output import note
 
 #: What names one file for one model cannot be given for many.
 FOR_ONE = ("weights", "save", "expect", "in_place")
@@ -116,7 +117,7 @@ def _over_many(
 ) -> None:
     """Carry a verb out for every model, and print a line of JSON for each."""
     for name in FOR_ONE:
-        if values.get(name) not in (None, False):
+        if values.get(name) not in (None, False, ()):
             word = name.replace("_", "-")
             raise UsageError(f"--{word} is for one model, with many it cannot be given")
     if values.get("format_") not in (None, "text", "json"):

@@ -2,54 +2,46 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
-import click
-
-from ...schemas import UsageError
 from ..display import declared, operation_name, shape_text
 from ..document import Model
-from ..files import read
 from ..inference import Inferred, infer
 from ..surgery import reshape, same_declaration
 from .fleet import over_many
-from .output import (
+from .options import (
+    Source,
+    Target,
+    force_option,
     format_option,
+    in_place_option,
     limit_options,
-    model_argument,
-    note,
-    print_json,
-    print_table,
-    weights_option,
-    writer_options,
+    model_options,
+    output_option,
+    pairs,
+    shapes_option,
+    target_of,
+    verb,
 )
+from .output import note, print_json, print_table
 
 
 @over_many
-@click.command(
+@verb(
     "infer",
-    epilog="Examples: vinoir infer model.xml; "
-    "vinoir infer model.xml --input x=1..8,3,H,W; "
-    "vinoir infer model.xml --input x=1,3,320,320 -o small.xml",
+    "infer model.xml",
+    "infer model.xml --input image=1..8,1,H,W",
+    "infer model.xml --input image=4,1,16,16 -o small.xml",
 )
-@model_argument
-@weights_option
-@click.option(
-    "--input",
-    "-i",
-    "inputs",
-    multiple=True,
-    metavar="NAME=SHAPE",
-    help="A new shape for an input: 1,3,H,W or 1..8,?,... ; names stand for unknown sizes.",
-)
-@writer_options(required=False)
+@model_options
+@shapes_option
+@output_option()
+@in_place_option
+@force_option
 @limit_options
 @format_option()
 def infer_command(
-    model: str,
-    weights: str | None,
+    source: Source,
     inputs: tuple[str, ...],
     output: str | None,
     force: bool,
@@ -62,14 +54,16 @@ def infer_command(
 
     A line with != differs from the declaration: exit code 1, unless new shapes were given.
     """
-    found = read(model, weights)
-    shapes = dict(split(text) for text in inputs)
+    target = Target(None)
+    if output is not None or in_place:
+        target = target_of(source, output, force=force, in_place=in_place)
+    found = source.read()
+    shapes = pairs(inputs)
     inferred = infer(found, shapes, max_memory=max_memory, max_seconds=max_seconds)
     rows = port_rows(found, inferred)
     if format_ == "json":
-        print_json(
-            {"ports": rows, "outputs": {k: shape_text(t.shape) for k, t in inferred.items()}}
-        )
+        outputs = {name: shape_text(tensor.shape) for name, tensor in inferred.items()}
+        print_json("infer", {"model": source.path, "ports": rows, "outputs": outputs})
     else:
         print_table(
             "",
@@ -80,27 +74,15 @@ def infer_command(
                 for r in rows
             ],
         )  # fmt: skip
-    if output is not None or in_place:
-        from ..files import write
-
+    if target.path is not None:
         reshape(found, shapes)
-        target = target_of(model, output, force, in_place)
-        # In place the weights stay where they are, which need not be beside the model.
-        write(found, target, weights if in_place else None)
-        note(f"wrote {target}")
+        target.write(found)
+        note(f"wrote {target.path}")
         return
     differing = sum(not row["same"] for row in rows)
     if differing and not shapes:
         note(f"{differing} ports differ from what the file declares")
         raise SystemExit(1)
-
-
-def split(text: str) -> tuple[str, str]:
-    """A name and what is given for it."""
-    name, sign, value = text.rpartition("=")
-    if not sign or not name:
-        raise UsageError(f'"{text}" is not NAME=VALUE')
-    return name, value
 
 
 def port_rows(model: Model, inferred: Inferred) -> list[dict[str, Any]]:
@@ -117,7 +99,7 @@ def port_rows(model: Model, inferred: Inferred) -> list[dict[str, Any]]:
                 "port": None if port is None else port.id,
                 "names": [] if port is None else list(port.names),
                 "type": str(tensor.type),
-                "shape": tensor.shape.spelling,
+                "shape": shape_text(tensor.shape),
                 "inferred": f"{tensor.type}{shape_text(tensor.shape)}",
                 "declared": "nothing"
                 if stated is None
@@ -126,15 +108,3 @@ def port_rows(model: Model, inferred: Inferred) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def target_of(model: str, output: str | None, force: bool, in_place: bool) -> str:
-    """Where to write; an existing file, or a .bin beside it, only where that is asked for."""
-    if in_place and output is not None:
-        raise UsageError("--in-place and --output exclude each other")
-    if output is None:
-        return model
-    for path in (Path(output), Path(output).with_suffix(".bin")):
-        if os.path.lexists(path) and not force:
-            raise UsageError(f"{path} is already there", hint="--force overwrites it")
-    return output

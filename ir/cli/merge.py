@@ -5,23 +5,34 @@ from __future__ import annotations
 import click
 
 from ...schemas import UsageError
-from ..files import read
 from ..surgery import merge
-from .infer import split, target_of
 from .operate import deliver
-from .output import format_option
-
-
-@click.command(
-    "merge",
-    epilog="Examples: vinoir merge detector.xml tracker.xml --map boxes=rois -o both.xml; "
-    "vinoir merge a.xml b.xml --chain -o ab.xml; "
-    "vinoir merge a.xml b.xml --prefix a_ --prefix b_ -o side.xml",
+from .options import (
+    Source,
+    dry_run_option,
+    force_option,
+    format_option,
+    lenient_option,
+    output_option,
+    pairs,
+    target_of,
+    verb,
 )
-@click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=click.Path())
+
+
+@verb(
+    "merge",
+    "merge backbone.xml head.xml --map features=features_in -o both.xml",
+    "merge backbone.xml head.xml --chain -o ab.xml",
+    "merge model.xml model.xml --prefix a_ --prefix b_ --dry-run",
+)
+@click.argument(
+    "models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(allow_dash=True)
+)
+@lenient_option
 @click.option(
     "--map",
-    "pairs",
+    "mapped",
     multiple=True,
     metavar="OUTPUT=INPUT",
     help="An output of an earlier model that feeds an input of a later one.",
@@ -37,13 +48,14 @@ from .output import format_option
 )
 @click.option("--keep-outputs", is_flag=True, help="Outputs that feed an input remain outputs.")
 @click.option("--name", help="The name of the new model.")
-@click.option("-o", "--output", type=click.Path(), help="The .xml to write.")
-@click.option("--force", is_flag=True, help="Overwrite the output.")
-@click.option("--dry-run", is_flag=True, help="Write nothing; tell what would be done.")
+@output_option()
+@force_option
+@dry_run_option
 @format_option()
 def merge_command(
     models: tuple[str, ...],
-    pairs: tuple[str, ...],
+    lenient: bool,
+    mapped: tuple[str, ...],
     by_name: bool,
     chain: bool,
     prefixes: tuple[str, ...],
@@ -56,14 +68,13 @@ def merge_command(
     format_: str,
 ) -> None:
     """Join models: side by side, unless --map, --by-name or --chain says what feeds what."""
-    if bool(pairs) + by_name + chain > 1:
+    if bool(mapped) + by_name + chain > 1:
         raise UsageError("--map, --by-name and --chain exclude each other")
-    if output is None and not dry_run:
-        raise UsageError("there is nothing to write to", hint="give -o MODEL.xml or --dry-run")
-    target = None if dry_run else target_of(models[0], output, force, in_place=False)
+    sources = [Source(model, lenient=lenient) for model in models]
+    target = target_of(sources[0], output, force=force, in_place=False, dry_run=dry_run)
     done = merge(
-        [read(model) for model in models],
-        dict(map(split, pairs)) if pairs else "names" if by_name else "order" if chain else None,
+        [source.read() for source in sources],
+        pairs(mapped) if mapped else "names" if by_name else "order" if chain else None,
         prefixes=prefixes or None,
         share=share,
         keep_outputs=keep_outputs,

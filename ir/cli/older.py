@@ -47,7 +47,7 @@ def list_older(name: str | None, format_: str) -> None:
         hint = f"did you mean {near[0]}?" if near else None
         raise UsageError(f'no layer of IR v2 to v7 is named "{name}"', hint=hint)
     if format_ == "json":
-        print_json({"layers": rows})
+        print_json("ops", {"layers": rows})
         return
     if format_ == "markdown":
         click.echo("| type | attributes | becomes | what |\n|---|---|---|---|")

@@ -12,24 +12,35 @@ import click
 from ...schemas import UnsupportedError, UsageError, Where
 from ..onnx import Semantics, examine, simplified
 from .fleet import over_many
-from .infer import target_of
-from .output import format_option, note, print_json, print_table
+from .options import (
+    STDIN,
+    Source,
+    dry_run_option,
+    force_option,
+    format_option,
+    output_option,
+    stdin_bytes,
+    target_of,
+    verb,
+)
+from .output import note, print_json, print_table
+from .progress import waiting
 
 if TYPE_CHECKING:
     from ..onnx import Importer, Row
 
 
 @partial(over_many, suffix=".onnx")
-@click.command(
+@verb(
     "import",
-    epilog="Examples: vinoir import model.onnx -o model.xml; "
-    "vinoir import model.onnx --dry-run; "
-    "vinoir import model.onnx --explain --semantics openvino -o model.xml",
+    "import model.onnx -o model.xml --force",
+    "import model.onnx --dry-run",
+    "import model.onnx --explain --semantics openvino -o imported.xml",
 )
-@click.argument("model", metavar="MODEL.onnx", type=click.Path())
-@click.option("-o", "--output", type=click.Path(), help="The .xml to write.")
-@click.option("--force", is_flag=True, help="Overwrite the output.")
-@click.option("--dry-run", is_flag=True, help="Write nothing; tell what becomes of every node.")
+@click.argument("model", metavar="MODEL.onnx", type=click.Path(allow_dash=True))
+@output_option()
+@force_option
+@dry_run_option
 @click.option("--explain", is_flag=True, help="Tell which meaning was chosen where several exist.")
 @click.option(
     "--semantics",
@@ -56,12 +67,13 @@ def import_command(
 
     Nodes without a counterpart in IR are listed, all of them: exit code 4.
     """
-    if output is None and not dry_run:
-        raise UsageError("there is nothing to write to", hint="give -o MODEL.xml or --dry-run")
-    importer = examine(model, semantics=semantics)
+    target = target_of(Source(model), output, force=force, in_place=False, dry_run=dry_run)
+    with waiting(f"importing {model}"):
+        content = stdin_bytes("the model") if model == STDIN else model
+        importer = examine(content, semantics=semantics)
     cannot = [row for row in importer.rows if row.problem is not None]
     if format_ == "json":
-        print_json(report(importer))
+        print_json("import", {**report(importer), "written": None if cannot else target.path})
     else:
         if dry_run or cannot:
             print_nodes(importer.rows if dry_run else cannot)
@@ -70,14 +82,12 @@ def import_command(
     tell(importer)
     if cannot:
         raise SystemExit(exit_code(cannot))
-    if not dry_run and output is not None:
-        from ..files import write
-
-        target = target_of(model, output, force, in_place=False)
+    if target.path is not None:
         if not no_simplify:
-            simplified(importer.model)
-        write(importer.model, target)
-        note(f"wrote {target}: {len(importer.model)} layers")
+            with waiting("simplifying"):
+                simplified(importer.model)
+        target.write(importer.model)
+        note(f"wrote {target.path}: {len(importer.model)} layers")
 
 
 def exit_code(rows: list[Row]) -> int:
@@ -173,7 +183,7 @@ def list_operators(name: str | None, format_: str) -> None:
         hint = f"did you mean {near[0]}?" if near else None
         raise UsageError(f'no ONNX operator that is supported is named "{name}"', hint=hint)
     if format_ == "json":
-        print_json({"operators": [row._asdict() for row in rows]})
+        print_json("ops", {"operators": [row._asdict() for row in rows]})
         return
     cells = [
         [row.family, row.operator, ", ".join(map(str, row.versions)), row.becomes] for row in rows

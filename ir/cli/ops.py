@@ -10,15 +10,21 @@ import click
 from ... import layers  # noqa: F401  # declares the operations
 from ...layers.base import Op
 from ...schemas import UsageError
-from .output import format_option, print_json, print_pairs, print_table
+from .options import format_option, verb
+from .output import note, print_json, print_pairs, print_table
 
 
-@click.command(
+@verb(
     "ops",
-    epilog="Examples: vinoir ops; vinoir ops MaxPool; vinoir ops --format markdown; "
-    "vinoir ops --onnx; vinoir ops --onnx AveragePool; vinoir ops --older Pooling",
+    "ops",
+    "ops MaxPool",
+    "ops --format markdown",
+    "ops --onnx AveragePool",
+    "ops --older Pooling",
 )
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=lambda ctx, param, text: [
+    kind for kind in sorted(Op.registry.types()) if kind.lower().startswith(text.lower())
+])  # fmt: skip
 @click.option("--onnx", "of_onnx", is_flag=True, help="Instead: the ONNX operators that import.")
 @click.option("--older", is_flag=True, help="Instead: the layer types of IR v2 to v7.")
 @format_option("markdown")
@@ -34,6 +40,8 @@ def ops_command(name: str | None, of_onnx: bool, older: bool, format_: str) -> N
 
         list_older(name, format_)
         return
+    own = set(Op.registry)
+    load_plugins()
     found = sorted(Op.registry.values(), key=lambda op: (op.family, op.xml_type, op.number))
     if name is not None:
         wanted = name.lower()
@@ -43,9 +51,9 @@ def ops_command(name: str | None, of_onnx: bool, older: bool, format_: str) -> N
             near = difflib.get_close_matches(wanted, known, 1)
             hint = f"did you mean {known[near[0]]}?" if near else None
             raise UsageError(f'no operation is named "{name}"', hint=hint)
-    rows = [facts(op) for op in found]
+    rows = [facts(op, (op.xml_type, op.number) not in own) for op in found]
     if format_ == "json":
-        print_json({"operations": rows})
+        print_json("ops", {"operations": rows})
     elif name is not None:
         for row in rows:
             print_operation(row)
@@ -63,7 +71,16 @@ def ops_command(name: str | None, of_onnx: bool, older: bool, format_: str) -> N
         )  # fmt: skip
 
 
-def facts(op: type[Op]) -> dict[str, Any]:
+def load_plugins() -> None:
+    """Import what installed packages offer; one that cannot be imported is told, no more."""
+    try:
+        # What is found of a type that nobody has is nothing, and all that may have it is asked.
+        Op.find("", "extension")
+    except Exception as error:
+        note(f"operations of an installed package cannot be had: {error}")
+
+
+def facts(op: type[Op], offered: bool = False) -> dict[str, Any]:
     """Everything about one version of an operation."""
     names, least, most = op.arity()
     return {
@@ -72,6 +89,7 @@ def facts(op: type[Op]) -> dict[str, Any]:
         "version": op.version(),
         "versions": list(op.opsets()),
         "family": op.family,
+        "package": op.__module__.partition(".")[0] if offered else None,
         "summary": (op.__doc__ or "").partition("\n")[0].replace("``", "`"),
         "inputs": list(names),
         "least_inputs": least,
@@ -97,6 +115,7 @@ def print_operation(row: dict[str, Any]) -> None:
             ("in the XML", f'type="{row["type"]}" version="{row["version"]}"'),
             ("read as", ", ".join(row["versions"])),
             ("family", row["family"]),
+            *([("offered by", row["package"])] if row["package"] else []),
             ("inputs", ", ".join(
                 name if i < row["least_inputs"] else f"[{name}]"
                 for i, name in enumerate(row["inputs"])

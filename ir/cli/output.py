@@ -1,13 +1,16 @@
-"""What the verbs print: tables and JSON."""
+"""What the verbs print: lines, tables, JSON; and in which width and colours."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
-import re
+import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import click
 
@@ -18,93 +21,25 @@ LONGEST_CELL = 500
 #: Raised when the meaning of a field in the JSON changes.
 SCHEMA_VERSION = 1
 
-F = TypeVar("F", bound=Callable[..., Any])
+#: What ``--color`` says.
+_colour: Literal["auto", "always", "never"] = "auto"
 
 
-def format_option(*more: str) -> Callable[[F], F]:
-    """The option ``--format``, which every reading verb has."""
-
-    def decorate(function: F) -> F:
-        function = click.option(
-            "--format",
-            "format_",
-            type=click.Choice(["text", "json", *more]),
-            default="text",
-            help="What to print.",
-        )(function)
-        return click.option(
-            "--json", "format_", flag_value="json", help="Short for --format json."
-        )(function)
-
-    return decorate
+def set_colour(when: Literal["auto", "always", "never"]) -> None:
+    """Settle whether there is colour, whatever the environment says of it, unless ``auto``."""
+    global _colour
+    _colour = when
 
 
-model_argument = click.argument("model", metavar="MODEL", type=click.Path())
-weights_option = click.option(
-    "--weights", type=click.Path(), help="The .bin, where it is not beside the .xml."
-)
-
-
-def limit_options(function: F) -> F:
-    """The options ``--max-memory`` and ``--max-seconds`` of verbs that compute."""
-    for option in (
-        click.option(
-            "--max-seconds",
-            type=click.FloatRange(min=0),
-            metavar="SECONDS",
-            help="Stop when it has taken so long.",
-        ),
-        click.option(
-            "--max-memory",
-            type=Bytes(),
-            metavar="BYTES",
-            help="Refuse what would take more memory: 500M, 1G; not given: what the machine has.",
-        ),
-    ):
-        function = option(function)
-    return function
-
-
-if TYPE_CHECKING:
-    _Parameter = click.ParamType[int]
-else:
-    _Parameter = click.ParamType  # which older releases do not let be subscripted
-
-
-class Bytes(_Parameter):
-    """A number of bytes, such as 500M or 1.5G."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number that a text means."""
-        if isinstance(value, int):
-            return value
-        found = re.fullmatch(
-            r"(\d{1,15}(?:\.\d{1,6})?) ?([KMGT]?)(I?B?)", value.strip().upper(), re.A
-        )
-        if found is None:
-            self.fail(f"{value!r} is no number of bytes, such as 500M or 1.5G", param, ctx)
-        base = 1024 if found[3].startswith("I") else 1000
-        return int(float(found[1]) * base ** " KMGT".index(found[2] or " "))
-
-
-def writer_options(*, required: bool) -> Callable[[F], F]:
-    """The options of a verb that writes a model: where to, and whether over what is there."""
-
-    def decorate(function: F) -> F:
-        options = (
-            click.option("--in-place", is_flag=True, help="Write over the model that was read."),
-            click.option("--force", is_flag=True, help="Overwrite the output."),
-            click.option(
-                "-o", "--output", type=click.Path(), required=required, help="The .xml to write."
-            ),
-        )
-        for option in options:
-            function = option(function)
-        return function
-
-    return decorate
+def coloured() -> bool:
+    """Whether standard output takes colours: a terminal does, unless NO_COLOR is set."""
+    if _colour != "auto":
+        return _colour == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def say(text: str, *, err: bool = False, styled: bool = False) -> None:
@@ -119,75 +54,176 @@ def say(text: str, *, err: bool = False, styled: bool = False) -> None:
     click.echo(line, err=err, color=True if styled else None)
 
 
-def print_json(content: dict[str, Any]) -> None:
-    """Print an object as JSON, with the version of its form."""
-    say_json({"schema_version": SCHEMA_VERSION, **content})
+def note(text: str) -> None:
+    """Say something on standard error."""
+    say(text, err=True)
 
 
-def say_json(content: dict[str, Any]) -> None:
+# JSON.
+
+
+def print_json(verb: str, content: Mapping[str, Any]) -> None:
+    """Print a verb's document as JSON, with the version of its form (``vinoir schema output``)."""
+    said = {"schema_version": SCHEMA_VERSION, "verb": verb}
+    say_json(said | {key: value for key, value in content.items() if key not in said})
+
+
+def say_json(content: Mapping[str, Any]) -> None:
     """Print an object as JSON in plain ASCII: what is not printable is escaped as JSON has it."""
-    text = json.dumps(content, indent=2, default=str)
+    text = json.dumps(plain(content), indent=2, default=str, allow_nan=False)
     click.echo(text.replace("\x7f", "\\u007f"))
 
 
-def fancy() -> bool:
-    """Whether the output is for a person: a terminal, or colour is asked for."""
-    return sys.stdout.isatty() or "FORCE_COLOR" in os.environ
+def plain(value: Any) -> Any:
+    """A value without the numbers that JSON has no spelling for: they become words."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def shape_of(sizes: Iterable[object]) -> str:
+    """A shape as every verb prints and takes it: sizes with commas, in brackets."""
+    return f"[{','.join(map(str, sizes))}]"
+
+
+# Text.
+
+
+def screen_width() -> int | None:
+    """Columns of the terminal that is written to; None where another program reads the lines."""
+    return sentence_width() if sys.stdout.isatty() else None
+
+
+def sentence_width() -> int:
+    """Columns that sentences are broken into, whoever reads them."""
+    return max(shutil.get_terminal_size().columns, 40)
+
+
+def wide(text: str) -> int:
+    """The columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.combining(char)
+        else 2
+        if unicodedata.east_asian_width(char) in "WF"
+        else 1
+        for char in text
+    )
+
+
+def wrapped(text: str, width: int | None, *, first: str = "", indent: str = "") -> list[str]:
+    """A text in lines, broken between words alone: a name longer than the line stays whole."""
+    if width is None or wide(first) + wide(text) <= width:
+        return [first + text]
+    return textwrap.wrap(
+        text, max(width, len(indent) + 1), initial_indent=first, subsequent_indent=indent,
+        break_long_words=False, break_on_hyphens=False,
+    ) or [first]  # fmt: skip
 
 
 def print_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[int] = ()
 ) -> None:
-    """Print a table: with lines and colours on a terminal, as plain columns in a pipe."""
+    """Print a table that fits the screen, of which no number and no name is cut.
+
+    Where it is too wide, text is broken between words; where that is not enough, the widest
+    columns but the first leave the table, and follow below each of its rows.
+    """
     lines = [[printable(cell, LONGEST_CELL) for cell in row] for row in rows]
-    if not fancy():
-        _print_plain(title, columns, lines, right)
-        return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        title=Text(title) if title else None,
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    for index, name in enumerate(columns):
-        table.add_column(
-            name,
-            justify="right" if index in right else "left",
-            overflow="fold",
-            header_style="bold",
-        )
-    for line in lines:
-        table.add_row(*(Text(cell) for cell in line))
-    Console().print(table)
-
-
-def _print_plain(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]
-) -> None:
-    lines = [list(columns), *rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
     if title:
         say(title)
-    for line in lines:
-        cells = [
-            cell.rjust(width) if index in right else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        say("  " + "  ".join(cells).rstrip())
+    limit = screen_width()
+    natural, least = _needs(columns, lines, right)
+    inside, below = _fitting(least, limit)
+    widths = _widths(natural, least, inside, limit)
+    header = _joined([[columns[i]] for i in inside], inside, widths, right)
+    for line in header:
+        say(click.style(line, bold=True) if coloured() else line, styled=coloured())
+    for row in lines:
+        cells = [_broken(row[i], widths[i], right=i in right) for i in inside]
+        for line in _joined(cells, inside, widths, right):
+            say(line)
+        for i in below:
+            if row[i]:
+                label = f"      {columns[i]}  " if columns[i] else "      "
+                for line in wrapped(row[i], limit, first=label, indent=" " * wide(label)):
+                    say(line)
     click.echo()
+
+
+def _needs(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """The width that each column takes, and the least to which its text can be broken."""
+    natural = [max(map(wide, (name, *(row[i] for row in rows)))) for i, name in enumerate(columns)]
+    least = [
+        natural[i] if i in right
+        else max(map(wide, (name, *(word for row in rows for word in row[i].split(" ")))))
+        for i, name in enumerate(columns)
+    ]  # fmt: skip
+    return natural, least
+
+
+def _fitting(least: Sequence[int], limit: int | None) -> tuple[list[int], list[int]]:
+    """The columns that stand beside each other, and those below the rows."""
+    inside = list(range(len(least)))
+    while limit and len(inside) > 1 and 2 * len(inside) + sum(least[i] for i in inside) > limit:
+        inside.remove(max(inside[1:], key=least.__getitem__))
+    return inside, [i for i in range(len(least)) if i not in inside]
+
+
+def _widths(
+    natural: Sequence[int], least: Sequence[int], inside: Sequence[int], limit: int | None
+) -> list[int]:
+    """The width of each column; those whose text can be broken give way, the widest first."""
+    widths = list(natural)
+    if limit is None:
+        return widths
+    for _ in range(2 * len(inside) + sum(widths[i] for i in inside) - limit):
+        loose = [i for i in inside if widths[i] > least[i]]
+        if not loose:
+            break
+        widths[max(loose, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _broken(text: str, width: int, *, right: bool) -> list[str]:
+    return [text] if right or wide(text) <= width else wrapped(text, width)
+
+
+def _joined(
+    cells: Sequence[Sequence[str]],
+    inside: Sequence[int],
+    widths: Sequence[int],
+    right: Sequence[int],
+) -> list[str]:
+    """Cells of several lines, side by side."""
+    lines = []
+    for number in range(max(map(len, cells), default=0)):
+        parts = []
+        for i, cell in zip(inside, cells, strict=True):
+            text = cell[number] if number < len(cell) else ""
+            gap = " " * max(widths[i] - wide(text), 0)
+            parts.append(gap + text if i in right else text + gap)
+        lines.append("  " + "  ".join(parts).rstrip())
+    return lines
 
 
 def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
     """Print names and values, the values aligned."""
+    limit = screen_width()
     rows = [(name, printable(value)) for name, value in pairs]
-    width = max((len(name) for name, _ in rows), default=0)
+    width = max((wide(name) for name, _ in rows), default=0) + 2
     for name, value in rows:
-        say(f"{name.ljust(width)}  {value}")
+        label = name + " " * (width - wide(name))
+        for line in wrapped(value, limit, first=label, indent=" " * width):
+            say(line)
 
 
 def bytes_text(count: int) -> str:
@@ -198,8 +234,3 @@ def bytes_text(count: int) -> str:
             return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     raise AssertionError
-
-
-def note(text: str) -> None:
-    """Say something on standard error."""
-    say(text, err=True)

@@ -6,18 +6,27 @@ import click
 
 from ...schemas import UsageError
 from ..comparing import reduce
-from ..files import read
 from .compare import sample_inputs
-from .output import format_option, model_argument, note, print_json, say, weights_option
-
-
-@click.command(
-    "reduce",
-    epilog="Examples: vinoir reduce model.xml --fails compare -o failing/; "
-    'vinoir reduce model.xml --check "python try.py {}" -o failing/ --max-seconds 600',
+from .options import (
+    Source,
+    format_option,
+    model_options,
+    output_option,
+    samples_option,
+    seconds_option,
+    seed_option,
+    values_option,
+    verb,
 )
-@model_argument
-@weights_option
+from .output import note, print_json, say
+
+
+@verb(
+    "reduce",
+    "reduce failing.xml --fails run -o failing/",
+    'reduce model.xml --check "python try.py {}" -o failing/ --max-seconds 600',
+)
+@model_options
 @click.option(
     "--fails",
     type=click.Choice(["infer", "run", "compile", "compare"]),
@@ -29,30 +38,16 @@ from .output import format_option, model_argument, note, print_json, say, weight
     help="What fails, as a command: it ends with another exit code than 0; {} is the .xml, the "
     "inputs lie beside it in inputs.npz.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    required=True,
-    help="The folder for the result; a reduction that is there is gone on with.",
+@output_option(
+    "The folder for the result; a reduction that is there is gone on with", required=True
 )
-@click.option(
-    "--input",
-    "-i",
-    "inputs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="An input: FILE.npy, FILE.npz, random, zeros or ones; else random.",
-)
-@click.option("--samples", type=click.IntRange(min=1), default=1, show_default=True,
-              help="How many samples; each candidate is checked with all.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
-@click.option("--max-seconds", type=click.FloatRange(min=0), metavar="SECONDS",
-              help="Stop with what has been reached.")  # fmt: skip
+@values_option
+@samples_option
+@seed_option
+@seconds_option
 @format_option()
 def reduce_command(
-    model: str,
-    weights: str | None,
+    source: Source,
     fails: str | None,
     check: str | None,
     output: str,
@@ -69,7 +64,7 @@ def reduce_command(
     asked = fails if check is None else check
     if asked is None or None not in (fails, check):
         raise UsageError("what fails is said either by --fails or by --check COMMAND")
-    found = read(model, weights)
+    found = source.read()
     reduced = reduce(
         found,
         asked,
@@ -81,6 +76,7 @@ def reduce_command(
     )
     if format_ == "json":
         print_json(
+            "reduce",
             {
                 "failure": reduced.failure,
                 "failing_samples": reduced.failing,
@@ -90,7 +86,7 @@ def reduce_command(
                 "finished": reduced.finished,
                 "seeds": reduced.seeds,
                 "output": output,
-            }
+            },
         )
     else:
         say(str(reduced))

@@ -1,209 +1,378 @@
-"""``vinoir run``: a model run in NumPy."""
+"""``vinoir run``: a model run in NumPy, once or for each file of a folder."""
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Mapping
-from typing import Any, Self
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
-from ...layers.budget import budget, within
-from ...schemas import Array, IRError, MismatchError, UsageError
+from ...layers.budget import within
+from ...schemas import Array, MismatchError, UsageError
 from ...schemas.printing import printable_name
 from ..display import operation_name
-from ..document import Layer, Model, by_input
-from ..execution import FILLINGS, Traced, fill, run
-from ..files import read
-from .archive import savable, save_arrays, saved_names
+from ..document import Model
+from ..execution import Traced, run, wanted_names
+from .archive import save_arrays
+from .expectations import compared, expected_arrays, told
 from .fleet import over_many
-from .infer import split
-from .output import (
-    bytes_text,
+from .inputs import Sample, Samples, make_inputs
+from .options import (
+    Source,
+    force_option,
     format_option,
     limit_options,
-    model_argument,
-    note,
-    print_json,
-    print_table,
-    say,
-    weights_option,
+    model_options,
+    pairs,
+    refuse_present,
+    seed_option,
+    values_option,
+    verb,
 )
+from .output import bytes_text, note, print_json, print_table, say, shape_of
+from .progress import Progress
 from .show import value_facts
+
+#: What runs a model: inputs by index to outputs by name.
+Call = Callable[[Mapping[int, Array]], Mapping[str, Array]]
 
 
 @over_many
-@click.command(
+@verb(
     "run",
-    epilog="Examples: vinoir run model.xml --input x=image.npy --save out.npz; "
-    "vinoir run model.xml --trace; vinoir run model.xml --expect ref.npz --tolerance 1e-4",
+    "run model.xml --input image=image.npy --top 3",
+    "run model.xml --save out.npz",
+    "run model.xml --input image=image.npy --expect ref.npz --tolerance 1e-4",
+    "run model.xml --input 'image=inputs/*.npy' --compiled --save results/",
+    "run model.xml --compiled --trace",
 )
-@model_argument
-@weights_option
+@model_options
+@values_option
 @click.option(
-    "--input",
-    "-i",
-    "inputs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="An input: FILE.npy, FILE.npz (its array of that name), random, zeros or ones; "
-    "inputs that are not named are random.",
+    "--batch",
+    type=click.IntRange(1),
+    help="Of a folder or pattern (NAME='inputs/*.npy'): how many files run together.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
+@seed_option
 @click.option("--all", "everything", is_flag=True, help="Every tensor, not only the outputs.")
-@click.option("--save", type=click.Path(), help="Write the tensors to this .npz.")
-@click.option("--expect", type=click.Path(), help="Compare with this .npz; exit 5 if they differ.")
-@click.option("--tolerance", type=float, default=1e-4, show_default=True, help="For --expect.")
-@click.option("--trace", is_flag=True, help="Time and memory of each layer.")
+@click.option(
+    "--compiled", is_flag=True, help="Run the program that ir.compile makes, not the definitions."
+)
+@click.option(
+    "--save",
+    type=click.Path(),
+    help="Write the tensors to this .npz; to a folder: an .npz for each file of inputs.",
+)
+@force_option
+@click.option(
+    "--expect",
+    multiple=True,
+    metavar="FILE",
+    help="Compare with an .npz, a .npy or NAME=FILE.npy; exit 5 if they differ.",
+)
+@click.option(
+    "--tolerance", type=click.FloatRange(min=0), default=1e-4, show_default=True,
+    help="For --expect.",
+)  # fmt: skip
+@click.option("--top", type=click.IntRange(1), metavar="K", help="The K largest values of each "
+              "output, with their places.")  # fmt: skip
+@click.option("--trace", is_flag=True, help="Time and memory of each layer: as its definition "
+              "takes them, with --compiled as the program does.")  # fmt: skip
 @limit_options
 @format_option()
 def run_command(
-    model: str,
-    weights: str | None,
+    source: Source,
     inputs: tuple[str, ...],
+    batch: int | None,
     seed: int,
     everything: bool,
+    compiled: bool,
     save: str | None,
-    expect: str | None,
+    force: bool,
+    expect: tuple[str, ...],
     tolerance: float,
+    top: int | None,
     trace: bool,
     max_memory: int | None,
     max_seconds: float | None,
     format_: str,
 ) -> None:
-    """Run MODEL once and describe its outputs."""
-    found = read(model, weights)
+    """Run MODEL and describe its outputs.
+
+    An input is a .npy, an .npz or an image (RGB, 0 to 255, in the input's size); a folder or a
+    pattern of them runs the model for each. Exit code 5: the outputs are not as --expect has them.
+    """
+    if compiled and everything:
+        raise UsageError("--all hands out what a program does not keep", hint="without --compiled")
+    found = source.read()
     with within(max_memory, max_seconds):
-        arrays = make_inputs(found, dict(split(text) for text in inputs), seed)
+        samples = Samples(found, pairs(inputs), seed, batch)
+    names = list(wanted_names(found, "all" if everything else None))
+    wanted = expected_arrays(expect, names)
+    several = None if samples.count is None else samples.names
+    place = None if save is None else Place(save, force, several)
+    if trace and samples.count is not None:
+        raise UsageError("--trace is for one sample", hint="--input NAME=FILE.npy")
     traced: list[dict[str, Any]] = []
-    with Progress(len(found.order())) as progress:
-
-        def watch(step: Traced) -> None:
-            progress.advance(operation_name(step.layer))
-            if trace:
-                traced.append(trace_row(step))
-
-        outputs = run(
-            found,
-            arrays,
-            outputs="all" if everything else None,
-            trace=watch,
-            max_memory=max_memory,
-            max_seconds=max_seconds,
-        )
-    rows = [{"name": name, **array_facts(array)} for name, array in outputs.items()]
+    keep = bool(wanted) or (place is not None and place.path is not None)
+    rows: list[dict[str, Any]] = []
+    kept: list[Mapping[str, Array]] = []
+    with within(max_memory, max_seconds):
+        call = (
+            program_of(found, traced if trace else None, max_memory, max_seconds)
+            if compiled
+            else definitions_of(
+                found, everything, traced if trace else None, len(samples) == 1,
+                (max_memory, max_seconds),
+            )
+        )  # fmt: skip
+        with Progress(len(samples) if len(samples) > 1 else None, "running") as progress:
+            for sample in samples:
+                for name, outputs in separate(sample, call(sample.arrays), samples.batch):
+                    rows += output_rows(name, outputs, top)
+                    if place is not None:
+                        place.save(name, outputs)
+                    if keep:
+                        kept.append(outputs)
+                if len(samples) > 1:
+                    progress.advance(sample.names[-1])
+    together = joined(kept) if keep else {}
+    if place is not None:
+        place.finish(together)
+    comparison = compared(together, wanted, tolerance) if wanted else None
     if format_ == "json":
-        print_json({"outputs": rows} | ({"trace": traced} if trace else {}))
+        print_json(
+            "run",
+            {
+                "model": source.path,
+                "samples": samples.count or 1,
+                "outputs": rows,
+                "timed": ("program" if compiled else "definitions") if trace else None,
+                "trace": traced,
+                "comparison": comparison,
+            },
+        )
     else:
         if trace:
-            print_trace(traced)
-        print_outputs(rows)
-    if save is not None:
-        save_arrays(outputs, save)
-        note(f"wrote {len(outputs)} arrays to {save}")
-    if expect is not None:
-        compare(outputs, expect, tolerance)
+            print_trace(traced, compiled)
+        print_outputs(rows, several=several is not None)
+    if place is not None:
+        note(place.said)
+    if comparison is not None:
+        if not comparison["ok"]:
+            raise MismatchError(told(comparison))
+        note(f"{len(wanted)} outputs are as expected (tolerance {tolerance:g})")
 
 
-class Progress:
-    """A progress bar on a terminal, for what takes over a second."""
+def definitions_of(
+    model: Model,
+    everything: bool,
+    traced: list[dict[str, Any]] | None,
+    alone: bool,
+    limits: tuple[int | None, float | None],
+) -> Call:
+    """A call by the definitions of the operations, with a bar of layers where it is the only."""
 
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self.done = 0
-        self.began = time.monotonic()
-        self.bar: Any = None
+    def call(arrays: Mapping[int, Array]) -> Mapping[str, Array]:
+        with Progress(len(model.order())) as progress:
 
-    def __enter__(self) -> Self:
-        return self
+            def watch(step: Traced) -> None:
+                if alone:
+                    progress.advance(operation_name(step.layer))
+                if traced is not None:
+                    traced.append(trace_row(step))
 
-    def advance(self, text: str) -> None:
-        """One more step is done."""
-        self.done += 1
-        if self.bar is None and sys.stderr.isatty() and time.monotonic() - self.began > 1:
-            from rich.console import Console
-            from rich.progress import Progress as Bar
+            return run(
+                model, arrays, outputs="all" if everything else None, trace=watch,
+                max_memory=limits[0], max_seconds=limits[1],
+            )  # fmt: skip
 
-            self.bar = Bar(console=Console(stderr=True), transient=True)
-            self.bar.start()
-            self.task = self.bar.add_task("", total=self.total)
-        if self.bar is not None:
-            from rich.markup import escape
-
-            shown = escape(printable_name(text))
-            self.bar.update(self.task, completed=self.done, description=shown)
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+    return call
 
 
-def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, Array]:
-    """An array for every input, from what the command line says."""
-    words = by_input(model, given)
-    rng = np.random.default_rng(seed)
-    allowed, made = budget(), dict[int, Array]()
-    for index, parameter in enumerate(model.parameters):
-        with parameter.at():
-            made[index] = make_input(parameter, words.get(parameter.id, "random"), rng)
-            allowed.hold([made[index]])
+def program_of(
+    model: Model,
+    traced: list[dict[str, Any]] | None,
+    max_memory: int | None,
+    max_seconds: float | None,
+) -> Call:
+    """A call of the program; each begins with fresh variables."""
+    from ..engine import Program
+    from ..measuring import layer_rows
+
+    program = Program(model, max_memory=max_memory, max_seconds=max_seconds)
+
+    def call(arrays: Mapping[int, Array]) -> Mapping[str, Array]:
+        program.reset()
+        listed = [arrays[index] for index in range(len(arrays))]
+        outputs = program(listed)
+        if traced is not None:
+            program.reset()
+            for row in layer_rows(program, listed):
+                traced.append(
+                    {
+                        "layer": None,
+                        "name": row.name,
+                        "operation": row.operation,
+                        "milliseconds": round(row.seconds * 1000, 4),
+                        "bytes": row.bytes,
+                        "shapes": [shape_of(row.shape)],
+                    }
+                )
+        return outputs
+
+    return call
+
+
+def separate(
+    sample: Sample, outputs: Mapping[str, Array], batch: int
+) -> Iterator[tuple[str, Mapping[str, Array]]]:
+    """The outputs of each of the samples that ran together."""
+    if batch == 1:
+        yield sample.names[0], outputs
+        return
+    for name, array in outputs.items():
+        if array.ndim == 0 or (array.shape[0] != batch and array.shape[0] != len(sample.names)):
+            raise UsageError(
+                f'output "{name}" has the shape {array.shape}, no row for each of {batch} samples',
+                hint="--batch 1, with a model whose first size is 1",
+            )
+    for number, called in enumerate(sample.names):
+        yield called, {name: array[number : number + 1] for name, array in outputs.items()}
+
+
+def joined(kept: list[Mapping[str, Array]]) -> Mapping[str, Array]:
+    """The outputs of all samples, along their first axis."""
+    if len(kept) == 1:
+        return kept[0]
+    made = {}
+    for name in kept[0]:
+        arrays = [outputs[name] for outputs in kept]
+        if len({array.shape[1:] for array in arrays}) > 1 or arrays[0].ndim == 0:
+            shapes = ", ".join(sorted({str(array.shape) for array in arrays}))
+            raise UsageError(
+                f'output "{name}" has the shapes {shapes}, which do not join along the first axis',
+                hint="--save FOLDER/ writes an .npz for each sample",
+            )
+        made[name] = np.concatenate(arrays)
     return made
 
 
-def make_input(parameter: Layer, word: str, rng: np.random.Generator) -> Array:
-    """One input: read from a file, or filled as a word says."""
-    return fill(parameter, word, rng) if word in FILLINGS else load(word, parameter)
+class Place:
+    """Where outputs are saved; looked at before anything runs."""
+
+    def __init__(self, save: str, force: bool, names: Sequence[str] | None) -> None:
+        self.force = force
+        self.folder: Path | None = None
+        self.path: Path | None = None
+        self.count = 0
+        if save.lower().endswith(".npz"):
+            self.path = Path(save)
+            refuse_present(force, save)
+            if self.path.is_dir():
+                raise UsageError(f"{save} is a folder")
+        elif names is not None:
+            self.folder = Path(save)
+            refuse_present(force, *(self.folder / f"{name}.npz" for name in names))
+            if self.folder.exists() and not self.folder.is_dir():
+                raise UsageError(f"{save} is a file", hint="--save FOLDER/ or --save FILE.npz")
+        elif save.endswith(("/", os.sep)) or Path(save).is_dir() or Path(save).suffix:
+            raise UsageError(f"--save {save} does not end in .npz")
+        else:
+            self.path = Path(save)
+            refuse_present(force, save)
+
+    def save(self, name: str, outputs: Mapping[str, Array]) -> None:
+        """Write one sample's outputs, where each gets a file."""
+        if self.folder is not None:
+            save_arrays(outputs, self.folder / f"{name}.npz", force=self.force)
+            self.count += 1
+
+    def finish(self, outputs: Mapping[str, Array]) -> None:
+        """Write all outputs, where they get one file."""
+        if self.path is not None:
+            save_arrays(outputs, self.path, force=self.force)
+            self.count = len(outputs)
+
+    @property
+    def said(self) -> str:
+        """What was written."""
+        if self.folder is not None:
+            return f"wrote {self.count} files to {self.folder}"
+        return f"wrote {self.count} arrays to {self.path}"
 
 
-def load(path: str, parameter: Layer) -> Array:
-    """An array from a .npy, or from a .npz the one of the input's name."""
-    try:
-        content = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise UsageError(
-            f'{path} is not there (input "{parameter.name}")',
-            hint="give a .npy or .npz file, or random, zeros or ones",
-        ) from None
-    except (ValueError, EOFError, OSError) as error:
-        raise IRError(f"{path} is no .npy or .npz of plain arrays: {error}") from None
-    if isinstance(content, np.ndarray):
-        return content
-    with content:
-        if parameter.name not in content.files and len(content.files) != 1:
-            raise UsageError(
-                f'{path} has no array "{parameter.name}"; it has {", ".join(content.files)}'
-            )
-        name = parameter.name if parameter.name in content.files else content.files[0]
-        array: Array = content[name]
-        return array
+def output_rows(
+    sample: str, outputs: Mapping[str, Array], top: int | None
+) -> list[dict[str, Any]]:
+    """What is told of one sample's outputs."""
+    return [
+        {"sample": sample, "name": name, **array_facts(array)}
+        | ({"top": top_of(array, top)} if top is not None else {})
+        for name, array in outputs.items()
+    ]
 
 
 def array_facts(array: Array) -> dict[str, Any]:
     """Type, shape and numbers of an array."""
     name = "string" if array.dtype.kind == "T" else array.dtype.name
-    return {"type": name, "shape": list(array.shape), **value_facts(array)}
+    return {"type": name, "shape": shape_of(array.shape), **value_facts(array)}
 
 
-def print_outputs(rows: list[dict[str, Any]]) -> None:
+def top_of(array: Array, count: int) -> list[dict[str, Any]]:
+    """The largest values of an array and where they are; of each row, where it has rows."""
+    if array.dtype.kind in "TOSUc" or not array.size:
+        return []
+    rows = array.reshape(array.shape[0], -1) if array.ndim > 1 else array.reshape(1, -1)
+    found = []
+    for first, row in enumerate(rows):
+        values = row.astype(np.float64)
+        # The largest first, of equals the first; what is no number comes last.
+        order = np.argsort(np.where(np.isnan(values), np.inf, -values), kind="stable")[:count]
+        inner = array.shape[1:] if array.ndim > 1 else array.shape
+        for place in order:
+            index = [int(i) for i in np.unravel_index(int(place), inner)]
+            found.append(
+                {"index": ([first] if array.ndim > 1 else []) + index, "value": row[place].item()}
+            )
+    return found
+
+
+def print_outputs(rows: list[dict[str, Any]], *, several: bool) -> None:
     """The outputs for a person."""
 
     def number(row: Mapping[str, Any], key: str) -> str:
         return f"{row[key]:.6g}" if key in row else ""
 
+    shown = 1 if several else 0
     print_table(
         "outputs",
-        ["name", "type", "shape", "min", "mean", "max", "NaN", "Inf"],
+        ["sample", "name", "type", "shape", "min", "mean", "max", "NaN", "Inf"][1 - shown :],
         [
-            [r["name"], r["type"], f"[{','.join(map(str, r['shape']))}]", number(r, "min"),
-             number(r, "mean"), number(r, "max"), r.get("nan", ""), r.get("inf", "")]
+            [r["sample"], r["name"], r["type"], r["shape"], number(r, "min"), number(r, "mean"),
+             number(r, "max"), r.get("nan", ""), r.get("inf", "")][1 - shown :]
             for r in rows
         ],
-        right=(3, 4, 5, 6, 7),
+        right=range(3 + shown, 8 + shown),
     )  # fmt: skip
+    best = [(row, one) for row in rows for one in row.get("top", ())]
+    if best:
+        print_table(
+            "the largest values",
+            ["sample", "name", "place", "value"][1 - shown :],
+            [
+                [row["sample"], row["name"], shape_of(one["index"]), f"{one['value']:.6g}"][
+                    1 - shown :
+                ]
+                for row, one in best
+            ],
+            right=(2 + shown,),
+        )
     for row in rows:
-        if row["elements"] <= len(row["first"]):
+        if not several and "top" not in row and row["elements"] <= len(row["first"]):
             print_values(row)
 
 
@@ -221,51 +390,28 @@ def trace_row(step: Traced) -> dict[str, Any]:
         "operation": operation_name(step.layer),
         "milliseconds": round(step.seconds * 1000, 4),
         "bytes": sum(array.nbytes for array in step.outputs),
-        "shapes": [list(array.shape) for array in step.outputs],
+        "shapes": [shape_of(array.shape) for array in step.outputs],
     }
 
 
-def print_trace(rows: list[dict[str, Any]]) -> None:
+def print_trace(rows: list[dict[str, Any]], compiled: bool) -> None:
     """The layers' times for a person."""
     total = sum(row["milliseconds"] for row in rows) or 1
     print_table(
-        "layers in the order they ran",
-        ["name", "operation", "ms", "share", "output", "size"],
+        "steps of the program, each with the layers computed together with it"
+        if compiled
+        else "layers in the order they ran",
+        ["name", "operation", "ms", "share", "output", "moved" if compiled else "size"],
         [
             [r["name"], r["operation"], f"{r['milliseconds']:.3f}",
-             f"{r['milliseconds'] / total:.0%}",
-             " ".join(f"[{','.join(map(str, s))}]" for s in r["shapes"]), bytes_text(r["bytes"])]
+             f"{r['milliseconds'] / total:.0%}", " ".join(r["shapes"]), bytes_text(r["bytes"])]
             for r in rows
         ],
         right=(2, 3, 5),
     )  # fmt: skip
+    if not compiled:
+        note("these are the times of the definitions, which are written to be read; "
+             "--compiled --trace tells those of the program")  # fmt: skip
 
 
-def compare(outputs: Mapping[str, Array], path: str, tolerance: float) -> None:
-    """Refuse outputs that differ from a file's by more than a tolerance."""
-    try:
-        content = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise IRError(f"{path} is no .npz of plain arrays: {error}") from None
-    wrong = []
-    saved = saved_names(outputs)
-    for name in content.files:
-        if name not in saved:
-            raise UsageError(f'{path} has "{name}", the model gives {", ".join(outputs)}')
-        got, wanted = savable(outputs[saved[name]]), content[name]
-        if got.shape != wanted.shape:
-            wrong.append(f"{name} has the shape {got.shape}, expected {wanted.shape}")
-        elif got.dtype.kind in "US":
-            if not np.array_equal(got, wanted):
-                wrong.append(f"{name} differs")
-        elif not np.allclose(got, wanted, rtol=tolerance, atol=tolerance, equal_nan=True):
-            off = np.abs(got.astype("f8") - wanted.astype("f8"))
-            worst = np.unravel_index(int(np.nanargmax(off)), off.shape)
-            place = ",".join(str(int(i)) for i in worst)
-            wrong.append(
-                f"{name}[{place}] is {got[worst]:.6g}, expected {wanted[worst]:.6g} "
-                f"(tolerance {tolerance:g})"
-            )
-    if wrong:
-        raise MismatchError("; ".join(wrong))
-    note(f"{len(content.files)} outputs are as expected (tolerance {tolerance:g})")
+__all__ = ["make_inputs", "run_command"]

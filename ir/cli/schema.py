@@ -7,11 +7,31 @@ from importlib.resources import files
 import click
 
 from ... import schemas
+from ...schemas import UsageError
+from .options import verb
+from .output import say_json
 
 
-@click.command("schema", epilog="Example: vinoir schema xsd > ir.xsd")
-@click.argument("kind", type=click.Choice(["xsd", "json"]))
-def schema_command(kind: str) -> None:
-    """Print the XML Schema of IR v10/v11, or the JSON Schema of the operations' attributes."""
-    name = {"xsd": "ir.xsd", "json": "operations.json"}[kind]
-    click.echo(files(schemas).joinpath(name).read_text("utf-8"), nl=False)
+@verb(
+    "schema",
+    "schema xsd > ir.xsd",
+    "schema json",
+    "schema output",
+    "schema output show",
+)
+@click.argument("kind", type=click.Choice(["xsd", "json", "output"]))
+@click.argument("name", metavar="[VERB]", required=False)
+def schema_command(kind: str, name: str | None) -> None:
+    """Print the XML Schema of IR v10/v11, or a JSON Schema.
+
+    json: of the operations' attributes; output: of what VERB prints with --json, or all verbs.
+    """
+    if kind == "output":
+        from .documents import output_schema
+
+        say_json(output_schema(name))
+        return
+    if name is not None:
+        raise UsageError(f"schema {kind} takes no verb, {name} is given", hint="schema output")
+    file = {"xsd": "ir.xsd", "json": "operations.json"}[kind]
+    click.echo(files(schemas).joinpath(file).read_text("utf-8"), nl=False)

@@ -2,86 +2,212 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 import numpy as np
 
-from ...schemas import Array
-from ..display import declared, operation_name, shape_text, summary
-from ..document import Graph, Layer
-from ..files import read
+from ...schemas import Array, UsageError
+from ..display import (
+    constant_bytes,
+    declared,
+    elements,
+    macs,
+    modules,
+    operation_name,
+    precisions,
+    shape_text,
+    summary,
+)
+from ..document import Graph, Layer, Model
 from .fleet import over_many
 from .older import print_remarks
-from .output import (
-    bytes_text,
+from .options import (
+    Source,
     format_option,
-    model_argument,
-    print_json,
-    print_pairs,
-    print_table,
-    weights_option,
+    layer_names,
+    model_options,
+    pairs,
+    shapes_option,
+    verb,
 )
+from .output import bytes_text, print_json, print_pairs, print_table, say
+
+#: Lines of rt_info that the summary has; --json has all.
+_MOST_INFO = 12
 
 
 @over_many
-@click.command(
-    "show", epilog="Examples: vinoir show model.xml; vinoir show model.xml --layer pool1"
+@verb(
+    "show",
+    "show model.xml",
+    "show model.xml --layer pool1",
+    "show model.xml --layers --sort macs --input image=1,1,16,16",
+    "show model.xml --tree --depth 2",
 )
-@model_argument
-@weights_option
-@click.option("--layer", metavar="NAME", help="One layer, by name, id or tensor name.")
+@model_options
+@click.option("--layer", metavar="NAME", shell_complete=layer_names,
+              help="One layer, by name, id or tensor name.")  # fmt: skip
 @click.option("--layers", is_flag=True, help="Every layer, in the order of the file.")
+@click.option("--tree", is_flag=True, help="The modules that the names speak of, with what each "
+              "holds and computes.")  # fmt: skip
+@click.option("--depth", type=click.IntRange(1), help="Of --tree: modules so deep; else all.")
+@click.option("--sort", type=click.Choice(["macs", "bytes", "count", "name"]),
+              help="The order of layers, operations or modules: the largest first.")  # fmt: skip
+@shapes_option
 @format_option()
 def show_command(
-    model: str, weights: str | None, layer: str | None, layers: bool, format_: str
+    source: Source,
+    layer: str | None,
+    layers: bool,
+    tree: bool,
+    depth: int | None,
+    sort: str | None,
+    inputs: tuple[str, ...],
+    format_: str,
 ) -> None:
-    """Tell what is in MODEL: inputs, outputs, layers by type, weights by element type."""
-    found = read(model, weights)
+    """Tell what is in MODEL.
+
+    Inputs and outputs, operations with their MACs (sums of products; known where the sizes are:
+    --input sets them), parameters and bytes, how weights are stored, where it came from.
+    """
+    if (layer is not None) + layers + tree > 1:
+        raise UsageError("--layer, --layers and --tree exclude each other")
+    if depth is not None and not tree:
+        raise UsageError("--depth is of --tree")
+    found = source.read()
+    if inputs:
+        from ..surgery import reshape
+
+        reshape(found, pairs(inputs))
     if layer is not None:
         one = layer_facts(found, found.layer(layer))
-        print_json({"layer": one}) if format_ == "json" else print_layer(one)
+        print_json("show", {"layer": one}) if format_ == "json" else print_layer(one)
     elif layers:
-        rows = [layer_row(found, each) for each in found.layers]
-        if format_ == "json":
-            print_json({"layers": rows})
-        else:
-            columns = ["id", "name", "operation", "inputs", "outputs"]
-            print_table("", columns, [[row[c] for c in columns] for row in rows], right=(0,))
+        print_layers(found, sort, format_)
+    elif tree:
+        print_tree(found, depth, sort, format_)
     else:
-        facts = summary(found)
+        facts = summary_facts(found, sort)
         if format_ == "json":
-            print_json(facts)
+            print_json("show", facts)
             return
         print_summary(facts)
         if found.origin is not None and found.origin.remarks:
             print_remarks(found.origin)
 
 
+def summary_facts(model: Model, sort: str | None = None) -> dict[str, Any]:
+    """All that the summary tells."""
+    from ..comparing import flattened
+
+    facts = summary(model)
+    if sort is not None:
+        keys: dict[str, Callable[[str], Any]] = {
+            "name": lambda kind: kind,
+            "macs": lambda kind: -facts["macs_by_operation"].get(kind, 0),
+            "count": lambda kind: -facts["layers"][kind],
+        }
+        if sort == "bytes":
+            raise UsageError("operations have no bytes", hint="--layers --sort bytes")
+        facts["layers"] = {k: facts["layers"][k] for k in sorted(facts["layers"], key=keys[sort])}
+    facts["precisions"] = precisions(model)
+    facts["rt_info"] = dict(flattened(model.rt_info, names=True))
+    return facts
+
+
 def print_summary(facts: dict[str, Any]) -> None:
     """The summary for a person."""
+    held = f"{facts['parameters']:,} in {bytes_text(facts['bytes'])}"
+    unknown, work = facts["macs_unknown"], facts["macs_by_operation"]
+    sums = macs_text(facts["macs"]) if work or not unknown else "unknown"
+    if unknown:
+        sums += f"; {unknown} layers have unknown sizes, which --input sets"
     print_pairs(
         [
             ("model", facts["name"]),
             ("file", facts["path"]),
             ("IR version", version_text(facts)),
             ("layers", facts["layer_count"]),
+            ("depth", "unknown: it has a circle" if facts["depth"] is None else facts["depth"]),
+            ("parameters", held),
+            ("MACs", sums),
         ]
     )
     click.echo()
     for what in ("inputs", "outputs"):
-        rows = [[row["name"], row.get("type", "?"), row.get("shape", "?")] for row in facts[what]]
-        print_table(what, ["name", "type", "shape"], rows)
-    print_table("layers by operation", ["operation", "count"], facts["layers"].items(), right=(1,))
+        shown = [key for key in ("name", "type", "shape", "layout")
+                 if key != "layout" or any(row["layout"] for row in facts[what])]  # fmt: skip
+        rows = [[row[key] or "" for key in shown] for row in facts[what]]
+        print_table(what, shown, rows)
+    costly = ["MACs", "share"] if work else []
     print_table(
-        "weights by type",
-        ["type", "constants", "elements", "size"],
+        "layers by operation",
+        ["operation", "count", *costly],
         [
-            [kind, row["constants"], f"{row['elements']:,}", bytes_text(row["bytes"])]
-            for kind, row in facts["weights"].items()
+            [kind, count, *_costs(work.get(kind), facts["macs"])][: 2 + len(costly)]
+            for kind, count in facts["layers"].items()
         ],
-        right=(1, 2, 3),
+        right=range(1, 4),
     )
+    if facts["weights"]:
+        print_table(
+            "weights by type",
+            ["type", "constants", "elements", "size"],
+            [
+                [kind, row["constants"], f"{row['elements']:,}", bytes_text(row["bytes"])]
+                for kind, row in facts["weights"].items()
+            ],
+            right=(1, 2, 3),
+        )
+    print_precisions(facts["precisions"])
+    told = facts["rt_info"]
+    if told:
+        some = f" (the first {_MOST_INFO} of {len(told)}, --json has all)"
+        say(f"where it came from, and what else it says{some if len(told) > _MOST_INFO else ''}")
+        print_pairs([(f"  {path}", text) for path, text in list(told.items())[:_MOST_INFO]])
+
+
+def _costs(count: int | None, whole: int) -> list[str]:
+    """MACs and their share of all."""
+    return ["", ""] if count is None else [macs_text(count), f"{count / max(whole, 1):.1%}"]
+
+
+def print_precisions(facts: dict[str, Any]) -> None:
+    """Compressed weights and quantized sums, where there are any."""
+    if facts["stored"]:
+        print_table(
+            "weights that are stored otherwise than they are used",
+            ["stored", "used as", "how", "constants", "elements", "size"],
+            [
+                [row["type"], row["becomes"], row["how"], row["constants"],
+                 f"{row['elements']:,}", bytes_text(row["bytes"])]
+                for row in facts["stored"]
+            ],
+            right=(3, 4, 5),
+        )  # fmt: skip
+    sums = sum(facts["sums"].values())
+    levels = ", ".join(f"{count} to {n} levels" for n, count in facts["fake_quantize"].items())
+    lines = [("sums of products", ", ".join(f"{n} in {k}" for k, n in facts["sums"].items()))]
+    if levels:
+        lines.append(("FakeQuantize", levels))
+    if facts["fake_quantize"] or facts["eight_bit_sums"]:
+        lines.append(("8 bits", f"{facts['eight_bit_sums']} of {sums} sums have both inputs in "
+                                "8 bits"))  # fmt: skip
+    if sums:
+        print_pairs(lines)
+        click.echo()
+
+
+def macs_text(count: float) -> str:
+    """A number of sums of products as a person reads it."""
+    size = float(count)
+    for unit in ("", "K", "M", "G"):
+        if size < 1000:
+            return f"{count:.0f}" if not unit else f"{size:.2f} {unit}"
+        size /= 1000
+    return f"{size:.2f} T"
 
 
 def version_text(facts: dict[str, Any]) -> str:
@@ -89,6 +215,52 @@ def version_text(facts: dict[str, Any]) -> str:
     origin = facts.get("origin")
     now = str(facts["ir_version"])
     return now if origin is None else f"{now}, upgraded from {origin['ir_version']}"
+
+
+def print_tree(model: Model, depth: int | None, sort: str | None, format_: str) -> None:
+    """The modules, those within others behind them, moved in."""
+    root = modules(model)
+    if format_ == "json":
+        print_json("show", {"tree": root.to_json(depth, sort)})
+        return
+    rows = [(0, root), *((level + 1, module) for level, module in root.rows(depth, sort))]
+    print_table(
+        "",
+        ["module", "layers", "parameters", "size", "MACs"],
+        [
+            ["  " * level + (module.name or "(model)"),
+             module.layers, f"{module.parameters:,}", bytes_text(module.bytes),
+             macs_text(module.macs)]
+            for level, module in rows
+        ],
+        right=(1, 2, 3, 4),
+    )  # fmt: skip
+
+
+def print_layers(model: Model, sort: str | None, format_: str) -> None:
+    """Every layer, with what it costs where that is asked for."""
+    rows = [layer_row(model, each) for each in model.layers]
+    if sort in ("macs", "bytes"):
+        rows.sort(key=lambda row: -(row[sort] or 0))
+    elif sort == "name":
+        rows.sort(key=lambda row: row["name"])
+    elif sort == "count":
+        raise UsageError("layers have no count", hint="--sort macs, bytes or name")
+    if format_ == "json":
+        print_json("show", {"layers": rows})
+        return
+    columns = ["id", "name", "operation", "inputs", "outputs"]
+    cells = [[row["id"], row["name"], row["operation"], ", ".join(row["inputs"]),
+              ", ".join(row["outputs"])] for row in rows]  # fmt: skip
+    if sort == "macs":
+        columns.insert(3, "MACs")
+        for row, line in zip(rows, cells, strict=True):
+            line.insert(3, "" if row["macs"] is None else macs_text(row["macs"]))
+    elif sort == "bytes":
+        columns.insert(3, "size")
+        for row, line in zip(rows, cells, strict=True):
+            line.insert(3, "" if row["bytes"] is None else bytes_text(row["bytes"]))
+    print_table("", columns, cells, right=(0, 3) if sort in ("macs", "bytes") else (0,))
 
 
 def layer_row(graph: Graph, layer: Layer) -> dict[str, Any]:
@@ -101,12 +273,15 @@ def layer_row(graph: Graph, layer: Layer) -> dict[str, Any]:
         else source[0].name
         for source in graph.sources(layer)
     ]
+    count = macs(layer)
     return {
         "id": layer.id,
         "name": layer.name,
         "operation": operation_name(layer),
-        "inputs": ", ".join(sources),
-        "outputs": ", ".join(f"{t.type}{shape_text(t.shape)}" for t in declared(layer)),
+        "inputs": sources,
+        "outputs": [f"{t.type}{shape_text(t.shape)}" for t in declared(layer)],
+        "macs": None if count is None else int(count),
+        "bytes": constant_bytes(layer, elements(layer)) if layer.is_constant else None,
     }
 
 
@@ -166,8 +341,16 @@ def value_facts(value: Array) -> dict[str, Any]:
                 "max": float(finite.max()),
             }
         facts |= {"nan": int(np.isnan(wide).sum()), "inf": int(np.isinf(wide).sum())}
-    facts["first"] = value.ravel()[:10].tolist()
+    facts["first"] = [plain_number(each) for each in value.ravel()[:10]]
     return facts
+
+
+def plain_number(value: Any) -> Any:
+    """One element as Python's own number or text, also of the types that NumPy has not."""
+    if isinstance(value, np.generic) and value.dtype.isbuiltin != 1 and value.dtype.kind != "T":
+        wide = float(value)
+        return int(wide) if "int" in value.dtype.name else wide
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def print_layer(facts: dict[str, Any]) -> None:

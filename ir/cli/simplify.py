@@ -6,40 +6,32 @@ from typing import Any
 
 import click
 
-from ...schemas import UsageError
-from ..files import read, write
 from ..surgery import Simplified, simplify
 from .fleet import over_many
-from .infer import split, target_of
-from .output import (
+from .operate import operation_options
+from .options import (
+    Source,
     format_option,
     limit_options,
-    model_argument,
-    note,
-    print_json,
-    print_table,
-    weights_option,
-    writer_options,
+    model_options,
+    pairs,
+    seed_option,
+    shapes_option,
+    target_of,
+    verb,
 )
+from .output import note, print_json, print_table
 
 
 @over_many
-@click.command(
+@verb(
     "simplify",
-    epilog="Examples: vinoir simplify model.xml -o small.xml; "
-    "vinoir simplify model.xml --input x=1,3,224,224 --certify 3 -o static.xml; "
-    "vinoir simplify model.xml --dry-run --skip attention",
+    "simplify model.xml -o small.xml",
+    "simplify model.xml --input image=1,1,16,16 --certify 3 -o static.xml",
+    "simplify model.xml --dry-run --skip fold-constants",
 )
-@model_argument
-@weights_option
-@click.option(
-    "--input",
-    "-i",
-    "inputs",
-    multiple=True,
-    metavar="NAME=SHAPE",
-    help="A new shape for an input; what follows from it is computed beforehand.",
-)
+@model_options
+@shapes_option
 @click.option("--only", multiple=True, metavar="RULE", help="Apply this rule alone; repeatable.")
 @click.option("--skip", multiple=True, metavar="RULE", help="Do not apply a rule; repeatable.")
 @click.option(
@@ -50,14 +42,12 @@ from .output import (
     help="Run the model on N random inputs before and after, and each rewrite alone; "
     "where numbers differ nothing is written: exit code 5.",
 )
-@click.option("--seed", type=int, default=0, help="Of the random inputs.")
-@click.option("--dry-run", is_flag=True, help="Write nothing; tell what would be done.")
-@writer_options(required=False)
+@seed_option
+@operation_options
 @limit_options
 @format_option()
 def simplify_command(
-    model: str,
-    weights: str | None,
+    source: Source,
     inputs: tuple[str, ...],
     only: tuple[str, ...],
     skip: tuple[str, ...],
@@ -75,14 +65,10 @@ def simplify_command(
 
     Names of inputs and outputs stay, and the file never grows.
     """
-    if output is None and not in_place and not dry_run:
-        raise UsageError(
-            "there is nothing to write to", hint="give -o MODEL.xml, --in-place or --dry-run"
-        )
-    target = None if dry_run else target_of(model, output, force, in_place)
+    target = target_of(source, output, force=force, in_place=in_place, dry_run=dry_run)
     new, done = simplify(
-        read(model, weights),
-        dict(split(text) for text in inputs),
+        source.read(),
+        pairs(inputs),
         only=only,
         skip=skip,
         certify=certify,
@@ -90,11 +76,12 @@ def simplify_command(
         max_memory=max_memory,
         max_seconds=max_seconds,
     )
+    target.write(new)
     if format_ == "json":
-        print_json(report(model, done))
+        print_json("simplify", {**report(source.path, done), "written": target.path})
     elif done.rules:
         print_table("", ["rule", "times"], list(done.rules.items()), right=[1])
-    note(f"{model}: {done.layers_before} layers, {done.layers_after} simplified")
+    note(f"{source.path}: {done.layers_before} layers, {done.layers_after} simplified")
     if done.certificate is not None:
         certificate = done.certificate
         note(
@@ -102,9 +89,7 @@ def simplify_command(
             f"{certificate.difference:.1e}; {certificate.alone} rewrites alone, "
             f"{certificate.difference_alone:.1e}; {certificate.not_alone} not alone"
         )
-    if target is not None:
-        write(new, target, weights if in_place else None)
-        note(f"wrote {target}")
+    note(f"wrote {target.path}" if target.path is not None else "nothing written")
 
 
 def report(model: str, done: Simplified) -> dict[str, Any]:

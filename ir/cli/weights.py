@@ -10,70 +10,79 @@ import click
 from ...schemas import Array, UsageError
 from ..display import constant_bytes, plot_weights, write_text
 from ..document import Layer, Model
-from ..files import read
 from .archive import save_arrays
-from .output import (
-    bytes_text,
+from .options import (
+    Source,
+    Verb,
+    Verbs,
+    force_option,
     format_option,
-    model_argument,
-    note,
-    print_json,
-    print_table,
-    weights_option,
+    model_options,
+    output_option,
+    refuse_present,
 )
+from .output import bytes_text, note, print_json, print_table, shape_of
 
 
-@click.group("weights")
+@click.group(
+    "weights",
+    cls=Verbs,
+    examples=(
+        "weights list model.xml",
+        "weights export model.xml -o weights.npz",
+        "weights plot model.xml -o weights.svg",
+    ),
+)
 def weights_command() -> None:
     """List, export or draw the constants of a model."""
 
 
-@weights_command.command("list", epilog="Example: vinoir weights list model.xml")
-@model_argument
-@weights_option
+@weights_command.command("list", cls=Verb, examples=("weights list model.xml",))
+@model_options
 @format_option()
-def list_command(model: str, weights: str | None, format_: str) -> None:
+def list_command(source: Source, format_: str) -> None:
     """List every constant of MODEL with its type, shape and place in the .bin."""
-    rows = [constant_facts(layer) for layer in constants(read(model, weights))]
+    rows = [constant_facts(layer) for layer in constants(source.read())]
     if format_ == "json":
-        print_json({"constants": rows})
+        print_json("weights", {"constants": rows})
         return
     print_table(
         "",
         ["id", "name", "type", "shape", "offset", "size"],
         [
-            [r["id"], r["name"], r["type"], r["shape"], r["offset"], bytes_text(r["bytes"])]
+            [
+                r["id"],
+                r["name"],
+                r["type"],
+                r["shape"],
+                "-" if r["offset"] is None else r["offset"],
+                bytes_text(r["bytes"]),
+            ]
             for r in rows
         ],
         right=(0, 4, 5),
     )
 
 
-@weights_command.command(
-    "export", epilog="Example: vinoir weights export model.xml -o weights.npz"
-)
-@model_argument
-@weights_option
-@click.option("-o", "--output", required=True, type=click.Path(), help="The .npz to write.")
-@click.option("--force", is_flag=True, help="Overwrite the output.")
-def export_command(model: str, weights: str | None, output: str, force: bool) -> None:
+@weights_command.command("export", cls=Verb, examples=("weights export model.xml -o weights.npz",))
+@model_options
+@output_option("The .npz to write", required=True)
+@force_option
+def export_command(source: Source, output: str, force: bool) -> None:
     """Write every constant of MODEL into an .npz, under its layer's name."""
-    target = Path(output)
-    if target.exists() and not force:
-        raise UsageError(f"{output} is already there", hint="--force overwrites it")
-    found = read(model, weights)
+    refuse_present(force, output)
+    found = source.read()
     arrays: dict[str, Array] = {}
     for layer in constants(found):
         name = layer.name if layer.name not in arrays else f"{layer.name}#{layer.id}"
         arrays[name] = layer.value
-    save_arrays(arrays, output)
+    save_arrays(arrays, output, force=force)
     note(f"wrote {len(arrays)} constants to {output}")
 
 
-@weights_command.command("plot", epilog="Example: vinoir weights plot model.xml -o weights.svg")
-@model_argument
-@weights_option
-@click.option("-o", "--output", required=True, type=click.Path(), help="The .svg to write.")
+@weights_command.command("plot", cls=Verb, examples=("weights plot model.xml -o weights.svg",))
+@model_options
+@output_option("The .svg to write", required=True)
 @click.option(
     "--least", type=click.IntRange(1), default=2, show_default=True, help="Values of a constant."
 )
@@ -84,17 +93,14 @@ def export_command(model: str, weights: str | None, output: str, force: bool) ->
     show_default=True,
     help="Constants, the largest.",
 )
-@click.option("--force", is_flag=True, help="Overwrite the output.")
-def plot_command(
-    model: str, weights: str | None, output: str, least: int, most: int, force: bool
-) -> None:
+@force_option
+def plot_command(source: Source, output: str, least: int, most: int, force: bool) -> None:
     """Draw the range and the histogram of every constant of MODEL."""
     target = Path(output)
     if target.suffix.lower() != ".svg":
         raise UsageError(f'"{target.name}" does not end in .svg')
-    if target.exists() and not force:
-        raise UsageError(f"{output} is already there", hint="--force overwrites it")
-    write_text(target, plot_weights(read(model, weights), least=least, most=most), force)
+    refuse_present(force, output)
+    write_text(target, plot_weights(source.read(), least=least, most=most), force)
     note(f"drew the constants into {output}")
 
 
@@ -112,8 +118,14 @@ def constant_facts(layer: Layer) -> dict[str, Any]:
         "id": layer.id,
         "name": layer.name,
         "type": str(layer.element_type),
-        "shape": f"[{','.join(map(str, layer.sizes))}]",
+        "shape": shape_of(layer.sizes),
         "elements": count,
-        "offset": layer.data.get("offset", "-"),
+        "offset": offset_of(layer),
         "bytes": constant_bytes(layer, count),
     }
+
+
+def offset_of(layer: Layer) -> int | None:
+    """Where the constant begins in the .bin; None where it says none that can be."""
+    text = layer.data.get("offset", "")
+    return int(text) if text.isdecimal() and len(text) < 19 else None

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .costs import macs as macs
+    from .grouping import Module as Module
+    from .grouping import modules as modules
     from .pictures import FORMATS as FORMATS
     from .pictures import Compared as Compared
     from .pictures import Drawing as Drawing
@@ -14,7 +17,9 @@ if TYPE_CHECKING:
     from .pictures import draw as draw
     from .pictures import plot_weights as plot_weights
     from .pictures import write_text as write_text
-    from .summaries import constant_bytes as constant_bytes
+    from .quantized import precisions as precisions
+    from .sizes import constant_bytes as constant_bytes
+    from .sizes import elements as elements
     from .summaries import declared as declared
     from .summaries import operation_name as operation_name
     from .summaries import shape_text as shape_text
@@ -23,7 +28,11 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "costs": "macs",
+        "grouping": "Module modules",
         "pictures": "Compared Drawing FORMATS SideBySide draw plot_weights write_text",
-        "summaries": "constant_bytes declared operation_name shape_text summary",
+        "quantized": "precisions",
+        "sizes": "constant_bytes elements",
+        "summaries": "declared operation_name shape_text summary",
     },
 )

@@ -6,8 +6,10 @@ from collections import Counter
 from typing import Any
 
 from ...layers.base import Op
-from ...schemas import Shape, Tensor
-from ..document import Graph, Layer, Model, input_names, output_keys
+from ...schemas import IRError, Shape, Tensor
+from ..document import Graph, Layer, Model, input_names, output_keys, output_names
+from .costs import macs, sums_products
+from .sizes import constant_bytes, elements
 
 
 def operation_name(layer: Layer) -> str:
@@ -26,15 +28,22 @@ def declared(layer: Layer) -> list[Tensor]:
 
 
 def summary(model: Model) -> dict[str, Any]:
-    """Name, version, inputs, outputs, layers by type, weights by element type."""
-    kinds = Counter(operation_name(layer) for layer in model.everywhere())
+    """Name, version, inputs, outputs, layers by type, weights by element type, sums, depth."""
+    kinds: Counter[str] = Counter()
+    work: dict[str, float] = {}
+    unknown = 0
+    for layer in model.everywhere():
+        name = operation_name(layer)
+        kinds[name] += 1
+        count_of = macs(layer)
+        if count_of is not None:
+            work[name] = work.get(name, 0) + count_of
+        unknown += count_of is None and sums_products(layer)
     held: dict[str, list[int]] = {}
     for layer in model.everywhere():
         if layer.is_constant:
             row = held.setdefault(str(layer.element_type), [0, 0, 0])
-            count = 1
-            for size in layer.sizes:
-                count *= size
+            count = elements(layer)
             row[0] += 1
             row[1] += count
             row[2] += constant_bytes(layer, count)
@@ -45,11 +54,22 @@ def summary(model: Model) -> dict[str, Any]:
         **origin,
         "path": None if model.path is None else str(model.path),
         "inputs": [
-            {"name": x.name, "names": input_names(x), **describe(declared(x)[0])}
+            {
+                "name": x.name,
+                "names": input_names(x),
+                "layout": layout_of(x),
+                **describe(declared(x)[0]),
+            }
             for x in model.parameters
         ],
         "outputs": outputs(model),
         "layer_count": sum(kinds.values()),
+        "depth": depth(model),
+        "parameters": sum(row[1] for row in held.values()),
+        "bytes": sum(row[2] for row in held.values()),
+        "macs": int(sum(work.values())),
+        "macs_unknown": unknown,
+        "macs_by_operation": {kind: int(count) for kind, count in work.items()},
         "layers": dict(sorted(kinds.items(), key=lambda item: (-item[1], item[0]))),
         "weights": {
             kind: {"constants": n, "elements": elements, "bytes": size}
@@ -64,8 +84,31 @@ def outputs(graph: Graph) -> list[dict[str, Any]]:
     for key, result in zip(output_keys(graph), graph.results, strict=True):
         source = graph.producer(result, 0)
         tensor = None if source is None else declared(source[0])[source[1]]
-        rows.append({"name": key, **(describe(tensor) if tensor is not None else {})})
+        said = describe(tensor) if tensor is not None else {"type": "?", "shape": "?"}
+        names = output_names(graph, result)
+        rows.append({"name": key, "names": names, "layout": layout_of(result), **said})
     return rows
+
+
+def layout_of(layer: Layer) -> str | None:
+    """The layout that an input or output says, such as [N,C,H,W]."""
+    for info in layer.rt_info or ():
+        if info.key == "layout":
+            return info.attributes.get("layout", info.value)
+    return None
+
+
+def depth(graph: Graph) -> int | None:
+    """The layers on the longest way from an input or a constant to an output; None of a circle."""
+    found: dict[int, int] = {}
+    try:
+        order = graph.order(reachable_only=False)
+    except IRError:  # there is no longest way; checking the model tells where it goes round
+        return None
+    for layer in order:
+        before = [found.get(source[0].id, 0) for source in graph.sources(layer) if source]
+        found[layer.id] = 1 + max(before, default=0)
+    return max(found.values(), default=0)
 
 
 def describe(tensor: Tensor) -> dict[str, str]:
@@ -76,9 +119,3 @@ def describe(tensor: Tensor) -> dict[str, str]:
 def shape_text(shape: Shape) -> str:
     """A shape in brackets."""
     return f"[{shape}]"
-
-
-def constant_bytes(layer: Layer, count: int) -> int:
-    """The bytes a constant takes in the .bin."""
-    text = layer.data.get("size", "")
-    return int(text) if text.isdigit() and len(text) < 19 else layer.element_type.nbytes(count)

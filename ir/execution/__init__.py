@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .interpreter import read_variable as read_variable
     from .interpreter import refuse_unknown as refuse_unknown
     from .interpreter import run as run
+    from .interpreter import wanted_names as wanted_names
 
 __getattr__, __dir__ = face(
     __name__,
@@ -31,7 +32,7 @@ __getattr__, __dir__ = face(
         "filling": "FILLINGS fill",
         "interpreter": (
             "Inputs Interpreter InterpreterStep Outputs State Traced aliases by_definition "
-            "check_inputs infer_for read_variable refuse_unknown run"
+            "check_inputs infer_for read_variable refuse_unknown run wanted_names"
         ),
     },
 )

@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from .bench import LayerRow as LayerRow
     from .bench import Report as Report
     from .bench import Row as Row
+    from .bench import layer_rows as layer_rows
     from .bench import measure as measure
 
 __getattr__, __dir__ = face(
     __name__,
     {
-        "bench": "LayerRow Report Row measure",
+        "bench": "LayerRow Report Row layer_rows measure",
     },
 )

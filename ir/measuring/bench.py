@@ -13,6 +13,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...schemas import Array, UsageError
+from ...schemas import Array, IRError, UnsupportedError, UsageError
 from ..document import Layer, Model
 from ..engine import Node, Program, describe, products
 from ..execution import Traced, run
@@ -112,6 +113,7 @@ def measure(
     runs: int = 15,
     layers: bool = False,
     onnx: str | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Report:
     """Run a model and other runtimes in turn, A B A B, and compare what they give.
 
@@ -123,6 +125,10 @@ def measure(
         runs: How often each is measured; before each time there are runs that are not counted.
         layers: Also the time of each layer.
         onnx: The same model for onnxruntime; None for the .onnx beside the .xml.
+        progress: Called with the name of the runtime after each run that is counted.
+
+    Raises:
+        UnsupportedError: Another runtime refuses the model.
     """
     unknown = [name for name in against if name not in RUNTIMES]
     if unknown:
@@ -137,9 +143,10 @@ def measure(
     ours.memory = resident() - before
     for name in against:
         began, before = time.perf_counter(), resident()
-        version, call = RUNTIMES[name](model, threads, onnx)
-        row = Row(name, version, time.perf_counter() - began)
-        row.difference = difference(wanted, call(inputs))
+        with _refusals(name):
+            version, call = RUNTIMES[name](model, threads, onnx)
+            row = Row(name, version, time.perf_counter() - began)
+            row.difference = difference(wanted, call(inputs))
         row.memory = resident() - before
         entrants.append((row, call))
     for _ in range(runs):
@@ -151,6 +158,8 @@ def measure(
             began = time.perf_counter()
             call(inputs)
             row.seconds.append(time.perf_counter() - began)
+            if progress is not None:
+                progress(row.name)
     rows = [row for row, _ in entrants]
     for row in rows[1:]:
         row.ratio = ours.median / row.median
@@ -177,6 +186,11 @@ def difference(wanted: Sequence[Array], found: Sequence[Array]) -> float:
         if ours.shape != theirs.shape:
             return float("inf")
         if not ours.size:
+            continue
+        if ours.dtype.kind in "TOSU":
+            worst = max(
+                worst, 0.0 if np.array_equal(ours.astype(str), theirs.astype(str)) else 1.0
+            )
             continue
         left, right = ours.astype(np.float64), theirs.astype(np.float64)
         if not np.array_equal(np.isfinite(left), np.isfinite(right)):
@@ -230,6 +244,21 @@ RUNTIMES: Mapping[str, Callable[[Model, int | None, str | None], tuple[str, Call
     "openvino": _openvino,
     "onnxruntime": _onnxruntime,
 }
+
+
+@contextmanager
+def _refusals(name: str) -> Iterator[None]:
+    """What another runtime raises, whose errors are of its own types, as one of ours."""
+    try:
+        yield
+    except IRError:
+        raise
+    except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        said = lines[0].strip() if lines else type(error).__name__
+        raise UnsupportedError(
+            f"{name} does not run the model: {said}", hint="measure without it"
+        ) from error
 
 
 def _module(name: str) -> Any:

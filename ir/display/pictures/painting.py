@@ -8,8 +8,9 @@ from functools import lru_cache
 from math import isfinite, prod
 from typing import Literal
 
-from ....schemas import IRError, UsageError
-from ...document import Layer, Port
+from ....schemas import UsageError
+from ...document import Port
+from ..costs import macs
 from .palette import ramp
 from .sheet import Sheet
 
@@ -87,23 +88,9 @@ def macs_of(sheet: Sheet) -> Paint:
     found = {
         number: count
         for number, layer in enumerate(sheet.layers)
-        if sheet.shown(number) and (count := _macs(layer)) is not None
+        if sheet.shown(number) and (count := macs(layer)) is not None
     }
     return Paint("MACs", "number", found)
-
-
-def _macs(layer: Layer) -> float | None:
-    inputs = [port.dims for port in layer.inputs]
-    if not layer.outputs or min((n for dims in inputs for n in dims), default=0) < 0:
-        return None
-    output = layer.outputs[0].dims
-    try:
-        if layer.op is None or min(output, default=0) < 0:
-            return None
-        layer.op.check_arity(len(inputs))
-        return float(layer.op.multiply_adds(inputs, output)) or None
-    except IRError:
-        return None  # a picture is drawn of wrong models, too
 
 
 def precision_of(sheet: Sheet) -> Paint:

@@ -1,0 +1,271 @@
+"""What the verbs print as JSON: a model of each document, from which its schema is made."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from ...schemas import UsageError
+from .document_rows import (
+    BeforeAfter,
+    BenchLayer,
+    CauseRow,
+    CertificateRow,
+    ChangeRow,
+    ConstantRow,
+    Counts,
+    DifferenceRow,
+    End,
+    Expected,
+    FileReport,
+    FindingRow,
+    Held,
+    InferredPort,
+    Module,
+    NodeRow,
+    OlderForm,
+    OlderRow,
+    OperationRow,
+    OperatorRow,
+    OutputRow,
+    Part,
+    Precisions,
+    RefusalRow,
+    Repaired,
+    RewriteRow,
+    RuleRow,
+    Runtime,
+    ShownLayer,
+    StepRow,
+    TimedLayer,
+    WholeLayer,
+)
+
+
+class Document(Part):
+    """What each document begins with."""
+
+    schema_version: Literal[1]
+    verb: str
+
+
+class ShowSummary(Document):
+    """``show MODEL``."""
+
+    name: str
+    ir_version: int
+    origin: OlderForm | None = None
+    path: str | None
+    inputs: list[End]
+    outputs: list[End]
+    layer_count: int
+    depth: int | None
+    parameters: int
+    bytes: int
+    macs: int
+    macs_unknown: int
+    macs_by_operation: dict[str, int]
+    layers: dict[str, int]
+    weights: dict[str, Held]
+    precisions: Precisions
+    rt_info: dict[str, str]
+
+
+class ShowLayers(Document):
+    """``show MODEL --layers``."""
+
+    layers: list[ShownLayer]
+
+
+class ShowLayer(Document):
+    """``show MODEL --layer NAME``."""
+
+    layer: WholeLayer
+
+
+class ShowTree(Document):
+    """``show MODEL --tree``."""
+
+    tree: Module
+
+
+class Check(Document):
+    """``check MODEL...``."""
+
+    ok: bool
+    counts: Counts
+    causes: list[CauseRow]
+    findings: list[FindingRow]
+    reports: list[FileReport]
+    repairs: list[Repaired]
+    written: bool
+    output: str | None
+
+
+class Explain(Document):
+    """``explain [CODE]``."""
+
+    rules: list[RuleRow]
+
+
+class Infer(Document):
+    """``infer MODEL``."""
+
+    model: str
+    ports: list[InferredPort]
+    outputs: dict[str, str]
+
+
+class Run(Document):
+    """``run MODEL``."""
+
+    model: str
+    samples: int
+    outputs: list[OutputRow]
+    timed: Literal["definitions", "program"] | None
+    trace: list[TimedLayer]
+    comparison: Expected | None
+
+
+class Bench(Document):
+    """``bench MODEL``."""
+
+    model: str
+    threads: int
+    blas: str
+    runtimes: list[Runtime]
+    ratios: dict[str, float]
+    correct: bool
+    peak_memory: int
+    layers: list[BenchLayer]
+
+
+class Simplify(Document):
+    """``simplify MODEL``."""
+
+    model: str
+    layers: BeforeAfter
+    rules: dict[str, int]
+    rewrites: list[RewriteRow]
+    certificate: CertificateRow | None
+    written: str | None
+
+
+class Operation(Document):
+    """``extract``, ``merge``, ``edit``, ``compress`` and ``convert``."""
+
+    layers: BeforeAfter
+    counts: dict[str, int]
+    changes: list[ChangeRow]
+    refusals: list[RefusalRow]
+    written: str | None
+    origin: OlderForm | None = None
+
+
+class Import(Document):
+    """``import MODEL.onnx``."""
+
+    model: str | None
+    semantics: str
+    counts: dict[str, int]
+    nodes: list[NodeRow]
+    written: str | None
+
+
+class Diff(Document):
+    """``diff A B``."""
+
+    one: str
+    two: str
+    paired: int
+    differences: list[DifferenceRow]
+    notes: list[DifferenceRow]
+
+
+class Compare(Document):
+    """``compare MODEL``."""
+
+    against: str
+    samples: int
+    first: StepRow | None
+    parts: StepRow | None
+    keep_in_f32: list[str]
+    steps: list[StepRow]
+    refused: dict[str, str]
+
+
+class Reduce(Document):
+    """``reduce MODEL``."""
+
+    failure: str
+    failing_samples: list[int]
+    layers_before: int
+    layers: int
+    checks: int
+    finished: bool
+    seeds: dict[str, str]
+    output: str
+
+
+class Weights(Document):
+    """``weights list MODEL``."""
+
+    constants: list[ConstantRow]
+
+
+class Ops(Document):
+    """``ops [NAME]``."""
+
+    operations: list[OperationRow]
+
+
+class OpsOnnx(Document):
+    """``ops --onnx``."""
+
+    operators: list[OperatorRow]
+
+
+class OpsOlder(Document):
+    """``ops --older``."""
+
+    layers: list[OlderRow]
+
+
+#: Each verb, to its documents.
+DOCUMENTS: dict[str, Any] = {
+    "show": ShowSummary | ShowLayers | ShowLayer | ShowTree,
+    "check": Check,
+    "explain": Explain,
+    "infer": Infer,
+    "run": Run,
+    "bench": Bench,
+    "simplify": Simplify,
+    "diff": Diff,
+    "compare": Compare,
+    "reduce": Reduce,
+    "edit": Operation,
+    "extract": Operation,
+    "merge": Operation,
+    "compress": Operation,
+    "convert": Operation,
+    "weights": Weights,
+    "import": Import,
+    "ops": Ops | OpsOnnx | OpsOlder,
+}
+
+
+def output_schema(verb: str | None = None) -> dict[str, Any]:
+    """The JSON Schema of a verb's documents; of all verbs, by their names."""
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    if verb is None:
+        inputs: list[tuple[str, Literal["serialization"], TypeAdapter[Any]]] = [
+            (name, "serialization", TypeAdapter(kind)) for name, kind in DOCUMENTS.items()
+        ]
+        rows, rest = TypeAdapter.json_schemas(inputs, ref_template="#/$defs/{model}")
+        return dialect | rest | {"verbs": {name: rows[name, mode] for name, mode, _ in inputs}}
+    if verb not in DOCUMENTS:
+        raise UsageError(
+            f'"{verb}" prints no JSON of its own', hint=f"there are {', '.join(DOCUMENTS)}"
+        )
+    return dialect | TypeAdapter(DOCUMENTS[verb]).json_schema(mode="serialization")

@@ -1,0 +1,247 @@
+"""Inputs of a model from the words of a command line: files, folders of them, images, random."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...layers.budget import budget
+from ...schemas import Array, IRError, UsageError
+from ..document import Layer, Model, by_input
+from ..execution import FILLINGS, fill
+from .archive import load_arrays
+from .options import STDIN
+
+#: What Pillow is asked to read.
+_IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff"})
+_ARRAYS = frozenset({".npy", ".npz"})
+
+
+def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, Array]:
+    """An array for every input, from what the command line says."""
+    words = by_input(model, given)
+    rng = np.random.default_rng(seed)
+    allowed, made = budget(), dict[int, Array]()
+    for index, parameter in enumerate(model.parameters):
+        with parameter.at():
+            made[index] = make_input(parameter, words.get(parameter.id, "random"), rng)
+            allowed.hold([made[index]])
+    return made
+
+
+def make_input(parameter: Layer, word: str, rng: np.random.Generator) -> Array:
+    """One input: read from a file, or filled as a word says."""
+    return fill(parameter, word, rng) if word in FILLINGS else load(word, parameter)
+
+
+def load(path: str, parameter: Layer) -> Array:
+    """An array from a .npy, from a .npz the one of the input's name, or from an image."""
+    try:
+        if Path(path).suffix.lower() in _IMAGES:
+            return load_image(path, parameter)
+        content = load_arrays(path)
+    except FileNotFoundError:
+        raise UsageError(
+            f'{path} is not there (input "{parameter.name}")',
+            hint="give a .npy or .npz file, an image, or random, zeros or ones",
+        ) from None
+    except OSError as error:
+        raise UsageError(
+            f'{path} cannot be read (input "{parameter.name}"): {error.strerror}'
+        ) from None
+    if not isinstance(content, dict):
+        return content
+    if parameter.name not in content and len(content) != 1:
+        raise UsageError(
+            f'{path} has no array "{parameter.name}"; it has {", ".join(content) or "none"}'
+        )
+    return content[parameter.name if parameter.name in content else next(iter(content))]
+
+
+def load_image(path: str, parameter: Layer) -> Array:
+    """An image as the input takes it: RGB or grey by its channels, 0 to 255, in its size."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError:
+        raise UsageError(
+            f"{path} is an image, which needs the package Pillow",
+            hint='pip install "vinoir[images]"',
+        ) from None
+    assert parameter.op is not None
+    (wanted,) = parameter.op.infer()
+    sizes: list[int | None] = (
+        [None] * 4 if wanted.shape.rank is None
+        else [size if isinstance(size, int) else None for size in wanted.shape]
+    )  # fmt: skip
+    if len(sizes) not in (3, 4):
+        raise UsageError(
+            f'input "{parameter.name}" has the shape {wanted.shape}, which is none of an image',
+            hint="give an array: FILE.npy",
+        )
+    last = sizes[-1] in (1, 3) and sizes[-3] not in (1, 3)
+    channels, height, width = (sizes[-1], *sizes[-3:-1]) if last else sizes[-3:]
+    if channels not in (None, 1, 3):
+        raise UsageError(
+            f'input "{parameter.name}" has {channels} channels, an image has 1 or 3',
+            hint="give an array: FILE.npy",
+        )
+    try:
+        with Image.open(path) as file:
+            image = file.convert("L" if channels == 1 else "RGB")
+    except (UnidentifiedImageError, ValueError, SyntaxError, Image.DecompressionBombError) as e:
+        raise IRError(f"{path} cannot be read as an image: {e}") from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise IRError(f"{path} cannot be read as an image: {error}") from None
+    size = (width or image.width, height or image.height)
+    if image.size != size:
+        image = image.resize(size, Image.Resampling.BILINEAR)
+    pixels = np.asarray(image).reshape(size[1], size[0], -1)
+    if not last:
+        pixels = pixels.transpose(2, 0, 1)
+    kind = np.dtype("f4") if wanted.type.is_dynamic else wanted.type.dtype
+    return np.ascontiguousarray(pixels.astype(kind))
+
+
+# Many samples.
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One or several samples that are run together: the arrays, and what each is called."""
+
+    names: list[str]
+    arrays: dict[int, Array]
+
+
+class Samples:
+    """What ``--input`` means: one sample, or as many as there are files."""
+
+    def __init__(self, model: Model, given: Mapping[str, str], seed: int, batch: int | None):
+        self.model, self.given, self.seed = model, given, seed
+        self.words = by_input(model, given)
+        self.files = {
+            parameter.id: found
+            for parameter in model.parameters
+            if (found := _files(self.words.get(parameter.id, "random"))) is not None
+        }
+        counts = {len(found) for found in self.files.values()}
+        if len(counts) > 1:
+            listed = ", ".join(
+                f'"{layer.name}" {len(self.files[layer.id])}'
+                for layer in model.parameters
+                if layer.id in self.files
+            )
+            raise UsageError(f"the inputs have different numbers of files: {listed}")
+        #: None where no input is a folder or a pattern: a single sample, as it is.
+        self.count = counts.pop() if counts else None
+        if batch is not None and self.count is None:
+            raise UsageError(
+                "--batch is for a folder of inputs", hint="--input NAME=folder, NAME='*.npy'"
+            )
+        #: What each sample is called.
+        self.names = _stems(next(iter(self.files.values()))) if self.files else ["0"]
+        self.batch = self._batch(batch)
+
+    def _batch(self, asked: int | None) -> int:
+        """How many samples run together: what the model's first sizes say, or what is asked."""
+        for layer in self.model.parameters if self.count else ():
+            if layer.id in self.files and layer.op is not None:
+                shape = layer.op.infer()[0].shape
+                first = next(iter(shape), None) if shape.rank else None
+                if isinstance(first, int):
+                    if asked not in (None, first):
+                        raise UsageError(
+                            f'--batch {asked}, input "{layer.name}" has the shape {shape}',
+                            hint="infer --input NAME=SHAPE -o FILE writes it with another shape",
+                        )
+                    return max(first, 1)
+        return asked or 1
+
+    def __len__(self) -> int:
+        return 1 if self.count is None else -(-self.count // self.batch)
+
+    def __iter__(self) -> Iterator[Sample]:
+        if self.count is None:
+            yield Sample(self.names, make_inputs(self.model, self.given, self.seed))
+            return
+        rng = np.random.default_rng(self.seed)
+        for start in range(0, self.count, self.batch):
+            numbers = range(start, min(start + self.batch, self.count))
+            arrays: dict[int, Array] = {}
+            for index, parameter in enumerate(self.model.parameters):
+                with parameter.at():
+                    if parameter.id in self.files:
+                        arrays[index] = self._together(parameter, numbers)
+                    else:
+                        word = self.words.get(parameter.id, "random")
+                        arrays[index] = make_input(parameter, word, rng)
+            yield Sample([self.names[number] for number in numbers], arrays)
+
+    def _together(self, parameter: Layer, numbers: range) -> Array:
+        """The arrays of some files, one after another along the first axis."""
+        assert parameter.op is not None
+        rank = parameter.op.infer()[0].shape.rank
+        rows = []
+        for number in numbers:
+            array = load(self.files[parameter.id][number], parameter)
+            single = rank is not None and array.ndim == rank - 1
+            rows.append(array[None] if single else array)
+        if self.batch == 1:
+            return rows[0]
+        # The last samples are repeated where a model takes a settled number of them.
+        rows += rows[-1:] * (self.batch - len(rows) if self._settled(parameter) else 0)
+        shapes = {row.shape for row in rows}
+        if len(shapes) > 1 or rows[0].ndim == 0 or rows[0].shape[0] != 1:
+            listed = ", ".join(map(str, sorted(shapes)))
+            raise UsageError(
+                f'samples of input "{parameter.name}" have the shapes {listed}; run together, '
+                "each is one row of the same sizes",
+                hint="--batch 1",
+            )
+        return np.concatenate(rows)
+
+    def _settled(self, parameter: Layer) -> bool:
+        assert parameter.op is not None
+        shape = parameter.op.infer()[0].shape
+        return bool(shape.rank) and isinstance(next(iter(shape)), int)
+
+
+def _files(word: str) -> list[str] | None:
+    """The files that a folder or a pattern means; None for any other word."""
+    if word in FILLINGS or word == STDIN or Path(word).is_file():
+        return None
+    if Path(word).is_dir():
+        found = [
+            str(path)
+            for path in Path(word).iterdir()
+            if path.suffix.lower() in _ARRAYS | _IMAGES and path.is_file()
+        ]
+        what = "is a folder without arrays (.npy, .npz) and images"
+    elif re.search(r"[*?\[]", word):
+        found = [path for path in glob.glob(word, recursive=True) if Path(path).is_file()]
+        what = "is a pattern that no file fits"
+    else:
+        return None
+    if not found:
+        raise UsageError(f"{word} {what}")
+    return sorted(found, key=_natural)
+
+
+def _natural(path: str) -> list[tuple[int, str]]:
+    """An order in which 10 comes after 9."""
+    return [(int(part) if part.isdecimal() else -1, part) for part in re.split(r"(\d+)", path)]
+
+
+def _stems(files: Sequence[str]) -> list[str]:
+    """A name for each file: its own without the ending, with what tells it from its like."""
+    stems = [Path(path).stem for path in files]
+    if len(set(stems)) == len(stems):
+        return stems
+    return [f"{number}_{stem}" for number, stem in enumerate(stems)]

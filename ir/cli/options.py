@@ -1,0 +1,368 @@
+"""What verbs share of the command line: their class, and each option that several of them have."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ...schemas import UsageError
+from .output import note, set_colour
+
+if TYPE_CHECKING:
+    from ..document import Model
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: What stands for standard input in the place of a file.
+STDIN = "-"
+#: Repairs that are named one by one.
+_NAMED = 20
+#: Bytes of an .xml in which names are looked for while somebody types.
+_SEARCHED = 1 << 25
+
+
+# Verbs.
+
+
+class _Exemplified(click.Command):
+    """What ends its help with examples, and knows the options that may also stand before it."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **words: Any) -> None:
+        super().__init__(*args, **words)
+        self.examples = tuple(examples)
+        self.params += [color_option(), debug_option()]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, each a line that can be copied."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write(f"{'':{formatter.current_indent}}vinoir {example}\n")
+
+
+class Verb(_Exemplified):
+    """A verb."""
+
+
+class Verbs(_Exemplified, click.Group):
+    """A verb that has verbs of its own."""
+
+
+def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
+    """A verb with the examples that end its help, each without the program's name."""
+    return click.command(name, cls=Verb, examples=examples)
+
+
+def color_option() -> click.Option:
+    """``--color``, before a verb and after it."""
+
+    def settle(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            set_colour(value)  # type: ignore[arg-type]  # a Choice of the three
+
+    return click.Option(
+        ["--color"],
+        type=click.Choice(["auto", "always", "never"]),
+        expose_value=False,
+        is_eager=True,
+        callback=settle,
+        help="Colour in the output; not given: on a terminal, unless NO_COLOR is set.",
+    )
+
+
+def debug_option() -> click.Option:
+    """``--debug``, before a verb and after it; :func:`main` looks for it among all words."""
+    return click.Option(
+        ["--debug"],
+        is_flag=True,
+        expose_value=False,
+        help="Show the Python traceback of an error.",
+    )
+
+
+def layered(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator; the help lists them in this order."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+# What is read.
+
+
+@dataclass(frozen=True)
+class Source:
+    """The model that the command line names, and how it is to be read."""
+
+    path: str
+    weights: str | None = None
+    lenient: bool = False
+
+    def read(self, **words: Any) -> Model:
+        """Read it; ``-`` is standard input. What a lenient reading repaired is told."""
+        from ..files import read
+
+        path: Any = self.path
+        if path == STDIN:
+            path = io.BytesIO(stdin_bytes("the model"))
+            path.name = "<stdin>"
+        model = read(path, self.weights, lenient=self.lenient, **words)
+        for repair in model.repairs[:_NAMED]:
+            note(f"repaired: {repair}")
+        if len(model.repairs) > _NAMED:
+            note(f"repaired: {len(model.repairs) - _NAMED} more")
+        return model
+
+
+_taken: list[str] = []
+
+
+def stdin_bytes(what: str) -> bytes:
+    """All of standard input, which can be read but once."""
+    if _taken:
+        raise UsageError(f"standard input was read as {_taken[0]}, it cannot be {what} too")
+    _taken.append(what)
+    return sys.stdin.buffer.read()
+
+
+def begin() -> None:
+    """Forget what an earlier command line of this process settled."""
+    _taken.clear()
+    set_colour("auto")
+
+
+weights_option = click.option(
+    "--weights", type=click.Path(), help="The .bin, where it is not beside the .xml."
+)
+lenient_option = click.option(
+    "--lenient", is_flag=True, help="Repair what OpenVINO reads and XML forbids, and tell it."
+)
+
+
+def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``MODEL``, ``--weights`` and ``--lenient``: the verb gets them as its ``source``."""
+    return _sourced(function, required=True)
+
+
+def model_options_or_none(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same where MODEL may be left out."""
+    return _sourced(function, required=False)
+
+
+def _sourced(function: Callable[..., Any], *, required: bool) -> Callable[..., Any]:
+    @wraps(function)
+    def sourced(
+        model: str | None, weights: str | None, lenient: bool, *args: Any, **words: Any
+    ) -> Any:
+        source = None if model is None else Source(model, weights, lenient)
+        return function(*args, source=source, **words)
+
+    argument = click.argument(
+        "model", metavar="MODEL", type=click.Path(allow_dash=True), required=required
+    )
+    return argument(weights_option(lenient_option(sourced)))
+
+
+def layer_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of layers that begin so, for the shell: found in the text, no model is made."""
+    from xml.sax.saxutils import unescape
+
+    path = ctx.params.get("model")
+    if path is None or path == STDIN:
+        return []
+    try:
+        with Path(path).open("rb") as file:
+            text = file.read(_SEARCHED).decode("utf-8", "replace")
+    except OSError:
+        return []
+    found = re.findall(r'<layer\s[^>]*?\bname="([^"]*)"', text)
+    names = dict.fromkeys(unescape(name, {"&quot;": '"'}) for name in found)
+    return [name for name in names if name.startswith(incomplete) and name.isprintable()]
+
+
+shapes_option = click.option(
+    "--input",
+    "-i",
+    "inputs",
+    multiple=True,
+    metavar="NAME=SHAPE",
+    help="A new shape for an input: 1,3,H,W or 1..8,?,... ; names stand for unknown sizes.",
+)
+values_option = click.option(
+    "--input",
+    "-i",
+    "inputs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An input: FILE.npy, FILE.npz (its array of that name), random, zeros or ones; "
+    "inputs that are not named are random.",
+)
+seed_option = click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of random inputs."
+)
+samples_option = click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many samples; what is random is drawn anew for each.",
+)
+onnx_option = click.option(
+    "--onnx", type=click.Path(), help="The model for onnxruntime; else MODEL's .onnx."
+)
+
+
+def split(text: str) -> tuple[str, str]:
+    """A name and what is given for it."""
+    name, sign, value = text.rpartition("=")
+    if not sign or not name:
+        raise UsageError(f'"{text}" is not NAME=VALUE')
+    return name, value
+
+
+def pairs(texts: Sequence[str]) -> dict[str, str]:
+    """Names and what is given for them; a name that is given twice is refused."""
+    found: dict[str, str] = {}
+    for name, value in map(split, texts):
+        if name in found:
+            raise UsageError(f'"{name}" is given twice: {found[name]} and {value}')
+        found[name] = value
+    return found
+
+
+# What is told.
+
+
+def format_option(*more: str) -> Callable[[F], F]:
+    """``--format`` and ``--json``, which every verb that tells something has."""
+    return layered(
+        click.option(
+            "--format",
+            "format_",
+            type=click.Choice(["text", "json", *more]),
+            default="text",
+            help="What to print.",
+        ),
+        click.option("--json", "format_", flag_value="json", help="Short for --format json."),
+    )
+
+
+# How much it may take.
+
+if TYPE_CHECKING:
+    _Parameter = click.ParamType[int]
+else:
+    _Parameter = click.ParamType  # which older releases do not let be subscripted
+
+
+class Bytes(_Parameter):
+    """A number of bytes, such as 500M or 1.5G."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number that a text means."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(
+            r"(\d{1,15}(?:\.\d{1,6})?) ?([KMGT]?)(I?B?)", value.strip().upper(), re.A
+        )
+        if found is None:
+            self.fail(f"{value!r} is no number of bytes, such as 500M or 1.5G", param, ctx)
+        base = 1024 if found[3].startswith("I") else 1000
+        return int(float(found[1]) * base ** " KMGT".index(found[2] or " "))
+
+
+seconds_option = click.option(
+    "--max-seconds",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Stop when it has taken so long.",
+)
+
+
+def limit_options(function: F) -> F:
+    """``--max-memory`` and ``--max-seconds`` of verbs that compute."""
+    memory = click.option(
+        "--max-memory",
+        type=Bytes(),
+        metavar="BYTES",
+        help="Refuse what would take more memory: 500M, 1G; not given: what the machine has.",
+    )
+    return layered(memory, seconds_option)(function)
+
+
+# What is written.
+
+force_option = click.option("--force", is_flag=True, help="Overwrite what is already there.")
+in_place_option = click.option(
+    "--in-place", is_flag=True, help="Write over the model that was read."
+)
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Write nothing; tell everything that would be done."
+)
+
+
+def output_option(what: str = "The .xml to write", *, required: bool = False) -> Callable[[F], F]:
+    """``-o``: where to."""
+    return click.option("-o", "--output", type=click.Path(), required=required, help=f"{what}.")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a model is to be written; ``path`` is None for a dry run."""
+
+    path: str | None
+    #: The .bin, where it does not stand beside the .xml: in place it stays where it is.
+    weights: str | None = None
+
+    def write(self, model: Model, **words: Any) -> None:
+        """Write a model there, if anywhere."""
+        if self.path is not None:
+            from ..files import write
+            from .progress import waiting
+
+            with waiting(f"writing {self.path}"):
+                write(model, self.path, self.weights, **words)
+
+
+def target_of(
+    source: Source, output: str | None, *, force: bool, in_place: bool, dry_run: bool = False
+) -> Target:
+    """Where to write, looked at before anything is done; nothing is overwritten unasked."""
+    if in_place and output is not None:
+        raise UsageError("--in-place and --output exclude each other")
+    if dry_run:
+        return Target(None)
+    if in_place:
+        if source.path == STDIN:
+            raise UsageError("standard input cannot be written over", hint="give -o MODEL.xml")
+        from ..files import find_pair
+
+        return Target(str(find_pair(source.path)[0]), source.weights)
+    if output is None:
+        raise UsageError(
+            "there is nothing to write to", hint="give -o MODEL.xml, --in-place or --dry-run"
+        )
+    refuse_present(force, Path(output), Path(output).with_suffix(".bin"))
+    return Target(output)
+
+
+def refuse_present(force: bool, *paths: str | Path) -> None:
+    """Refuse to overwrite what is there, unless that is asked for."""
+    for path in paths:
+        if os.path.lexists(path) and not force:
+            raise UsageError(f"{path} is already there", hint="--force overwrites it")
