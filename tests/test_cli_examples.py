@@ -18,7 +18,14 @@ from cli_folder import fill_folder
 from vinoir.ir.cli import VERBS, cli, main
 
 #: What examples end with that find something: a difference, findings under --strict.
-FINDING = {"diff model.xml small.xml": 1, "diff model.xml small.xml --names --json": 1}
+FINDING = dict.fromkeys(
+    (
+        "diff model.xml small.xml",
+        "diff model.xml small.xml --names --json",
+        "diff model.xml small.xml -o diff.html",
+    ),
+    1,
+)
 #: What an example needs beside the project.
 NEEDED = {"import": "onnx", "ops --onnx": "onnx", "openvino,onnxruntime": "openvino",
           "--against onnxruntime": "onnxruntime"}  # fmt: skip

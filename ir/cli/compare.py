@@ -24,7 +24,7 @@ from .options import (
     values_option,
     verb,
 )
-from .output import note, print_json, print_table, say
+from .output import note, print_json, print_table, say, screen_width, wrapped
 from .progress import Progress
 
 #: Exit code where numbers differ.
@@ -107,8 +107,9 @@ def sample_inputs(
 
 def show(found: Comparison, worst: int) -> None:
     """Print what was found, and a table of the worst layers."""
-    for line in found.lines(0):
-        say(line)
+    for text in found.lines(0):
+        for line in wrapped(text, screen_width(), indent="  "):
+            say(line)
     rows = sorted(found.steps, key=lambda step: -step.own / (step.tolerance or 1e-30))[:worst]
     if rows:
         print_table(

@@ -121,7 +121,7 @@ class Source:
             path.name = "<stdin>"
         model = read(path, self.weights, lenient=self.lenient, **words)
         for repair in model.repairs[:_NAMED]:
-            note(f"repaired: {repair}")
+            note(f"{self.path}:{repair.line}:{repair.column}: repaired: {repair.message}")
         if len(model.repairs) > _NAMED:
             note(f"repaired: {len(model.repairs) - _NAMED} more")
         return model
@@ -180,8 +180,13 @@ def layer_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
     """Names of layers that begin so, for the shell: found in the text, no model is made."""
     from xml.sax.saxutils import unescape
 
-    path = ctx.params.get("model")
-    if path is None or path == STDIN:
+    from click.shell_completion import split_arg_string
+
+    # The option that still has no value keeps click from seeing the model behind it.
+    words = split_arg_string(os.environ.get("COMP_WORDS", ""))
+    paths = filter(None, [ctx.params.get("model"), *words])
+    path = next((path for path in paths if path.endswith(".xml") and os.path.isfile(path)), None)
+    if path is None:
         return []
     try:
         with Path(path).open("rb") as file:

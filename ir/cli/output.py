@@ -55,8 +55,9 @@ def say(text: str, *, err: bool = False, styled: bool = False) -> None:
 
 
 def note(text: str) -> None:
-    """Say something on standard error."""
-    say(text, err=True)
+    """Say something on standard error; on a terminal broken between words."""
+    for line in wrapped(text, sentence_width() if sys.stderr.isatty() else None, indent="  "):
+        say(line, err=True)
 
 
 # JSON.

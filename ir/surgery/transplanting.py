@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+from ...schemas import IRError
 from ..document import Graph, Layer, Model
+
+_CHECK = "vinoir check lists all that is wrong with the file"
 
 
 def transplant(source: Graph, target: Graph) -> None:
-    """Move all layers of a graph into another, last; ids that are taken there are given anew."""
+    """Move all layers of a graph into another, last; ids that are taken there are given anew.
+
+    Raises:
+        IRError: An edge names a layer or a port that is not there; nothing was moved.
+    """
     layers = {layer.id: layer for layer in source.layers}
     edges = list(source.edges)
-    for layer in source.layers:
-        layer.read_all()
-        if layer.is_constant and layer.has_value:
-            layer.keep_value()
-    for layer in list(source.layers):
-        target.add(layer)
     ranks: dict[int, dict[str, dict[int, int]]] = {}
     for number, layer in layers.items():
         ranks[number] = {
             tag: {port: index for index, port in enumerate(layer.port_ids(tag))}
             for tag in ("input", "output")
         }
+    for edge in edges:
+        for number, tag, port in (
+            (edge.from_layer, "output", edge.from_port),
+            (edge.to_layer, "input", edge.to_port),
+        ):
+            if number not in layers:
+                raise IRError(f"an edge names layer {number}, which is not there", hint=_CHECK)
+            if port not in ranks[number][tag]:
+                raise IRError(
+                    f"an edge names {tag} port {port}, {tag} ports are {list(ranks[number][tag])}",
+                    layers[number].where,
+                    _CHECK,
+                )
+    for layer in source.layers:
+        layer.read_all()
+        if layer.is_constant and layer.has_value:
+            layer.keep_value()
+    for layer in list(source.layers):
+        target.add(layer)
     for edge in edges:
         feeder, user = layers[edge.from_layer], layers[edge.to_layer]
         target.connect(
