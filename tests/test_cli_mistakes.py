@@ -285,7 +285,8 @@ def test_lenient_reads_what_xml_forbids(folder: Path, call: Call) -> None:
                   ["extract", "--to", "drop1", "--dry-run"], ["compress", "--dry-run"],
                   ["edit", "--rename", "image=y", "--dry-run"], ["copy", "-o", "copied.xml"],
                   ["convert", "--target", "2022.1", "--dry-run"], ["diff", "good.xml"],
-                  ["merge", "good.xml", "--prefix", "a", "--prefix", "", "--dry-run"]):  # fmt: skip
+                  ["merge", "good.xml", "--prefix", "a", "--prefix", "",
+                   "--dry-run"]):  # fmt: skip
         verb = words[:2] if words[0] == "weights" else words[:1]
         rest = words[len(verb) :]
         assert call(*verb, "loose.xml", *rest)[0] != 0, words

@@ -258,8 +258,8 @@ def stop(*args, **words):
 if {at!r} == "arrays":
     np.lib.format.write_array = stop
 elif {at!r} == "text":
-    import vinoir.ir.display.pictures.drawing as drawing
-    drawing.secrets.token_hex = stop
+    import vinoir.ir.display.pictures.writing as writing
+    writing.secrets.token_hex = stop
 else:
     atomic.os.fsync = stop
 from vinoir.ir.cli import main

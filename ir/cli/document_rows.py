@@ -429,6 +429,7 @@ class AttributeRow(Part):
     required: bool
     default: str | None
     choices: list[str]
+    description: str | None
 
 
 class OperationRow(Part):
