@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from .layer import check_constant as check_constant
     from .layer import no_bin as no_bin
     from .layer_parts import BODIES as BODIES
+    from .layer_parts import BODIES_OF as BODIES_OF
     from .layer_parts import LAYER_ORDER as LAYER_ORDER
     from .layer_parts import PARTS as PARTS
+    from .names import FreeNames as FreeNames
     from .names import by_input as by_input
     from .names import input_names as input_names
     from .names import output_keys as output_keys
@@ -54,8 +56,8 @@ __getattr__, __dir__ = face(
         "edges": "read_edges",
         "graph": "Graph Model SINKS with_bodies DEEPEST",
         "layer": "Layer check_constant no_bin",
-        "layer_parts": "BODIES LAYER_ORDER PARTS",
-        "names": "by_input input_names output_keys output_names",
+        "layer_parts": "BODIES BODIES_OF LAYER_ORDER PARTS",
+        "names": "FreeNames by_input input_names output_keys output_names",
         "origin": "Kind Origin Remark",
         "parts": (
             "BackEdge Edge Info LARGEST_ID MapEntry Port PortMap dims_of join_names "

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...schemas import ElementType, Shape, Size, Tensor, UsageError, Where, placed
 from .graph import Graph, Layer, Model
+from .names import FreeNames
 from .parts import Port
 
 if TYPE_CHECKING:
@@ -68,8 +69,7 @@ class Builder:
     def __init__(self, name: str = "model", *, into: Graph | None = None) -> None:
         self.graph: Graph = Model(name) if into is None else into
         self._names = {layer.name for layer in self.graph.layers}
-        #: The last number that each name was given.
-        self._numbers: dict[str, int] = {}
+        self._free = FreeNames(self._names.__contains__)
 
     def parameter(
         self, name: str, type: ElementType | str, shape: ShapeLike, *, names: Iterable[str] = ()
@@ -196,11 +196,7 @@ class Builder:
 
     def free(self, name: str) -> str:
         """The name, or the name with the first number that nobody has."""
-        chosen, number = name, self._numbers.get(name, 0)
-        while chosen in self._names:
-            number += 1
-            chosen = f"{name}_{number}"
-            self._numbers[name] = number
+        chosen = self._free(name)
         self._names.add(chosen)
         return chosen
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...schemas import IRError, UnsupportedError
 from ...schemas.packing import Buffer
-from ..document import Graph, Info, Layer, Model, whole
+from ..document import Info, Layer, Model, whole
 from ..storage import Weights, let_go
 from .printer import written_order
 
@@ -85,7 +85,7 @@ def packed(model: Model) -> Layout:
     """All constants in the order of their layers, back to back, equal bytes once."""
     _refuse_unknown_holder(model)
     layout = Layout()
-    for layer in _written(model):
+    for layer in model.everywhere(written_order):
         if layer.is_constant:
             layout.places[layer] = layout.share(layer.blob)
     held = model.weights
@@ -308,19 +308,6 @@ def _moved_images(model: Model, place: Callable[[Range], Range]) -> Info | None:
             twin.children.append(made)
             stack.append((child, made))
     return copy.children[0]
-
-
-def _written(graph: Graph) -> Iterator[Layer]:
-    """Every layer in the order of a written file, bodies after the layer that holds them."""
-    stack = [iter(written_order(graph))]
-    while stack:
-        layer = next(stack[-1], None)
-        if layer is None:
-            stack.pop()
-            continue
-        yield layer
-        bodies = [layer.bodies[k] for k in ("body", "then_body", "else_body") if k in layer.bodies]
-        stack.extend(iter(written_order(body)) for body in reversed(bodies))
 
 
 __all__ = ["Layout", "as_read", "edited", "packed"]

@@ -10,7 +10,7 @@ from ...layers.base import Op
 from ...schemas import IRError, Tensor
 from ...schemas.printing import printable, printable_name
 from ..checking import Release, codes, defaults_to_write, misspelt, older_version, release
-from ..document import SINKS, Graph, Layer, Model
+from ..document import SINKS, FreeNames, Graph, Layer, Model
 from ..inference import infer_layer
 from .reshaping import same_declaration
 
@@ -126,14 +126,12 @@ def _remove_dead(graph: Graph) -> Iterable[Fix]:
 def _rename(graph: Graph) -> Iterable[Fix]:
     """Give layers of the same name a number each."""
     taken = {layer.name for layer in graph.layers}
+    free = FreeNames(taken.__contains__)
     seen: set[str] = set()
     for layer in graph.layers:
         old = layer.name
         if old and old in seen:
-            number = 1
-            while f"{old}_{number}" in taken:
-                number += 1
-            layer.name = f"{old}_{number}"
+            layer.name = free(old)
             taken.add(layer.name)
             yield Fix("IR216", f'renamed to "{layer.name}"', layer.id, old)
         seen.add(layer.name)

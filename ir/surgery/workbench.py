@@ -16,7 +16,17 @@ import numpy as np
 
 from ...layers.base import Op
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError, placed
-from ..document import Graph, Layer, Model, Port, join_names, keep_symbols, split_names
+from ..document import (
+    BODIES_OF,
+    FreeNames,
+    Graph,
+    Layer,
+    Model,
+    Port,
+    join_names,
+    keep_symbols,
+    split_names,
+)
 from ..inference import infer_layer
 
 #: Layers that are looked through for a name that was meant.
@@ -56,8 +66,8 @@ class Workbench:
         #: How often layers are used that fed what was taken out; whose inputs are let go of.
         self._uses: dict[int, int] = {}
         self._released: set[int] = set()
-        #: The last number that each name was given.
-        self._numbers: dict[str, int] = {}
+        #: A name, or that name with the first number that no layer has.
+        self.free = FreeNames(self.has_layer)
         self._layers: dict[str, list[Layer]] = {}
         self._tensors: dict[str, Source] = {}
         self._known: dict[int, tuple[Tensor, ...]] = {}
@@ -221,15 +231,6 @@ class Workbench:
         self._known = {}
 
     # Changing.
-
-    def free(self, name: str) -> str:
-        """The name, or the name with the first number that no layer has."""
-        chosen, number = name, self._numbers.get(name, 0)
-        while self.has_layer(chosen):
-            number += 1
-            chosen = f"{name}_{number}"
-        self._numbers[name] = number
-        return chosen
 
     def put(
         self,
@@ -493,11 +494,11 @@ def body_at(model: Model, path: str) -> Graph:
         names = [
             layer.name
             for layer in graph.layers
-            if layer.type in ("If", "Loop", "TensorIterator")
+            if layer.type in BODIES_OF
             and (rest == layer.name or rest.startswith(f"{layer.name}/"))
         ]
         if not names:
-            held = [x.name for x in graph.layers if x.type in ("If", "Loop", "TensorIterator")]
+            held = [x.name for x in graph.layers if x.type in BODIES_OF]
             raise UsageError(
                 f'no layer with a body is named "{rest}"',
                 hint=f"there are {', '.join(held[:8])}" if held else "no layer has a body",

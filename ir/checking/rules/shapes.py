@@ -12,13 +12,11 @@ from ....layers.value_bounds import CARRIED
 from ....schemas import ElementType, IRError, LimitError, Shape, Tensor, placed
 from ....schemas.packing import unpack
 from ....schemas.shapes import compatible
+from ...document import BODIES_OF
 from ...inference import infer_bodies, infer_graph
 from . import attributes, known, weights
 from .note import Note
 from .sheet import Inferences, Node, Pin, Scope, Sheet, Tensors, whole
-
-#: They hold bodies: what they give is worked out with those.
-_BODIED = frozenset({"TensorIterator", "Loop", "If"})
 
 
 def rules(sheet: Sheet) -> Iterator[Note]:
@@ -173,7 +171,7 @@ def hidden(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
 
 def outputs(node: Node, given: list[tuple[Pin, Tensor]]) -> tuple[Tensor, ...] | None:
     """The outputs of one layer, None where the file is to be trusted."""
-    if node.type in _BODIED:
+    if node.type in BODIES_OF:
         return bodied(node, [tensor for _, tensor in given])
     if node.op is None or node.kind is None:
         return None
