@@ -138,31 +138,40 @@ def attributes(
 ) -> Iterator[Note]:
     """The attributes of an element of the structure: those needed, and those not known."""
     present = element.attrib
-    missing = [name for name in NEEDED.get(kind, ()) if name not in present]
-    known_names = ATTRIBUTES[kind] | also
-    if not missing and len(present) <= len(known_names) and known_names.issuperset(present):
-        return
-    spare = [name for name in known_names if name not in present]
-    unknown = [str(name) for name in present if name not in known_names][:100]
+    allowed = ATTRIBUTES[kind] | also
+    needed = [name for name in NEEDED.get(kind, ()) if name not in present]
+    if needed or len(present) > len(allowed) or not allowed.issuperset(present):
+        yield from odd_attributes(element, f"<{kind}>", allowed, needed, node)
+
+
+def odd_attributes(
+    element: etree._Element,
+    what: str,
+    allowed: frozenset[str],
+    missing: list[str],
+    node: Node | None,
+) -> Iterator[Note]:
+    """Attributes that are not ``allowed``, and those ``missing`` that none is meant for."""
+    present = element.attrib
+    spare = [name for name in allowed if name not in present]
+    unknown = [str(name) for name in present if name not in allowed][:100]
     for name in unknown:
         near = known.near(name, spare)
         if near is not None:
             missing = [word for word in missing if word != near]
             yield Note(
-                "IR213", f'attribute {name} of <{kind}> is not read; {near} is probably meant',
+                "IR213", f"attribute {name} of {what} is not read; {near} is probably meant",
                 element, node, name, f"write {near}",
             )  # fmt: skip
         elif name.startswith("{"):
             continue
         else:
             yield Note(
-                "IR212", f"attribute {name} of <{kind}> is not known and is ignored", element,
+                "IR212", f"attribute {name} of {what} is not known and is ignored", element,
                 node, name, "remove it",
             )  # fmt: skip
     for name in missing:
-        yield Note(
-            "IR211", f"<{kind}> has no attribute {name}", element, node, name, f"add {name}"
-        )
+        yield Note("IR211", f"{what} has no attribute {name}", element, node, name, f"add {name}")
 
 
 def edges(scope: Scope) -> Iterator[Note]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from ....schemas import ElementType, Shape, Tensor
 from ....schemas.printing import shown
 from ....schemas.shapes import compatible
-from ...document import BODIES
+from ...document import BODIES, BODIES_OF
 from . import known
+from .document import odd_attributes
 from .note import Note, listed
 from .note import tag as tag_of
 from .sheet import Node, Pin, Scope, Sheet, whole
@@ -17,7 +18,6 @@ from .sheet import Node, Pin, Scope, Sheet, whole
 if TYPE_CHECKING:
     from lxml import etree
 
-_BODIES_OF = {"TensorIterator": ("body",), "Loop": ("body",), "If": ("then_body", "else_body")}
 _PURPOSES = {"input": "current_iteration", "output": "execution_condition"}
 _NUMBERS = ("axis", "start", "end", "stride", "part_size")
 #: The attributes of a line of a port map, as ``schemas.document.MapEntry`` has them.
@@ -54,7 +54,7 @@ def rules(sheet: Sheet) -> Iterator[Note]:
     """Everything of this group."""
     for node in sheet.nodes:
         kind = known.by_lower_case().get(node.type.lower(), node.type)
-        expected = _BODIES_OF.get(kind)
+        expected = BODIES_OF.get(kind)
         if expected is None:
             for tag in node.bodies:
                 yield Note(
@@ -118,29 +118,14 @@ def body(node: Node, kind: str, tag: str, maps: dict[str, list[Entry]]) -> Itera
 def numbers(node: Node, kind: str, entry: Entry) -> Iterator[Note]:
     """The attributes of a line."""
     element = entry.element
-    unknown = [str(name) for name in element.attrib if name not in _KNOWN]
+    old = _OLD.intersection(element.attrib)
+    for name in sorted(old):
+        yield Note(
+            "IR223", f"{name} is of IR version 7 and before, it is ignored", element, node, name
+        )
     needed = [n for n in ("external_port_id", "internal_layer_id") if n not in element.attrib]
-    spare = [name for name in _KNOWN if name not in element.attrib]
-    for name in unknown:
-        near = known.near(name, spare)
-        if name in _OLD:
-            yield Note(
-                "IR223", f"{name} is of IR version 7 and before, it is ignored", element, node,
-                name,
-            )  # fmt: skip
-        elif near is not None:
-            needed = [word for word in needed if word != near]
-            yield Note(
-                "IR213", f"attribute {name} of a port map is not read; {near} is probably meant",
-                element, node, name, f"write {near}",
-            )  # fmt: skip
-        else:
-            yield Note(
-                "IR212", f"attribute {name} of a port map is not known and is ignored", element,
-                node, name,
-            )  # fmt: skip
-    for name in needed:
-        yield Note("IR211", f"<{entry.kind}> of a port map has no {name}", element, node, name)
+    what = f"<{entry.kind}> of a port map"
+    yield from odd_attributes(element, what, _KNOWN | old, needed, node)
     for name in ("external_port_id", "internal_layer_id", *_NUMBERS):
         text = element.get(name)
         least = {"external_port_id": -1, "internal_layer_id": 0}.get(name, -(2**63))
