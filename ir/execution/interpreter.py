@@ -170,7 +170,7 @@ class Interpreter:
         ]
 
     def fold(self) -> None:
-        """Compute what depends on constants alone, once for all walks; nobody may write to it."""
+        """Fold constants: compute once what depends on them alone; the arrays are read-only."""
         known: dict[int, tuple[Array, ...]] = {}
         with np.errstate(all="ignore"):
             for number, step in enumerate(self.steps):

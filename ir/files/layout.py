@@ -63,7 +63,7 @@ class Layout:
         return self._known[key], key[0]
 
     def know(self, blob: Buffer, offset: int) -> None:
-        """Bytes that are there already."""
+        """Note bytes that the .bin has already, so that they are shared."""
         self._known.setdefault(_key(blob), offset)
 
     @property
@@ -75,7 +75,7 @@ class Layout:
 
     @property
     def weights(self) -> Weights | None:
-        """What a model that has this .bin has as its weights."""
+        """This .bin as the weights of a model."""
         if self.absent or self.read is not None:
             return self.read
         return Weights(self.bytes)

@@ -1,4 +1,4 @@
-"""A graph under the knife: what is where, new layers, wires laid anew.
+"""A graph that is being edited: layers and tensors by name, new layers, new connections.
 
 Layers that are taken out go all at once in the end, and names are looked up in indices that
 follow each change, so that a thousand edits take a thousand times as long as one.
