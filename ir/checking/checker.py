@@ -217,7 +217,7 @@ def _of_model(model: Model) -> tuple[bytes, Weights | None]:
 
 
 def _finish(notes: list[Note], source: Source | None, place: str | None) -> Iterator[Finding]:
-    """Give each note its place and weight, and leave out what was noted twice."""
+    """Findings of notes: each with its place and severity, duplicates left out."""
     if source is not None:
         source.find(note.element for note in notes if note.element is not None)
     seen = set()

@@ -238,7 +238,7 @@ def names(graph: LooseGraph) -> Iterator[Note]:
 
 
 def handed_out(graph: LooseGraph, tensors: dict[str, LooseLayer]) -> Iterator[Note]:
-    """Names that Results give to what they hand out: each is the name of one tensor."""
+    """Names that Results give to their outputs: each names one tensor only."""
     given: dict[str, tuple[LooseLayer, object]] = {}
     for node in graph.nodes:
         text = node.element.get("output_names")

@@ -1,4 +1,4 @@
-"""IR3xx: who feeds whom."""
+"""IR3xx: the edges: their ends, cycles, layers that feed nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IR23x: further information, and how inputs are prepared."""
+"""IR23x: metadata (rt_info and older forms), and the pre-process section."""
 
 from __future__ import annotations
 
