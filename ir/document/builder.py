@@ -203,7 +203,6 @@ class Builder:
 
 def _operation(kind: str, version: str, values: Mapping[str, Any], name: str | None) -> Op | None:
     """The operation with its attributes checked; None where the type is not known."""
-    from ... import layers  # noqa: F401  # declares the operations
     from ...layers.base import Op
 
     found = Op.find(kind, version)

@@ -474,7 +474,6 @@ class Layer:
 @cache
 def _operations() -> type[Op]:
     """The operations, imported when the first is asked for."""
-    from ... import layers  # noqa: F401  # declares them
     from ...layers.base import Op
 
     return Op

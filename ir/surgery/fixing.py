@@ -76,7 +76,7 @@ def _graphs(model: Model) -> list[Graph]:
 
 def _mend_attributes(layer: Layer, wanted: Wanted) -> Iterable[Fix]:
     """Give misspelt attributes their names, and write out what OpenVINO should not be left to."""
-    kind = _kind(layer)
+    kind = Op.find(layer.type, layer.version)
     if kind is None:
         return
     if wanted("IR402"):
@@ -93,12 +93,6 @@ def _mend_attributes(layer: Layer, wanted: Wanted) -> Iterable[Fix]:
         if (name not in layer.data or empty) and wanted(code):
             layer.data = {**layer.data, name: value}
             yield Fix(code, f'{name}="{value}" written out', layer.id, layer.name)
-
-
-def _kind(layer: Layer) -> type[Op] | None:
-    from ... import layers  # noqa: F401  # declares the operations
-
-    return Op.find(layer.type, layer.version)
 
 
 def _make_older(layer: Layer, oldest: Release) -> Iterable[Fix]:

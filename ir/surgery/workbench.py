@@ -242,7 +242,7 @@ class Workbench:
         name: str,
     ) -> Source:
         """A new layer with its wires; its ports say what follows from its inputs."""
-        kind = operation(type, version)
+        kind = Op.find(type, version)
         texts = {key: spelled_value(value) for key, value in (data or {}).items()}
         layer = Layer(type, version, self.free(name), data=texts)
         if kind is not None:
@@ -447,17 +447,8 @@ def _sources(graph: Graph, layer: Layer) -> list[tuple[Layer, int]]:
     return [row for row in graph.sources(layer) if row is not None]
 
 
-def operation(type: str, version: str) -> type[Op] | None:
-    """The operation of a type and version; None where it is not known."""
-    from ... import layers  # noqa: F401  # declares the operations
-
-    return Op.find(type, version)
-
-
 def newest(type: str) -> str:
     """The version under which OpenVINO writes the latest operation of a type."""
-    from ... import layers  # noqa: F401  # declares the operations
-
     Op.registry.meet(type)
     found = [kind for (name, _), kind in Op.registry.met.items() if name == type]
     if not found:
