@@ -530,6 +530,6 @@ def array_of(value: Any, held: ElementType | None, where: str) -> Array:
 
 
 __all__ = [
-    "Source", "Workbench", "array_of", "body_at", "expression", "newest", "operation",
+    "Source", "Workbench", "array_of", "body_at", "expression", "newest",
     "spelled_value",
 ]  # fmt: skip
