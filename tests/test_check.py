@@ -16,7 +16,7 @@ from vinoir.ir.checking import checker
 from vinoir.ir.checking.checker import GROUPS
 from vinoir.ir.checking.rules import subgraphs
 from vinoir.ir.checking.rules.catalogue import RULES
-from vinoir.ir.checking.rules.sheet import ATTRIBUTES, CHILDREN, NEEDED
+from vinoir.ir.checking.rules.loose import ATTRIBUTES, CHILDREN, NEEDED
 from vinoir.ir.document import BODIES, LAYER_ORDER
 from vinoir.ir.text import TOLERATED
 from vinoir.schemas import UsageError

@@ -12,6 +12,7 @@ from conftest import Written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
+from vinoir.ir.document import FreeNames
 from vinoir.ir.document.graph import Layer
 from vinoir.ir.document.layer_parts import PARTS
 from vinoir.ir.files import patch
@@ -372,3 +373,28 @@ def test_a_constant_made_in_memory_has_its_operation() -> None:
     assert made.op is not None
     assert made.op.infer()[0] == Tensor("f32", (2, 3))
     assert made.op.attributes() == {"element_type": "f32", "shape": "2, 3"}
+
+
+@given(st.lists(st.sampled_from(["a", "a_1", "a_1_1", "b"])))
+def test_free_names_are_free(wanted: list[str]) -> None:
+    taken: set[str] = set()
+    free = FreeNames(taken.__contains__)
+    for name in wanted:
+        found = free(name)
+        assert found not in taken
+        assert name not in taken or found != name
+        assert found == name or found.rpartition("_")[0] == name
+        taken.add(found)
+
+
+def test_very_many_layers_of_one_name_get_others() -> None:
+    net = ir.Builder()
+    value = net.parameter("x", "f32", (1,))
+    for _ in range(8000):
+        value = net.add("ReLU", "opset1", [value])
+    net.result(value)
+    model = net.model()
+    for layer in model.layers:
+        layer.name = "same"
+    ir.fix(model, select=["IR216"])
+    assert len({layer.name for layer in model.layers}) == len(model)

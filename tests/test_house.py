@@ -199,13 +199,13 @@ def test_no_file_is_long(path: Path) -> None:
 
 def test_the_wheel_has_every_room() -> None:
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
-    folders = {
-        f"vinoir.{module_of(path)}".rstrip("."): str(path.parent.relative_to(ROOT))
-        for path in SOURCES
-        if path.name == "__init__.py"
+    rooms = {
+        f"vinoir.{module_of(path)}".rstrip(".") for path in SOURCES if path.name == "__init__.py"
     }
-    assert tool["package-dir"] == folders
-    assert sorted(tool["packages"]) == sorted(folders)
+    assert tool["packages"] == sorted(rooms)
+    # Each is the folder of its name, but for the first.
+    folders = {f"vinoir.{folder}": folder for folder in FOLDERS}
+    assert tool["package-dir"] == {"vinoir": "ir/package"} | folders
 
 
 def test_no_room_bears_a_verbs_name() -> None:

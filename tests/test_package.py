@@ -25,7 +25,7 @@ def test_a_bug_of_ours_is_told_where_it_is_reported(capsys: pytest.CaptureFixtur
 
 
 def test_there_is_one_place_for_reports() -> None:
-    page = " ".join((ROOT / "SECURITY.md").read_text("utf-8").split())
+    page = " ".join((ROOT / ".github" / "SECURITY.md").read_text("utf-8").split())
     assert REPORTS in page
     # Once the project has an address, it is the same everywhere.
     assert PROJECT.get("urls", {}).get("Issues", REPORTS) == REPORTS
@@ -37,17 +37,21 @@ def test_python_of_the_metadata_is_python_of_the_readme() -> None:
     assert f"Programming Language :: Python :: {least}" in PROJECT["classifiers"]
 
 
-def test_every_package_is_installed() -> None:
-    """A folder that pyproject.toml forgets would be missing from the wheel, and nowhere else."""
-    packages = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
-    folders = {
-        path.parent.relative_to(ROOT).as_posix()
+def test_every_file_is_installed() -> None:
+    """A data file that pyproject.toml forgets would be missing from the wheel alone."""
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    folders = (name.removeprefix("vinoir.").replace(".", "/") for name in tool["packages"])
+    named = {ROOT / ("ir/package" if name == "vinoir" else name) for name in folders}
+    held = {path for folder in named for path in folder.glob("*.py")}
+    for folder in named:
+        held.update(path for row in tool["package-data"]["*"] for path in folder.glob(row))
+    there = {
+        path
         for top in ("ir", "layers", "schemas")
-        for path in (ROOT / top).rglob("__init__.py")
+        for path in (ROOT / top).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
     }
-    assert set(packages["package-dir"].values()) == folders
-    names = {f"vinoir.{name.replace('/', '.')}" for name in folders - {"ir/package"}}
-    assert set(packages["packages"]) == {"vinoir", *names}
+    assert there <= held
 
 
 def test_the_package_itself_tells_its_version_and_has_its_folders() -> None:

@@ -43,8 +43,8 @@ from .rules import (
     xml,
 )
 from .rules.catalogue import RULES, Rule, codes, explain
+from .rules.loose import LooseModel
 from .rules.note import Note
-from .rules.sheet import Sheet
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -56,7 +56,7 @@ Checkable: TypeAlias = "Model | str | PathLike[str] | bytes"
 MOST = 1000
 
 #: The groups, in an order in which later ones build on what earlier ones found out.
-GROUPS: tuple[Callable[[Sheet], Iterator[Note]], ...] = (
+GROUPS: tuple[Callable[[LooseModel], Iterator[Note]], ...] = (
     document.rules,
     metadata.rules,
     xml.names,
@@ -109,7 +109,6 @@ def _check(
     unwanted: tuple[str, ...],
 ) -> Report:
     place, notes, source, held = _open(model, weights)
-    sheet = None
     if source is not None:
         notes += map(Note.of, source.breaches)
         bin_place = None if place is None else beside(place)
@@ -117,7 +116,7 @@ def _check(
         notes += older.rules(source, held, place, release)
         if source.root is not None and xml.is_net(source.root) and not xml.is_old(source.root):
             with placed(Where(place)):
-                sheet = Sheet(
+                loose = LooseModel(
                     source.root,
                     held,
                     bin_place,
@@ -127,8 +126,8 @@ def _check(
                 )
                 for group in GROUPS:
                     budget().check_time()
-                    notes += group(sheet)
-                notes += portability.rules(sheet, release)
+                    notes += group(loose)
+                notes += portability.rules(loose, release)
         if source.odd:
             notes = [
                 note for note in notes if note.code[2] == "1" or note.element not in source.odd
@@ -218,7 +217,7 @@ def _of_model(model: Model) -> tuple[bytes, Weights | None]:
 
 
 def _finish(notes: list[Note], source: Source | None, place: str | None) -> Iterator[Finding]:
-    """Give each note its place and weight, and leave out what was noted twice."""
+    """Findings of notes: each with its place and severity, duplicates left out."""
     if source is not None:
         source.find(note.element for note in notes if note.element is not None)
     seen = set()

@@ -39,7 +39,7 @@ class Finding:
     hint: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Its known parts."""
+        """The fields that are known, as a JSON object."""
         rows = ((name, getattr(self, name)) for name in self.__slots__)
         return {name: value for name, value in rows if value is not None}
 

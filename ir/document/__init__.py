@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from .graph import with_bodies as with_bodies
     from .layer import Layer as Layer
     from .layer_parts import BODIES as BODIES
+    from .layer_parts import BODIES_OF as BODIES_OF
     from .layer_parts import LAYER_ORDER as LAYER_ORDER
     from .layer_parts import PARTS as PARTS
     from .model import Model as Model
+    from .names import FreeNames as FreeNames
     from .names import by_input as by_input
     from .names import input_names as input_names
     from .names import output_keys as output_keys
@@ -59,9 +61,9 @@ __getattr__, __dir__ = face(
         "ends": "End Ends output_type",
         "graph": "Graph SINKS with_bodies DEEPEST",
         "layer": "Layer",
-        "layer_parts": "BODIES LAYER_ORDER PARTS",
+        "layer_parts": "BODIES BODIES_OF LAYER_ORDER PARTS",
         "model": "Model",
-        "names": "by_input input_names output_keys output_names",
+        "names": "FreeNames by_input input_names output_keys output_names",
         "origin": "Kind Origin Remark",
         "parts": (
             "BackEdge Edge Info LARGEST_ID MapEntry Port PortMap dims_of join_names "

@@ -22,6 +22,7 @@ from ...schemas.attributes import spelled
 from .graph import Graph
 from .layer import Layer
 from .model import Model
+from .names import FreeNames
 from .parts import Port
 
 if TYPE_CHECKING:
@@ -71,8 +72,7 @@ class Builder:
     def __init__(self, name: str = "model", *, into: Graph | None = None) -> None:
         self.graph: Graph = Model(name) if into is None else into
         self._names = {layer.name for layer in self.graph.layers}
-        #: The last number that each name was given.
-        self._numbers: dict[str, int] = {}
+        self._free = FreeNames(self._names.__contains__)
 
     def parameter(
         self, name: str, type: ElementType | str, shape: ShapeLike, *, names: Iterable[str] = ()
@@ -199,18 +199,13 @@ class Builder:
 
     def free(self, name: str) -> str:
         """The name, or the name with the first number that nobody has."""
-        chosen, number = name, self._numbers.get(name, 0)
-        while chosen in self._names:
-            number += 1
-            chosen = f"{name}_{number}"
-            self._numbers[name] = number
+        chosen = self._free(name)
         self._names.add(chosen)
         return chosen
 
 
 def _operation(kind: str, version: str, values: Mapping[str, Any], name: str | None) -> Op | None:
     """The operation with its attributes checked; None where the type is not known."""
-    from ... import layers  # noqa: F401  # declares the operations
     from ...layers.base import Op
 
     found = Op.find(kind, version)

@@ -5,7 +5,7 @@ Nothing here recurses along the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -15,6 +15,7 @@ from ...schemas import IRError, UsageError
 from .copies import copied, reduced
 from .edges import EdgeIndex, read_edges
 from .layer import Layer
+from .layer_parts import BODIES
 from .lookup import Named
 from .parts import LARGEST_ID, Edge, Info, Port, read_info
 
@@ -146,16 +147,22 @@ class Graph(Named):
     def __bool__(self) -> bool:
         return True
 
-    def everywhere(self) -> Iterator[Layer]:
-        """Every layer, those in bodies of any depth after the layer that holds them."""
-        stack: list[Iterator[Layer]] = [iter(self._layers)]
+    def everywhere(
+        self, order: Callable[[Graph], Iterable[Layer]] = lambda graph: graph.layers
+    ) -> Iterator[Layer]:
+        """Every layer, those in bodies of any depth after the layer that holds them.
+
+        Those of each graph come as they are, or in another ``order``.
+        """
+        stack: list[Iterator[Layer]] = [iter(order(self))]
         while stack:
             layer = next(stack[-1], None)
             if layer is None:
                 stack.pop()
                 continue
             yield layer
-            stack.extend(iter(body) for body in reversed(list(layer.bodies.values())))
+            if bodies := layer.bodies:
+                stack.extend(iter(order(bodies[t])) for t in reversed(BODIES) if t in bodies)
 
     # Who feeds whom.
 

@@ -571,7 +571,6 @@ _OWN = {*_Fields.__slots__, "__class__"} | {
 @cache
 def _operations() -> type[Op]:
     """The operations, imported when the first is asked for."""
-    from ... import layers  # noqa: F401  # declares them
     from ...layers.base import Op
 
     return Op

@@ -34,6 +34,12 @@ BODIES: dict[str, str] = {
     "then_body": "then_port_map",
     "else_body": "else_port_map",
 }
+#: The types of layers that have bodies, and which.
+BODIES_OF: dict[str, tuple[str, ...]] = {
+    "TensorIterator": ("body",),
+    "Loop": ("body",),
+    "If": ("then_body", "else_body"),
+}
 
 
 class Part(NamedTuple):

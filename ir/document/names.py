@@ -1,8 +1,8 @@
-"""The names under which a model's inputs and outputs are asked for."""
+"""The names under which a model's inputs and outputs are asked for, and names that are free."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from ...schemas import UsageError
@@ -12,6 +12,24 @@ from .parts import split_names
 
 T = TypeVar("T")
 SINGLE = "put a single array into a list: [array]"
+
+
+class FreeNames:
+    """Finds names that are not taken, for who then takes them."""
+
+    def __init__(self, is_taken: Callable[[str], bool]) -> None:
+        self._is_taken = is_taken
+        #: The last number that each name was given, as many may ask for the same.
+        self._last: dict[str, int] = {}
+
+    def __call__(self, name: str) -> str:
+        """The name, or the name with the first number that makes it a free one."""
+        chosen, number = name, self._last.get(name, 0)
+        while self._is_taken(chosen):
+            number += 1
+            chosen = f"{name}_{number}"
+        self._last[name] = number
+        return chosen
 
 
 def input_names(parameter: Layer) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a plan cannot know beforehand: nodes computed on whatever arrays there are at a call.
+"""Nodes outside the arena: their shapes are known at a call only, they run on arrays of their own.
 
 Between two of them the steps of the plan go on as usual, in the arena and with helpers. These
 nodes are done by the caller alone, by the definitions of their operations; variables are read
@@ -50,7 +50,7 @@ Ready = Callable[[Plan], Callable[[Mapping[int, Array]], list[Array]]]
 
 
 class Outside:
-    """The nodes of one plan that are outside, and what they share during a call."""
+    """The nodes of one plan that lie outside the arena, and what they share during a call."""
 
     def __init__(self, plan: Plan, ready: Ready) -> None:
         self._ready = ready
@@ -73,16 +73,16 @@ class Outside:
                 self._last.setdefault(node, []).append(value)
 
     def begin(self, state: State) -> None:
-        """Take in the variables; they are not changed before all is done."""
+        """Take the variables of the call; they change when it has succeeded, not before."""
         self.state, self._assigned = dict(state), {}
         self._allowed = budget()
 
     def settle(self) -> None:
-        """Let the variables be what was assigned: all is done."""
+        """Commit the assigned variables: the call has succeeded."""
         self.state |= self._assigned
 
     def end(self) -> None:
-        """Hold nothing any more."""
+        """Let go of the arrays of the call."""
         for arrays in self._held:
             self._allowed.let_go(arrays)
         self._held.clear()
@@ -154,7 +154,7 @@ class Outside:
         return _quick(op, kind)
 
     def _assign(self, node: Node, value: Array) -> Array:
-        """Keep a value, out of the arena."""
+        """Keep an assigned value as an array that is not in the arena."""
         if not node.inputs[0].is_outside:
             value = np.array(value, order="C")
         self._assigned[node.op.variable_id] = value  # type: ignore[attr-defined]  # Assign has it
@@ -260,5 +260,5 @@ def _is_all(indices: Array, data: Array) -> bool:
 
 
 def take_in(value: Value, array: Array) -> None:
-    """Let a value outside be what the caller gives."""
+    """Bind a value outside the arena to the caller's array."""
     value.store = as_computed(array)

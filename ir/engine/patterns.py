@@ -1,4 +1,4 @@
-"""For which sizes of inputs and variables a plan is made, and which of them it leaves open.
+"""Shape patterns: for which sizes of inputs and variables a plan is made, which it leaves open.
 
 A plan for other shapes takes long to make. Where a size goes on growing from call to call, as
 that of what attention has seen does with each word, a plan is made that holds for any: what
@@ -24,7 +24,7 @@ STEADY = 2
 
 
 def holds(pattern: Pattern, shapes: Pattern) -> bool:
-    """Whether a plan for a pattern takes arrays of these shapes."""
+    """Whether arrays of these shapes fit a pattern."""
     if pattern == shapes:
         return True
     for kept, shape in zip(pattern, shapes, strict=True):

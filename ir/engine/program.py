@@ -67,7 +67,7 @@ ALLOWANCE = 32 << 20
 
 
 class Planned:
-    """The steps for inputs of known shapes, with all memory bound.
+    """A plan for inputs of known shapes: its steps, bound to their memory.
 
     Whether several threads do a step sooner than one depends on how long they take to wake: the
     first calls try both, later ones keep the better. Forked helpers wake in no time, and poolings
@@ -180,7 +180,7 @@ class Planned:
                 np.copyto(value.array, arrays[layer_id])
 
     def _try(self, *, together: bool) -> None:
-        """Run all steps with helpers or without, and note how long each takes."""
+        """Run all steps with helpers or without, and time each."""
         seconds: list[float] = []
         shared_steps = self.team.alone
         if not together:
@@ -339,7 +339,7 @@ class Program:
         self.state.clear()
 
     def _walked(self, arrays: Mapping[int, Array]) -> list[Array]:
-        """The outputs, layer by layer by the definitions."""
+        """The outputs, computed layer by layer by the operations' definitions."""
         results = self.model.results
         if self._walk is None:
             self._walk = Interpreter(self.model, [(layer, 0) for layer in results])
@@ -359,7 +359,7 @@ class Program:
         return taken[len(taken) - len(results) :]
 
     def _handed_out(self, arrays: Iterable[Array]) -> list[Array]:
-        """Outputs as the types that are inferred of them."""
+        """Outputs as arrays of the element types that were inferred."""
         pairs = zip(arrays, self._kinds, strict=True)
         return [output_array(self.model, array, kind) for array, kind in pairs]
 

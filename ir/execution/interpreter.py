@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ... import layers as _operations  # declares the operations
 from ...layers.base import Op
 from ...layers.budget import budget, within
 from ...layers.casting import aligned, as_computed, computed, computing, tensor_as_computed
@@ -171,7 +170,7 @@ class Interpreter:
         ]
 
     def fold(self) -> None:
-        """Compute what depends on constants alone, once for all walks; nobody may write to it."""
+        """Fold constants: compute once what depends on them alone; the arrays are read-only."""
         known: dict[int, tuple[Array, ...]] = {}
         with np.errstate(all="ignore"):
             for number, step in enumerate(self.steps):
@@ -324,7 +323,7 @@ def _prepares(layer: Layer) -> bool:
     """Whether a layer's operation has a kernel that depends on what its inputs are."""
     if layer.is_constant or layer.bodies:
         return False
-    return type(layer.op).prepare is not _operations.Op.prepare if layer.op else False
+    return type(layer.op).prepare is not Op.prepare if layer.op else False
 
 
 def _sources(graph: Graph, layer: Layer) -> tuple[tuple[int, int], ...]:
@@ -360,7 +359,7 @@ def can_run(layer: Layer) -> bool:
     if op is None:
         return False
     held = layer.bodies or layer.type in ("Parameter", "ReadValue")
-    return bool(held) or type(op).run is not _operations.Op.run
+    return bool(held) or type(op).run is not Op.run
 
 
 def wanted_names(graph: Graph, wanted: Wanted) -> dict[str, tuple[Layer, int]]:

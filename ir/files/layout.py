@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...schemas import IRError, UnsupportedError
 from ...schemas.packing import Buffer
-from ..document import Graph, Info, Layer, Model, whole
+from ..document import Info, Layer, Model, whole
 from ..storage import Weights, digest_of
 from .printer import written_order
 
@@ -60,7 +60,7 @@ class Layout:
         return self._known[key], key[0]
 
     def know(self, blob: Buffer, offset: int) -> None:
-        """Bytes that are there already."""
+        """Note bytes that the .bin has already, so that they are shared."""
         self._known.setdefault(_key(blob), offset)
 
     @property
@@ -72,7 +72,7 @@ class Layout:
 
     @property
     def weights(self) -> Weights | None:
-        """What a model that has this .bin has as its weights."""
+        """This .bin as the weights of a model."""
         if self.absent or self.read is not None:
             return self.read
         return Weights(self.bytes)
@@ -82,7 +82,7 @@ def packed(model: Model) -> Layout:
     """All constants in the order of their layers, back to back, equal bytes once."""
     _refuse_unknown_holder(model)
     layout = Layout()
-    for layer in _written(model):
+    for layer in model.everywhere(written_order):
         if layer.is_constant:
             layout.places[layer] = layout.share(layer.blob)
     held = model.weights
@@ -298,19 +298,6 @@ def _moved_images(model: Model, place: Callable[[Range], Range]) -> Info | None:
             twin.children.append(made)
             stack.append((child, made))
     return copy.children[0]
-
-
-def _written(graph: Graph) -> Iterator[Layer]:
-    """Every layer in the order of a written file, bodies after the layer that holds them."""
-    stack = [iter(written_order(graph))]
-    while stack:
-        layer = next(stack[-1], None)
-        if layer is None:
-            stack.pop()
-            continue
-        yield layer
-        bodies = [layer.bodies[k] for k in ("body", "then_body", "else_body") if k in layer.bodies]
-        stack.extend(iter(written_order(body)) for body in reversed(bodies))
 
 
 __all__ = ["Layout", "as_read", "edited", "packed"]

@@ -176,7 +176,7 @@ class Patch:
                 _PATCHING[name](self, element, layer)
 
     def layer_info(self, element: etree._Element, layer: Layer) -> None:
-        """Bring the further information of a layer up to date."""
+        """Bring the ``<rt_info>`` of a layer up to date."""
         self.info(element, "rt_info", layer.rt_info, LAYER_ORDER)
 
     def back_edges(self, element: etree._Element, layer: Layer) -> None:
@@ -295,7 +295,7 @@ class Patch:
     def info(
         self, parent: etree._Element, tag: str, info: Info | None, order: Sequence[str]
     ) -> None:
-        """Bring a tree of further information up to date."""
+        """Bring ``<rt_info>`` or another tree of metadata up to date."""
         found = parent.find(tag)
         if (None if found is None else read_info(found)) == info:
             return
@@ -404,7 +404,7 @@ class Patch:
 
 
 def _said_with_the_name(patch: Patch, element: etree._Element, layer: Layer) -> None:
-    """Nothing: it is an attribute of the layer."""
+    """Nothing: output_names is an attribute of ``<layer>`` itself."""
 
 
 #: What brings each part of a layer up to date.

@@ -41,7 +41,7 @@ class Printer:
         self.lines.append("\t" * depth + f"</{tag}>\n")
 
     def info(self, info: Info, depth: int) -> None:
-        """A tree of further information."""
+        """An ``<rt_info>`` or another tree of metadata."""
         stack: list[tuple[Info | str, int]] = [(info, depth)]
         while stack:
             node, level = stack.pop()
@@ -85,7 +85,7 @@ class Printer:
         self.close(depth, tag)
 
     def port_map(self, tag: str, entries: PortMap, body: Graph | None, depth: int) -> None:
-        """How a body is wired."""
+        """One port map."""
         if not entries.entries:
             self.empty(depth, tag)
             return
@@ -105,12 +105,12 @@ class Printer:
             self.empty(depth, "data", data)
 
     def layer_info(self, layer: Layer, depth: int) -> None:
-        """The further information of a layer."""
+        """The ``<rt_info>`` of a layer."""
         if layer.rt_info is not None:
             self.info(layer.rt_info, depth)
 
     def port_maps(self, layer: Layer, depth: int) -> None:
-        """How the bodies of a layer are wired."""
+        """The port maps of a layer."""
         tags = {tag: body for body, tag in BODIES.items() if body in layer.port_maps}
         for tag in PARTS["port_maps"].tags:
             if tag in tags:
@@ -118,7 +118,7 @@ class Printer:
                 self.port_map(tag, layer.port_maps[tags[tag]], graph, depth)
 
     def back_edges(self, layer: Layer, depth: int) -> None:
-        """What the body carries from turn to turn."""
+        """The back edges of a loop: what an iteration hands to the next."""
         if not layer.back_edges:
             return
         body = layer.bodies.get("body")
@@ -206,7 +206,7 @@ class Printer:
 
 
 def _said_with_the_name(printer: Printer, layer: Layer, depth: int) -> None:
-    """Nothing: it is an attribute of the layer."""
+    """Nothing: output_names is an attribute of ``<layer>`` itself."""
 
 
 #: What prints each part of a layer.

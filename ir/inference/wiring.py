@@ -1,4 +1,4 @@
-"""How a body is wired to the layer around it: which input meets which Parameter, how often."""
+"""Port maps: which input feeds which Parameter of a body, which Result gives which output."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Row:
 
 @dataclass
 class LayerRow:
-    """What one step takes: a layer with those that are computed together with it."""
+    """The time of one step: a layer with those that are fused with it."""
 
     name: str
     operation: str
@@ -332,7 +332,7 @@ def planned_row(node: Node, seconds: float) -> LayerRow:
 
 
 def resident() -> int:
-    """Bytes of memory that this process and its helpers hold now; 0 where that is not told.
+    """Resident memory of this process and its helpers in bytes; 0 where it is not told.
 
     What several processes share is counted once.
     """

@@ -1,4 +1,4 @@
-"""Replacing a file pair so that at every moment the old pair or the new one can be read.
+"""Atomic replacement of a pair of files: at every moment the old pair or the new one can be read.
 
 Two files cannot be renamed in one step, and an .xml cannot name its .bin. What helps is that
 no reader minds bytes in a .bin that no constant points at. So everything is first written to
@@ -95,7 +95,7 @@ def replace_document(xml_path: Path, xml: bytes, stranger: Path | None = None) -
 
 @contextmanager
 def _replacing(*paths: Path) -> Iterator[Files]:
-    """Let nobody else replace these files; what goes wrong is told."""
+    """Lock the folders of some files, and give errors of the system the file's name."""
     try:
         for path in paths:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -224,7 +224,7 @@ def _put(descriptor: int, piece: NDArray[np.uint8]) -> None:
 
 
 class Files:
-    """The files of other names; what is left of them at the end is removed."""
+    """Temporary files beside their targets; those left at the end are removed."""
 
     def __init__(self) -> None:
         self.left: list[Path] = []
@@ -238,7 +238,7 @@ class Files:
                 os.unlink(path)
 
     def sweep(self, *targets: Path, age: float) -> None:
-        """Remove what writes that died have left for these targets, from an age in seconds on."""
+        """Remove temporary files of these targets that are at least ``age`` seconds old."""
         for target in targets:
             for path in target.parent.glob(f"{_start(target)}*"):
                 with suppress(OSError):
@@ -272,7 +272,7 @@ class Files:
         return path
 
     def rename(self, steps: Sequence[tuple[Path, Path]]) -> None:
-        """Give the files their names, one after the other, each lasting before the next."""
+        """Rename files to their targets in order, each synced to disk before the next."""
         for path, target in steps:
             os.replace(path, target)
             self.left.remove(path)
@@ -280,13 +280,13 @@ class Files:
 
 
 def _start(target: Path) -> str:
-    """How the other names of a file begin: of one length, as a name may be as long as can be."""
+    """The prefix of a file's temporary names; of fixed length, as names have a longest one."""
     name = os.fsencode(target.name)
     return f"{_MARK}{hashlib.blake2b(name, digest_size=8).hexdigest()}-"
 
 
 def _sync(folder: Path) -> None:
-    """Force a folder's names to the disk, where the system can."""
+    """Sync a folder's entries to disk, where the system can."""
     with suppress(OSError), _folder(folder) as descriptor:
         os.fsync(descriptor)
 
@@ -302,7 +302,7 @@ def _folder(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def locked(*folders: Path, patience: float = 30) -> Iterator[bool]:
-    """Let other writers into the same folders finish; False where the system cannot."""
+    """Lock folders against other writers, once those are done; False where it cannot be."""
     if fcntl is None:
         yield False
         return

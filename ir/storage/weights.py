@@ -84,7 +84,7 @@ class Weights:
             )
 
     def release(self) -> None:
-        """Let go of the memory of a mapped file; what is looked at again is read again."""
+        """Drop the pages of a mapped file from memory; they are read again when used."""
         if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
 
@@ -104,7 +104,7 @@ class Weights:
 
     @property
     def digest(self) -> bytes:
-        """What tells these bytes from any others, wherever their file is."""
+        """A digest of the bytes."""
         if self._digest is None:
             self._digest = digest_of(self.data)
         return self._digest
@@ -163,7 +163,7 @@ def blocks(flat: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 
 def let_go(piece: NDArray[Any]) -> None:
-    """Let go of the memory of a mapped file that bytes are in; nothing, if they are elsewhere.
+    """Drop the pages of a mapped file that bytes lie in; nothing, if they lie elsewhere.
 
     What is looked at again is read again; so only where nobody can have written.
     """
@@ -179,7 +179,7 @@ def let_go(piece: NDArray[Any]) -> None:
 
 
 def identity(status: os.stat_result) -> tuple[int, ...]:
-    """What tells a file, unchanged, from any other."""
+    """A key that tells an unchanged file from any other."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 

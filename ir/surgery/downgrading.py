@@ -1,4 +1,4 @@
-"""A model for an older OpenVINO: newer operations said by those that it has."""
+"""Conversion for an older OpenVINO: newer operations are expressed by those that it has."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class _Older:
         self.bench = Workbench(graph)
 
     def carry_out(self) -> None:
-        """Bring down every layer, those that stand for others too."""
+        """Convert every layer, those made in place of others too."""
         queue = list(self.graph.layers)
         while queue:
             made: list[Layer] = []
@@ -131,7 +131,7 @@ class _Older:
         self.report.refusals.append(Refusal(layer.name, f"{layer.type} {layer.version}", reason))
 
     def _replace(self, layer: Layer, outputs: Sequence[Source]) -> None:
-        """Let what older layers give stand for the outputs of a layer."""
+        """Replace the outputs of a layer by those of older layers."""
         for index in range(len(layer.outputs)):
             old = Source(layer, index)
             users = self.bench.users(old)

@@ -10,7 +10,7 @@ from ...layers.base import Op
 from ...schemas import IRError, Tensor
 from ...schemas.printing import printable, printable_name
 from ..checking import Release, codes, defaults_to_write, misspelt, older_version, release
-from ..document import SINKS, Graph, Layer, Model
+from ..document import SINKS, FreeNames, Graph, Layer, Model
 from ..inference import infer_layer
 from ..opening import ModelLike, opened
 from .reshaping import same_declaration
@@ -86,7 +86,7 @@ def _graphs(model: Model) -> list[Graph]:
 
 def _mend_attributes(layer: Layer, wanted: Wanted) -> Iterable[Fix]:
     """Give misspelt attributes their names, and write out what OpenVINO should not be left to."""
-    kind = _kind(layer)
+    kind = Op.find(layer.type, layer.version)
     if kind is None:
         return
     if wanted("IR402"):
@@ -103,12 +103,6 @@ def _mend_attributes(layer: Layer, wanted: Wanted) -> Iterable[Fix]:
         if (name not in layer.data or empty) and wanted(code):
             layer.data = {**layer.data, name: value}
             yield Fix(code, f'{name}="{value}" written out', layer.id, layer.name)
-
-
-def _kind(layer: Layer) -> type[Op] | None:
-    from ... import layers  # noqa: F401  # declares the operations
-
-    return Op.find(layer.type, layer.version)
 
 
 def _make_older(layer: Layer, oldest: Release) -> Iterable[Fix]:
@@ -136,14 +130,12 @@ def _remove_dead(graph: Graph) -> Iterable[Fix]:
 def _rename(graph: Graph) -> Iterable[Fix]:
     """Give layers of the same name a number each."""
     taken = {layer.name for layer in graph.layers}
+    free = FreeNames(taken.__contains__)
     seen: set[str] = set()
     for layer in graph.layers:
         old = layer.name
         if old and old in seen:
-            number = 1
-            while f"{old}_{number}" in taken:
-                number += 1
-            layer.name = f"{old}_{number}"
+            layer.name = free(old)
             taken.add(layer.name)
             yield Fix("IR216", f'renamed to "{layer.name}"', layer.id, old)
         seen.add(layer.name)

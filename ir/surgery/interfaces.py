@@ -1,4 +1,4 @@
-"""What models of different IR versions look like from outside."""
+"""The inputs and outputs of models of different IR versions."""
 
 from __future__ import annotations
 

@@ -8,7 +8,16 @@ from typing import Literal, TypeAlias
 
 from ...schemas import Size, Tensor, UsageError
 from ...schemas.shapes import limits
-from ..document import Graph, Layer, Model, input_names, join_names, output_names, split_names
+from ..document import (
+    FreeNames,
+    Graph,
+    Layer,
+    Model,
+    input_names,
+    join_names,
+    output_names,
+    split_names,
+)
 from ..opening import ModelLike, opened
 from .interfaces import modernize
 from .outcome import Operated, Surgery, size_of
@@ -219,7 +228,7 @@ def _tell_apart(
                 hint="give each model a prefix",
             )
     own = {layer.name for layer in part.layers}
-    free = _Free(taken | own)
+    free = FreeNames((taken | own).__contains__)
     for layer in part.layers:
         if id(layer) in going:
             for port in layer.outputs:
@@ -228,7 +237,8 @@ def _tell_apart(
             old, layer.name = layer.name, free(layer.name)
             if layer.type not in ("Parameter", "Result"):
                 report.note("renamed", f'was "{old}", as another layer is', layer)
-    numbers = _Free(tensors | {n for x in part.layers for row in x.tensor_names() for n in row})
+    named = tensors | {n for x in part.layers for row in x.tensor_names() for n in row}
+    numbers = FreeNames(named.__contains__)
     for layer in part.layers:
         if any(name in tensors for row in layer.tensor_names() for name in row):
             for port in layer.outputs:
@@ -246,22 +256,6 @@ def _output_keys(part: Model, result: Layer) -> tuple[str, ...]:
     return (*names, *ported)
 
 
-class _Free:
-    """Names that nobody has, made of a name and a number."""
-
-    def __init__(self, taken: set[str]) -> None:
-        self.taken = taken
-        self._last: dict[str, int] = {}
-
-    def __call__(self, name: str) -> str:
-        number = self._last.get(name, 0) + 1
-        while f"{name}_{number}" in self.taken:
-            number += 1
-        self._last[name] = number
-        self.taken.add(f"{name}_{number}")
-        return f"{name}_{number}"
-
-
 def _tell_variables_apart(whole: Model, part: Model, report: Surgery) -> None:
     def variables(model: Model) -> set[str]:
         return {
@@ -271,7 +265,7 @@ def _tell_variables_apart(whole: Model, part: Model, report: Surgery) -> None:
         }
 
     ours, theirs = variables(whole), variables(part)
-    free = _Free(ours | theirs)
+    free = FreeNames((ours | theirs).__contains__)
     new = {name: free(name) for name in sorted(ours & theirs)}
     for layer in part.everywhere():
         if layer.type in ("ReadValue", "Assign") and layer.data.get("variable_id") in new:

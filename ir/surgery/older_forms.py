@@ -1,4 +1,4 @@
-"""How operations are said by older ones, where they can be.
+"""Lowerings: operations expressed by older ones, where they can be.
 
 Each entry of the table takes one layer, and gives what its outputs are then, or refuses with the
 reason. What it puts into the graph may be newer than wanted too: it is brought down in its turn.
@@ -18,11 +18,11 @@ from .workbench import Source, Workbench
 
 
 class Cannot(Exception):  # noqa: N818  # no error: the answer to a question
-    """The operation cannot be said by older ones here, and why."""
+    """Why an operation cannot be expressed by older ones here."""
 
 
 class Lowering:
-    """One layer that is to be said by older operations."""
+    """One layer that is to be expressed by older operations."""
 
     def __init__(self, bench: Workbench, layer: Layer) -> None:
         self.bench, self.layer = bench, layer

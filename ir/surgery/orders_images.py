@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from ...schemas import ANY, Dim, ElementType, Size, Tensor, UsageError
-from ..document import Layer, keep_symbols
+from ..document import FreeNames, Layer, keep_symbols
 from .orders import Desk, Edit
 from .orders_ends import axes_of, layout_of, set_layout
 from .orders_layers import element_type
@@ -309,18 +309,9 @@ class NonMaxSuppression(Edit):
         words = ("selected_indices", "selected_scores", "valid_outputs")
         for index, word in enumerate(words):
             source = Source(new.layer, index)
-            bench.name_tensor(source, [_free_tensor(desk, word)])
+            bench.name_tensor(source, [FreeNames(bench.has_tensor)(word)])
             bench.result(source)
         desk.report.note("postprocess", f"at most {self.max_boxes} boxes of a class", new.layer)
-
-
-def _free_tensor(desk: Desk, name: str) -> str:
-    """The name, or the name with the first number that no tensor has."""
-    chosen, number = name, 0
-    while desk.bench.has_tensor(chosen):
-        number += 1
-        chosen = f"{name}_{number}"
-    return chosen
 
 
 IMAGE_EDITS = (Preprocess, Softmax, TopK, Argmax, NonMaxSuppression)

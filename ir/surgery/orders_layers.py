@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from ...layers.base import Op
 from ...schemas import Array, ElementType, UsageError
 from ...schemas.attributes import spelled
 from ..document import Info, Layer
 from .orders import Chosen, Desk, Edit, Key, Valued, input_place, sources_of
-from .workbench import Source, expression, newest, operation
+from .workbench import Source, expression, newest
 
 
 class Rename(Chosen):
@@ -159,7 +160,7 @@ class SetAttribute(Chosen):
 
     def _carry_out(self, desk: Desk) -> None:
         for layer in self.chosen(desk):
-            kind = operation(layer.type, layer.version)
+            kind = Op.find(layer.type, layer.version)
             known = [row.name for row in kind.describe()] if kind is not None else []
             if known and self.name not in known and self.name not in layer.data:
                 near = difflib.get_close_matches(self.name, known, 1)
@@ -194,7 +195,7 @@ class SetVersion(Chosen):
     def _carry_out(self, desk: Desk) -> None:
         for layer in self.chosen(desk):
             old, layer.version = layer.version, self.version
-            if operation(layer.type, old) is not None and layer.op is None:
+            if Op.find(layer.type, old) is not None and layer.op is None:
                 raise UsageError(f"{layer.type} is not in {self.version}", layer.where)
             if old != self.version:
                 desk.report.note("version", f"{self.version}, was {old}", layer)

@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from ...schemas import IRError, Tensor
-from ..document import Graph, Layer, Model, Port, dims_of
+from ..document import BODIES_OF, Graph, Layer, Model, Port, dims_of
 from ..inference import Inferred, Shapes, infer, infer_bodies, infer_graph, inputs_of
 from ..opening import ModelLike, opened
 
 #: The outputs of layers, by the ids of the layers.
 Tensors: TypeAlias = Mapping[int, tuple[Tensor, ...]]
-
-#: The types of layers that have bodies.
-HOLDERS = frozenset({"If", "Loop", "TensorIterator"})
 
 
 def reshape(model: ModelLike, shapes: Shapes | None = None) -> Inferred:
@@ -80,7 +77,7 @@ def _declare_bodies(graph: Graph, tensors: Tensors) -> None:
     while waiting:
         outer, known = waiting.pop()
         for layer in outer.layers:
-            if layer.type in HOLDERS and layer.id in known:
+            if layer.type in BODIES_OF and layer.id in known:
                 found = tensors_of_bodies(outer, layer, known)
                 for body, (given, inner) in found.values():
                     for number, tensor in given.items():

@@ -1,4 +1,4 @@
-"""A graph under the knife: what is where, new layers, wires laid anew.
+"""A graph that is being edited: layers and tensors by name, new layers, new connections.
 
 Layers that are taken out go all at once in the end, and names are looked up in indices that
 follow each change, so that a thousand edits take a thousand times as long as one.
@@ -18,7 +18,17 @@ from ...layers.base import Op
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError, placed
 from ...schemas.attributes import spelled
 from ...schemas.printing import meant
-from ..document import Graph, Layer, Model, Port, join_names, keep_symbols, split_names
+from ..document import (
+    BODIES_OF,
+    FreeNames,
+    Graph,
+    Layer,
+    Model,
+    Port,
+    join_names,
+    keep_symbols,
+    split_names,
+)
 from ..inference import infer_layer
 
 #: Layers that are looked through for a name that was meant.
@@ -58,8 +68,8 @@ class Workbench:
         #: How often layers are used that fed what was taken out; whose inputs are let go of.
         self._uses: dict[int, int] = {}
         self._released: set[int] = set()
-        #: The last number that each name was given.
-        self._numbers: dict[str, int] = {}
+        #: A name, or that name with the first number that no layer has.
+        self.free = FreeNames(self.has_layer)
         self._layers: dict[str, list[Layer]] = {}
         self._tensors: dict[str, Source] = {}
         self._known: dict[int, tuple[Tensor, ...]] = {}
@@ -234,15 +244,6 @@ class Workbench:
 
     # Changing.
 
-    def free(self, name: str) -> str:
-        """The name, or the name with the first number that no layer has."""
-        chosen, number = name, self._numbers.get(name, 0)
-        while self.has_layer(chosen):
-            number += 1
-            chosen = f"{name}_{number}"
-        self._numbers[name] = number
-        return chosen
-
     def put(
         self,
         type: str,
@@ -253,7 +254,7 @@ class Workbench:
         name: str,
     ) -> Source:
         """A new layer with its wires; its ports say what follows from its inputs."""
-        kind = operation(type, version)
+        kind = Op.find(type, version)
         names = {} if kind is None else file_names(kind)
         texts = {
             names.get(key, key): spelled(value)
@@ -469,17 +470,8 @@ def _sources(graph: Graph, layer: Layer) -> list[tuple[Layer, int]]:
     return [row for row in graph.sources(layer) if row is not None]
 
 
-def operation(type: str, version: str) -> type[Op] | None:
-    """The operation of a type and version; None where it is not known."""
-    from ... import layers  # noqa: F401  # declares the operations
-
-    return Op.find(type, version)
-
-
 def newest(type: str) -> str:
     """The version under which OpenVINO writes the latest operation of a type."""
-    from ... import layers  # noqa: F401  # declares the operations
-
     Op.registry.meet(type)
     found = [kind for (name, _), kind in Op.registry.met.items() if name == type]
     if not found:
@@ -512,11 +504,11 @@ def body_at(model: Model, path: str) -> Graph:
         names = [
             layer.name
             for layer in graph.layers
-            if layer.type in ("If", "Loop", "TensorIterator")
+            if layer.type in BODIES_OF
             and (rest == layer.name or rest.startswith(f"{layer.name}/"))
         ]
         if not names:
-            held = [x.name for x in graph.layers if x.type in ("If", "Loop", "TensorIterator")]
+            held = [x.name for x in graph.layers if x.type in BODIES_OF]
             raise UsageError(
                 f'no layer with a body is named "{rest}"',
                 hint=f"there are {', '.join(held[:8])}" if held else "no layer has a body",
@@ -557,5 +549,5 @@ def array_of(value: Any, held: ElementType | None, where: str) -> Array:
 
 
 __all__ = [
-    "Source", "Workbench", "array_of", "body_at", "expression", "newest", "operation",
+    "Source", "Workbench", "array_of", "body_at", "expression", "newest",
 ]  # fmt: skip

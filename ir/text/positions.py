@@ -56,7 +56,7 @@ def exact(where: Where, source: bytes, element: etree._Element) -> Where:
 
 @contextmanager
 def at(where: Where, source: bytes | None, element: etree._Element | None) -> Iterator[None]:
-    """Give errors raised inside the place of an element, down to the column."""
+    """Add the exact place of an element to errors raised inside."""
     try:
         with placed(where):
             yield

@@ -32,7 +32,7 @@ _LOOKED_AT, _KEPT = 1_000_000, 1_000
 
 
 class Source:
-    """A document: what is read of it, and what XML has against it."""
+    """A document: its tree as far as it can be read, and its breaches of XML."""
 
     def __init__(self, data: bytes) -> None:
         self.breaches: list[Breach] = []
@@ -360,7 +360,7 @@ def _closed(text: bytes) -> list[tuple[int, int]]:
 
 
 def breaches(document: bytes, file: str | None) -> list[tuple[Breach, Where]]:
-    """What in a document breaks the rules of XML and is not borne, in the order of the file."""
+    """The breaches of XML in a document that are not tolerated, in the order of the file."""
     source = Source(document)
     found = [breach for breach in source.breaches if breach.code not in TOLERATED]
     source.find(breach.element for breach in found if breach.element is not None)

@@ -15,8 +15,8 @@ from ....layers.windows import Windowed
 from ....schemas.errors import describe
 from ....schemas.printing import shown
 from . import known
+from .loose import Examined, LooseLayer, LooseModel
 from .note import Note, listed
-from .sheet import Examined, Node, Sheet
 
 #: Read on any layer as further information; and what broadcasting of kind pdpd adds.
 _FREE = frozenset({"PrimitivesPriority", "alt_width", "auto_broadcast.auto_broadcast_axis"})
@@ -98,9 +98,9 @@ _UNSIGNED_PADS = frozenset({"MaxPool", "AvgPool"})
 _INT64 = range(-(2**63), 2**63)
 
 
-def rules(sheet: Sheet) -> Iterator[Note]:
+def rules(model: LooseModel) -> Iterator[Note]:
     """Everything of this group."""
-    for node in sheet.nodes:
+    for node in model.nodes:
         yield from node.examined.notes
 
 
@@ -113,7 +113,7 @@ def _described(kind: type[Op]) -> dict[str, Attribute]:
 _SHARED: dict[tuple[type[Op], tuple[tuple[str, str], ...]], Examined] = {}
 
 
-def examine(node: Node) -> Examined:
+def examine(node: LooseLayer) -> Examined:
     """The operation of one layer, and everything that is wrong with its attributes."""
     kind = node.kind
     if kind is None:
@@ -157,7 +157,7 @@ def _left_over(kind: type[Op], name: str) -> bool:
     return name in _LEFT_OVER.get(kind.xml_type, ())
 
 
-def _names(node: Node, kind: type[Op]) -> Iterator[Note]:
+def _names(node: LooseLayer, kind: type[Op]) -> Iterator[Note]:
     """Attributes that the operation does not have."""
     described = _described(kind)
     meant = misspelt(node.data, kind)
@@ -182,7 +182,7 @@ def _names(node: Node, kind: type[Op]) -> Iterator[Note]:
         )  # fmt: skip
 
 
-def _values(node: Node, kind: type[Op]) -> tuple[Op | None, list[Note]]:
+def _values(node: LooseLayer, kind: type[Op]) -> tuple[Op | None, list[Note]]:
     """The operation; values that cannot be read, and required attributes that are not there."""
     notes: list[Note] = []
     op: Op | None = None
@@ -233,7 +233,7 @@ def _values(node: Node, kind: type[Op]) -> tuple[Op | None, list[Note]]:
     return (None if bad else op), notes
 
 
-def _value(node: Node, kind: type[Op], name: str | None, message: str) -> Note:
+def _value(node: LooseLayer, kind: type[Op], name: str | None, message: str) -> Note:
     row = _described(kind).get(name or "")
     hints = {
         "int": "write a whole number", "float": "write a number such as 0.5",
@@ -245,7 +245,7 @@ def _value(node: Node, kind: type[Op], name: str | None, message: str) -> Note:
     return Note("IR404", message, node.place, node, name, hint)
 
 
-def _choice(node: Node, kind: type[Op], name: str, text: str) -> Iterator[Note]:
+def _choice(node: LooseLayer, kind: type[Op], name: str, text: str) -> Iterator[Note]:
     """A value that is one of a few words."""
     row = _described(kind)[name]
     table = {field: (words, later) for field, words, later in kind._choices()}
@@ -269,7 +269,7 @@ def _choice(node: Node, kind: type[Op], name: str, text: str) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def _missing(node: Node, kind: type[Op], name: str) -> Note:
+def _missing(node: LooseLayer, kind: type[Op], name: str) -> Note:
     crash = name in CRASHES.get((kind.xml_type, kind.number), ())
     what = ", OpenVINO crashes without" if crash else ""
     example = _described(kind)[name]
@@ -281,7 +281,7 @@ def _missing(node: Node, kind: type[Op], name: str) -> Note:
     )  # fmt: skip
 
 
-def _practice(node: Node, kind: type[Op]) -> Iterator[Note]:
+def _practice(node: LooseLayer, kind: type[Op]) -> Iterator[Note]:
     """Optional attributes without which OpenVINO does something else than specified."""
     key = kind.xml_type, kind.number
     described = _described(kind)
@@ -380,7 +380,7 @@ def _number(kind: str, text: str) -> str | None:
     return None
 
 
-def _ranges(node: Node, op: Op) -> Iterator[Note]:
+def _ranges(node: LooseLayer, op: Op) -> Iterator[Note]:
     """Values that no operation can work with."""
     data: Mapping[str, str] = node.data
     for name in data:
@@ -399,7 +399,7 @@ def _ranges(node: Node, op: Op) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def _activations(node: Node, op: Op) -> Iterator[Note]:
+def _activations(node: LooseLayer, op: Op) -> Iterator[Note]:
     """The functions that a recurrent layer names: known ones, and one for each that it uses."""
     if not isinstance(op, Recurrent) or "activations" not in node.data:
         return

@@ -10,8 +10,17 @@ from ....schemas.printing import shown
 from ...document import LARGEST_ID, split_names
 from ...text import attributes_of
 from . import known
+from .loose import (
+    ATTRIBUTES,
+    CHILDREN,
+    NEEDED,
+    LooseGraph,
+    LooseLayer,
+    LooseModel,
+    LoosePort,
+    whole,
+)
 from .note import Note, tag
-from .sheet import ATTRIBUTES, CHILDREN, NEEDED, Node, Pin, Scope, Sheet, whole
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -32,15 +41,15 @@ _HEAVY = {
 }  # fmt: skip
 
 
-def rules(sheet: Sheet) -> Iterator[Note]:
+def rules(model: LooseModel) -> Iterator[Note]:
     """Everything of this group."""
-    yield from root(sheet)
-    yield from old_names(sheet)
-    for scope in sheet:
-        yield from sections(scope)
-        yield from edges(scope)
-        yield from names(scope)
-        for node in scope.nodes:
+    yield from root(model)
+    yield from old_names(model)
+    for graph in model:
+        yield from sections(graph)
+        yield from edges(graph)
+        yield from names(graph)
+        for node in graph.nodes:
             yield from layer(node)
             for pin in node.inputs:
                 yield from port(node, pin, outputs=False)
@@ -48,9 +57,9 @@ def rules(sheet: Sheet) -> Iterator[Note]:
                 yield from port(node, pin, outputs=True)
 
 
-def root(sheet: Sheet) -> Iterator[Note]:
+def root(model: LooseModel) -> Iterator[Note]:
     """The attributes of <net>."""
-    element = sheet.root
+    element = model.root
     if element.tag != "net":
         yield Note(
             "IR202", f"the root element is <{tag(element)}>, IR files have <net>", element,
@@ -59,18 +68,18 @@ def root(sheet: Sheet) -> Iterator[Note]:
     yield from attributes(element, "net", None)
 
 
-def sections(scope: Scope) -> Iterator[Note]:
+def sections(graph: LooseGraph) -> Iterator[Note]:
     """The parts of a graph: each once, all known, at their place."""
-    kind = "net" if scope.owner is None else "body"
-    owner = scope.owner
-    if "layers" not in scope.parts:
+    kind = "net" if graph.owner is None else "body"
+    owner = graph.owner
+    if "layers" not in graph.parts:
         yield Note(
-            "IR206", f"<{tag(scope.element)}> has no <layers>", scope.element, owner,
+            "IR206", f"<{tag(graph.element)}> has no <layers>", graph.element, owner,
             hint="without layers there is no model",
         )  # fmt: skip
-    for name, child in scope.parts.items():
+    for name, child in graph.parts.items():
         if name not in CHILDREN[kind]:
-            yield from stray(child, kind, owner, list(CHILDREN[kind] - set(scope.parts)))
+            yield from stray(child, kind, owner, list(CHILDREN[kind] - set(graph.parts)))
         elif name in ("layers", "edges"):
             yield from attributes(child, name, owner)
             inner = "layer" if name == "layers" else "edge"
@@ -80,24 +89,24 @@ def sections(scope: Scope) -> Iterator[Note]:
                 if part.tail and part.tail.strip():
                     yield _text(part.tail, child, owner)
         if child.tail and child.tail.strip():
-            yield _text(child.tail, scope.element, owner)
+            yield _text(child.tail, graph.element, owner)
         if child.text and child.text.strip() and name in ("layers", "edges"):
             yield _text(child.text, child, owner)
-    for child in scope.extra:
+    for child in graph.extra:
         if child.tag in CHILDREN[kind]:
-            yield doubled(child, str(scope.element.tag), owner)
+            yield doubled(child, str(graph.element.tag), owner)
         else:
             yield from stray(child, kind, owner, [])
 
 
-def _text(text: str, element: etree._Element, node: Node | None) -> Note:
+def _text(text: str, element: etree._Element, node: LooseLayer | None) -> Note:
     return Note(
         "IR116", f"text {shown(text.strip()[:60])} inside <{tag(element)}>, where none belongs",
         element, node, hint="remove it",
     )  # fmt: skip
 
 
-def doubled(child: etree._Element, parent: str, node: Node | None) -> Note:
+def doubled(child: etree._Element, parent: str, node: LooseLayer | None) -> Note:
     """A section that stands twice."""
     name = tag(child)
     heavy = name in _HEAVY and (len(child) > 0 or len(child.attrib) > 0)
@@ -109,7 +118,7 @@ def doubled(child: etree._Element, parent: str, node: Node | None) -> Note:
 
 
 def stray(
-    child: etree._Element, parent: str, node: Node | None, free: list[str]
+    child: etree._Element, parent: str, node: LooseLayer | None, free: list[str]
 ) -> Iterator[Note]:
     """An element that nobody reads: misspelled, misplaced or unknown."""
     name = tag(child)
@@ -134,40 +143,49 @@ def stray(
 
 
 def attributes(
-    element: etree._Element, kind: str, node: Node | None, also: frozenset[str] = frozenset()
+    element: etree._Element, kind: str, node: LooseLayer | None, also: frozenset[str] = frozenset()
 ) -> Iterator[Note]:
     """The attributes of an element of the structure: those needed, and those not known."""
     present = element.attrib
-    missing = [name for name in NEEDED.get(kind, ()) if name not in present]
-    known_names = ATTRIBUTES[kind] | also
-    if not missing and len(present) <= len(known_names) and known_names.issuperset(present):
-        return
-    spare = [name for name in known_names if name not in present]
-    unknown = [str(name) for name in present if name not in known_names][:100]
+    allowed = ATTRIBUTES[kind] | also
+    needed = [name for name in NEEDED.get(kind, ()) if name not in present]
+    if needed or len(present) > len(allowed) or not allowed.issuperset(present):
+        yield from odd_attributes(element, f"<{kind}>", allowed, needed, node)
+
+
+def odd_attributes(
+    element: etree._Element,
+    what: str,
+    allowed: frozenset[str],
+    missing: list[str],
+    node: LooseLayer | None,
+) -> Iterator[Note]:
+    """Attributes that are not ``allowed``, and those ``missing`` that none is meant for."""
+    present = element.attrib
+    spare = [name for name in allowed if name not in present]
+    unknown = [str(name) for name in present if name not in allowed][:100]
     for name in unknown:
         near = known.near(name, spare)
         if near is not None:
             missing = [word for word in missing if word != near]
             yield Note(
-                "IR213", f'attribute {name} of <{kind}> is not read; {near} is probably meant',
+                "IR213", f"attribute {name} of {what} is not read; {near} is probably meant",
                 element, node, name, f"write {near}",
             )  # fmt: skip
         elif name.startswith("{"):
             continue
         else:
             yield Note(
-                "IR212", f"attribute {name} of <{kind}> is not known and is ignored", element,
+                "IR212", f"attribute {name} of {what} is not known and is ignored", element,
                 node, name, "remove it",
             )  # fmt: skip
     for name in missing:
-        yield Note(
-            "IR211", f"<{kind}> has no attribute {name}", element, node, name, f"add {name}"
-        )
+        yield Note("IR211", f"{what} has no attribute {name}", element, node, name, f"add {name}")
 
 
-def edges(scope: Scope) -> Iterator[Note]:
+def edges(graph: LooseGraph) -> Iterator[Note]:
     """The numbers of the edges."""
-    for wire in scope.wires:
+    for wire in graph.wires:
         yield from attributes(wire.element, "edge", None)
         if None in wire.numbers:
             for name, text in attributes_of(wire.element).items():
@@ -176,7 +194,7 @@ def edges(scope: Scope) -> Iterator[Note]:
 
 
 def number(
-    element: etree._Element, name: str, text: str | None, what: str, node: Node | None
+    element: etree._Element, name: str, text: str | None, what: str, node: LooseLayer | None
 ) -> Iterator[Note]:
     """A whole number of the structure."""
     if text is not None and whole(text) is None:
@@ -187,12 +205,12 @@ def number(
         )  # fmt: skip
 
 
-def names(scope: Scope) -> Iterator[Note]:
+def names(graph: LooseGraph) -> Iterator[Note]:
     """Ids, names and tensor names that stand twice in one graph."""
-    ids: dict[int, Node] = {}
-    named: dict[str, Node] = {}
-    tensors: dict[str, Node] = {}
-    for node in scope.nodes:
+    ids: dict[int, LooseLayer] = {}
+    named: dict[str, LooseLayer] = {}
+    tensors: dict[str, LooseLayer] = {}
+    for node in graph.nodes:
         if node.id is not None and ids.setdefault(node.id, node) is not node:
             first = ids[node.id]
             yield Note(
@@ -216,13 +234,13 @@ def names(scope: Scope) -> Iterator[Note]:
                 )  # fmt: skip
             else:
                 tensors[name] = node
-    yield from handed_out(scope, tensors)
+    yield from handed_out(graph, tensors)
 
 
-def handed_out(scope: Scope, tensors: dict[str, Node]) -> Iterator[Note]:
-    """Names that Results give to what they hand out: each is the name of one tensor."""
-    given: dict[str, tuple[Node, object]] = {}
-    for node in scope.nodes:
+def handed_out(graph: LooseGraph, tensors: dict[str, LooseLayer]) -> Iterator[Note]:
+    """Names that Results give to their outputs: each names one tensor only."""
+    given: dict[str, tuple[LooseLayer, object]] = {}
+    for node in graph.nodes:
         text = node.element.get("output_names")
         if text is None or node.type != "Result":
             continue
@@ -242,15 +260,15 @@ def handed_out(scope: Scope, tensors: dict[str, Node]) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def old_names(sheet: Sheet) -> Iterator[Note]:
+def old_names(model: LooseModel) -> Iterator[Note]:
     """In version 10 the names of inputs and outputs become tensor names, and must be free."""
-    if sheet.version != 10:
+    if model.version != 10:
         return
-    tensors: dict[str, tuple[Node, Pin | None]] = {}
-    for node in sheet.main.nodes:
+    tensors: dict[str, tuple[LooseLayer, LoosePort | None]] = {}
+    for node in model.main.nodes:
         for pin, name in node.names:
             tensors.setdefault(name, (node, pin))  # later ones of the same name are renamed
-    for node in sheet.main.nodes:
+    for node in model.main.nodes:
         named = node
         if node.type == "Result":
             wire = node.sources.get(0)
@@ -269,10 +287,10 @@ def old_names(sheet: Sheet) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def layer(node: Node) -> Iterator[Note]:
+def layer(node: LooseLayer) -> Iterator[Note]:
     """A layer's own attributes and the elements in it."""
     element = node.element
-    legacy = frozenset({"precision"}) if node.scope.sheet.version == 10 else frozenset[str]()
+    legacy = frozenset({"precision"}) if node.graph.model.version == 10 else frozenset[str]()
     yield from attributes(element, "layer", node, legacy)
     if node.id is None:
         yield from number(element, "id", element.get("id"), "<layer>", node)
@@ -298,7 +316,7 @@ def layer(node: Node) -> Iterator[Note]:
                 yield from stray(child, side, node, ["port"])
         if section.text and section.text.strip():
             yield _text(section.text, section, node)
-        seen: dict[int, Pin] = {}
+        seen: dict[int, LoosePort] = {}
         for pin in node.inputs if side == "input" else node.outputs:
             if pin.id is not None and seen.setdefault(pin.id, pin) is not pin:
                 yield Note(
@@ -313,7 +331,7 @@ def layer(node: Node) -> Iterator[Note]:
             yield _text(text, node.data_element, node)
 
 
-def port(node: Node, pin: Pin, *, outputs: bool) -> Iterator[Note]:
+def port(node: LooseLayer, pin: LoosePort, *, outputs: bool) -> Iterator[Note]:
     """One port: its id, precision and sizes."""
     element = pin.element
     present = element.attrib
@@ -333,7 +351,7 @@ def port(node: Node, pin: Pin, *, outputs: bool) -> Iterator[Note]:
     yield from precision(node, pin, outputs)
 
 
-def dims(node: Node, pin: Pin) -> Iterator[Note]:
+def dims(node: LooseLayer, pin: LoosePort) -> Iterator[Note]:
     """Sizes that are no numbers."""
     for child in pin.element.iterchildren("dim"):
         text = (child.text or "").strip()
@@ -345,7 +363,7 @@ def dims(node: Node, pin: Pin) -> Iterator[Note]:
         )  # fmt: skip
 
 
-def precision(node: Node, pin: Pin, outputs: bool) -> Iterator[Note]:
+def precision(node: LooseLayer, pin: LoosePort, outputs: bool) -> Iterator[Note]:
     """The element type of a port."""
     text = pin.precision
     if text is None:

@@ -1,4 +1,4 @@
-"""IR3xx: who feeds whom."""
+"""IR3xx: the edges: their ends, cycles, layers that feed nothing."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from ....schemas.printing import shown
+from .loose import SINKS, LooseEdge, LooseGraph, LooseLayer, LooseModel, LoosePort
 from .note import Note, listed
-from .sheet import SINKS, Node, Pin, Scope, Sheet, Wire
 
 #: A list of layers in one message is no longer than this.
 _MOST = 12
 
 
-def rules(sheet: Sheet) -> Iterator[Note]:
+def rules(model: LooseModel) -> Iterator[Note]:
     """Everything of this group."""
-    for scope in sheet:
-        yield from ends(scope)
-        yield from inputs(scope)
-        yield from cycles(scope)
-        yield from unreached(scope)
-        for node in scope.nodes:
+    for graph in model:
+        yield from ends(graph)
+        yield from inputs(graph)
+        yield from cycles(graph)
+        yield from unreached(graph)
+        for node in graph.nodes:
             yield from order(node)
-    yield from results(sheet)
+    yield from results(model)
 
 
-def ends(scope: Scope) -> Iterator[Note]:
+def ends(graph: LooseGraph) -> Iterator[Note]:
     """Both ends of each edge are there; each input has one."""
-    taken: dict[Pin, Wire] = {}
-    for wire in scope.wires:
+    taken: dict[LoosePort, LooseEdge] = {}
+    for wire in graph.wires:
         from_layer, from_port, to_layer, to_port = wire.numbers
         source, target = wire.source, wire.target
         arrow = f"{from_layer}:{from_port} -> {to_layer}:{to_port}"
@@ -36,7 +36,7 @@ def ends(scope: Scope) -> Iterator[Note]:
             yield Note(
                 "IR301",
                 f"edge {arrow} comes from layer {from_layer}, which is not there",
-                wire.element, target, "from-layer", _layers(scope, from_layer),
+                wire.element, target, "from-layer", _layers(graph, from_layer),
             )  # fmt: skip
         elif source is not None and from_port is not None and wire.source_pin is None:
             yield Note(
@@ -48,7 +48,7 @@ def ends(scope: Scope) -> Iterator[Note]:
         if to_layer is not None and target is None:
             yield Note(
                 "IR301", f"edge {arrow} goes to layer {to_layer}, which is not there",
-                wire.element, source, "to-layer", _layers(scope, to_layer),
+                wire.element, source, "to-layer", _layers(graph, to_layer),
             )  # fmt: skip
         elif target is not None and to_port is not None and wire.target_pin is None:
             yield Note(
@@ -73,26 +73,26 @@ def ends(scope: Scope) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def _layers(scope: Scope, number: int) -> str:
-    ids = scope.ids
+def _layers(graph: LooseGraph, number: int) -> str:
+    ids = graph.ids
     if not ids:
         return "there are no layers"
     place = min(bisect_left(ids, number), len(ids) - 1)
     near = min(ids[max(place - 1, 0) : place + 1], key=lambda other: abs(other - number))
     return (
-        f"ids are {ids[0]} to {ids[-1]}; the nearest is {near} ({shown(scope.by_id[near].name)})"
+        f"ids are {ids[0]} to {ids[-1]}; the nearest is {near} ({shown(graph.by_id[near].name)})"
     )
 
 
-def _ids(pins: list[Pin]) -> str:
+def _ids(pins: list[LoosePort]) -> str:
     return listed(pins, text=lambda pin: str(pin.id)) or "none"
 
 
-def inputs(scope: Scope) -> Iterator[Note]:
+def inputs(graph: LooseGraph) -> Iterator[Note]:
     """Every input port is fed."""
-    broken = {wire.numbers[2] for wire in scope.wires if wire.target_pin is None}
-    fed = {wire.target_pin for wire in scope.wires}
-    for node in scope.nodes:
+    broken = {wire.numbers[2] for wire in graph.wires if wire.target_pin is None}
+    fed = {wire.target_pin for wire in graph.wires}
+    for node in graph.nodes:
         for pin in node.inputs:
             if pin.index in node.sources or pin.id is None or pin in fed:
                 continue
@@ -103,18 +103,18 @@ def inputs(scope: Scope) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def cycles(scope: Scope) -> Iterator[Note]:
+def cycles(graph: LooseGraph) -> Iterator[Note]:
     """Layers that feed each other."""
-    if len(scope.order) == len(scope.nodes):
+    if len(graph.order) == len(graph.nodes):
         return
-    done = set(scope.order)
-    for start in scope.nodes:
+    done = set(graph.order)
+    for start in graph.nodes:
         if start in done:
             continue
         # Everything left either is in a cycle or is fed by one: going backwards finds it.
-        path: list[Node] = []
-        index: dict[Node, int] = {}
-        node: Node | None = start
+        path: list[LooseLayer] = []
+        index: dict[LooseLayer, int] = {}
+        node: LooseLayer | None = start
         while node is not None and node not in done and node not in index:
             index[node] = len(path)
             path.append(node)
@@ -136,15 +136,15 @@ def cycles(scope: Scope) -> Iterator[Note]:
         done.update(path)
 
 
-def unreached(scope: Scope) -> Iterator[Note]:
+def unreached(graph: LooseGraph) -> Iterator[Note]:
     """Layers that feed no output: OpenVINO leaves them out."""
-    if not any(node.type in SINKS for node in scope.nodes):
+    if not any(node.type in SINKS for node in graph.nodes):
         return  # told once, instead of for every layer
-    cyclic = set(scope.nodes) - set(scope.order)
+    cyclic = set(graph.nodes) - set(graph.order)
     # OpenVINO writes the seventh input of LSTMCell-1, which is of no use, without an edge.
-    spare = any(node.type == "LSTMCell" for node in scope.nodes)
-    for node in scope.nodes:
-        if node not in scope.reached and node not in cyclic:
+    spare = any(node.type == "LSTMCell" for node in graph.nodes)
+    for node in graph.nodes:
+        if node not in graph.reached and node not in cyclic:
             if spare and node.type == "Const" and not node.users:
                 continue
             yield Note(
@@ -153,7 +153,7 @@ def unreached(scope: Scope) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def order(node: Node) -> Iterator[Note]:
+def order(node: LooseLayer) -> Iterator[Note]:
     """Ports are numbered in the order they stand."""
     for pins, what in ((node.inputs, "input"), (node.outputs, "output")):
         if len(pins) < 2:
@@ -169,9 +169,9 @@ def order(node: Node) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def results(sheet: Sheet) -> Iterator[Note]:
+def results(model: LooseModel) -> Iterator[Note]:
     """A model has an output."""
-    main = sheet.main
+    main = model.main
     if main.nodes and not any(node.type in SINKS for node in main.nodes):
         lower = [node for node in main.nodes if node.type.lower() in ("result", "assign")]
         if not lower:

@@ -1,4 +1,4 @@
-"""IR23x: further information, and how inputs are prepared."""
+"""IR23x: metadata (rt_info and older forms), and the pre-process section."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ....schemas.printing import shown
 from . import known
+from .loose import LooseLayer, LooseModel, whole
 from .note import Note, tag
-from .sheet import Node, Sheet, whole
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -25,10 +25,10 @@ _AXIS = re.compile(r"_*[A-Za-z0-9][A-Za-z0-9_]*")
 _REFUSED = frozenset({"DisableConstantFolding", "nms_selected_indices", "strides_propagation"})
 
 
-def rules(sheet: Sheet) -> Iterator[Note]:
+def rules(model: LooseModel) -> Iterator[Note]:
     """Everything of this group."""
-    if sheet.version != 10:  # version 10 has none
-        for node in sheet.nodes:
+    if model.version != 10:  # version 10 has none
+        for node in model.nodes:
             section = node.parts.get("rt_info")
             if section is not None:
                 yield from entries(section, node)
@@ -37,17 +37,17 @@ def rules(sheet: Sheet) -> Iterator[Note]:
                     rank = len(pin.sizes) if pin.sizes else None
                     for child in pin.element.iterchildren("rt_info"):
                         yield from entries(child, node, rank)
-    for scope in sheet:
-        section = scope.parts.get("rt_info")
-        if section is not None and sheet.version != 10:
+    for graph in model:
+        section = graph.parts.get("rt_info")
+        if section is not None and model.version != 10:
             yield from keys(section)
-    yield from legacy(sheet)
-    found = sheet.main.parts.get("pre-process")
+    yield from legacy(model)
+    found = model.main.parts.get("pre-process")
     if found is not None:
-        yield from preprocess(sheet, found)
+        yield from preprocess(model, found)
 
 
-def entries(section: etree._Element, node: Node, rank: int | None = None) -> Iterator[Note]:
+def entries(section: etree._Element, node: LooseLayer, rank: int | None = None) -> Iterator[Note]:
     """The attributes that OpenVINO reads of a layer or port."""
     seen: dict[str, etree._Element] = {}
     for child in section.iterchildren("attribute"):
@@ -93,7 +93,7 @@ def keys(section: etree._Element) -> Iterator[Note]:
                 )  # fmt: skip
 
 
-def layout(child: etree._Element, node: Node, rank: int | None) -> Iterator[Note]:
+def layout(child: etree._Element, node: LooseLayer, rank: int | None) -> Iterator[Note]:
     """The layout of a port: names of its axes."""
     text = child.get("layout") or ""
     problem, axes = _layout(text)
@@ -136,10 +136,10 @@ def _layout(text: str) -> tuple[str | None, int | None]:
     return None, None if "..." in names else len(names)
 
 
-def legacy(sheet: Sheet) -> Iterator[Note]:
+def legacy(model: LooseModel) -> Iterator[Note]:
     """Metadata as older tools wrote it."""
-    section = sheet.main.parts.get("meta_data")
-    if section is None or "rt_info" in sheet.main.parts:
+    section = model.main.parts.get("meta_data")
+    if section is None or "rt_info" in model.main.parts:
         return
     for child in section:
         if child.tag != "cli_parameters" and child.get("value") is None:
@@ -149,9 +149,9 @@ def legacy(sheet: Sheet) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def preprocess(sheet: Sheet, section: etree._Element) -> Iterator[Note]:
+def preprocess(model: LooseModel, section: etree._Element) -> Iterator[Note]:
     """Mean values and images that are subtracted from an input."""
-    parameters = [node for node in sheet.main.nodes if node.type == "Parameter"]
+    parameters = [node for node in model.main.nodes if node.type == "Parameter"]
     name = section.get("reference-layer-name")
     if name is not None and all(node.name != name for node in parameters):
         near = known.near(name, [node.name for node in parameters])
@@ -170,7 +170,7 @@ def preprocess(sheet: Sheet, section: etree._Element) -> Iterator[Note]:
                 "id",
             )  # fmt: skip
         for part in channel:
-            yield from mean(sheet, part)
+            yield from mean(model, part)
     channels = count_of_channels(parameters, name)
     if seen and channels is not None and len(seen) != channels:
         yield Note(
@@ -185,7 +185,7 @@ def preprocess(sheet: Sheet, section: etree._Element) -> Iterator[Note]:
         )  # fmt: skip
 
 
-def count_of_channels(parameters: list[Node], name: str | None) -> int | None:
+def count_of_channels(parameters: list[LooseLayer], name: str | None) -> int | None:
     """The channels of the input that is prepared; None where they are not known."""
     shapes = {node.name: pin.sizes for node in parameters for pin in node.outputs[:1]}
     if name is not None:
@@ -195,7 +195,7 @@ def count_of_channels(parameters: list[Node], name: str | None) -> int | None:
     return sizes[1] if sizes is not None and len(sizes) == 4 and sizes[1] >= 0 else None
 
 
-def mean(sheet: Sheet, part: etree._Element) -> Iterator[Note]:
+def mean(model: LooseModel, part: etree._Element) -> Iterator[Note]:
     """One part of a channel."""
     if part.tag == "scale":
         yield Note(
@@ -213,7 +213,7 @@ def mean(sheet: Sheet, part: etree._Element) -> Iterator[Note]:
                     "value",
                 )  # fmt: skip
         elif offset is not None and size is not None:
-            held = sheet.weights
+            held = model.weights
             if held is None or offset + size > held.size:
                 has = "there is none" if held is None else f"the .bin has {held.size} bytes"
                 yield Note(

@@ -9,9 +9,9 @@ from lxml import etree
 from ...files import NEWER, VERSIONS, examine, names_opsets, newer
 from ...storage import Weights, beside
 from ...text import Source
+from .loose import whole
 from .note import Note
 from .portability import Release, spelled
-from .sheet import whole
 
 #: The finding that each kind of remark is.
 CODES = {

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ....schemas import UsageError
 from . import known
+from .loose import LooseLayer, LooseModel
 from .note import Note
-from .sheet import Node, Sheet
 
 #: A release by year and number.
 Release = tuple[int, int]
@@ -31,21 +31,21 @@ def spelled(number: Release) -> str:
     return f"{number[0]}.{number[1]}"
 
 
-def rules(sheet: Sheet, target: Release | None) -> Iterator[Note]:
+def rules(model: LooseModel, target: Release | None) -> Iterator[Note]:
     """Everything of this group; without a target only what holds for all releases."""
     if target is None:
         return
     name = spelled(target)
-    if sheet.version == 11 and target < V11:
+    if model.version == 11 and target < V11:
         yield Note(
             "IR901", f"IR version 11 came with OpenVINO {spelled(V11)}, the target is {name}",
-            sheet.root, None, "version", "write the model as IR version 10",
+            model.root, None, "version", "write the model as IR version 10",
         )  # fmt: skip
-    for node in sheet.nodes:
+    for node in model.nodes:
         yield from layer(node, target, name)
 
 
-def layer(node: Node, target: Release, name: str) -> Iterator[Note]:
+def layer(node: LooseLayer, target: Release, name: str) -> Iterator[Note]:
     """One layer against the target."""
     number = known.opset_number(node.version)
     op = known.find_operation(node.type, node.version)

@@ -12,36 +12,34 @@ from ....layers.value_bounds import CARRIED
 from ....schemas import ElementType, IRError, LimitError, Shape, Tensor, placed
 from ....schemas.packing import unpack
 from ....schemas.shapes import compatible
+from ...document import BODIES_OF
 from ...inference import infer_bodies, infer_graph
 from . import attributes, known, weights
+from .loose import Inferences, LooseGraph, LooseLayer, LooseModel, LoosePort, Tensors, whole
 from .note import Note
-from .sheet import Inferences, Node, Pin, Scope, Sheet, Tensors, whole
-
-#: They hold bodies: what they give is worked out with those.
-_BODIED = frozenset({"TensorIterator", "Loop", "If"})
 
 
-def rules(sheet: Sheet) -> Iterator[Note]:
+def rules(model: LooseModel) -> Iterator[Note]:
     """Everything of this group."""
-    for scope in sheet:
-        yield from scope.inferred.notes
+    for graph in model:
+        yield from graph.inferred.notes
 
 
-def infer(scope: Scope) -> Inferences:
+def infer(graph: LooseGraph) -> Inferences:
     """What each layer of a graph gives; after an error the declared ports count."""
     tensors: Tensors = {}
     with np.errstate(all="ignore"):
-        notes = tuple(_graph(scope, tensors))
+        notes = tuple(_graph(graph, tensors))
     return Inferences(tensors, notes)
 
 
-def _graph(scope: Scope, tensors: Tensors) -> Iterator[Note]:
+def _graph(graph: LooseGraph, tensors: Tensors) -> Iterator[Note]:
     """One graph, each layer after what feeds it."""
     allowed = budget()
-    for node in scope.order:
+    for node in graph.order:
         allowed.check_time()
         yield from arity(node)
-        given = [(pin, scope.fed(node, pin, tensors)) for pin in node.inputs]
+        given = [(pin, graph.fed(node, pin, tensors)) for pin in node.inputs]
         yield from fed(node, given)
         yield from pads(node, given)
         yield from hidden(node, given)
@@ -63,7 +61,7 @@ def _graph(scope: Scope, tensors: Tensors) -> Iterator[Note]:
         tensors[node] = found
 
 
-def _refused(node: Node, message: str) -> Note:
+def _refused(node: LooseLayer, message: str) -> Note:
     name = node.kind.spec() if node.kind is not None else node.type
     return Note(
         "IR601", f"{name} does not take its inputs: {message}", node.element, node,
@@ -71,7 +69,7 @@ def _refused(node: Node, message: str) -> Note:
     )  # fmt: skip
 
 
-def arity(node: Node) -> Iterator[Note]:
+def arity(node: LooseLayer) -> Iterator[Note]:
     """The number of inputs, and of outputs that the file declares."""
     op = known.find_operation(node.type, node.version)
     if op is None:
@@ -88,7 +86,7 @@ def arity(node: Node) -> Iterator[Note]:
         return  # their outputs are not used
     fewest, most = op.output_count
     if most is not None and len(node.outputs) > most:
-        v10 = node.scope.sheet.version == 10
+        v10 = node.graph.model.version == 10
         yield Note(
             "IR608" if v10 else "IR603",
             f"{op.spec()} declares {len(node.outputs)} output ports, it has {most}",
@@ -101,7 +99,7 @@ def arity(node: Node) -> Iterator[Note]:
         )  # fmt: skip
 
 
-def fed(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
+def fed(node: LooseLayer, given: list[tuple[LoosePort, Tensor]]) -> Iterator[Note]:
     """The sizes and types an input port declares against those that come in."""
     for pin, tensor in given:
         sizes = pin.sizes
@@ -121,7 +119,7 @@ def fed(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def pads(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
+def pads(node: LooseLayer, given: list[tuple[LoosePort, Tensor]]) -> Iterator[Note]:
     """Interpolate's pads, of which OpenVINO ignores those beyond the axes."""
     if node.type != "Interpolate" or not given:
         return
@@ -135,7 +133,7 @@ def pads(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def emptied(node: Node, data: Tensor, found: tuple[Tensor, ...]) -> Iterator[Note]:
+def emptied(node: LooseLayer, data: Tensor, found: tuple[Tensor, ...]) -> Iterator[Note]:
     """A Pad whose margins cut off all there is."""
     if data.shape.rank is None or not found or found[0].shape.rank != data.shape.rank:
         return
@@ -147,7 +145,7 @@ def emptied(node: Node, data: Tensor, found: tuple[Tensor, ...]) -> Iterator[Not
             )  # fmt: skip
 
 
-def hidden(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
+def hidden(node: LooseLayer, given: list[tuple[LoosePort, Tensor]]) -> Iterator[Note]:
     """The hidden size that a recurrent layer names against that of its state and weights."""
     op = node.op
     if not isinstance(op, Recurrent):
@@ -171,9 +169,9 @@ def hidden(node: Node, given: list[tuple[Pin, Tensor]]) -> Iterator[Note]:
             return
 
 
-def outputs(node: Node, given: list[tuple[Pin, Tensor]]) -> tuple[Tensor, ...] | None:
+def outputs(node: LooseLayer, given: list[tuple[LoosePort, Tensor]]) -> tuple[Tensor, ...] | None:
     """The outputs of one layer, None where the file is to be trusted."""
-    if node.type in _BODIED:
+    if node.type in BODIES_OF:
         return bodied(node, [tensor for _, tensor in given])
     if node.op is None or node.kind is None:
         return None
@@ -188,16 +186,16 @@ def outputs(node: Node, given: list[tuple[Pin, Tensor]]) -> tuple[Tensor, ...] |
     return node.op.infer_outputs(tensors)
 
 
-def bodied(node: Node, tensors: list[Tensor]) -> tuple[Tensor, ...] | None:
+def bodied(node: LooseLayer, tensors: list[Tensor]) -> tuple[Tensor, ...] | None:
     """The outputs of a layer with bodies, where the strict reader reads them."""
-    model = node.scope.sheet.model
-    if model is None or node.scope.owner is not None or node.id is None or node.type == "":
+    strict = node.graph.model.strict
+    if strict is None or node.graph.owner is not None or node.id is None or node.type == "":
         return None
-    layer = model.layer(node.id)
+    layer = strict.layer(node.id)
     return infer_bodies(layer, tensors, infer_graph) if layer.bodies else None
 
 
-def constant(node: Node) -> tuple[Tensor, ...] | None:
+def constant(node: LooseLayer) -> tuple[Tensor, ...] | None:
     """A constant with its value where it is small and its bytes are there."""
     kind, shape = weights.element_type(node), weights.sizes(node)
     if kind is None or shape is None or kind.is_dynamic or any(size < 0 for size in shape):
@@ -207,7 +205,7 @@ def constant(node: Node) -> tuple[Tensor, ...] | None:
         count *= size
     if count > 2**63 - 1:
         return None
-    held = node.scope.sheet.weights
+    held = node.graph.model.weights
     begin, size_ = (whole(node.data.get(name)) for name in ("offset", "size"))
     if count > CARRIED or held is None or begin is None or size_ is None:
         return (Tensor(kind, shape),)
@@ -217,7 +215,7 @@ def constant(node: Node) -> tuple[Tensor, ...] | None:
     return (Tensor(kind, shape, unpack(held.view(begin, size_), kind, shape)),)
 
 
-def declared_ports(node: Node, found: tuple[Tensor, ...]) -> Iterator[Note]:
+def declared_ports(node: LooseLayer, found: tuple[Tensor, ...]) -> Iterator[Note]:
     """The sizes and types that output ports declare against those that are inferred."""
     lost = [] if node.kind is None else list(attributes.without(node.data, node.kind))
     for pin, tensor in zip(node.outputs, found, strict=False):

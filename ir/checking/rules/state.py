@@ -8,15 +8,15 @@ from ....schemas import ElementType, Shape, Tensor
 from ....schemas.printing import shown
 from ....schemas.shapes import compatible
 from . import known
+from .loose import LooseLayer, LooseModel
 from .note import Note
-from .sheet import Node, Sheet
 
 
-def rules(sheet: Sheet) -> Iterator[Note]:
+def rules(model: LooseModel) -> Iterator[Note]:
     """Everything of this group; variables are shared by the model and its bodies."""
-    reads: dict[str, Node] = {}
-    writes: dict[str, Node] = {}
-    for node in sheet.nodes:
+    reads: dict[str, LooseLayer] = {}
+    writes: dict[str, LooseLayer] = {}
+    for node in model.nodes:
         kind = known.by_lower_case().get(node.type.lower())
         if kind not in ("ReadValue", "Assign"):
             continue
@@ -61,7 +61,7 @@ def rules(sheet: Sheet) -> Iterator[Note]:
                     yield from fits(user, declared, what)
 
 
-def variable(node: Node) -> Tensor | None:
+def variable(node: LooseLayer) -> Tensor | None:
     """What a ReadValue says of its variable."""
     try:
         return Tensor(
@@ -72,10 +72,10 @@ def variable(node: Node) -> Tensor | None:
         return None  # told as a value
 
 
-def fits(user: Node, declared: Tensor, what: str) -> Iterator[Note]:
+def fits(user: LooseLayer, declared: Tensor, what: str) -> Iterator[Note]:
     """A value that is put into a variable has its type and shape."""
     pin = user.inputs[0]
-    value = user.scope.fed(user, pin)
+    value = user.graph.fed(user, pin)
     element = user.place
     if not (value.type.is_dynamic or declared.type.is_dynamic) and value.type != declared.type:
         yield Note(

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from ....schemas import ElementType, Shape, Tensor
 from ....schemas.printing import shown
 from ....schemas.shapes import compatible
-from ...document import BODIES
+from ...document import BODIES, BODIES_OF
 from . import known
+from .document import odd_attributes
+from .loose import LooseGraph, LooseLayer, LooseModel, LoosePort, whole
 from .note import Note, listed
 from .note import tag as tag_of
-from .sheet import Node, Pin, Scope, Sheet, whole
 
 if TYPE_CHECKING:
     from lxml import etree
 
-_BODIES_OF = {"TensorIterator": ("body",), "Loop": ("body",), "If": ("then_body", "else_body")}
 _PURPOSES = {"input": "current_iteration", "output": "execution_condition"}
 _NUMBERS = ("axis", "start", "end", "stride", "part_size")
 #: The attributes of a line of a port map, as ``schemas.document.MapEntry`` has them.
@@ -29,14 +29,14 @@ _OLD = frozenset({"internal_port_id", "from-port", "to-port"})
 class Entry:
     """A line of a port map."""
 
-    def __init__(self, element: etree._Element, scope: Scope) -> None:
+    def __init__(self, element: etree._Element, graph: LooseGraph) -> None:
         get = element.get
         self.element = element
         self.kind = str(element.tag)
         self.external = whole(get("external_port_id"), least=-1)
         self.internal = whole(get("internal_layer_id"))
         self.purpose = get("purpose") or None
-        self.inner = None if self.internal is None else scope.by_id.get(self.internal)
+        self.inner = None if self.internal is None else graph.by_id.get(self.internal)
         self.axis = whole(get("axis"), least=-(2**63))
         defaults = {"start": 0, "end": -1, "stride": 1, "part_size": 1}
         self.slice = {
@@ -50,11 +50,11 @@ class Entry:
         return self.element.get("axis") is not None
 
 
-def rules(sheet: Sheet) -> Iterator[Note]:
+def rules(model: LooseModel) -> Iterator[Note]:
     """Everything of this group."""
-    for node in sheet.nodes:
+    for node in model.nodes:
         kind = known.by_lower_case().get(node.type.lower(), node.type)
-        expected = _BODIES_OF.get(kind)
+        expected = BODIES_OF.get(kind)
         if expected is None:
             for tag in node.bodies:
                 yield Note(
@@ -75,18 +75,18 @@ def rules(sheet: Sheet) -> Iterator[Note]:
                 yield from loop(node, maps["body"])
 
 
-def body(node: Node, kind: str, tag: str, maps: dict[str, list[Entry]]) -> Iterator[Note]:
+def body(node: LooseLayer, kind: str, tag: str, maps: dict[str, list[Entry]]) -> Iterator[Note]:
     """One body and its map."""
-    scope = node.bodies.get(tag)
-    if scope is None:
+    graph = node.bodies.get(tag)
+    if graph is None:
         yield Note(
             "IR701", f"{kind} has no <{tag}>", node.element, node, hint="OpenVINO refuses it"
         )
         return
     element = node.parts.get(BODIES[tag])
-    results = [inner for inner in scope.nodes if inner.type == "Result"]
+    results = [inner for inner in graph.nodes if inner.type == "Result"]
     if element is None:
-        parameters = [inner for inner in scope.nodes if inner.type == "Parameter"]
+        parameters = [inner for inner in graph.nodes if inner.type == "Parameter"]
         if parameters or results:
             yield Note(
                 "IR702", f"{kind} has no <{BODIES[tag]}>: nothing goes into or out of its body",
@@ -102,7 +102,7 @@ def body(node: Node, kind: str, tag: str, maps: dict[str, list[Entry]]) -> Itera
                 f"<{tag_of(child)}> in <{tag_of(element)}> is not read", child, node,
             )  # fmt: skip
             continue
-        entries.append(Entry(child, scope))
+        entries.append(Entry(child, graph))
     maps[tag] = entries
     for entry in entries:
         yield from numbers(node, kind, entry)
@@ -112,35 +112,20 @@ def body(node: Node, kind: str, tag: str, maps: dict[str, list[Entry]]) -> Itera
         elif not entry.sliced:
             yield from unsliced(node, entry)
         yield from fits(node, tag, entry)
-    yield from complete(node, tag, scope, entries)
+    yield from complete(node, tag, graph, entries)
 
 
-def numbers(node: Node, kind: str, entry: Entry) -> Iterator[Note]:
+def numbers(node: LooseLayer, kind: str, entry: Entry) -> Iterator[Note]:
     """The attributes of a line."""
     element = entry.element
-    unknown = [str(name) for name in element.attrib if name not in _KNOWN]
+    old = _OLD.intersection(element.attrib)
+    for name in sorted(old):
+        yield Note(
+            "IR223", f"{name} is of IR version 7 and before, it is ignored", element, node, name
+        )
     needed = [n for n in ("external_port_id", "internal_layer_id") if n not in element.attrib]
-    spare = [name for name in _KNOWN if name not in element.attrib]
-    for name in unknown:
-        near = known.near(name, spare)
-        if name in _OLD:
-            yield Note(
-                "IR223", f"{name} is of IR version 7 and before, it is ignored", element, node,
-                name,
-            )  # fmt: skip
-        elif near is not None:
-            needed = [word for word in needed if word != near]
-            yield Note(
-                "IR213", f"attribute {name} of a port map is not read; {near} is probably meant",
-                element, node, name, f"write {near}",
-            )  # fmt: skip
-        else:
-            yield Note(
-                "IR212", f"attribute {name} of a port map is not known and is ignored", element,
-                node, name,
-            )  # fmt: skip
-    for name in needed:
-        yield Note("IR211", f"<{entry.kind}> of a port map has no {name}", element, node, name)
+    what = f"<{entry.kind}> of a port map"
+    yield from odd_attributes(element, what, _KNOWN | old, needed, node)
     for name in ("external_port_id", "internal_layer_id", *_NUMBERS):
         text = element.get(name)
         least = {"external_port_id": -1, "internal_layer_id": 0}.get(name, -(2**63))
@@ -151,13 +136,13 @@ def numbers(node: Node, kind: str, entry: Entry) -> Iterator[Note]:
             )  # fmt: skip
 
 
-def ends(node: Node, kind: str, tag: str, entry: Entry) -> Iterator[Note]:
+def ends(node: LooseLayer, kind: str, tag: str, entry: Entry) -> Iterator[Note]:
     """What a line connects."""
     wanted = "Parameter" if entry.kind == "input" else "Result"
     if entry.internal is not None and (entry.inner is None or entry.inner.type != wanted):
         is_ = "is not there" if entry.inner is None else f"is a {entry.inner.type}"
-        scope = node.bodies[tag]
-        ids = listed(scope.by_type.get(wanted, []), text=lambda inner: str(inner.id))
+        graph = node.bodies[tag]
+        ids = listed(graph.by_type.get(wanted, []), text=lambda inner: str(inner.id))
         yield Note(
             "IR704", f"internal_layer_id {entry.internal} {is_} in <{tag}>; an <{entry.kind}> "
             f"names a {wanted} ({ids or 'there is none'})", entry.element, node,
@@ -195,19 +180,19 @@ def ends(node: Node, kind: str, tag: str, entry: Entry) -> Iterator[Note]:
         )  # fmt: skip
 
 
-def _nowhere(node: Node, entry: Entry) -> Note:
+def _nowhere(node: LooseLayer, entry: Entry) -> Note:
     return Note(
         "IR706", f"external_port_id -1 on an <{entry.kind}> without purpose", entry.element, node,
         "external_port_id", f'name a port, or add purpose="{_PURPOSES[entry.kind]}"',
     )  # fmt: skip
 
 
-def _outer_of(node: Node, pin: Pin) -> Tensor:
+def _outer_of(node: LooseLayer, pin: LoosePort) -> Tensor:
     """What comes into an input."""
-    return node.scope.fed(node, pin)
+    return node.graph.fed(node, pin)
 
 
-def slices(node: Node, entry: Entry) -> Iterator[Note]:
+def slices(node: LooseLayer, entry: Entry) -> Iterator[Note]:
     """The pieces that a line takes or gives."""
     start, end, stride, part = (entry.slice[n] for n in ("start", "end", "stride", "part_size"))
     if part is not None and part < 1:
@@ -259,7 +244,7 @@ def slices(node: Node, entry: Entry) -> Iterator[Note]:
         )  # fmt: skip
 
 
-def fits(node: Node, tag: str, entry: Entry) -> Iterator[Note]:
+def fits(node: LooseLayer, tag: str, entry: Entry) -> Iterator[Note]:
     """What a line hands in is what the body's Parameter was made for."""
     inner = entry.inner
     if entry.kind != "input" or entry.purpose is not None or inner is None or inner.op is None:
@@ -285,7 +270,7 @@ def fits(node: Node, tag: str, entry: Entry) -> Iterator[Note]:
     )  # fmt: skip
 
 
-def unsliced(node: Node, entry: Entry) -> Iterator[Note]:
+def unsliced(node: LooseLayer, entry: Entry) -> Iterator[Note]:
     """A line that says how to slice, and not along which axis."""
     named = [name for name in _NUMBERS if name in entry.element.attrib and name != "axis"]
     if named and not any(known.near(str(name), ("axis",)) for name in entry.element.attrib):
@@ -315,7 +300,7 @@ def _direction(start: int, end: int, stride: int, length: int | None) -> str | N
     return None
 
 
-def _outer(node: Node, entry: Entry) -> Tensor | None:
+def _outer(node: LooseLayer, entry: Entry) -> Tensor | None:
     """What the file says of the outer port of a line."""
     if entry.external is None:
         return None
@@ -323,15 +308,17 @@ def _outer(node: Node, entry: Entry) -> Tensor | None:
         if not 0 <= entry.external < len(node.inputs):
             return None
         pin = node.inputs[entry.external]
-        fed = node.scope.fed(node, pin)
+        fed = node.graph.fed(node, pin)
         return fed if fed.shape.rank else pin.tensor
     given = node.outputs_by_id.get(entry.external)
     return None if given is None else given.tensor
 
 
-def complete(node: Node, tag: str, scope: Scope, entries: list[Entry]) -> Iterator[Note]:
+def complete(
+    node: LooseLayer, tag: str, graph: LooseGraph, entries: list[Entry]
+) -> Iterator[Note]:
     """Each Parameter of the body has one line, and lines of outputs are told apart."""
-    bound: dict[Node, Entry] = {}
+    bound: dict[LooseLayer, Entry] = {}
     for entry in entries:
         if entry.kind != "input" or entry.inner is None or entry.inner.type != "Parameter":
             continue
@@ -340,7 +327,7 @@ def complete(node: Node, tag: str, scope: Scope, entries: list[Entry]) -> Iterat
                 "IR712", f"two <input> lines fill Parameter {entry.inner.label} of <{tag}>",
                 entry.element, node, "internal_layer_id", "each Parameter has one line",
             )  # fmt: skip
-    for inner in scope.nodes:
+    for inner in graph.nodes:
         if inner.type == "Parameter" and inner not in bound:
             yield Note(
                 "IR713", f"no <input> line of layer {node.label} fills Parameter {inner.label} of "
@@ -375,7 +362,7 @@ def complete(node: Node, tag: str, scope: Scope, entries: list[Entry]) -> Iterat
                 )  # fmt: skip
 
 
-def outer_inputs(node: Node, kind: str, maps: dict[str, list[Entry]]) -> Iterator[Note]:
+def outer_inputs(node: LooseLayer, kind: str, maps: dict[str, list[Entry]]) -> Iterator[Note]:
     """Each outer input goes into a body."""
     if not maps:
         return
@@ -391,13 +378,13 @@ def outer_inputs(node: Node, kind: str, maps: dict[str, list[Entry]]) -> Iterato
             )  # fmt: skip
 
 
-def condition(node: Node, kind: str) -> Iterator[Note]:
+def condition(node: LooseLayer, kind: str) -> Iterator[Note]:
     """The input that decides is boolean: OpenVINO takes the first byte of others."""
     index = {"If": 0, "Loop": 1}.get(kind)
     if index is None or index >= len(node.inputs):
         return
     pin = node.inputs[index]
-    given = node.scope.fed(node, pin).type
+    given = node.graph.fed(node, pin).type
     if given not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
         yield Note(
             "IR731", f"the condition of {kind} is {given}, it must be boolean", pin.element, node,
@@ -405,7 +392,7 @@ def condition(node: Node, kind: str) -> Iterator[Note]:
         )  # fmt: skip
 
 
-def branches(node: Node, maps: dict[str, list[Entry]]) -> Iterator[Note]:
+def branches(node: LooseLayer, maps: dict[str, list[Entry]]) -> Iterator[Note]:
     """Both branches of an If give the same outputs."""
     if len(maps) < 2:
         return
@@ -430,13 +417,13 @@ def branches(node: Node, maps: dict[str, list[Entry]]) -> Iterator[Note]:
                 )  # fmt: skip
 
 
-def back_edges(node: Node, kind: str, entries: list[Entry]) -> Iterator[Note]:
+def back_edges(node: LooseLayer, kind: str, entries: list[Entry]) -> Iterator[Note]:
     """What one turn hands to the next."""
-    scope = node.bodies["body"]
+    graph = node.bodies["body"]
     section = node.parts.get("back_edges")
     lines = {e.inner: e for e in entries if e.kind == "input" and e.inner is not None}
-    targets: dict[Node, etree._Element] = {}
-    origins: set[Node] = set()
+    targets: dict[LooseLayer, etree._Element] = {}
+    origins: set[LooseLayer] = set()
     for edge in () if section is None else section:
         if edge.tag != "edge":
             yield Note("IR208", f"<{tag_of(edge)}> in <back_edges> is not read", edge, node)
@@ -454,7 +441,7 @@ def back_edges(node: Node, kind: str, entries: list[Entry]) -> Iterator[Note]:
                     node, name,
                 )  # fmt: skip
                 continue
-            inner = scope.by_id.get(number)
+            inner = graph.by_id.get(number)
             if inner is None or inner.type != wanted:
                 is_ = "is not there" if inner is None else f"is a {inner.type}"
                 so = "" if wanted == "Result" else ": the recurrence is lost"
@@ -481,10 +468,13 @@ def back_edges(node: Node, kind: str, entries: list[Entry]) -> Iterator[Note]:
 
 
 def lost(
-    node: Node, entries: list[Entry], targets: dict[Node, etree._Element], origins: set[Node]
+    node: LooseLayer,
+    entries: list[Entry],
+    targets: dict[LooseLayer, etree._Element],
+    origins: set[LooseLayer],
 ) -> Iterator[Note]:
     """Results that go nowhere, and states that are never renewed."""
-    scope = node.bodies["body"]
+    graph = node.bodies["body"]
     given = {entry.inner for entry in entries if entry.kind == "output"}
     constant = {
         entry.inner: None
@@ -493,7 +483,7 @@ def lost(
         and entry.purpose is None and entry.inner not in targets and entry.inner.outputs
     }  # fmt: skip
     states = States(constant)
-    for inner in scope.by_type.get("Result", []):
+    for inner in graph.by_type.get("Result", []):
         if inner in given or inner in origins:
             continue
         state = states.like(_outer_of(inner, inner.inputs[0])) if inner.inputs else None
@@ -530,14 +520,14 @@ def lost(
 class States:
     """Parameters that are the same in every turn, by what the file says of them."""
 
-    def __init__(self, parameters: Iterable[Node]) -> None:
+    def __init__(self, parameters: Iterable[LooseLayer]) -> None:
         #: The first of each shape and type, with its place in the order.
-        self._first: dict[str, dict[ElementType, tuple[int, Node]]] = {}
+        self._first: dict[str, dict[ElementType, tuple[int, LooseLayer]]] = {}
         for place, node in enumerate(parameters):
             tensor = node.outputs[0].tensor
             self._first.setdefault(str(tensor.shape), {}).setdefault(tensor.type, (place, node))
 
-    def like(self, tensor: Tensor) -> Node | None:
+    def like(self, tensor: Tensor) -> LooseLayer | None:
         """The first that may hold the same as a Result."""
         found = self._first.get(str(tensor.shape), {})
         if not tensor.type.is_dynamic:
@@ -545,7 +535,7 @@ class States:
         return min(found.values(), key=lambda row: row[0])[1] if found else None
 
 
-def loop(node: Node, entries: list[Entry]) -> Iterator[Note]:
+def loop(node: LooseLayer, entries: list[Entry]) -> Iterator[Note]:
     """What only Loop has."""
     single = [
         (pin, "trip count" if pin.index == 0 else "condition", _outer_of(node, pin))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ....schemas.printing import shown
 from . import known
+from .loose import LooseLayer, LooseModel
 from .note import Note
-from .sheet import Node, Sheet
 
 #: Roles that OpenVINO matches by exact text.
 _ROLES = {"const": "Const", "result": "Result", "assign": "Assign"}
@@ -18,13 +18,13 @@ _CUSTOM = frozenset(
 )  # fmt: skip
 
 
-def rules(sheet: Sheet) -> Iterator[Note]:
+def rules(model: LooseModel) -> Iterator[Note]:
     """Everything of this group."""
-    for node in sheet.nodes:
+    for node in model.nodes:
         yield from operation(node)
 
 
-def operation(node: Node) -> Iterator[Note]:
+def operation(node: LooseLayer) -> Iterator[Note]:
     """Type and version name an operation."""
     if "type" not in node.element.attrib or "version" not in node.element.attrib:
         return  # told as a missing attribute
@@ -47,7 +47,7 @@ def operation(node: Node) -> Iterator[Note]:
     yield from _unknown(node, kind)
 
 
-def _other_case(node: Node, canonical: str) -> Iterator[Note]:
+def _other_case(node: LooseLayer, canonical: str) -> Iterator[Note]:
     role = _ROLES.get(node.type.lower())
     if role is None:
         yield Note(
@@ -62,7 +62,7 @@ def _other_case(node: Node, canonical: str) -> Iterator[Note]:
     )  # fmt: skip
 
 
-def _unknown(node: Node, kind: str) -> Iterator[Note]:
+def _unknown(node: LooseLayer, kind: str) -> Iterator[Note]:
     versions = known.versions_of(kind)
     number = known.opset_number(node.version)
     if node.version in _CUSTOM or (

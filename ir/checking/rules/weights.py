@@ -12,8 +12,8 @@ from ....schemas import ElementType, IRError
 from ....schemas.packing import unpack
 from ....schemas.printing import shown
 from ...storage import Weights
+from .loose import LooseLayer, LooseModel, whole
 from .note import Note
-from .sheet import Node, Sheet, whole
 
 #: Values are looked at in constants up to so many bytes, and in so many bytes of all of them.
 _LOOKED_AT = 1 << 20
@@ -26,15 +26,15 @@ class Extent(NamedTuple):
 
     begin: int
     end: int
-    node: Node
+    node: LooseLayer
 
 
-def rules(sheet: Sheet) -> Iterator[Note]:
+def rules(model: LooseModel) -> Iterator[Note]:
     """Everything of this group."""
     extents: list[Extent] = []
-    budget = 0 if sheet.weights is None else sheet.weights.looked_at
+    budget = 0 if model.weights is None else model.weights.looked_at
     missing: list[Extent] = []
-    for node in sheet.nodes:
+    for node in model.nodes:
         if node.type not in ("Const", "Constant"):
             continue
         shape = sizes(node)
@@ -49,23 +49,23 @@ def rules(sheet: Sheet) -> Iterator[Note]:
         size = extent.end - extent.begin
         kind = element_type(node)
         yield from size_notes(node, kind, shape, size)
-        held = 0 if sheet.weights is None else sheet.weights.size
-        if sheet.weights is None:
+        held = 0 if model.weights is None else model.weights.size
+        if model.weights is None:
             missing.append(extent)
         elif extent.end > held:
-            yield short(node, extent, held, sheet)
+            yield short(node, extent, held, model)
         elif kind is ElementType.STRING and shape is not None and prod(shape) > _STRINGS:
-            yield from strings(node, shape, extent, sheet.weights)
+            yield from strings(node, shape, extent, model.weights)
         elif size <= min(_LOOKED_AT, budget) and kind is not None and shape is not None:
             budget -= size
-            yield from values(node, kind, shape, extent, sheet)
-    yield from absent(missing, sheet)
+            yield from values(node, kind, shape, extent, model)
+    yield from absent(missing, model)
     yield from unaligned(extents)
     yield from overlaps(extents)
-    yield from unused(extents, sheet)
+    yield from unused(extents, model)
 
 
-def element_type(node: Node) -> ElementType | None:
+def element_type(node: LooseLayer) -> ElementType | None:
     """The element type a constant's data names."""
     try:
         return ElementType.parse(node.data["element_type"])
@@ -73,7 +73,7 @@ def element_type(node: Node) -> ElementType | None:
         return None
 
 
-def sizes(node: Node) -> tuple[int, ...] | None:
+def sizes(node: LooseLayer) -> tuple[int, ...] | None:
     """The shape a constant's data names."""
     text = node.data.get("shape")
     if text is None:
@@ -86,12 +86,12 @@ def sizes(node: Node) -> tuple[int, ...] | None:
     return tuple(numbers) if len(numbers) == len(fields) else None
 
 
-def _extent(node: Node) -> Extent | None:
+def _extent(node: LooseLayer) -> Extent | None:
     begin, size = (whole(node.data.get(name)) for name in ("offset", "size"))
     return None if begin is None or size is None else Extent(begin, begin + size, node)
 
 
-def shape_notes(node: Node) -> Iterator[Note]:
+def shape_notes(node: LooseLayer) -> Iterator[Note]:
     """Sizes and numbers that a constant cannot have."""
     for name in ("offset", "size"):
         text = node.data.get(name)
@@ -130,7 +130,7 @@ def least_bytes(kind: ElementType | None, shape: tuple[int, ...] | None) -> int 
 
 
 def size_notes(
-    node: Node, kind: ElementType | None, shape: tuple[int, ...] | None, size: int
+    node: LooseLayer, kind: ElementType | None, shape: tuple[int, ...] | None, size: int
 ) -> Iterator[Note]:
     """The size that is named against the one that type and shape take."""
     needed = least_bytes(kind, shape)
@@ -150,10 +150,10 @@ def size_notes(
         )  # fmt: skip
 
 
-def short(node: Node, extent: Extent, held: int, sheet: Sheet) -> Note:
+def short(node: LooseLayer, extent: Extent, held: int, model: LooseModel) -> Note:
     """Bytes that the file does not have."""
     lacking = extent.end - max(held, extent.begin)
-    reads = sheet.reads(node)
+    reads = model.reads(node)
     return Note(
         "IR507" if reads else "IR516",
         f"bytes {extent.begin} to {extent.end} are needed, the .bin has {held}: {lacking} are "
@@ -163,13 +163,13 @@ def short(node: Node, extent: Extent, held: int, sheet: Sheet) -> Note:
     )  # fmt: skip
 
 
-def absent(extents: list[Extent], sheet: Sheet) -> Iterator[Note]:
+def absent(extents: list[Extent], model: LooseModel) -> Iterator[Note]:
     """A model without .bin: told once, at the first constant that needs it."""
-    needed = [extent for extent in extents if sheet.reads(extent.node)]
+    needed = [extent for extent in extents if model.reads(extent.node)]
     if not extents:
         return
     first = (needed or extents)[0]
-    place = f"; looked for {sheet.place}" if sheet.place else ""
+    place = f"; looked for {model.place}" if model.place else ""
     end = max(extent.end for extent in extents)
     yield Note(
         "IR508" if needed else "IR517",
@@ -179,7 +179,7 @@ def absent(extents: list[Extent], sheet: Sheet) -> Iterator[Note]:
     )  # fmt: skip
 
 
-def inline(node: Node, shape: tuple[int, ...] | None) -> Iterator[Note]:
+def inline(node: LooseLayer, shape: tuple[int, ...] | None) -> Iterator[Note]:
     """A constant whose bytes stand in the document."""
     held = len(node.data["value"].encode())
     needed = least_bytes(element_type(node), shape)
@@ -191,12 +191,12 @@ def inline(node: Node, shape: tuple[int, ...] | None) -> Iterator[Note]:
 
 
 def values(
-    node: Node, kind: ElementType, shape: tuple[int, ...], extent: Extent, sheet: Sheet
+    node: LooseLayer, kind: ElementType, shape: tuple[int, ...], extent: Extent, model: LooseModel
 ) -> Iterator[Note]:
     """What the bytes say, where that can be wrong."""
-    if sheet.weights is None:
+    if model.weights is None:
         return
-    raw = sheet.weights.view(extent.begin, extent.end - extent.begin)
+    raw = model.weights.view(extent.begin, extent.end - extent.begin)
     if kind is ElementType.STRING:
         if all(size >= 0 for size in shape):
             try:
@@ -231,7 +231,9 @@ def values(
             )  # fmt: skip
 
 
-def strings(node: Node, shape: tuple[int, ...], extent: Extent, held: Weights) -> Iterator[Note]:
+def strings(
+    node: LooseLayer, shape: tuple[int, ...], extent: Extent, held: Weights
+) -> Iterator[Note]:
     """The head of a block of strings too many to be looked at: how many it says it holds."""
     if any(size < 0 for size in shape):
         return
@@ -289,13 +291,13 @@ def _meant(extent: Extent) -> int:
     return max(extent.end, extent.begin + (least_bytes(element_type(extent.node), shape) or 0))
 
 
-def unused(extents: list[Extent], sheet: Sheet) -> Iterator[Note]:
+def unused(extents: list[Extent], model: LooseModel) -> Iterator[Note]:
     """Bytes at the end of the .bin that no constant names."""
-    if sheet.weights is None:
+    if model.weights is None:
         return
-    held = sheet.weights.size
-    images = [whole(element.get("offset")) for element in sheet.root.iterchildren("pre-process")]
-    if any(image is not None for image in images) or "pre-process" in sheet.main.parts:
+    held = model.weights.size
+    images = [whole(element.get("offset")) for element in model.root.iterchildren("pre-process")]
+    if any(image is not None for image in images) or "pre-process" in model.main.parts:
         return
     end = max((_meant(extent) for extent in extents), default=0)
     if held == 1 and not extents:
@@ -304,6 +306,6 @@ def unused(extents: list[Extent], sheet: Sheet) -> Iterator[Note]:
         yield Note(
             "IR513",
             f"the .bin has {held} bytes, constants use {end}: {held - end} at its end are unused",
-            sheet.main.parts.get("layers", sheet.root),
+            model.main.parts.get("layers", model.root),
             hint="the .bin may belong to another model; vinoir copy --repack drops them",
         )  # fmt: skip

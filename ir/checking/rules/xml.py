@@ -8,8 +8,8 @@ from lxml import etree
 
 from ....schemas.printing import shown
 from ...text import Source, layer_around
+from .loose import LooseModel, whole
 from .note import Note
-from .sheet import Sheet, whole
 
 
 def is_net(root: etree._Element) -> bool:
@@ -74,10 +74,10 @@ def version(root: etree._Element) -> Iterator[Note]:
         )  # fmt: skip
 
 
-def names(sheet: Sheet) -> Iterator[Note]:
+def names(model: LooseModel) -> Iterator[Note]:
     """Prefixed elements, which OpenVINO takes for others."""
-    if sheet.root.nsmap and any(prefix is not None for prefix in sheet.root.nsmap):
-        for element in sheet.root.iter("*"):
+    if model.root.nsmap and any(prefix is not None for prefix in model.root.nsmap):
+        for element in model.root.iter("*"):
             if element.prefix is not None:
                 yield Note(
                     "IR118", f"<{element.prefix}:{etree.QName(element).localname}> has a prefix, "

@@ -15,7 +15,7 @@ LINE = 64
 
 
 def lay_out(plan: Plan, allocate_bytes: Callable[[int], Array]) -> int:
-    """Give every value its memory; the size of the arena in bytes."""
+    """Give every value its offset in the arena, whose size in bytes is returned."""
     join_concats(plan)
     rename(plan)
     values = [v for node in plan.nodes for v in (*node.reads, *node.outputs)]
@@ -62,7 +62,7 @@ def _note(
 
 
 class Span(NamedTuple):
-    """A run of bytes, and the steps from which on and until which it is used."""
+    """A range of bytes, and the first and last step that use it."""
 
     start: int
     end: int
@@ -71,7 +71,7 @@ class Span(NamedTuple):
 
 
 class Placed:
-    """Runs of bytes that have their places, found by the steps in which they are used.
+    """Ranges of bytes that have offsets, found by the steps in which they are used.
 
     Each is noted with those that are used for about as long, by stretches of that many steps:
     at most two stretches have it, and who looks for those of few steps looks at few stretches.
@@ -97,7 +97,7 @@ class Placed:
 
 
 def allocate(wanted: list[tuple[int, int, int, int]]) -> tuple[dict[int, int], int]:
-    """Places for runs of bytes with a first and a last step, so that none collide.
+    """Offsets for buffers, each with a first and a last step: none in use at once overlap.
 
     The largest are placed first, each at the lowest place that is free all its time.
     """

@@ -22,11 +22,11 @@ class Direct:
         self.value, self.room = value, value.store
 
     def put(self, array: Array) -> None:
-        """Let the value be an array for now."""
+        """Bind the value to an array for this call."""
         self.value.store = np.asarray(array, self.value.type, order="C")
 
     def open(self) -> None:
-        """Let the value be a new array."""
+        """Bind the value to a new array."""
         self.value.store = np.empty(self.value.shape, self.value.type)
 
     def collect(self) -> Array:
@@ -35,14 +35,14 @@ class Direct:
         return self.value.store
 
     def close(self) -> None:
-        """Let the value be in the arena again."""
+        """Bind the value to its place in the arena again."""
         self.value.store = self.room
 
 
 def direct_values(
     plan: Plan, spans_of: Mapping[Node, range], stays: Sequence[bool]
 ) -> dict[Value, Direct]:
-    """Those inputs and outputs that only such kernels touch, in steps that ``stays`` allows."""
+    """Inputs and outputs that may lie in the caller's arrays: ``stays`` allows all their steps."""
     inputs = [
         value for value in plan.inputs.values()
         if not value.is_output and value.users and all(node.looks_up for node in value.users)
@@ -61,7 +61,7 @@ def direct_values(
 
 
 def unshared_copy(array: Array, others: Iterable[Array], kind: np.dtype | None = None) -> Array:
-    """An array, or a copy of it where it is of another type, not one's own or not in order."""
+    """An array; a copy where its type differs, it overlaps others, is strided or read-only."""
     shared = any(np.may_share_memory(array, other) for other in others)
     flags = array.flags
     if shared or kind not in (None, array.dtype) or not (flags.c_contiguous and flags.writeable):

@@ -25,7 +25,7 @@ class Growing:
         self._used = 0
 
     def join(self, past: Array, new: Array) -> Array:
-        """Both in one, in place where the first is what came out last."""
+        """The concatenation; made in place where ``past`` is what the last call gave."""
         axis = self._axis % past.ndim
         length, more = past.shape[axis], new.shape[axis]
         used = length + more

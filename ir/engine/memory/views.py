@@ -1,4 +1,4 @@
-"""Values that take no memory of their own: they are another way to look at that of others.
+"""Values that are views: they lie in the memory of another value.
 
 The output of an operation that only cuts or renames axes is a view of its input; an input of a
 concatenation is a part of its output, so that who makes it writes where it is wanted.
@@ -56,7 +56,7 @@ def join_concats(plan: Plan) -> None:
 
 
 def rename(plan: Plan) -> None:
-    """Let outputs be views of inputs, where what reads them can do with that."""
+    """Make outputs views of inputs, where all their readers take such strides."""
     trials: dict[Value, Array] = {}
     plan.nodes = [node for node in plan.nodes if not _renames(node, trials)]
 
@@ -71,7 +71,7 @@ def root_of(value: Value) -> tuple[Value, int]:
 
 
 def seen_in(room: Array, value: Value) -> Array:
-    """A value as it lies in the memory of its root."""
+    """A value as a view of the memory of its root."""
     root, start = root_of(value)
     if value is root:
         return room
@@ -83,7 +83,7 @@ def seen_in(room: Array, value: Value) -> Array:
 
 
 def _strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Of an array without gaps."""
+    """The strides in bytes of a contiguous array."""
     return tuple(itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
@@ -120,7 +120,7 @@ def _renames(node: Node, trials: dict[Value, Array]) -> bool:
 
 
 def _suits(value: Value, view: Array) -> bool:
-    """Whether all who read a value can do with how it would lie."""
+    """Whether every reader of a value takes the strides that the view would have."""
     if view.flags.c_contiguous:
         return True
     unit = view.shape[-1] == 1 or view.strides[-1] == view.itemsize

@@ -1,4 +1,4 @@
-"""From layers to nodes: what is constant is computed here, what is left becomes the plan.
+"""From layers to nodes: what is constant is folded, the rest becomes the plan.
 
 A layer whose shapes are known becomes a node with a place in the arena for what it gives. What
 depends on values, on variables or on bodies becomes a node outside, which the plan's caller
@@ -41,7 +41,7 @@ def build(
     assigned: Collection[str] = (),
     kept: Constants | None = None,
 ) -> Plan:
-    """Make nodes of the layers, for what was inferred of them.
+    """Make the plan of a graph whose types and shapes were inferred.
 
     Args:
         graph: The model, or a body.
@@ -179,7 +179,7 @@ class _Making:
 
 
 def _fixed(order: Sequence[Layer], sources: Sources, inferred: Inferred) -> set[int]:
-    """The layers that constants alone feed, whose outputs no shape of an input changes."""
+    """The layers that can be folded: fed by constants alone, the same for any input shape."""
     found: set[int] = set()
     for layer in order:
         if layer.is_constant:
@@ -200,7 +200,7 @@ def _fixed(order: Sequence[Layer], sources: Sources, inferred: Inferred) -> set[
 def _needed(
     order: Sequence[Layer], sources: Sources, fixed: set[int], kept: Constants
 ) -> set[int]:
-    """Those of them that are to be computed: what is read and was not kept, what feeds that."""
+    """Those of the constant layers that must be computed: read by others and not kept before."""
     found: set[int] = set()
     for layer in reversed(order):
         for source in sources[layer.id]:
@@ -218,7 +218,7 @@ def _varies(layer: Layer) -> bool:
 
 
 def _needs_care(value: Value) -> bool:
-    """Whether kernels of the arena cannot read or write a value."""
+    """Whether a value cannot lie in the arena, where the kernels read and write."""
     return value.is_outside and (value.constant is None or value.type == np.dtype(object))
 
 

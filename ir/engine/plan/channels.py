@@ -1,4 +1,4 @@
-"""What passes and kernels ask of nodes: scales and shifts of channels, windows, pads."""
+"""Questions of passes and kernels about nodes: scales and shifts by channel, windows, pads."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def pads_nothing(node: Node) -> bool:
 
 
 def scale_and_shift(steps: Steps, shape: tuple[int, ...]) -> tuple[Array, Array, int]:
-    """By what steps scale and shift each channel, and how many of the first ones do that."""
+    """The scale and shift by channel that the first steps apply; how many steps those are."""
     scale, shift = np.ones(shape[1]), np.zeros(shape[1])
     for count, (op, others) in enumerate(steps):
         given = next((value for value in others if value is not None), None)
@@ -89,7 +89,7 @@ def scale_and_shift(steps: Steps, shape: tuple[int, ...]) -> tuple[Array, Array,
 
 
 def per_channel(array: Array, shape: tuple[int, ...]) -> Array | None:
-    """A constant as one number for each channel, if it is that."""
+    """A constant as one number for each channel; None if it varies along other axes."""
     if array.size == 1:
         return np.full(shape[1], array.reshape(()), np.float64)
     sizes = (1,) * (len(shape) - array.ndim) + array.shape
@@ -99,7 +99,7 @@ def per_channel(array: Array, shape: tuple[int, ...]) -> Array | None:
 
 
 def elementwise_steps(node: Node) -> Steps:
-    """A node as steps on its first input with constants for each channel, if it is that."""
+    """A node as elementwise steps with constants by channel; none if it is not that."""
     shape = node.outputs[0].shape
     if node.outputs[0].type != np.float32 or len(shape) != 4:
         return []

@@ -65,12 +65,12 @@ class Value:
 
     @property
     def is_outside(self) -> bool:
-        """Whether it is an array of its own at each call, of the shape that it then has."""
+        """Whether it is not in the arena: each call has an array of its own for it."""
         return self.inferred is not None
 
     @property
     def kept_shape(self) -> tuple[int, ...]:
-        """The sizes in the order in which memory keeps them."""
+        """The shape in the order of memory: channels last where the layout says so."""
         return (self.shape[0], *self.shape[2:], self.shape[1]) if self.last else self.shape
 
     @property
@@ -92,7 +92,7 @@ class Value:
 
     @property
     def nbytes(self) -> int:
-        """Bytes it takes."""
+        """Size in bytes."""
         return prod(self.shape) * self.type.itemsize
 
 
@@ -149,34 +149,34 @@ class Node:
         return [*self._inputs, *read_by(self.prologue), *read_by(self.epilogue)]
 
     def set_inputs(self, values: Iterable[Value]) -> None:
-        """Let the operation take other values."""
+        """Replace all inputs of the operation."""
         former, self._inputs = self._inputs, list(values)
         self._read(self._inputs)
         self._unread(former)
 
     def replace_input(self, index: int, value: Value) -> None:
-        """Let the operation take another value at one place."""
+        """Replace one input of the operation."""
         self.set_inputs([*self._inputs[:index], value, *self._inputs[index + 1 :]])
 
     def set_epilogue(self, steps: Steps) -> None:
-        """Let other steps follow."""
+        """Replace the epilogue: the elementwise steps that follow."""
         former, self.epilogue = self.epilogue, steps
         self._read(read_by(steps))
         self._unread(read_by(former))
 
     def set_prologue(self, steps: Steps) -> None:
-        """Let other steps come before."""
+        """Replace the prologue: the elementwise steps that come before."""
         former, self.prologue = self.prologue, steps
         self._read(read_by(steps))
         self._unread(read_by(former))
 
     def set_output(self, value: Value) -> None:
-        """Give out another value instead of the first."""
+        """Replace the first output."""
         self.outputs[0] = value
         value.producer = self
 
     def take_over(self, follower: Node) -> None:
-        """Do what a node does that follows element by element, and give out what it gives."""
+        """Fuse an elementwise node that follows: its step joins the epilogue."""
         before = self.outputs[0]
         others = [None if value is before else value for value in follower.inputs]
         self.epilogue.append((follower.op, others))
@@ -186,7 +186,7 @@ class Node:
         self.outputs[0].producer = self
 
     def detach(self) -> None:
-        """Read nothing any more."""
+        """Remove the node from the users of all it reads."""
         self._unread(self.reads)
         self._inputs, self.prologue, self.epilogue = [], [], []
 
@@ -217,11 +217,11 @@ class Plan:
             value.is_output = True
 
     def replace(self, replaced: dict[Node, list[Node]]) -> None:
-        """Put other nodes, or none, in the places of some."""
+        """Replace nodes by other ones, or by none."""
         self.nodes = [found for node in self.nodes for found in replaced.get(node, [node])]
 
     def prune(self) -> None:
-        """Leave out what nobody reads."""
+        """Remove nodes whose outputs nobody reads."""
         kept: list[Node] = []
         for node in reversed(self.nodes):
             needed = any(value.is_output or value.users for value in node.outputs)
@@ -232,7 +232,7 @@ class Plan:
         self.nodes = kept[::-1]
 
     def sort(self) -> None:
-        """Bring each node behind what it needs, otherwise as they were."""
+        """Sort topologically, and keep the order otherwise."""
         done: set[Node] = set()
         inside = set(self.nodes)
         order: list[Node] = []

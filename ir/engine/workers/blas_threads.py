@@ -33,7 +33,7 @@ WIDE_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
 
 @dataclass(frozen=True)
 class Blas:
-    """A library whose threads can be told."""
+    """A BLAS library whose number of threads can be set."""
 
     name: str
     version: str
@@ -125,7 +125,7 @@ def _text(function: Any) -> str:
 
 
 def _obeys(library: Blas) -> bool:
-    """Whether a library does as it is told."""
+    """Whether setting the number of threads has an effect in a library."""
     before = library.count()
     if before == 1:
         return True
@@ -182,7 +182,7 @@ class _SingleBlas:
         self._before = None
 
     def stay(self) -> None:
-        """Keep to one thread what this thread multiplies from now on: it is one of ours."""
+        """Mark this thread as a worker: its products use one thread of BLAS from now on."""
         library = blas()
         if library is not None and library.by_thread:
             library.limit(1)
@@ -199,15 +199,15 @@ class _SingleBlas:
     # Around a fork.
 
     def hold(self) -> None:
-        """Let nobody set anything while the process is copied: BLAS has a lock of its own."""
+        """Lock the settings for the length of a fork: BLAS has a lock of its own."""
         self._lock.acquire()
 
     def go_on(self) -> None:
-        """The copy is made."""
+        """Unlock the settings: the fork is done."""
         self._lock.release()
 
     def begin_anew(self) -> None:
-        """In the copy, the other threads that worked are not there."""
+        """In the forked copy: the other working threads do not exist there."""
         self._lock, self._entered = threading.RLock(), 0
         library = blas() if self._before is not None else None
         if library is not None and not getattr(self._here, "copied", False):

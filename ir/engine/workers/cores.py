@@ -16,7 +16,7 @@ from functools import cache
 
 
 def where() -> int:
-    """The core that runs this; -1 where the system does not tell."""
+    """The number of the core that runs this thread; -1 where the system does not tell."""
     system = _system()
     return -1 if system is None else int(system.sched_getcpu())
 

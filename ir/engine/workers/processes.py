@@ -67,7 +67,7 @@ def can_fork() -> bool:
 
 
 def shared(nbytes: int) -> Array:
-    """Bytes that processes forked later see, too."""
+    """Shared memory: processes that are forked later see the same bytes."""
     try:
         return np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), np.uint8)
     except OSError as refused:
@@ -76,7 +76,7 @@ def shared(nbytes: int) -> Array:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let no signal come in between, nor into Python's own work around a fork."""
+    """Block signals, in Python's own work around a fork, too."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         yield
@@ -98,7 +98,7 @@ def fork(pids: list[int]) -> None:
 
 
 def hire(steps: Sequence[Step], size: int) -> Helpers:
-    """Forked helpers; threads where another thread has BLAS at work, which a fork may not meet."""
+    """Start helper processes; threads where BLAS works in another thread: no fork then."""
     deadline = time.monotonic() + QUIET
     while not at_rest():
         if time.monotonic() > deadline:
@@ -108,7 +108,7 @@ def hire(steps: Sequence[Step], size: int) -> Helpers:
 
 
 class Crew:
-    """What has to be let go of: processes and files, by their numbers.
+    """The processes and file descriptors of some helpers, to be closed at the end.
 
     It stands in a list until that is done. An interrupt may end a finaliser before it has done
     anything, and Python calls none twice: who hires next makes up for it.
@@ -148,7 +148,7 @@ class Crew:
         _crews.discard(self)
 
     def forget(self) -> None:
-        """Have nothing to do with them, in a copy of the caller."""
+        """Forget them without ending them, in a forked copy of the caller."""
         self.pids.clear()
         self._close()
         _crews.discard(self)
@@ -330,7 +330,7 @@ _crews: set[Crew] = set()
 
 
 def make_up() -> None:
-    """Let those go whose caller is no more, and was interrupted when it would have done so."""
+    """End helpers whose program is gone and whose finaliser was interrupted."""
     for crew in list(_crews):
         if crew.helped() is None:
             crew.leave()
@@ -338,7 +338,7 @@ def make_up() -> None:
 
 @atexit.register
 def leave_all() -> None:
-    """Let all helpers go before Python looks through its objects for the last time.
+    """End all helpers before the interpreter collects its objects at exit.
 
     While there is a copy of the process, each page of memory that is touched has to be copied.
     """
@@ -347,14 +347,14 @@ def leave_all() -> None:
 
 
 def above_standard(file: int) -> int:
-    """A file by another number, above those of standard input and output."""
+    """A file descriptor above those of standard input, output and error."""
     import fcntl  # only where there are forks
 
     return fcntl.fcntl(file, fcntl.F_DUPFD, 3)
 
 
 def forget_all() -> None:
-    """Close the caller's pipes and bells in a copy, while their numbers are still theirs."""
+    """Close the caller's pipes in a forked copy, before their numbers are used again."""
     for crew in list(_crews):
         if crew.complete:  # else this is one of its helpers, which has yet to hear of them
             crew.forget()
@@ -365,7 +365,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def close_all_but(*files: int) -> None:
-    """Close pipes and sockets of the program: they must not stay open for a helper."""
+    """Close pipes and sockets of the program: a helper must not keep them open."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
         os.dup2(nothing, standard)
@@ -375,7 +375,7 @@ def close_all_but(*files: int) -> None:
 
 
 def rest(looks: int) -> None:
-    """Offer the core to others, for longer the longer one waits."""
+    """Yield the core, for longer the more often one has looked in vain."""
     if looks > SLEEPY:
         time.sleep(50e-6)
     else:

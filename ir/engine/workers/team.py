@@ -87,7 +87,7 @@ class Team:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all who will work are there."""
+        """Whether every helper has been started."""
         return self._helpers is not None or all(self.alone)
 
     def run(
@@ -137,7 +137,7 @@ class Team:
             seconds[:] = [end - begin for begin, end in pairwise(moments)]
 
     def dismiss(self) -> None:
-        """Let the helpers go; new ones come when there is work."""
+        """End the helpers; new ones are started when there is work."""
         helpers, self._helpers = self._helpers, None
         if helpers is not None:
             helpers.leave()
@@ -257,7 +257,7 @@ WORTH = ((1 << 30, 8), (1 << 25, 4), (1 << 18, 2))
 
 
 def lanes(amount: int) -> int:
-    """Into how many parts work is cut, whoever does it.
+    """Into how many parts work is cut, whatever the number of workers.
 
     How many rows are multiplied together decides, in BLAS, in which order sums are taken. So
     shapes alone tell how work is cut, and workers share out whole parts: what comes out is the

@@ -1,4 +1,4 @@
-"""One old layer in hand: what it says, what feeds it, and the means to put new layers down."""
+"""One old layer during its upgrade: its attributes, inputs, blobs, and what makes layers of it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FALSE = frozenset({"false", "0"})
 
 
 class NoCounterpartError(IRError):
-    """Nothing of today computes what an old layer did."""
+    """No operation of today computes what an old layer did."""
 
 
 @dataclass
@@ -170,7 +170,7 @@ class Old:
     # What it decides.
 
     def remark(self, message: str, kind: Kind = "changed", hint: str | None = None) -> None:
-        """Tell what is not one to one."""
+        """Report where the upgraded layer is not exactly the old one."""
         layer = self.layer
         self.scene.origin.remarks.append(Remark(kind, message, layer.where, hint, layer.element))
 

@@ -82,7 +82,7 @@ _ENTRIES: dict[str, Entry] = {}
 def converts(
     types: str, attributes: str = "", *, becomes: str = "", idle: str = ""
 ) -> Callable[[Convert], Convert]:
-    """Enter a function as what upgrades the layers of these types."""
+    """Register a function that upgrades the layers of these types."""
     known: dict[str, str | None] = {}
     required = set()
     for word in attributes.split():

@@ -1,4 +1,4 @@
-"""The way of a whole document: read, wired, each layer upgraded in the order of the data.
+"""Upgrade of a whole document: read, its edges resolved, layers upgraded in topological order.
 
 Whatever any layer has in common is done here. An output gets the type that its port declares,
 its sizes are compared with the declared ones, its tensor gets the name the old runtime gave it,
@@ -44,7 +44,7 @@ Place: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True)
 class Settings:
-    """How to upgrade."""
+    """Options of an upgrade."""
 
     #: Leave the mean values to the caller, and say them in rt_info.
     keep_preprocess: bool = False
@@ -57,7 +57,7 @@ NEWER = 'write version="11"'
 
 
 def newer(version: int) -> str:
-    """The message about such a document."""
+    """The message about a document of a version newer than those that are read."""
     return (
         f"IR version {version} was written by OpenVINO 2020.4 or before, and dropped in 2021.1; "
         "these layers name opsets, which came with version 10"
@@ -103,7 +103,7 @@ def examine(
 
 
 class Upgrade:
-    """One document on its way."""
+    """The upgrade of one document."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Upgrade:
         return self.reading.guard(element, place, read_preprocess, element, inputs)
 
     def _leavings(self) -> None:
-        """What belongs to no layer."""
+        """Report the parts of the document that belong to no layer."""
         found = self.root.find("statistics")
         if found is not None:
             count = sum(1 for _ in found.iterchildren("layer"))
@@ -376,7 +376,7 @@ class Walk:
         return made
 
     def mean_free(self, layer: OldLayer, port: int, made: Output) -> Output:
-        """An input with the means taken off, where the document has any for it."""
+        """An input minus its mean values, where the document has any for it."""
         means = self.means
         if means is None or (means.layer, means.port) != (layer.id, port):
             return made
@@ -421,7 +421,7 @@ class Walk:
         return layer.name if len(layer.outputs) == 1 else f"{layer.name}.{index}"
 
     def unread(self, old: Old) -> None:
-        """Tell of attributes that no reader knew."""
+        """Report attributes that no reader of these versions knew."""
         layer = old.layer
         known = old.entry.attributes
         for name in layer.attributes:
@@ -472,7 +472,7 @@ class Walk:
         return outputs
 
     def results(self) -> None:
-        """Hand out what nobody reads."""
+        """Make a Result of each output that no layer reads."""
         for layer in self.graph.layers:
             for index, port in enumerate(layer.outputs):
                 place = (layer.id, port.id)

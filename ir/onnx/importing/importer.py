@@ -108,18 +108,18 @@ class Importer:
 
     @property
     def model(self) -> Model:
-        """What has been made."""
+        """The model as far as it is made."""
         return self._root.model()
 
     @property
     def builder(self) -> Builder:
-        """What layers are added to at the moment."""
+        """The builder of the graph that layers are being added to."""
         return self.scope.builder
 
     # Inputs and outputs of the graph.
 
     def _take_initializers(self, graph: Any) -> None:
-        """Know a graph's initializers; constants are made of those that are read."""
+        """Register a graph's initializers; those that are read become constants."""
         for tensor in graph.initializer:
             self.scope.tensors[tensor.name] = tensor
         for tensor in graph.sparse_initializer:
@@ -305,7 +305,7 @@ class Importer:
                 self.scope.values[name] = made
 
     def note(self, topic: str, text: str) -> None:
-        """Remember a choice that was made for the node at hand."""
+        """Record which of several meanings was chosen for the current node."""
         if self._row is not None:
             self._row.notes.append((topic, text))
 

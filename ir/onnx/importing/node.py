@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .... import layers  # noqa: F401  # declares the operations
 from ....layers.base import Op
 from ....schemas import Array, Dim, ElementType, IRError, Shape, UnsupportedError
 from ...document import Output
@@ -111,7 +110,7 @@ class Node:
         return None if found is None else found.tensor.value
 
     def known(self, index: int, what: str) -> Array:
-        """The value of an input that IR wants in advance."""
+        """The value of an input that must be constant, as IR has an attribute for it."""
         value = self[index].tensor.value
         if value is None:
             raise UnsupportedError(f"{what} (input {index}) is not constant")
@@ -258,12 +257,12 @@ class Node:
     # What to tell.
 
     def note(self, topic: str, text: str) -> None:
-        """Say which of several meanings was chosen, and why."""
+        """Record which of several meanings was chosen, and why."""
         self.importer.note(topic, text)
 
     @property
     def semantics(self) -> str:
-        """Whose answers are wanted where runtimes differ."""
+        """The runtime whose results are wanted where runtimes differ."""
         return self.importer.semantics
 
 

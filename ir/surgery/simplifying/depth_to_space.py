@@ -6,20 +6,17 @@ For blocks of b x b: (n, b, b, c, h, w) or (n, c, b, b, h, w) to (n, c, h, b, w,
 from __future__ import annotations
 
 from ...document import Layer
-from .patterns import fuse, made_by, order_of
+from .patterns import fuse, reshaped_transpose
 from .rewriter import Rewriter, Rule
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
-    transpose = made_by(net, net.inputs(layer)[0], "Transpose")
-    if transpose is None or not net.is_private((transpose, 0)):
+    found = reshaped_transpose(net, layer)
+    if found is None:
         return False
-    split = made_by(net, net.inputs(transpose)[0], "Reshape")
-    order = order_of(net, transpose)
-    if split is None or order is None or not net.is_private((split, 0)):
-        return False
-    source = net.inputs(split)[0]
-    given, parts, made = net.shape(source), net.shape((split, 0)), net.shape((layer, 0))
+    split, order = found
+    source = net.inputs(split[0])[0]
+    given, parts, made = net.shape(source), net.shape(split), net.shape((layer, 0))
     if given is None or parts is None or made is None or 0 in given:
         return False
     axes = len(given) - 2

@@ -37,6 +37,21 @@ def made_by(net: Rewriter, value: Value, *types: str) -> Layer | None:
     return layer if layer.type in types and index == 0 else None
 
 
+def reshaped_transpose(net: Rewriter, layer: Layer) -> tuple[Value, list[int]] | None:
+    """``(split, 0)`` and the order of axes, of a layer over ``Transpose(split: Reshape)``.
+
+    Nobody else uses what lies between.
+    """
+    transpose = made_by(net, net.inputs(layer)[0], "Transpose")
+    if transpose is None or not net.is_private((transpose, 0)):
+        return None
+    split = made_by(net, net.inputs(transpose)[0], "Reshape")
+    order = order_of(net, transpose)
+    if split is None or order is None or not net.is_private((split, 0)):
+        return None
+    return (split, 0), order
+
+
 def broadcasts(layer: Layer) -> bool:
     """Whether a layer of two inputs broadcasts as NumPy does."""
     return layer.data.get("auto_broadcast", "numpy").lower() == "numpy"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ....schemas import Array, ElementType, Tensor
-from ...document import SINKS, Graph, Layer, Port
+from ...document import SINKS, FreeNames, Graph, Layer, Port
 
 #: An output of a layer, by its index.
 Value: TypeAlias = "tuple[Layer, int]"
@@ -64,7 +64,7 @@ class Rewriter:
         self._loose: list[Layer] = []
         #: How many Results take a value.
         self._given: Counter[Value] = Counter()
-        self._numbers: Counter[str] = Counter()
+        self._unused = FreeNames(self._names.__contains__)
         self._gone: list[Layer] = []
         self._fresh: dict[Layer, None] = {}
         self._moved: dict[tuple[Layer, int], None] = {}
@@ -290,11 +290,7 @@ class Rewriter:
 
     def _free(self, name: str) -> str:
         """The name, or the name with the first number that nobody has."""
-        chosen, number = name, self._numbers[name]
-        while chosen in self._names:
-            number += 1
-            chosen = f"{name}_{number}"
-        self._numbers[name] = number
+        chosen = self._unused(name)
         self._names.add(chosen)
         return chosen
 

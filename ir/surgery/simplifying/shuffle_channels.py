@@ -5,20 +5,17 @@ from __future__ import annotations
 from math import prod
 
 from ...document import Layer
-from .patterns import fuse, made_by, order_of
+from .patterns import fuse, reshaped_transpose
 from .rewriter import Rewriter, Rule
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
-    transpose = made_by(net, net.inputs(layer)[0], "Transpose")
-    if transpose is None or not net.is_private((transpose, 0)):
+    found = reshaped_transpose(net, layer)
+    if found is None:
         return False
-    split = made_by(net, net.inputs(transpose)[0], "Reshape")
-    order = order_of(net, transpose)
-    if split is None or order is None or not net.is_private((split, 0)):
-        return False
-    source = net.inputs(split)[0]
-    whole, parts = net.shape(source), net.shape((split, 0))
+    split, order = found
+    source = net.inputs(split[0])[0]
+    whole, parts = net.shape(source), net.shape(split)
     if whole is None or parts is None or net.shape((layer, 0)) != whole or 0 in whole:
         return False
     moved = [axis for axis, place in enumerate(order) if axis != place]

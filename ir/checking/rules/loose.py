@@ -1,4 +1,4 @@
-"""A document as records that take whatever the file says.
+"""A document as loose records, which take whatever the file says: model, graph, layer, port, edge.
 
 Where the reader of models stops at the first wrong thing, here a wrong value is None, and a
 rule that looks at the text says what is wrong with it.
@@ -83,7 +83,7 @@ def whole(text: str | None, least: int = 0) -> int | None:
     return number if least <= number <= LARGEST_ID else None
 
 
-class Pin:
+class LoosePort:
     """One port."""
 
     __slots__ = ("dims", "element", "id", "index", "precision", "sizes")
@@ -146,19 +146,19 @@ class Examined(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-class Node:
+class LooseLayer:
     """One layer."""
 
-    def __init__(self, element: etree._Element, scope: Scope) -> None:
+    def __init__(self, element: etree._Element, graph: LooseGraph) -> None:
         get = element.get
-        self.element, self.scope = element, scope
+        self.element, self.graph = element, graph
         self.id = whole(get("id"))
         self.name = get("name") or ""
         self.type = get("type") or ""
         self.version = get("version") or ""
         self.data_element: etree._Element | None = None
-        self.inputs: list[Pin] = []
-        self.outputs: list[Pin] = []
+        self.inputs: list[LoosePort] = []
+        self.outputs: list[LoosePort] = []
         #: Children that stand there once, by tag; and those that stand there again or are odd.
         self.parts: dict[str, etree._Element] = {}
         self.extra: list[etree._Element] = []
@@ -169,19 +169,23 @@ class Node:
                 continue
             self.parts[tag] = child
             if tag == "input":
-                self.inputs = [Pin(port, n) for n, port in enumerate(child.iterchildren("port"))]
+                self.inputs = [
+                    LoosePort(port, n) for n, port in enumerate(child.iterchildren("port"))
+                ]
             elif tag == "output":
-                self.outputs = [Pin(port, n) for n, port in enumerate(child.iterchildren("port"))]
+                self.outputs = [
+                    LoosePort(port, n) for n, port in enumerate(child.iterchildren("port"))
+                ]
             elif tag == "data":
                 self.data_element = child
         self.data: dict[str, str] = {}
         if self.data_element is not None:
             self.data = attributes_of(self.data_element)
-        self.bodies: dict[str, Scope] = {}
+        self.bodies: dict[str, LooseGraph] = {}
         #: What feeds each input, by index.
-        self.sources: dict[int, Wire] = {}
+        self.sources: dict[int, LooseEdge] = {}
         #: What leaves it.
-        self.users: list[Wire] = []
+        self.users: list[LooseEdge] = []
 
     @cached_property
     def kind(self) -> type[Op] | None:
@@ -195,7 +199,7 @@ class Node:
     @cached_property
     def examined(self) -> Examined:
         """Its operation, and what is wrong with its attributes."""
-        return self.scope.sheet.examine(self)
+        return self.graph.model.examine(self)
 
     @property
     def op(self) -> Op | None:
@@ -203,12 +207,12 @@ class Node:
         return self.examined.op
 
     @cached_property
-    def inputs_by_id(self) -> dict[int | None, Pin]:
+    def inputs_by_id(self) -> dict[int | None, LoosePort]:
         """The first input port of each id."""
         return {pin.id: pin for pin in reversed(self.inputs)}
 
     @cached_property
-    def outputs_by_id(self) -> dict[int | None, Pin]:
+    def outputs_by_id(self) -> dict[int | None, LoosePort]:
         """The first output port of each id."""
         return {pin.id: pin for pin in reversed(self.outputs)}
 
@@ -229,14 +233,14 @@ class Node:
         return self.element if self.data_element is None else self.data_element
 
     @cached_property
-    def names(self) -> list[tuple[Pin, str]]:
+    def names(self) -> list[tuple[LoosePort, str]]:
         """The tensor names of its outputs."""
         return [
             (pin, name) for pin in self.outputs for name in split_names(pin.element.get("names"))
         ]
 
 
-class Wire:
+class LooseEdge:
     """One edge: its four numbers, and the ports they mean where there are such."""
 
     __slots__ = ("element", "numbers", "source", "source_pin", "target", "target_pin")
@@ -244,14 +248,14 @@ class Wire:
     def __init__(self, element: etree._Element) -> None:
         self.element = element
         self.numbers = tuple([whole(element.get(name)) for name in EDGE])
-        self.source: Node | None = None
-        self.source_pin: Pin | None = None
-        self.target: Node | None = None
-        self.target_pin: Pin | None = None
+        self.source: LooseLayer | None = None
+        self.source_pin: LoosePort | None = None
+        self.target: LooseLayer | None = None
+        self.target_pin: LoosePort | None = None
 
 
 #: What each layer gives; what it declares where that cannot be inferred.
-Tensors: TypeAlias = "dict[Node, tuple[Tensor, ...]]"
+Tensors: TypeAlias = "dict[LooseLayer, tuple[Tensor, ...]]"
 
 
 class Inferences(NamedTuple):
@@ -261,11 +265,13 @@ class Inferences(NamedTuple):
     notes: tuple[Note, ...]
 
 
-class Scope:
+class LooseGraph:
     """One graph: the model's, or a body's."""
 
-    def __init__(self, element: etree._Element, sheet: Sheet, owner: Node | None) -> None:
-        self.element, self.sheet, self.owner = element, sheet, owner
+    def __init__(
+        self, element: etree._Element, model: LooseModel, owner: LooseLayer | None
+    ) -> None:
+        self.element, self.model, self.owner = element, model, owner
         self.extra: list[etree._Element] = []
         self.parts: dict[str, etree._Element] = {}
         for child in element:
@@ -275,13 +281,13 @@ class Scope:
                 self.parts[str(child.tag)] = child
         inner, edges = self.parts.get("layers"), self.parts.get("edges")
         found = () if inner is None else inner.iterchildren("layer")
-        self.nodes = [Node(child, self) for child in found]
-        self.by_id: dict[int, Node] = {}
+        self.nodes = [LooseLayer(child, self) for child in found]
+        self.by_id: dict[int, LooseLayer] = {}
         for node in self.nodes:
             if node.id is not None:
                 self.by_id.setdefault(node.id, node)
         found = () if edges is None else edges.iterchildren("edge")
-        self.wires = [Wire(child) for child in found]
+        self.wires = [LooseEdge(child) for child in found]
         self._connect()
 
     def _connect(self) -> None:
@@ -302,9 +308,9 @@ class Scope:
     @cached_property
     def inferred(self) -> Inferences:
         """What each layer gives, and where that is not what is declared."""
-        return self.sheet.infer(self)
+        return self.model.infer(self)
 
-    def fed(self, node: Node, pin: Pin, tensors: Tensors | None = None) -> Tensor:
+    def fed(self, node: LooseLayer, pin: LoosePort, tensors: Tensors | None = None) -> Tensor:
         """What comes into an input: as inferred (so far), else as declared where it comes from."""
         wire = node.sources.get(pin.index)
         if wire is None or wire.source is None or wire.source_pin is None:
@@ -314,9 +320,9 @@ class Scope:
         return given[index] if index < len(given) else wire.source_pin.tensor
 
     @cached_property
-    def by_type(self) -> dict[str, list[Node]]:
+    def by_type(self) -> dict[str, list[LooseLayer]]:
         """The layers of each type."""
-        found: dict[str, list[Node]] = {}
+        found: dict[str, list[LooseLayer]] = {}
         for node in self.nodes:
             found.setdefault(node.type, []).append(node)
         return found
@@ -327,13 +333,13 @@ class Scope:
         return sorted(self.by_id)
 
     @cached_property
-    def order(self) -> list[Node]:
+    def order(self) -> list[LooseLayer]:
         """The layers, each after what feeds it; those of a cycle are left out."""
-        waiting: dict[Node, int] = {}
+        waiting: dict[LooseLayer, int] = {}
         for node in self.nodes:
             waiting[node] = len(node.sources)
         ready = [node for node in reversed(self.nodes) if not waiting[node]]
-        order: list[Node] = []
+        order: list[LooseLayer] = []
         while ready:
             node = ready.pop()
             order.append(node)
@@ -348,7 +354,7 @@ class Scope:
         return order
 
     @cached_property
-    def reached(self) -> set[Node]:
+    def reached(self) -> set[LooseLayer]:
         """The layers that OpenVINO reads: inputs, and what feeds an output or a variable."""
         seen = {node for node in self.nodes if node.type == "Parameter"}
         stack = [node for node in self.nodes if node.type in SINKS]
@@ -361,7 +367,7 @@ class Scope:
         return seen
 
 
-class Sheet:
+class LooseModel:
     """A whole document."""
 
     def __init__(
@@ -371,29 +377,29 @@ class Sheet:
         place: str | None = None,
         text: bytes = b"",
         *,
-        examine: Callable[[Node], Examined],
-        infer: Callable[[Scope], Inferences],
+        examine: Callable[[LooseLayer], Examined],
+        infer: Callable[[LooseGraph], Inferences],
     ) -> None:
         #: How a layer's attributes are read, and a graph's shapes worked out, when first asked.
         self.examine, self.infer = examine, infer
         self.root, self.weights, self.place, self.text = root, weights, place, text
         self.version = whole(root.get("version"))
-        self.scopes: list[Scope] = [Scope(root, self, None)]
-        for scope in self.scopes:  # grows as bodies are found
-            for node in scope.nodes:
+        self.graphs: list[LooseGraph] = [LooseGraph(root, self, None)]
+        for graph in self.graphs:  # grows as bodies are found
+            for node in graph.nodes:
                 for tag in BODIES:
                     element = node.parts.get(tag)
                     if element is not None:
-                        node.bodies[tag] = Scope(element, self, node)
-                        self.scopes.append(node.bodies[tag])
+                        node.bodies[tag] = LooseGraph(element, self, node)
+                        self.graphs.append(node.bodies[tag])
 
     @property
-    def main(self) -> Scope:
+    def main(self) -> LooseGraph:
         """The model's own graph."""
-        return self.scopes[0]
+        return self.graphs[0]
 
     @cached_property
-    def model(self) -> Model | None:
+    def strict(self) -> Model | None:
         """The model as the strict reader reads it; None where it refuses."""
         try:
             return loads(self.text, self.weights, need_weights=False)
@@ -401,18 +407,18 @@ class Sheet:
             return None
 
     @cached_property
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[LooseLayer]:
         """Every layer, those of bodies after those of the model."""
-        return [node for scope in self.scopes for node in scope.nodes]
+        return [node for graph in self.graphs for node in graph.nodes]
 
-    def reads(self, node: Node) -> bool:
+    def reads(self, node: LooseLayer) -> bool:
         """Whether OpenVINO reads a layer: it and the layers its bodies are in."""
-        inner: Node | None = node
+        inner: LooseLayer | None = node
         while inner is not None:
-            if inner not in inner.scope.reached:
+            if inner not in inner.graph.reached:
                 return False
-            inner = inner.scope.owner
+            inner = inner.graph.owner
         return True
 
-    def __iter__(self) -> Iterator[Scope]:
-        return iter(self.scopes)
+    def __iter__(self) -> Iterator[LooseGraph]:
+        return iter(self.graphs)
