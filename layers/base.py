@@ -12,14 +12,16 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
-from ..schemas import Array, ElementType, IRError, Tensor
+from ..schemas import Array, ElementType, IRError, Tensor, UsageError
 from ..schemas.attributes import Alias, NotBefore, Spelling
+from ..schemas.errors import describe
+from ..schemas.printing import meant
 from ..schemas.tensor import Bounds
 from .fast_read import read_plainly
 from .registry import Registry
@@ -205,6 +207,26 @@ class Op(BaseModel):
             if (value := getattr(self, name)) is not None
         }
         return {name: texts[name] for name in self.written if name in texts} | texts
+
+    def with_(self, **changes: Any) -> Self:
+        """The same operation with other attributes, by their names in Python.
+
+        Raises:
+            UsageError: It has no such attribute, or not with that value.
+        """
+        fields = type(self).model_fields
+        for name in changes:
+            if name not in fields:
+                listed = f"it has {', '.join(fields) or 'none'}"
+                raise UsageError(
+                    f"{self.spec()} has no attribute {name}", hint=meant(name, fields) or listed
+                )
+        values = {name: getattr(self, name) for name in fields} | changes
+        try:
+            return type(self).model_validate(values)
+        except ValidationError as error:
+            message, _ = describe(error)
+            raise UsageError(f"{self.spec()}: {message}") from None
 
     @classmethod
     def describe(cls) -> list[Attribute]:

@@ -8,8 +8,9 @@ person goes through :func:`printable`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 #: Characters that are printed of a name, and of a whole sentence.
 LONGEST_NAME, LONGEST_LINE = 200, 4000
@@ -54,6 +55,18 @@ def meant(word: str, known: Iterable[str], most: int = 1) -> str | None:
     return f"did you mean {', '.join(near)}?" if near else None
 
 
+class Table(NamedTuple):
+    """What an object says of itself: a line, and rows of which a viewer shows the first."""
+
+    title: str
+    columns: Sequence[str] = ()
+    rows: Iterable[Sequence[object]] = ()
+    #: How many rows there are, where that is known.
+    total: int | None = None
+    #: What to do next.
+    hint: str = ""
+
+
 def shown(text: object, most: int = 60) -> str:
     """A text of the file for a message: quoted, not longer than a line."""
     line = str(text)
@@ -61,4 +74,12 @@ def shown(text: object, most: int = 60) -> str:
     return f'"{printable(line[:most])}{end}"'
 
 
-__all__ = ["LONGEST_LINE", "LONGEST_NAME", "meant", "printable", "printable_name", "shown"]
+__all__ = [
+    "LONGEST_LINE",
+    "LONGEST_NAME",
+    "Table",
+    "meant",
+    "printable",
+    "printable_name",
+    "shown",
+]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .notebook import html as html
     from .pictures import FORMATS as FORMATS
     from .pictures import Drawing as Drawing
     from .pictures import draw as draw
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "notebook": "html",
         "pictures": "Drawing FORMATS draw plot_weights write_text",
         "summaries": "constant_bytes declared operation_name shape_text summary",
     },
