@@ -51,8 +51,11 @@ def meant(word: str, known: Iterable[str], most: int = 1) -> str | None:
     """The hint that names what somebody may have meant; the first thousands are looked through."""
     import difflib  # only for those who look for what is not there
 
-    near = difflib.get_close_matches(word[:LONGEST_NAME], list(islice(known, LOOKED_AT)), most)
-    return f"did you mean {', '.join(near)}?" if near else None
+    names: dict[str, str] = {}
+    for name in islice(known, LOOKED_AT):
+        names.setdefault(name.lower(), name)
+    near = difflib.get_close_matches(word[:LONGEST_NAME].lower(), names, most)
+    return f"did you mean {', '.join(names[one] for one in near)}?" if near else None
 
 
 class Table(NamedTuple):

@@ -120,7 +120,7 @@ def _colour(shade: float) -> str:
 def _model(model: Model) -> Table:
     kinds = Counter(layer.type for layer in model.layers).most_common(6)
     listed = ", ".join(f"{count} {kind}" for kind, count in kinds)
-    size = "" if model.weights is None else f", {model.weights.size / 1e6:.1f} MB of weights"
+    size = "" if model.weights is None else f", {model.weights.size:,} bytes of weights"
     return Table(
         f"model {model.name!r}, IR version {model.version}, {len(model)} layers ({listed}){size}",
         ("", "name", "type", "shape", "further names"),
