@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
 from ..schemas import Array, ElementType, IRError, Tensor, UsageError
-from ..schemas.attributes import Alias, NotBefore, Spelling
+from ..schemas.attributes import Alias, NotBefore, Spelling, spelled
 from ..schemas.errors import describe
 from ..schemas.printing import meant
 from ..schemas.tensor import Bounds
@@ -221,11 +221,16 @@ class Op(BaseModel):
                 raise UsageError(
                     f"{self.spec()} has no attribute {name}", hint=meant(name, fields) or listed
                 )
-        values = {name: getattr(self, name) for name in fields} | changes
+        texts = self.attributes()
         try:
-            return type(self).model_validate(values)
-        except ValidationError as error:
-            message, _ = describe(error)
+            for name, value in changes.items():
+                texts.pop(fields[name].alias or name, None)
+                if value is not None:
+                    texts[fields[name].alias or name] = spelled(value)
+            made: Self = self.read(texts)
+            return made
+        except ValueError as error:
+            message = describe(error)[0] if isinstance(error, ValidationError) else str(error)
             raise UsageError(f"{self.spec()}: {message}") from None
 
     @classmethod

@@ -25,14 +25,16 @@ def build() -> ir.Model:
 
     net = ir.Builder("letters")
     letter = net.parameter("letter", "i64", "1")
-    variable = {"variable_id": "before", "variable_type": "i64", "variable_shape": "1"}
     blank = net.constant(np.int64([LETTERS.index(" ")]))
-    before = net.add("ReadValue", "opset6", [blank], **variable)
+    before = net.add(
+        "ReadValue", "opset6", [blank],
+        variable_id="before", variable_type="i64", variable_shape="1",
+    )  # fmt: skip
     pair = net.add("Concat", "opset1", [before, letter], axis=0)
     row = net.add("GatherND", "opset8", [net.constant(counts), pair], batch_dims=0)
     share = net.add("ReduceSum", "opset1", [row, net.constant(np.int64([0]))], keep_dims=True)
     net.result(net.add("Divide", "opset1", [row, share]), name="next")
-    net.add("Assign", "opset6", [letter], **variable)
+    net.add("Assign", "opset6", [letter], variable_id="before")
     return net.model()
 
 

@@ -519,7 +519,8 @@ def test_names_that_come_out_go_in() -> None:
         assert ir.infer(model)[name].shape.static == every[name].shape
         if name != "x":
             part, _ = ir.extract(model, outputs=[name])
-            np.testing.assert_array_equal(ir.run(part, given)[0], every[name])
+            taken = given[: len(part.inputs)]
+            np.testing.assert_array_equal(ir.run(part, taken)[0], every[name])
     assert list(ir.compile(model, outputs="all")(given)) == list(every)
     with pytest.raises(UsageError, match='layer "n2" has 2 outputs, 5 is asked for'):
         ir.run(model, given, outputs=["n2:5"])
@@ -584,7 +585,7 @@ def test_names_of_a_file_are_no_markup() -> None:
 def test_tables_of_large_models_are_short() -> None:
     net = ir.Builder("wide")
     x = net.parameter("x", "f32", "1")
-    for _ in range(3000):
+    for _ in range(300):
         net.result(net.add("ReLU", "opset1", [x]))
     model = net.model()
     for one in (model, model.outputs, ir.infer(model), ir.run(model, [np.float32([1])])):
@@ -608,7 +609,7 @@ def counter() -> ir.Model:
     kind = {"variable_id": "count", "variable_type": "f32", "variable_shape": "1"}
     before = net.add("ReadValue", "opset6", [net.constant(np.float32([0]))], **kind)
     after = net.add("Add", "opset1", [before, step])
-    net.add("Assign", "opset6", [after], **kind)
+    net.add("Assign", "opset6", [after], variable_id="count")
     net.result(after, name="total")
     return net.model()
 
@@ -641,7 +642,7 @@ def test_a_programs_state_is_shown_kept_and_taken_back(exact: bool, tmp_path: Pa
     [
         ("cont", np.zeros(1, "f4"), 'no variable is named "cont"; there are count (did you mean'),
         ("count", np.zeros(2, "f4"), 'variable "count" has the shape 1, the array (2,)'),
-        ("count", np.zeros(1, "i8"), 'variable "count" is f32, the array is int8'),
+        ("count", np.zeros(1, "i8"), 'variable "count" is f32, the array is int64'),
     ],
 )
 def test_a_wrong_state_is_refused(

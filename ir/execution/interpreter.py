@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -71,6 +71,10 @@ class Outputs(Shown, dict[str, Array]):
     def __init__(self, arrays: Mapping[str, Array], aliases: Mapping[str, str]) -> None:
         super().__init__(arrays)
         self._aliases = aliases
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, key: str | int) -> Array: ...
 
     def __missing__(self, key: str | int) -> Array:
         if isinstance(key, int):

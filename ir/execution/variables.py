@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
-from zipfile import ZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
@@ -93,13 +92,12 @@ class Variables(Shown, dict[str, Array]):
     def load(self, path: str | os.PathLike[str]) -> None:
         """Take over the values of an .npz that was saved; others begin anew."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                if not isinstance(file, Mapping):
-                    raise UsageError(f"{path} is no .npz of variables")
+            file = np.load(path, allow_pickle=False)
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise ValueError("it is no .npz")
+            with file:
                 values = dict(file)
-        except (OSError, ValueError, EOFError) as error:
-            if isinstance(error, UsageError):
-                raise
+        except (OSError, ValueError, EOFError, BadZipFile) as error:
             raise UsageError(f"{path} cannot be read: {error}") from None
         found = {name: self._checked(name, value) for name, value in values.items()}
         self.clear()
