@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from .document import BackEdge as BackEdge
     from .document import Builder as Builder
     from .document import Edge as Edge
+    from .document import Editor as Editor
+    from .document import End as End
+    from .document import Ends as Ends
     from .document import Graph as Graph
     from .document import Info as Info
     from .document import Layer as Layer
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from .engine import Program as Program
     from .engine import compile as compile
     from .execution import Outputs as Outputs
+    from .execution import Variables as Variables
     from .execution import run as run
     from .files import dumps as dumps
     from .files import loads as loads
@@ -86,9 +90,11 @@ __getattr__, __dir__ = face(
         "checking": "Finding Report check explain",
         "comparing": "Comparison Difference Differences Reduction compare diff reduce",
         "display": "Drawing draw",
-        "document": "BackEdge Builder Edge Graph Info Layer Model Output Port PortMap",
+        "document": (
+            "BackEdge Builder Edge Editor End Ends Graph Info Layer Model Output Port PortMap"
+        ),
         "engine": "Program compile",
-        "execution": "Outputs run",
+        "execution": "Outputs Variables run",
         "files": "dumps loads read write",
         "fleet": "Predictor Sweep sweep",
         "inference": "Inferred infer",
@@ -110,6 +116,9 @@ __all__ = [
     "Differences",
     "Drawing",
     "Edge",
+    "Editor",
+    "End",
+    "Ends",
     "Finding",
     "Fix",
     "Graph",
@@ -137,6 +146,7 @@ __all__ = [
     "UnreadableError",
     "UnsupportedError",
     "UsageError",
+    "Variables",
     "Weights",
     "check",
     "compare",

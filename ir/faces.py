@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from sys import modules
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..schemas.printing import Table
 
 
 def face(
@@ -27,6 +30,23 @@ def face(
         return sorted(file_of)
 
     return find, offered
+
+
+class Shown:
+    """What shows itself: a line at the prompt, a table in a notebook."""
+
+    __slots__ = ()
+
+    def as_table(self) -> Table:
+        """What there is to say of it."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{self.as_table().title}>"
+
+    def _repr_html_(self) -> str:
+        text: str = door("display", "html")(self)
+        return text
 
 
 def door(room: str, name: str) -> Callable[..., Any]:

@@ -235,11 +235,11 @@ class Op(BaseModel, metaclass=_Kind):
         }
 
     def with_(self, **changes: Any) -> Self:
-        """A copy with other attributes, checked as a new one is."""
+        """A copy with other attributes, checked as a new one is; None: as if it was not given."""
         names = self.names()
         given = {name: getattr(self, name) for name in self.model_fields_set}
         given |= {names.get(name, name): value for name, value in changes.items()}
-        return self.model_validate(given)
+        return self.model_validate({name: x for name, x in given.items() if x is not None})
 
     @classmethod
     def __get_pydantic_core_schema__(

@@ -8,8 +8,9 @@ person goes through :func:`printable`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 #: Characters that are printed of a name, and of a whole sentence.
 LONGEST_NAME, LONGEST_LINE = 200, 4000
@@ -50,8 +51,23 @@ def meant(word: str, known: Iterable[str], most: int = 1) -> str | None:
     """The hint that names what somebody may have meant; the first thousands are looked through."""
     import difflib  # only for those who look for what is not there
 
-    near = difflib.get_close_matches(word[:LONGEST_NAME], list(islice(known, LOOKED_AT)), most)
-    return f"did you mean {', '.join(near)}?" if near else None
+    names: dict[str, str] = {}
+    for name in islice(known, LOOKED_AT):
+        names.setdefault(name.lower(), name)
+    near = difflib.get_close_matches(word[:LONGEST_NAME].lower(), names, most)
+    return f"did you mean {', '.join(names[one] for one in near)}?" if near else None
+
+
+class Table(NamedTuple):
+    """What an object says of itself: a line, and rows of which a viewer shows the first."""
+
+    title: str
+    columns: Sequence[str] = ()
+    rows: Iterable[Sequence[object]] = ()
+    #: How many rows there are, where that is known.
+    total: int | None = None
+    #: What to do next.
+    hint: str = ""
 
 
 def shown(text: object, most: int = 60) -> str:
@@ -61,4 +77,12 @@ def shown(text: object, most: int = 60) -> str:
     return f'"{printable(line[:most])}{end}"'
 
 
-__all__ = ["LONGEST_LINE", "LONGEST_NAME", "meant", "printable", "printable_name", "shown"]
+__all__ = [
+    "LONGEST_LINE",
+    "LONGEST_NAME",
+    "Table",
+    "meant",
+    "printable",
+    "printable_name",
+    "shown",
+]

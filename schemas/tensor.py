@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from html import escape
 from math import prod
 from typing import Any, TypeAlias
 
@@ -122,6 +123,11 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"Tensor({self.type}, {self.shape})"
+
+    def _repr_html_(self) -> str:
+        value = self.value
+        shown = value is not None and value.size <= 16
+        return f"<code>{escape(f'{self} = {value!s}' if shown else str(self))}</code>"
 
 
 def _bounds(parts: Array, dtype: np.dtype[Any]) -> Bounds:

@@ -29,6 +29,12 @@ def test_every_digit_is_recognised(digit: int, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.rstrip().endswith(f"it is a {digit}")
 
 
+def test_a_language_model_goes_on_from_its_state(capsys: pytest.CaptureFixture[str]) -> None:
+    sample("language_model").main()
+    told = dict(line.split("|") for line in capsys.readouterr().out.splitlines() if "|" in line)
+    assert told["goes on:      a"] == told["loads, again: a"] != told["begins anew:  a"]
+
+
 def test_shapes_tells_of_symbols_and_of_what_does_not_fit(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from ...schemas.printing import printable, printable_name
+from ...schemas.printing import Table, printable, printable_name
+from ..faces import Shown
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 
@@ -94,7 +95,7 @@ class Cause:
         return f"({len(self.others)} more{where})"
 
 
-class Report:
+class Report(Shown):
     """The findings of one model, in the order of the file."""
 
     def __init__(
@@ -195,6 +196,17 @@ class Report:
             ],
             "findings": [finding.to_json() for finding in self.findings],
         }
+
+    def as_table(self) -> Table:
+        """What it says, the heaviest first."""
+        heaviest = sorted(self.findings, key=lambda finding: RANK[finding.severity])
+        return Table(
+            f"report on {printable(self.file or '<memory>')}: {self.summary()}",
+            ("code", "severity", "place", "what", "what to do"),
+            ((f.code, f.severity, f.place, f.message, f.hint) for f in heaviest),
+            len(heaviest),
+            "ir.explain(code), ir.fix(model)" if heaviest else "ir.run(model, {name: array})",
+        )
 
     def __str__(self) -> str:
         lines = [str(finding) for finding in self.findings]

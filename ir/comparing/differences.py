@@ -19,8 +19,9 @@ from typing import Any
 
 from ...layers.memory import without_collection
 from ...schemas import Shape
-from ...schemas.printing import printable, printable_name
+from ...schemas.printing import Table, printable, printable_name
 from ..document import BODIES, Graph, Info, Layer, Model, Port
+from ..faces import Shown
 from ..opening import ModelLike, opened
 from .constants import Distance, distance
 from .fingerprints import Anatomy, Numbers, body_roles, declared, flattened
@@ -88,8 +89,8 @@ class Difference:
         return f"{self.what}: {text}" if self.what else text
 
 
-@dataclass
-class Differences(Sequence[Difference]):
+@dataclass(repr=False)
+class Differences(Shown, Sequence[Difference]):
     """What changed, in the order in which the models compute; true where anything did."""
 
     one: str
@@ -122,6 +123,17 @@ class Differences(Sequence[Difference]):
     def locate(self, one: Layer | None, two: Layer | None) -> None:
         """Say at which layers the differences stand that were found since."""
         self.ends += [(one, two)] * (len(self.found) - len(self.ends))
+
+    def as_table(self) -> Table:
+        """What changed where."""
+        return Table(
+            f"{len(self.found)} differences from {printable(self.one)} to {printable(self.two)}, "
+            f"{self.paired} layers paired, {len(self.notes)} notes",
+            ("what", "layer", "from and to"),
+            ((x.kind, str(x.two or x.one or "the model"), str(x)) for x in self.found),
+            len(self.found),
+            "print(differences)",
+        )
 
     def as_json(self) -> dict[str, Any]:
         """All of it as plain values."""

@@ -22,7 +22,7 @@ import numpy as np
 from ...layers.budget import within
 from ...layers.casting import as_computed
 from ...schemas import Array, IRError, UsageError
-from ...schemas.printing import printable
+from ...schemas.printing import Table, printable
 from ..document import Layer, Model
 from ..execution import (
     Inputs,
@@ -33,6 +33,7 @@ from ..execution import (
     infer_for,
     refuse_unknown,
 )
+from ..faces import Shown
 from ..inference import Inferred
 from ..opening import ModelLike, opened
 from .differences import Place
@@ -92,8 +93,8 @@ class Step:
         return text
 
 
-@dataclass
-class Comparison:
+@dataclass(repr=False)
+class Comparison(Shown):
     """How a model's run and a reference differ, layer by layer in the order of computing."""
 
     against: str
@@ -122,6 +123,20 @@ class Comparison:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def as_table(self) -> Table:
+        """The layers, the worst first."""
+        worst = sorted(self.steps, key=_badness, reverse=True)
+        return Table(
+            next(self.lines()),
+            ("layer", "operation", "own error", "accumulated", "tolerance"),
+            (
+                (s.place.name, s.place.type, f"{s.own:.3g}", f"{s.accumulated:.3g}", s.tolerance)
+                for s in worst
+            ),
+            len(worst),
+            "print(comparison), comparison.first",
+        )
 
     def lines(self, most: int = 10) -> Iterator[str]:
         """What there is to say, the worst layers last."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .costs import macs as macs
     from .grouping import Module as Module
     from .grouping import modules as modules
+    from .notebook import html as html
     from .pictures import FORMATS as FORMATS
     from .pictures import Compared as Compared
     from .pictures import Drawing as Drawing
@@ -30,6 +31,7 @@ __getattr__, __dir__ = face(
     {
         "costs": "macs",
         "grouping": "Module modules",
+        "notebook": "html",
         "pictures": "Compared Drawing FORMATS SideBySide draw plot_weights write_text",
         "quantized": "precisions",
         "sizes": "constant_bytes elements",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .constant_data import check_constant as check_constant
     from .constant_data import no_bin as no_bin
     from .edges import read_edges as read_edges
+    from .editing import Editor as Editor
     from .ends import End as End
     from .ends import Ends as Ends
     from .ends import output_type as output_type
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from .names import FreeNames as FreeNames
     from .names import by_input as by_input
     from .names import input_names as input_names
+    from .names import named_output as named_output
     from .names import output_keys as output_keys
     from .names import output_names as output_names
+    from .names import tensor_keys as tensor_keys
     from .origin import Kind as Kind
     from .origin import Origin as Origin
     from .origin import Remark as Remark
@@ -58,12 +61,15 @@ __getattr__, __dir__ = face(
         "builder": "Builder Output",
         "constant_data": "check_constant no_bin",
         "edges": "read_edges",
+        "editing": "Editor",
         "ends": "End Ends output_type",
         "graph": "Graph SINKS with_bodies DEEPEST",
         "layer": "Layer",
         "layer_parts": "BODIES BODIES_OF LAYER_ORDER PARTS",
         "model": "Model",
-        "names": "FreeNames by_input input_names output_keys output_names",
+        "names": (
+            "FreeNames by_input input_names named_output output_keys output_names tensor_keys"
+        ),
         "origin": "Kind Origin Remark",
         "parts": (
             "BackEdge Edge Info LARGEST_ID MapEntry Port PortMap dims_of join_names "

@@ -81,14 +81,14 @@ def write_attribute(layer: Layer, name: str, value: Any) -> None:
         layer.data[name] = value
         return
     in_file = names[in_python]
-    data: dict[str, Any] = dict(layer.data)
-    if value is None:
-        data.pop(in_file, None)
-    else:
-        data[in_file] = value.tolist() if hasattr(value, "tolist") else value
+    data = dict(layer.data)
     try:
         with layer.at("data"):
-            made = layer.kind.model_validate(data)
+            if value is None:
+                data.pop(in_file, None)
+            else:
+                data[in_file] = spelled(value)
+            made = layer.kind.read(data)
     except UsageError:
         raise
     except ValueError as error:

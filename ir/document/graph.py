@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from lxml import etree
 
 from ...schemas import IRError, UsageError
+from ..faces import door
 from .copies import copied, reduced
 from .edges import EdgeIndex, read_edges
 from .layer import Layer
@@ -41,6 +42,8 @@ _MANY = 16
 
 class Graph(Named):
     """Layers in the order of the file, and the edges between them."""
+
+    _repr_html_ = door("display", "html")
 
     #: What tells it from a layer where either may stand.
     is_graph: ClassVar[bool] = True

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError, Where
 from ...schemas.packing import Buffer, pack, packed, unpack
+from ..faces import door
 from ..text import at, exact
 from .attributes import Attributes, known, read_attribute, write_attribute, write_op
 from .constant_data import needed_text, no_bin, read_sizes
@@ -92,6 +93,7 @@ class Layer(_Fields):
     """
 
     __slots__ = ()
+    _repr_html_ = door("display", "html")
 
     #: What tells it from a graph where either may stand.
     is_graph: ClassVar[bool] = False
@@ -495,10 +497,8 @@ class Layer(_Fields):
     def byte_range(self) -> tuple[int, int]:
         """Offset and size of a constant's bytes, as ``data`` says."""
         with self.at("data"):
-            data = self.data
-            return whole(needed_text(data, "offset"), "offset"), whole(
-                needed_text(data, "size"), "size"
-            )
+            texts = {name: needed_text(self.data, name) for name in ("offset", "size")}
+            return whole(texts["offset"], "offset"), whole(texts["size"], "size")
 
     def _bytes(self) -> Buffer:
         """The bytes of a constant of a file."""

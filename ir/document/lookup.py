@@ -27,6 +27,12 @@ class Named:
             return True
         return isinstance(key, Layer) and self.holds(key)
 
+    def _by_name(self) -> dict[str, Layer]:
+        """The first layer of each name."""
+        if self._names is None:
+            self._names = {layer.name: layer for layer in reversed(self._layers)}
+        return self._names
+
     def holds(self, layer: Layer) -> bool:
         """Whether a layer is one of its own."""
         return self._by_id.get(layer.id) is layer or any(one is layer for one in self._layers)
@@ -37,9 +43,7 @@ class Named:
             if key in self._by_id:
                 return self._by_id[key]
             raise UsageError(f"no layer has the id {key}")
-        if self._names is None:
-            self._names = {layer.name: layer for layer in reversed(self._layers)}
-        found = self._names.get(key)
+        found = self._by_name().get(key)
         if found is None:
             tensor = self._tensor(key)
             found = None if tensor is None else tensor[0]
@@ -49,6 +53,10 @@ class Named:
             return found
         words = (name for one in self._layers for name in (one.name, *sum(one.tensor_names(), ())))
         raise UsageError(f'no layer or tensor is named "{key}"', hint=meant(key, words, 3))
+
+    def is_name(self, text: str) -> bool:
+        """Whether a layer or a tensor has just this name."""
+        return text in self._by_name() or self._tensor(text) is not None
 
     def output(self, name: str) -> tuple[Layer, int]:
         """The output whose tensor has this name."""
@@ -84,9 +92,7 @@ class Named:
         if not sign or not _is_number(index):
             return None
         if layer is None:
-            if self._names is None:
-                self._names = {one.name: one for one in reversed(self._layers)}
-            layer = self._names.get(name)
+            layer = self._by_name().get(name)
         return None if layer is None or layer.name != name else (layer, int(index))
 
 

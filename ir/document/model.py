@@ -65,8 +65,6 @@ class Model(Graph):
         """Infer types and shapes anew, and make every port say them; after changes of layers."""
         _settle(self)
 
-    _repr_html_ = door("display", "html")
-
     @property
     def document(self) -> bytes | None:
         """The text it was read from."""

@@ -98,3 +98,33 @@ def by_input(
             raise UsageError(f'input "{layer.name}" is given twice')
         found[layer.id] = value
     return found
+
+
+def tensor_keys(graph: Graph) -> dict[str, tuple[Layer, int]]:
+    """One name for every tensor that is computed, no two the same: its layer and output index."""
+    found: dict[str, tuple[Layer, int]] = {}
+    for layer in graph.order():
+        if layer.type == "Result":
+            continue
+        for index, port in enumerate(layer.outputs):
+            name = next((n for n in port.names if n not in found), None)
+            plain = layer.name if len(layer.outputs) == 1 else f"{layer.name}:{index}"
+            key = name or (plain if plain not in found else f"{plain}#{layer.id}")
+            found[key] = (layer, index)
+    return found
+
+
+def named_output(graph: Graph, name: str) -> tuple[Layer, int]:
+    """The output that a name means: as it is handed out, of a tensor, a layer, ``LAYER:INDEX``."""
+    place = graph.placed(name)
+    if place is not None and not graph.is_name(name):
+        layer, index = place
+        if index >= len(layer.outputs):
+            raise UsageError(
+                f'layer "{layer.name}" has {len(layer.outputs)} outputs, {index} is asked for',
+                hint="outputs are counted from 0",
+            )
+        return place
+    layer = graph.layer(name)
+    index = next((i for i, port in enumerate(layer.outputs) if name in port.names), 0)
+    return layer, index

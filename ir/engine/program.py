@@ -16,23 +16,29 @@ import os
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
 from ...layers.budget import within
 from ...layers.memory import without_collection
-from ...schemas import Array, ElementType
-from ..document import Model, input_names, output_keys
+from ...schemas import Array, ElementType, IRError
+from ...schemas.printing import Table, printable_name
+from ..document import Layer, Model, input_names, output_keys
 from ..execution import (
     Inputs,
     Interpreter,
     Outputs,
     State,
+    Variables,
+    Wanted,
     aliases,
     check_inputs,
     refuse_unknown,
+    wanted_names,
 )
+from ..faces import Shown
 from ..inference import Inferred, Shapes, infer, output_array
 from ..opening import ModelLike, opened
 from .kernels import Scratch, lay_out_weights, private, steps_of
@@ -133,7 +139,8 @@ class Planned:
                 if state.get(name) is not value:
                     # Definitions may hand on what they were given.
                     lent = any(np.may_share_memory(value, other) for other in arrays.values())
-                    state[name] = value.copy() if lent or not value.flags.writeable else value
+                    kept = value.copy() if lent or not value.flags.writeable else value
+                    dict.__setitem__(state, name, kept)
         self.outside.state = {}
         return found
 
@@ -217,7 +224,7 @@ def ready(plan: Plan, threads: int, *, fork: bool) -> Planned:
     return Planned(plan, threads, fork=fork)
 
 
-class Program:
+class Program(Shown):
     """A model that is ready to be called."""
 
     def __init__(
@@ -230,6 +237,7 @@ class Program:
         fork: bool = True,
         max_memory: int | None = None,
         max_seconds: float | None = None,
+        keys: list[str] | None = None,
     ) -> None:
         self.model, self.exact, self.fork = model, exact, fork
         self.max_memory, self.max_seconds = max_memory, max_seconds
@@ -249,8 +257,9 @@ class Program:
         #: The types as which the outputs are handed out.
         self._kinds: list[ElementType] = []
         #: The values of the model's variables, kept from call to call.
-        self.state: State = {}
-        self._keys, self._aliases = output_keys(model), aliases(model)
+        self.state = Variables(model)
+        self._keys = output_keys(model) if keys is None else keys
+        self._aliases = aliases(model) if keys is None else {}
         #: The inputs by layer id, with the types that were last seen; their ids by name and place.
         self._types: dict[int, np.dtype | None] = {layer.id: None for layer in model.parameters}
         self._names: dict[str | int, int] = {}
@@ -325,7 +334,25 @@ class Program:
     def __reduce__(self) -> tuple[Any, ...]:
         """As a copy or in another process: planned anew there."""
         limits = self.max_memory, self.max_seconds
-        return _again, (self.model, self.threads, self.exact, self.fork, self.state, *limits)
+        how = self.model, self.threads, self.exact, self.fork, self._keys, self._aliases
+        return _again, (*how, self.state, *limits)
+
+    def as_table(self) -> Table:
+        """What it takes and gives, and what it keeps."""
+        takes = ", ".join(map(str, self.model.inputs[:4]))
+        gives = ", ".join(map(printable_name, self._keys[:4]))
+        kept = f", {len(self.state.declared)} variables" if self.state.declared else ""
+        return Table(
+            f"program of {printable_name(self.model.name)!r}: {takes or 'nothing'} -> {gives}; "
+            f"{self.threads} threads, {len(self._plans)} shapes planned{kept}",
+            ("", "name", "tensor"),
+            [
+                *(("input", end.name, end.tensor) for end in self.model.inputs),
+                *(("output", name, "") for name in self._keys),
+                *(("variable", name, one) for name, one in self.state.declared.items()),
+            ],
+            hint="program({name: array})" + (", program.state" if kept else ""),
+        )
 
     def times(self, inputs: Inputs | None, runs: int = 5) -> list[tuple[Node, float]] | None:
         """The least seconds of each step for these inputs; None where nothing is planned."""
@@ -352,7 +379,7 @@ class Program:
             found = self._walk(arrays, self.state)
         # Definitions may hand on what they were given: nobody's memory is to be another's.
         for name, value in self.state.items():
-            self.state[name] = unshared_copy(value, arrays.values())
+            dict.__setitem__(self.state, name, unshared_copy(value, arrays.values()))
         taken = [*arrays.values(), *self.state.values()]
         for array in self._handed_out([found[layer.id][0] for layer in results]):
             taken.append(unshared_copy(array, taken))
@@ -391,11 +418,33 @@ class Program:
         return planned
 
 
+def handing_out(model: Model, outputs: Wanted) -> tuple[Model, list[str]]:
+    """A copy of a model that hands other tensors out, and the names they are asked for by."""
+    wanted = wanted_names(model, outputs)
+    work = deepcopy(model)
+    places = []
+    for layer, index in wanted.values():
+        place = (work.layer(layer.id), index)
+        if layer.type == "Result":
+            feeder = work.producer(place[0], 0)
+            if feeder is None:
+                raise IRError("input 0 is fed by nothing", layer.where)
+            place = feeder
+        places.append(place)
+    work.remove(*work.results)
+    for name, (layer, index) in zip(wanted, places, strict=True):
+        work.connect((layer, index), work.add(Layer("Result", "opset1", name)))
+    work.prune()
+    return work, list(wanted)
+
+
 def _again(
     model: Model,
     threads: int,
     exact: bool,
     fork: bool,
+    keys: list[str],
+    aliases: dict[str, str],
     state: State,
     max_memory: int | None,
     max_seconds: float | None,
@@ -408,13 +457,15 @@ def _again(
         max_memory=max_memory,
         max_seconds=max_seconds,
     )
-    program.state = dict(state)
+    dict.update(program.state, state)
+    program._keys, program._aliases = keys, aliases
     return program
 
 
 def compile(
     model: ModelLike,
     *,
+    outputs: Wanted = None,
     threads: int | None = None,
     shapes: Shapes | None = None,
     exact: bool = False,
@@ -426,6 +477,7 @@ def compile(
 
     Args:
         model: The model, or its path; it must not be changed while the program is used.
+        outputs: None for the model's outputs; ``"all"`` or names for any tensors, as of ``run``.
         threads: How many workers share each call, the caller among them; None for all cores.
             The answer is the same for any number, bit for bit.
         shapes: Input shapes to plan for at once, where the model leaves them open.
@@ -440,8 +492,12 @@ def compile(
     Raises:
         LimitError: More memory or time is wanted than is there or allowed; so do calls.
     """
+    whole, keys = opened(model), None
+    if outputs is not None:
+        whole, keys = handing_out(whole, outputs)
     return Program(
-        opened(model),
+        whole,
+        keys=keys,
         threads=threads,
         shapes=shapes,
         exact=exact,

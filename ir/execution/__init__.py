@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .interpreter import Interpreter as Interpreter
     from .interpreter import InterpreterStep as InterpreterStep
     from .interpreter import Outputs as Outputs
-    from .interpreter import State as State
     from .interpreter import Traced as Traced
+    from .interpreter import Wanted as Wanted
     from .interpreter import aliases as aliases
     from .interpreter import by_definition as by_definition
     from .interpreter import check_inputs as check_inputs
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .interpreter import refuse_unknown as refuse_unknown
     from .interpreter import run as run
     from .interpreter import wanted_names as wanted_names
+    from .variables import State as State
+    from .variables import Variables as Variables
 
 __getattr__, __dir__ = face(
     __name__,
@@ -31,8 +33,9 @@ __getattr__, __dir__ = face(
         "bodies": "run_bodies",
         "filling": "FILLINGS fill",
         "interpreter": (
-            "Inputs Interpreter InterpreterStep Outputs State Traced aliases by_definition "
+            "Inputs Interpreter InterpreterStep Outputs Traced Wanted aliases by_definition "
             "check_inputs infer_for read_variable refuse_unknown run wanted_names"
         ),
+        "variables": "State Variables",
     },
 )

@@ -11,7 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,7 +22,18 @@ from ...layers.casting import aligned, as_computed, computed, computing, tensor_
 from ...layers.memory import run_within_memory
 from ...schemas import Array, ElementType, IRError, Shape, Tensor, UnsupportedError, UsageError
 from ...schemas.errors import MISTAKES
-from ..document import Graph, Layer, Model, by_input, output_keys, output_names
+from ...schemas.printing import Table, printable_name
+from ..document import (
+    Graph,
+    Layer,
+    Model,
+    by_input,
+    named_output,
+    output_keys,
+    output_names,
+    tensor_keys,
+)
+from ..faces import Shown
 from ..inference import (
     Inferred,
     infer_graph,
@@ -32,6 +44,7 @@ from ..inference import (
 )
 from ..opening import ModelLike, opened
 from .bodies import run_bodies
+from .variables import State
 
 #: Arrays for the inputs: by name or index, or in order.
 Inputs: TypeAlias = "Mapping[str, Any] | Mapping[int, Any] | Iterable[Any]"
@@ -39,8 +52,8 @@ Inputs: TypeAlias = "Mapping[str, Any] | Mapping[int, Any] | Iterable[Any]"
 Wanted: TypeAlias = "Literal['all'] | Iterable[str] | None"
 
 
-#: The values of variables, by their ids.
-State: TypeAlias = dict[str, Array]
+#: Elements of an array that a summary looks at.
+_LOOKED_AT = 1 << 20
 
 
 class Traced(NamedTuple):
@@ -51,12 +64,16 @@ class Traced(NamedTuple):
     outputs: tuple[Array, ...]
 
 
-class Outputs(dict[str, Array]):
+class Outputs(Shown, dict[str, Array]):
     """Arrays by name, in the order of the model's Results; other names and indices work too."""
 
     def __init__(self, arrays: Mapping[str, Array], aliases: Mapping[str, str]) -> None:
         super().__init__(arrays)
         self._aliases = aliases
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, key: str | int) -> Array: ...
 
     def __missing__(self, key: str | int) -> Array:
         if isinstance(key, int):
@@ -64,6 +81,32 @@ class Outputs(dict[str, Array]):
         if key in self._aliases:
             return self[self._aliases[key]]
         raise UsageError(f'no output is named "{key}"; there are {", ".join(map(repr, self))}')
+
+    def as_table(self) -> Table:
+        """What each array is like."""
+        listed = "; ".join(
+            f"{printable_name(name)} {array.dtype}{list(array.shape)}"
+            for name, array in islice(self.items(), 8)
+        )
+        more = f"; and {len(self) - 8} more" if len(self) > 8 else ""
+        return Table(
+            f"outputs: {listed or 'none'}{more}",
+            ("name", "type", "shape", "min", "mean", "max", "values"),
+            (_described(name, array) for name, array in self.items()),
+            len(self),
+            'outputs["name"], outputs[0]',
+        )
+
+
+def _described(name: str, array: Array) -> tuple[object, ...]:
+    """A row about an array; of a large one some elements are looked at."""
+    flat = array.reshape(-1)[:: max(1, array.size // _LOOKED_AT)]
+    numbers = ["", "", ""]
+    if flat.size and flat.dtype.kind in "biufV":
+        with np.errstate(all="ignore"):
+            values = flat.astype(np.float64)
+            numbers = [f"{one:.6g}" for one in (values.min(), values.mean(), values.max())]
+    return name, array.dtype, list(array.shape), *numbers, array
 
 
 def run(
@@ -220,7 +263,7 @@ class Interpreter:
                     trace(Traced(layer, time.perf_counter() - began, values[layer.id]))
                 for done in freed:
                     allowed.let_go(values.pop(done))
-            state.update(self._assigned)
+            dict.update(state, self._assigned)
             return values
         finally:
             for outputs in values.values():
@@ -367,29 +410,14 @@ def wanted_names(graph: Graph, wanted: Wanted) -> dict[str, tuple[Layer, int]]:
     results = dict(zip(output_keys(graph), graph.results, strict=True))
     if wanted is None:
         return {name: (layer, 0) for name, layer in results.items()}
-    found: dict[str, tuple[Layer, int]] = {}
-    if wanted == "all":
-        for layer in graph.order():
-            if layer.type == "Result":
-                continue
-            for index, port in enumerate(layer.outputs):
-                name = next((n for n in port.names if n not in found), None)
-                plain = layer.name if len(layer.outputs) == 1 else f"{layer.name}:{index}"
-                found[name or (plain if plain not in found else f"{plain}#{layer.id}")] = (
-                    layer,
-                    index,
-                )
-        return found
+    if isinstance(wanted, str) and wanted == "all":
+        return tensor_keys(graph)
     if isinstance(wanted, str):
         raise UsageError(f'outputs="{wanted}": give a list of names, or "all"')
-    for name in wanted:
-        if name in results:
-            found[name] = (results[name], 0)
-            continue
-        layer = graph.layer(name)
-        index = next((i for i, port in enumerate(layer.outputs) if name in port.names), 0)
-        found[name] = (layer, index)
-    return found
+    return {
+        name: (results[name], 0) if name in results else named_output(graph, name)
+        for name in wanted
+    }
 
 
 def aliases(graph: Graph) -> dict[str, str]:

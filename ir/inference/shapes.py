@@ -10,13 +10,24 @@ Example::
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TypeAlias
 
 from ...layers.budget import budget, within
 from ...layers.memory import without_collection
 from ...layers.value_bounds import CARRIED
 from ...schemas import ElementType, IRError, Shape, Size, Tensor, UsageError
-from ..document import Graph, Layer, Model, by_input, output_keys, with_symbols
+from ...schemas.printing import printable_name
+from ..document import (
+    Graph,
+    Layer,
+    Model,
+    by_input,
+    named_output,
+    output_keys,
+    with_symbols,
+)
+from ..faces import Shown
 from ..opening import ModelLike, opened
 from .bodies import check_condition, infer_bodies
 from .interface import output_type
@@ -27,7 +38,7 @@ ShapeLike: TypeAlias = "str | Shape | Iterable[Size]"
 Shapes: TypeAlias = "Mapping[str, ShapeLike] | Mapping[int, ShapeLike] | Iterable[ShapeLike]"
 
 
-class Inferred(Mapping[str, Tensor]):
+class Inferred(Shown, Mapping[str, Tensor]):
     """What is known of every port; as a mapping, of the outputs by name."""
 
     def __init__(self, graph: Graph, tensors: dict[int, tuple[Tensor, ...]]) -> None:
@@ -39,9 +50,18 @@ class Inferred(Mapping[str, Tensor]):
     def __getitem__(self, name: str) -> Tensor:
         if name in self._keys:
             return self.of(self._keys[name])[0]
-        layer = self._graph.layer(name)
-        index = next((i for i, p in enumerate(layer.outputs) if name in p.names), 0)
+        layer, index = named_output(self._graph, name)
         return self.of(layer)[index]
+
+    def __repr__(self) -> str:
+        outputs = ", ".join(f"{printable_name(name)}: {self[name]}" for name in islice(self, 8))
+        more = f", and {len(self) - 8} more" if len(self) > 8 else ""
+        return f"<inferred {len(self.tensors)} layers: {outputs}{more}>"
+
+    @property
+    def model(self) -> Graph:
+        """What it was inferred of."""
+        return self._graph
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._keys)

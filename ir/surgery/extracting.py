@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 
 from ...schemas import IRError, Tensor, UsageError
-from ..document import Graph, Layer, Model, keep_symbols
+from ..document import Graph, Layer, Model, keep_symbols, tensor_keys
 from ..inference import infer_graph
 from ..opening import ModelLike, opened
 from .outcome import Operated, Surgery, size_of
@@ -55,8 +55,13 @@ def extract(
             raise UsageError("layers are chosen by a pattern, or by inputs and outputs: not both")
         fed, handed = _around(bench, layers)
     else:
-        fed = None if inputs is None else [bench.tensor(name) for name in inputs]
-        handed = [] if outputs is None else [bench.tensor(name) for name in outputs]
+        keys = tensor_keys(work)  # what a run hands out under a name is meant by it
+
+        def named(name: str) -> Source:
+            return Source(*keys[name]) if name in keys else bench.tensor(name)
+
+        fed = None if inputs is None else list(map(named, inputs))
+        handed = [] if outputs is None else list(map(named, outputs))
     for what, given in (("input", fed or ()), ("output", handed)):
         _refuse_doubles(what, given)
     if outputs is None and layers is None:

@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ...schemas.printing import printable, printable_name
+from ...schemas.printing import Table, printable, printable_name
 from ..document import Graph, Layer, Model
+from ..faces import Shown
 
 
 class Change(NamedTuple):
@@ -34,8 +35,8 @@ class Refusal(NamedTuple):
         return f'"{name}" ({operation}): {printable(self.reason)}'
 
 
-@dataclass
-class Surgery:
+@dataclass(repr=False)
+class Surgery(Shown):
     """The report of one operation on a model."""
 
     verb: str
@@ -63,6 +64,22 @@ class Surgery:
             "changes": [change._asdict() for change in self.changes],
             "refusals": [refusal._asdict() for refusal in self.refusals],
         }
+
+    def as_table(self) -> Table:
+        """What was done where, and what could not be."""
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
+        refused = f", {len(self.refusals)} refused" if self.refusals else ""
+        return Table(
+            f"{self.verb}: {counts or 'nothing to do'}{refused}; "
+            f"{self.layers[0]} layers, now {self.layers[1]}",
+            ("what", "layer", "how"),
+            [
+                *(("refused", one.layer, one.reason) for one in self.refusals),
+                *((one.kind, one.layer, one.message) for one in self.changes),
+            ],
+            len(self.refusals) + len(self.changes),
+            "print(report)",
+        )
 
     def __str__(self) -> str:
         lines = [*map(str, self.changes), *(f"cannot: {refusal}" for refusal in self.refusals)]

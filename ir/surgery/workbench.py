@@ -475,10 +475,9 @@ def newest(type: str) -> str:
     Op.registry.meet(type)
     found = [kind for (name, _), kind in Op.registry.met.items() if name == type]
     if not found:
-        near = difflib.get_close_matches(type, Op.registry.types(), 1)
         raise UsageError(
             f"no operation is named {type}",
-            hint=f"did you mean {near[0]}?" if near else 'give its "version"',
+            hint=meant(type, sorted(Op.registry.types())) or 'give its "version"',
         )
     return max(found, key=lambda kind: kind.since or kind.number).version()
 

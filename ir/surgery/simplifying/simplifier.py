@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from ....layers.budget import within
 from ....schemas import IRError, Tensor, UsageError
+from ....schemas.printing import Table
 from ...document import SINKS, Graph, Model
+from ...faces import door
 from ...inference import Shapes, infer_bodies, infer_graph
 from ...opening import ModelLike, opened
 from ..reshaping import reshape
@@ -33,6 +35,23 @@ class Simplified(NamedTuple):
     rewrites: list[Rewrite]
     #: What was found where a certificate was asked for.
     certificate: Certificate | None = None
+
+    def as_table(self) -> Table:
+        """How often each rule was applied."""
+        return Table(
+            repr(self).strip("<>"), ("rule", "applied"), self.rules.items(), len(self.rules)
+        )
+
+    def __repr__(self) -> str:
+        certified = "" if self.certificate is None else ", certified"
+        return (
+            f"<simplified: {len(self.rewrites)} rewrites by {len(self.rules)} rules, "
+            f"{self.layers_before} layers, now {self.layers_after}{certified}>"
+        )
+
+    def _repr_html_(self) -> str:
+        text: str = door("display", "html")(self)
+        return text
 
 
 def simplify(

@@ -1,0 +1,158 @@
+"""The state of a model: the values of its variables, kept from call to call."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, TypeAlias
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+
+from ...layers.casting import as_computed, computed
+from ...schemas import Array, ElementType, IRError, Shape, Tensor, UsageError
+from ...schemas.printing import Table, meant, printable_name
+from ..document import Model
+from ..faces import Shown
+
+#: The values of variables, by their ids.
+State: TypeAlias = dict[str, Array]
+
+
+class Variables(Shown, dict[str, Array]):
+    """The values of a model's variables by their ids; those that were not assigned are missing.
+
+    Example::
+
+        program = ir.compile(model)
+        program({"token": [1]})
+        program.state["cache"].shape
+        program.state.save("warm.npz")
+        program.reset()
+        program.state.load("warm.npz")
+    """
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        #: What the model declares of each variable; of an older one nothing.
+        self.declared: dict[str, Tensor] = {}
+        for layer in model.everywhere():
+            if layer.type in ("ReadValue", "Assign"):
+                name, op = layer.data.get("variable_id", ""), layer.op
+                kind: ElementType = getattr(op, "variable_type", None) or ElementType.DYNAMIC
+                shape = getattr(op, "variable_shape", None)
+                self.declared.setdefault(name, Tensor(kind, shape))
+
+    def __missing__(self, name: str) -> Array:
+        if name in self.declared:
+            raise UsageError(
+                f'variable "{name}" has no value yet', hint="a call assigns it; or give it one"
+            )
+        raise self._stranger(name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, self._checked(name, value))
+
+    def update(self, *args: Any, **values: Any) -> None:
+        """Give several variables values; none, where one is refused."""
+        found = {name: self._checked(name, one) for name, one in dict(*args, **values).items()}
+        super().update(found)
+
+    def reset(self, *names: str) -> None:
+        """Let variables begin anew, all where none are named."""
+        for name in names:
+            if name not in self.declared:
+                raise self._stranger(name)
+        for name in names or list(self):
+            self.pop(name, None)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the values into an .npz.
+
+        Raises:
+            UsageError: The file is there, and is not to be overwritten.
+        """
+        target = Path(path)
+        if target.exists() and not force:
+            raise UsageError(f"{target} is already there", hint="force=True overwrites it")
+        for name, value in self.items():
+            if value.dtype.kind not in "biufcV":
+                raise UsageError(f'variable "{name}" holds {value.dtype}, an .npz cannot')
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            # Types that NumPy does not know, such as bf16, as the f32 that they are computed in.
+            with beside.open("xb") as file, ZipFile(file, "w") as archive:
+                for name, value in self.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        np.lib.format.write_array(member, as_computed(value))
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Take over the values of an .npz that was saved; others begin anew."""
+        try:
+            file = np.load(path, allow_pickle=False)
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise ValueError("it is no .npz")
+            with file:
+                values = dict(file)
+        except (OSError, ValueError, EOFError, BadZipFile) as error:
+            raise UsageError(f"{path} cannot be read: {error}") from None
+        found = {name: self._checked(name, value) for name, value in values.items()}
+        self.clear()
+        super().update(found)
+
+    def _checked(self, name: str, value: Any) -> Array:
+        """A value that the variable may have."""
+        if name not in self.declared:
+            raise self._stranger(name)
+        wanted, array = self.declared[name], np.asarray(value)
+        if wanted.type.is_dynamic:
+            return array
+        allowed = {wanted.type.dtype, computed(wanted.type).dtype}
+        if array.dtype not in allowed:
+            raise UsageError(
+                f'variable "{name}" is {wanted.type}, the array is {array.dtype}',
+                hint=f"convert it: array.astype({wanted.type.dtype.name!r})",
+            )
+        try:
+            wanted.shape.merge(Shape(array.shape))
+        except IRError:
+            raise UsageError(
+                f'variable "{name}" has the shape {wanted.shape}, the array {array.shape}'
+            ) from None
+        return array
+
+    def _stranger(self, name: str) -> UsageError:
+        listed = ", ".join(map(printable_name, self.declared)) or "none"
+        return UsageError(
+            f'no variable is named "{name}"; there are {listed}', hint=meant(name, self.declared)
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.declared, dict(self))
+
+    def as_table(self) -> Table:
+        """What each variable holds."""
+        held = f"{len(self)} of {len(self.declared)} variables have a value"
+        names = ", ".join(map(printable_name, list(self.declared)[:8]))
+        return Table(
+            f"state: {held}: {names}" if names else "state: there are no variables",
+            ("variable", "declared", "held", "values"),
+            map(self._row, self.declared),
+            len(self.declared),
+            "state.save(path), state.load(path), state.reset()" if self.declared else "",
+        )
+
+    def _row(self, name: str) -> tuple[object, ...]:
+        if name not in self:
+            return name, self.declared[name], "not set", ""
+        return name, self.declared[name], Tensor.of(self[name]), self[name]
+
+
+def _again(declared: dict[str, Tensor], values: State) -> Variables:
+    made = Variables(Model())
+    made.declared = declared
+    dict.update(made, values)
+    return made

@@ -1,0 +1,693 @@
+"""The face: what people meet first, by Tab, by guessing and at the prompt."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import inspect
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typed_user
+from pydantic import ValidationError
+from vinoir import ir, layers
+from vinoir.ir.display import html
+from vinoir.schemas import ElementType, IRError, Tensor, UsageError
+
+ROOT = Path(__file__).parents[1]
+SAMPLES = ROOT / "samples"
+POOL = {"strides": (2, 2), "pads_begin": (0, 0), "pads_end": (0, 0), "kernel": (2, 2)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a model, in which the test is."""
+    for old, new in (("digits.xml", "model.xml"), ("digits.bin", "model.bin")):
+        shutil.copy(SAMPLES / old, tmp_path / new)
+    shutil.copy(SAMPLES / "seven.npy", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def model(folder: Path) -> ir.Model:
+    return ir.read("model.xml")
+
+
+def test_the_tasks_of_people(folder: Path) -> None:
+    found = doctest.testfile(
+        str(ROOT / "tests/tasks.rst"),
+        module_relative=False,
+        encoding="utf-8",
+        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE,
+    )
+    assert found.attempted > 60
+    assert not found.failed
+
+
+# Discovery.
+
+
+def test_operations_are_imported_by_their_names() -> None:
+    for op in layers.Op.registry.values():
+        if op.__module__.startswith("vinoir."):
+            assert getattr(layers, op.__name__) is op
+            assert op.__name__ in dir(layers)
+    with pytest.raises(AttributeError, match="MaxPoolV9"):
+        _ = layers.MaxPoolV9  # type: ignore[attr-defined]
+
+
+def test_type_checkers_see_every_operation() -> None:
+    text = (ROOT / "layers/__init__.py").read_text("utf-8")
+    for op in layers.Op.registry.values():
+        if op.__module__.startswith("vinoir."):
+            assert f"{op.__name__} as {op.__name__}" in text
+
+
+def test_one_operation_imports_one_family() -> None:
+    program = (
+        "import sys; from vinoir.layers import MaxPoolV14; "
+        "sys.exit('vinoir.layers.convolution' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+# Paths in the place of models.
+
+ON_MODELS: dict[str, Callable[[Any], Any]] = {
+    "check": lambda m: str(ir.check(m)),
+    "compare": lambda m: str(ir.compare(m, m)),
+    "compile": lambda m: ir.compile(m, threads=1)([np.load("seven.npy")])[0],
+    "compress": lambda m: str(ir.compress(m).report),
+    "convert": lambda m: str(ir.convert(m, target="2022.1").report),
+    "decompress": lambda m: str(ir.decompress(m).report),
+    "diff": lambda m: str(ir.diff(m, m)),
+    "draw": lambda m: ir.draw(m, title="one").svg(),
+    "dumps": lambda m: ir.dumps(m),
+    "edit": lambda m: str(ir.edit(m, [{"op": "rename", "input": "image", "to": "x"}]).report),
+    "extract": lambda m: str(ir.extract(m, outputs=["pool1:0"]).report),
+    "fix": lambda m: list(ir.fix(m)),
+    "infer": lambda m: str(dict(ir.infer(m))),
+    "merge": lambda m: str(ir.merge([m, m], prefixes=["a", "b"]).report),
+    "reduce": lambda m: len(ir.reduce(m, lambda *_: True).model),
+    "reshape": lambda m: str(dict(ir.reshape(m, {"image": "2,1,16,16"}))),
+    "run": lambda m: ir.run(m, [np.load("seven.npy")])[0],
+    "simplify": lambda m: repr(ir.simplify(m)[1]),
+    "write": lambda m: ir.write(m, "out.xml") or Path("out.xml").read_bytes(),
+}
+#: What takes no model.
+OTHERS = {"edit_schema", "explain", "from_onnx", "loads", "read", "sweep"}
+
+
+def test_every_verb_that_takes_a_model_is_listed() -> None:
+    verbs = {name for name in ir.__all__ if inspect.isfunction(getattr(ir, name))}
+    assert verbs == ON_MODELS.keys() | OTHERS
+
+
+@pytest.mark.parametrize("verb", ON_MODELS)
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_does_where_a_model_does(verb: str, kind: type, folder: Path) -> None:
+    wanted = ON_MODELS[verb](ir.read("model.xml"))
+    found = ON_MODELS[verb](kind("model.xml"))
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_was_made_of_a_path_is_at_hand(folder: Path) -> None:
+    batch = ir.reshape("model.xml", {"image": "2,1,16,16"}).model
+    assert isinstance(batch, ir.Model)
+    assert str(batch.outputs[0].shape) == "2,10"
+    assert ir.check(ir.fix("model.xml").model).ok
+
+
+def test_what_is_no_model_is_refused() -> None:
+    with pytest.raises(UsageError, match="a model or the path of one is wanted, not int"):
+        ir.infer(5)  # type: ignore[arg-type]
+
+
+# Models, layers, ports.
+
+
+def split() -> ir.Model:
+    """Two halves, one of them without a name, and two layers of one name."""
+    net = ir.Builder("split")
+    x = net.parameter("x", "f32", "2,4", names=["x", "given"])
+    parts = net.add("Split", "opset1", [x, net.constant(np.int64(1))], num_splits=2, name="n2")
+    left = net.add("ReLU", "opset1", [parts[0]], name="same")
+    right = net.add("Sigmoid", "opset1", [parts[1]], name="other")
+    right.layer.name = "same"
+    net.result(net.add("Add", "opset1", [left, right]), name="sum")
+    return net.model()
+
+
+def test_inputs_and_outputs_tell_names_types_and_shapes() -> None:
+    model = split()
+    end = model.inputs["given"]
+    assert (end.name, end.names, str(end.type), end.shape.static) == (
+        "x", ("x", "given"), "f32", (2, 4)
+    )  # fmt: skip
+    assert end.layer is model.inputs[0].layer
+    assert repr(model.inputs) == "[x: f32[2,4]]"
+    assert repr(model.outputs["sum"]) == "<output sum: f32[2,2]>"
+    with pytest.raises(
+        UsageError, match=r'nothing is named "gven"; there are x .did you mean give'
+    ):
+        model.inputs["gven"]
+
+
+def test_outputs_of_version_10_have_the_types_of_their_interface() -> None:
+    net = ir.Builder()
+    net.result(net.parameter("x", "i64", "3"), name="y")
+    model = net.model()
+    model.version = 10
+    assert str(model.outputs[0].type) == str(ir.infer(model)["y"].type) == "i32"
+
+
+def test_ports_know_the_tensor_that_is_there() -> None:
+    model = split()
+    halves = model["n2"]
+    assert [port.name for port in halves.inputs] == ["data", "axis"]
+    assert [port.name for port in halves.outputs] == ["n2:0", "n2:1"]
+    taker = halves.outputs[1].targets[0]
+    assert taker.layer is halves.outputs[1].consumers[0]
+    assert taker.source is halves.outputs[1]
+    assert taker.producer is halves
+    assert halves.inputs["axis"].producer is model.constants[0]
+    assert (halves.inputs["axis"].index, halves.outputs[1].index) == (1, 1)
+    assert [layer.type for layer in halves.consumers] == ["ReLU", "Sigmoid"]
+    assert halves.producers == [model["x"], model.constants[0]]
+    with pytest.raises(UsageError, match=r'no input is named "axes".*did you mean axis'):
+        halves.inputs["axes"]
+    with pytest.raises(UsageError, match="port 3 is in no layer"):
+        _ = ir.Port(3).producer
+
+
+def test_variadic_inputs_are_counted() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1")
+    net.result(net.add("Concat", "opset1", [x, x, x], axis=0, name="all"))
+    names = [port.name for port in net.model()["all"].inputs]
+    assert len(set(names)) == 3
+    assert names[1].endswith("[1]")
+
+
+def test_ports_that_are_added_know_their_layer() -> None:
+    layer = ir.Layer("Mine", "extension", "mine")
+    layer.inputs.append(ir.Port(0))
+    layer.inputs += [ir.Port(1)]
+    layer.outputs = [ir.Port(2)]
+    layer.outputs[0] = ir.Port(5)
+    layer.inputs.insert(0, ir.Port(7))
+    assert all(port.layer is layer for port in (*layer.inputs, *layer.outputs))
+    assert [port.producer for port in layer.inputs] == [None] * 3
+    assert layer.outputs[0].producer is layer
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_ports_of_a_copy_are_of_its_layers(again: Callable[[ir.Model], ir.Model]) -> None:
+    model = split()
+    assert model["n2"].inputs[0].producer is model["x"]
+    other = again(model)
+    assert other["n2"].inputs[0].producer is other["x"]
+    assert other["n2"].inputs[0].layer is not model["n2"]
+    assert other["n2"].inputs == model["n2"].inputs
+
+
+def test_a_layer_takes_another_id() -> None:
+    model = split()
+    wanted = ir.run(model, [np.ones((2, 4), "f4")])[0]
+    halves = model["n2"]
+    halves.id = 77
+    assert model[77] is halves
+    assert len(halves.consumers) == 2
+    with pytest.raises(UsageError, match="cannot have the id 77: <layer 77"):
+        model["x"].id = 77
+    assert model["x"].id != 77
+    np.testing.assert_array_equal(ir.run(model, [np.ones((2, 4), "f4")])[0], wanted)
+    assert ir.loads(*ir.dumps(model))["n2"].consumers[0].type == "ReLU"
+
+
+def test_ids_in_a_body_are_meant_by_port_maps() -> None:
+    net = ir.Builder("loop")
+    x = net.parameter("x", "f32", "3,2")
+    inner = ir.Builder("body", into=ir.Graph())
+    row = inner.parameter("row", "f32", "1,2")
+    inner.result(inner.add("ReLU", "opset1", [row]), name="done")
+    wiring = ir.PortMap()
+    body = inner.graph
+    wiring.add("input", external_port_id=0, internal_layer_id=body.parameters[0].id, axis=0,
+               start=0, end=-1, stride=1, part_size=1)  # fmt: skip
+    wiring.add("output", external_port_id=1, internal_layer_id=body.results[0].id, axis=0,
+               start=0, end=-1, stride=1, part_size=1)  # fmt: skip
+    made = net.add("TensorIterator", "opset1", [x], outputs=[Tensor("f32", (3, 2))])
+    made.layer.add_body("body", body, wiring)
+    net.result(made, name="y")
+    model = net.model()
+    body.parameters[0].id, body.results[0].id = 40, 41
+    given = np.float32([[-1, 1], [2, -2], [3, 3]])
+    np.testing.assert_array_equal(ir.run(model, [given])["y"], given.clip(0))
+
+
+# Attributes.
+
+
+def test_attributes_are_read_and_given_by_value(model: ir.Model) -> None:
+    pool = model["pool1"]
+    assert pool.kernel == (2, 2)
+    assert "kernel" in dir(pool)
+    pool.kernel = np.array([3, 3])
+    assert (pool.data["kernel"], pool.kernel) == ("3, 3", (3, 3))
+    pool.rounding_type = "CEIL"
+    assert pool.data["rounding_type"] == "ceil"
+    pool.rounding_type = None
+    assert "rounding_type" not in pool.data
+    assert pool.rounding_type == "floor"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("kernal", (3, 3), "MaxPool has no attribute kernal (did you mean kernel?)"),
+        ("rounding_type", "up", '"up" is not one of floor, ceil, ceil_torch'),
+        ("kernel", None, "required attribute kernel is missing"),
+        ("kernel", object(), "kernel"),
+        ("index_element_type", "i31", "i31"),
+    ],
+)
+def test_a_wrong_attribute_is_refused_at_once(
+    name: str, value: object, said: str, model: ir.Model
+) -> None:
+    pool = model["pool1"]
+    before = dict(pool.data)
+    with pytest.raises(UsageError) as error:
+        setattr(pool, name, value)
+    assert said in str(error.value)
+    assert 'layer 4 "pool1" (MaxPool opset14)' in str(error.value)
+    assert str(error.value).startswith("model.xml:")
+    assert pool.data == before
+
+
+def test_a_name_that_is_no_attribute_is_missing_as_python_says_it(model: ir.Model) -> None:
+    assert not hasattr(model["pool1"], "kernal")
+    assert getattr(model["look1"], "axes", None) is None
+    with pytest.raises(AttributeError):
+        model["pool1"]._mine = 1
+
+
+def test_attributes_of_unknown_operations_are_text() -> None:
+    layer = ir.Layer("Mine", "extension", "mine", data={"speed": "3"})
+    assert layer.speed == "3"
+    layer.speed = 2.5
+    assert layer.data == {"speed": "2.5"}
+    with pytest.raises(UsageError, match=r"Mine has no attribute sped .did you mean speed"):
+        layer.sped = 1
+
+
+def test_names_in_the_file_are_known_too() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,1,4,4")
+    pool = net.add("AvgPool", "opset14", [x], data={"exclude-pad": True}, **POOL).layer
+    assert pool.exclude_pad is True
+    pool.exclude_pad = False
+    assert pool.data["exclude-pad"] == "false"
+    pool.set_attribute("exclude-pad", True)
+    assert pool.op is not None
+    assert pool.op.attributes()["exclude-pad"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ((3, 3), "3, 3"), ([0.5, 2.0], "0.5, 2"), (True, "true"), (np.bool_(False), "false"),
+        (0.1, "0.10000000000000001"), (np.int64(4), "4"), (np.arange(3), "0, 1, 2"),
+        (ElementType.F16, "f16"), ("as it is", "as it is"),
+    ],
+)  # fmt: skip
+def test_what_is_put_into_data_is_spelt_as_text(value: object, text: str, model: ir.Model) -> None:
+    data = model["pool1"].data
+    data["kernel"] = value  # type: ignore[assignment]  # any value is spelt
+    data.update(other=value)  # type: ignore[arg-type]
+    assert data["kernel"] == data["other"] == text
+    assert ir.Layer("Mine", "extension", data={"one": value}).data == {"one": text}  # type: ignore[dict-item]
+
+
+def test_what_no_attribute_holds_is_refused(model: ir.Model) -> None:
+    with pytest.raises(UsageError, match="kernel: an attribute holds text, numbers"):
+        model["pool1"].data["kernel"] = {"height": 3}  # type: ignore[assignment]
+    ir.dumps(model)
+
+
+def test_an_operation_is_put_in(model: ir.Model) -> None:
+    pool = model["pool1"]
+    before = dict(pool.data)
+    assert isinstance(pool.op, layers.MaxPoolV14)
+    pool.op = pool.op.with_(strides=(1, 2))
+    assert pool.data == {**before, "strides": "1, 2"}
+    pool.op = layers.AvgPoolV1(exclude_pad=True, **POOL)
+    assert (pool.type, pool.version, pool.exclude_pad) == ("AvgPool", "opset1", True)
+    wrong = "kernal is not an attribute of AvgPool-1, did you mean kernel"
+    with pytest.raises(ValidationError, match=wrong):
+        pool.op.with_(kernal=3)
+    with pytest.raises(ValidationError, match="rounding_type"):
+        pool.op.with_(rounding_type="up")
+
+
+# Editing.
+
+
+def settled(model: ir.Model) -> ir.Model:
+    """The model that is read again; nothing is wrong with it, every port says what follows."""
+    again = ir.loads(*ir.dumps(model))
+    assert str(ir.check(again)).endswith("nothing found"), str(ir.check(again))
+    for layer, index, tensor in ir.infer(again).ports():
+        assert layer.outputs[index].tensor == Tensor(tensor.type, layer.outputs[index].shape)
+    return again
+
+
+def chain() -> ir.Model:
+    net = ir.Builder("chain")
+    x = net.parameter("x", "f32", "?,4")
+    w = net.constant(np.float32([1, 2, 3, 4]), name="w")
+    scaled = net.add("Multiply", "opset1", [x, w], name="scaled").named("times")
+    net.result(net.add("Tanh", "opset1", [scaled], name="end"), name="y")
+    return net.model()
+
+
+X = np.float32([[-1, 0.5, 2, 0]])
+W = np.float32([1, 2, 3, 4])
+
+
+def test_a_layer_is_inserted_after_and_before() -> None:
+    model = chain()
+    relu = model.edit.insert("ReLU", after=model["scaled"].outputs[0], name="positive")
+    assert relu.consumers == [model["end"]]
+    add = model.edit.insert("Add", before="end:0", inputs=["@", np.float32(1)])
+    assert add.producers[0] is relu
+    found = ir.run(settled(model), [X])["y"]
+    np.testing.assert_allclose(found, np.tanh((X * W).clip(0) + 1), rtol=1e-6)
+
+
+def test_a_layer_is_bridged_and_several_are_removed() -> None:
+    model = chain()
+    model.edit.bridge("scaled")
+    assert [layer.type for layer in model] == ["Parameter", "Tanh", "Result"]
+    np.testing.assert_allclose(ir.run(settled(model), [X])["y"], np.tanh(X), rtol=1e-6)
+    model = chain()
+    model.edit.output("times", "seen")
+    with pytest.raises(UsageError, match="it feeds input 0 of layer"):
+        model.edit.remove("end")
+    model.edit.remove("end", model.results[0])
+    assert model.outputs.names == ["times"]
+    settled(model)
+
+
+def test_a_layer_is_replaced() -> None:
+    model = chain()
+    made = model.edit.replace("end", "Clamp", min=-1, max=1)
+    assert (made.name, made.op.spec() if made.op else "") == ("end", "Clamp-1")
+    assert model.outputs.names == ["y"]
+    np.testing.assert_allclose(ir.run(settled(model), [X])["y"], (X * W).clip(-1, 1))
+    model.edit.replace("scaled", "Add", inputs=["@", 2.0])
+    np.testing.assert_allclose(ir.run(settled(model), [X])["y"], (X + 2).clip(-1, 1))
+    assert "w" not in model
+    with pytest.raises(UsageError, match=r"Clamp has no attribute least .it has min, max"):
+        model.edit.replace("end", "Clamp", least=0)
+
+
+def test_everything_that_has_a_name_is_renamed() -> None:
+    model = chain()
+    with model.edit as edit:
+        edit.rename("x", "image")
+        edit.rename("y", "z")
+        edit.rename("times", "product")
+        edit.rename("w", "weights")
+    assert (model.inputs.names, model.outputs.names) == (["image"], ["z"])
+    assert model["product"] is model["scaled"]
+    assert ir.run(settled(model), {"image": X}, outputs=["product"])["product"].shape == (1, 4)
+    with pytest.raises(UsageError, match='cannot be renamed to "end"'):
+        model.edit.rename(model["weights"], "end")
+
+
+def test_variables_are_renamed_where_they_are_read_and_written() -> None:
+    model = counter()
+    model.edit.rename("count", "seen")
+    program = ir.compile(settled(model))
+    program({"step": [2.0]})
+    assert program.state["seen"] == [2]
+
+
+def test_constants_get_values_and_types() -> None:
+    model = chain()
+    model.edit.constant("w", np.float32([[2.0]]))
+    assert model["w"].outputs[0].shape.static == (1, 1)
+    np.testing.assert_allclose(ir.run(settled(model), [X])["y"], np.tanh(X * 2), rtol=1e-6)
+    with pytest.raises(IRError, match="Multiply"):
+        model.edit.constant("w", type="f16")  # f32 times f16: the shape rule refuses it
+    model.edit.constant("w", type="f32")
+    settled(model)
+    with pytest.raises(UsageError, match="which i8 does not hold"):
+        model.edit.constant("w", np.float32([0.5]), "i8")
+    with pytest.raises(UsageError, match="only Const has one"):
+        model.edit.constant("end", 1.0)
+
+
+def test_attributes_are_set_and_shapes_follow(model: ir.Model) -> None:
+    before = model["pool1"].outputs[0].dims
+    model.edit.set("pool2", rounding_type="ceil", index_element_type="i32")
+    assert model["pool1"].outputs[0].dims == before
+    assert str(model["pool2"].outputs[1].type) == "i32"
+    with pytest.raises(UsageError, match="rounding_type"):
+        model.edit.set("pool2", index_element_type="i64", rounding_type="up")
+    assert str(model["pool2"].index_element_type) == "i32"
+    model["pool2"].index_element_type = "i64"
+    model.settle()
+    assert str(model["pool2"].outputs[1].type) == "i64"
+
+
+def test_what_a_layer_refuses_is_said_and_can_be_mended() -> None:
+    model = chain()
+    with pytest.raises(IRError, match='"scaled"'):
+        model.edit.constant("w", np.ones(3, "f4"))
+    model.edit.constant("w", np.ones(4, "f4"))
+    settled(model)
+
+
+def test_layers_of_one_name_are_told_apart_by_objects() -> None:
+    model = split()
+    second = next(layer for layer in model if layer.type == "Sigmoid")
+    made = model.edit.insert("Tanh", after=second.outputs[0])
+    assert made.producers == [second]
+    model.edit.bridge(second)
+    assert "Sigmoid" not in {layer.type for layer in model}
+    with pytest.raises(UsageError, match="did you mean ReLU"):
+        model.edit.insert("Relu", after="n2:1")
+
+
+def test_bodies_are_edited_from_outside() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "3,2")
+    inner = ir.Builder("body", into=ir.Graph())
+    inner.result(inner.add("ReLU", "opset1", [inner.parameter("row", "f32", "1,2")], name="r"))
+    wiring, body = ir.PortMap(), inner.graph
+    for kind, number, layer in (("input", 0, body.parameters[0]), ("output", 1, body.results[0])):
+        wiring.add(kind, external_port_id=number, internal_layer_id=layer.id, axis=0, start=0,
+                   end=-1, stride=1, part_size=1)  # fmt: skip
+    made = net.add("TensorIterator", "opset1", [x], outputs=[Tensor("f32", (3, 2))], name="turns")
+    made.layer.add_body("body", body, wiring)
+    net.result(made, name="y")
+    model = net.model()
+    model.edit.replace("r", "Negative", within="turns")
+    np.testing.assert_array_equal(ir.run(model, [np.ones((3, 2), "f4")])["y"], -np.ones((3, 2)))
+
+
+# Names that come out go in.
+
+
+def test_names_that_come_out_go_in() -> None:
+    model, given = split(), [np.arange(8, dtype="f4").reshape(2, 4)]
+    every = ir.run(model, given, outputs="all")
+    assert {"n2:0", "n2:1"} <= every.keys()
+    for name in every:
+        np.testing.assert_array_equal(ir.run(model, given, outputs=[name])[name], every[name])
+        np.testing.assert_array_equal(ir.compile(model, outputs=[name])(given)[name], every[name])
+        assert ir.infer(model)[name].shape.static == every[name].shape
+        if name != "x":
+            part, _ = ir.extract(model, outputs=[name])
+            taken = given[: len(part.inputs)]
+            np.testing.assert_array_equal(ir.run(part, taken)[0], every[name])
+    assert list(ir.compile(model, outputs="all")(given)) == list(every)
+    with pytest.raises(UsageError, match='layer "n2" has 2 outputs, 5 is asked for'):
+        ir.run(model, given, outputs=["n2:5"])
+
+
+def test_a_program_of_other_outputs_is_copied(model: ir.Model) -> None:
+    program = ir.compile(model, outputs=["pool1:0", "digit"])
+    again = pickle.loads(pickle.dumps(program))
+    image = np.load("seven.npy")
+    for name, array in program([image]).items():
+        np.testing.assert_array_equal(again([image])[name], array)
+    assert len(model.outputs) == 1
+
+
+# Prompt and notebook.
+
+
+def shown(model: ir.Model) -> dict[str, Any]:
+    program = ir.compile(model, threads=1)
+    return {
+        "model": model,
+        "layer": model["pool1"],
+        "constant": model.constants[0],
+        "ends": model.inputs,
+        "report": ir.check(model),
+        "inferred": ir.infer(model),
+        "program": program,
+        "state": program.state,
+        "outputs": ir.run(model, [np.load("seven.npy")], outputs="all"),
+        "differences": ir.diff(model, ir.convert(model, target="2022.1").model),
+        "comparison": ir.compare(model, "f16"),
+        "surgery": ir.convert(model, target="2022.1").report,
+        "simplified": ir.simplify(model)[1],
+    }
+
+
+def test_everything_shows_itself(model: ir.Model) -> None:
+    for name, one in shown(model).items():
+        line, table = repr(one), one._repr_html_()
+        assert "\n" not in line, name
+        assert len(line) < 500, name
+        assert " at 0x" not in line, name
+        assert table.startswith("<p>"), name
+        assert len(table) < 300_000, name
+    assert "<svg" in model.constants[0]._repr_html_()
+    assert Tensor.of(np.int64([1, 2]))._repr_html_() == "<code>i64[2] = [1 2]</code>"
+
+
+def test_names_of_a_file_are_no_markup() -> None:
+    evil = "<script>alert(1)</script>\x1b[2J"
+    net = ir.Builder(evil)
+    x = net.parameter(evil, "f32", "1")
+    net.result(net.add("ReLU", "opset1", [x], name=evil), name=evil + "2")
+    model = net.model()
+    outputs = ir.run(model, [np.float32([1])], outputs="all")
+    for one in (model, model.layers[1], model.inputs, outputs, ir.infer(model), ir.compile(model)):
+        for text in (one._repr_html_(), *([] if one is model.layers[1] else [repr(one)])):
+            assert "\x1b" not in text
+        assert "<script" not in one._repr_html_()
+
+
+def test_tables_of_large_models_are_short() -> None:
+    net = ir.Builder("wide")
+    x = net.parameter("x", "f32", "1")
+    for _ in range(300):
+        net.result(net.add("ReLU", "opset1", [x]))
+    model = net.model()
+    for one in (model, model.outputs, ir.infer(model), ir.run(model, [np.float32([1])])):
+        assert len(one._repr_html_()) < 40_000
+        assert "more" in one._repr_html_()
+
+
+def test_arrays_of_any_kind_have_a_picture() -> None:
+    for array in (np.float32(1), np.zeros((0, 3)), np.array([np.nan, np.inf, -np.inf]),
+                  np.ones((2, 3, 500, 400), "u1"), np.array(["a"], "T")):  # fmt: skip
+        text = html(ir.Outputs({"x": np.asarray(array)}, {}))
+        assert len(text) < 60_000
+
+
+# State.
+
+
+def counter() -> ir.Model:
+    net = ir.Builder("counter")
+    step = net.parameter("step", "f32", "1")
+    kind = {"variable_id": "count", "variable_type": "f32", "variable_shape": "1"}
+    before = net.add("ReadValue", "opset6", [net.constant(np.float32([0]))], **kind)
+    after = net.add("Add", "opset1", [before, step])
+    net.add("Assign", "opset6", [after], variable_id="count")
+    net.result(after, name="total")
+    return net.model()
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_programs_state_is_shown_kept_and_taken_back(exact: bool, tmp_path: Path) -> None:
+    program = ir.compile(counter(), exact=exact)
+    assert list(program.state.declared) == ["count"]
+    with pytest.raises(UsageError, match='variable "count" has no value yet'):
+        program.state["count"]
+    program([[2.0]])
+    program([[3.0]])
+    assert program.state["count"].tolist() == [5]
+    file = tmp_path / "state.npz"
+    program.state.save(file)
+    with pytest.raises(UsageError, match="already there"):
+        program.state.save(file)
+    program.state.reset()
+    assert program([[1.0]])["total"] == 1
+    program.state.load(file)
+    assert program([[1.0]])["total"] == 6
+    program.state["count"] = [np.float32(10)]
+    assert program([[1.0]])["total"] == 11
+    assert pickle.loads(pickle.dumps(program)).state["count"].tolist() == [11]
+    assert [path.name for path in tmp_path.iterdir()] == ["state.npz"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("cont", np.zeros(1, "f4"), 'no variable is named "cont"; there are count (did you mean'),
+        ("count", np.zeros(2, "f4"), 'variable "count" has the shape 1, the array (2,)'),
+        ("count", np.zeros(1, "i8"), 'variable "count" is f32, the array is int64'),
+    ],
+)
+def test_a_wrong_state_is_refused(
+    name: str, value: np.ndarray[Any, Any], said: str, tmp_path: Path
+) -> None:
+    program = ir.compile(counter())
+    program([[2.0]])
+    np.savez(tmp_path / "wrong.npz", **{name: value})
+    for give in (
+        lambda: program.state.__setitem__(name, value),
+        lambda: program.state.update({name: value}),
+        lambda: program.state.load(tmp_path / "wrong.npz"),
+    ):
+        with pytest.raises(UsageError) as error:
+            give()
+        assert said in str(error.value)
+    assert program.state["count"] == [2]
+
+
+def test_what_is_no_state_is_refused(tmp_path: Path) -> None:
+    program = ir.compile(counter())
+    (tmp_path / "text.npz").write_text("no zip")
+    np.save(tmp_path / "one.npy", np.zeros(1))
+    for name in ("text.npz", "one.npy", "none.npz"):
+        with pytest.raises(UsageError, match=name):
+            program.state.load(tmp_path / name)
+
+
+# Type checkers.
+
+
+def test_a_users_script_runs(folder: Path) -> None:
+    assert typed_user.use(folder / "model.xml") == pytest.approx(2, abs=1e-4)
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_a_users_script_is_typed(checker: str, tmp_path: Path) -> None:
+    pytest.importorskip(checker, reason=f"{checker} is not installed")
+    script = str(ROOT / "tests/typed_user.py")
+    command = {
+        "mypy": ["mypy", "--strict", "--no-incremental", "--follow-imports=silent"],
+        "pyright": ["pyright", "--pythonpath", sys.executable],
+    }[checker]
+    done = subprocess.run(
+        [sys.executable, "-m", *command, script],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
