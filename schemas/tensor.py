@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import prod
 from typing import Any, TypeAlias
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import IRError
-from .shapes import MOST_AXES, Dim, Shape, Size, limits
+from .shapes import MOST_AXES, Dim, Shape, ShapeLike, Size, limits
 from .symbols import Expression
 from .types import ElementType
 
@@ -36,13 +35,13 @@ class Tensor:
     def __init__(
         self,
         type: ElementType | str,
-        shape: Shape | Iterable[Size] | None = None,
+        shape: ShapeLike | None = None,
         value: Array | None = None,
         parts: Array | None = None,
         bounds: Bounds | None = None,
     ) -> None:
         self.type = type if isinstance(type, ElementType) else ElementType.parse(type)
-        self.shape = shape if isinstance(shape, Shape) else Shape(shape)
+        self.shape = shape if isinstance(shape, Shape) else Shape.of(shape)
         self._symbols: Array | None = None
         if parts is not None and not self.type.is_dynamic:
             if bounds is None:
@@ -57,7 +56,9 @@ class Tensor:
     def of(cls, value: Any, type: ElementType | str | None = None) -> Tensor:
         """A tensor whose value is known."""
         array = np.asarray(value)
-        return cls(ElementType.of(array.dtype) if type is None else type, array.shape, array)
+        return cls(
+            ElementType.of(array.dtype) if type is None else type, Shape(array.shape), array
+        )
 
     @property
     def bounds(self) -> Bounds | None:

@@ -13,19 +13,17 @@ Example::
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...schemas import ElementType, Shape, Size, Tensor, UsageError, Where, placed
+from ...schemas import ElementType, Shape, Tensor, UsageError, Where, placed
+from ...schemas.shapes import ShapeLike
 from .graph import Graph, Layer, Model
 from .parts import Port
 
 if TYPE_CHECKING:
     from ...layers.base import Op
-
-#: A shape as a caller may give it.
-ShapeLike: TypeAlias = "Shape | str | Iterable[Size]"
 
 
 class Output:
@@ -75,11 +73,8 @@ class Builder:
         self, name: str, type: ElementType | str, shape: ShapeLike, *, names: Iterable[str] = ()
     ) -> Output:
         """An input of the model, whose tensor has the same name."""
-        sizes = shape if isinstance(shape, Shape) else (
-            Shape.parse(shape) if isinstance(shape, str) else Shape(shape)
-        )  # fmt: skip
-        tensor = Tensor(type, sizes)
-        data = {"shape": sizes.spelling, "element_type": str(tensor.type)}
+        tensor = Tensor(type, Shape.of(shape))
+        data = {"shape": tensor.shape.spelling, "element_type": str(tensor.type)}
         return self._place("Parameter", "opset1", name, data, (), [tensor], names or (name,))
 
     def constant(
