@@ -324,11 +324,12 @@ class Shape:
             if isinstance(given, str):
                 return cls.parse(given, symbols=True)
             return cls(given if given is None else map(_size_of, given))
+        except IRError:
+            raise
         except (TypeError, ValueError) as error:
-            if isinstance(error, IRError):
-                raise
+            message = f"{given!r} is no shape" if isinstance(error, TypeError) else str(error)
             hint = 'a shape is text such as "1,3,?", or a list of sizes'
-            raise UsageError(str(error), hint=hint) from None
+            raise UsageError(message, hint=hint) from None
 
     @classmethod
     def parse(cls, text: str, *, symbols: bool = False) -> Shape:

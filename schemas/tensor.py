@@ -42,6 +42,8 @@ class Tensor:
     ) -> None:
         self.type = type if isinstance(type, ElementType) else ElementType.parse(type)
         self.shape = shape if isinstance(shape, Shape) else Shape.of(shape)
+        if value is not None and shape is not None and value.shape != self.shape:
+            self._check_fit(value.shape)
         self._symbols: Array | None = None
         if parts is not None and not self.type.is_dynamic:
             if bounds is None:
@@ -59,6 +61,13 @@ class Tensor:
         return cls(
             ElementType.of(array.dtype) if type is None else type, Shape(array.shape), array
         )
+
+    def _check_fit(self, sizes: tuple[int, ...]) -> None:
+        """Refuse a value of another shape."""
+        try:
+            self.shape.merge(Shape(sizes))
+        except IRError:
+            raise IRError(f"the value has the shape {Shape(sizes)}, not {self.shape}") from None
 
     @property
     def bounds(self) -> Bounds | None:

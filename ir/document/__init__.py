@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .layer_parts import BODIES as BODIES
     from .layer_parts import LAYER_ORDER as LAYER_ORDER
     from .layer_parts import PARTS as PARTS
+    from .literals import Value as Value
     from .names import by_input as by_input
     from .names import input_names as input_names
     from .names import output_keys as output_keys
@@ -55,6 +56,7 @@ __getattr__, __dir__ = face(
         "graph": "Graph Model SINKS with_bodies DEEPEST",
         "layer": "Layer check_constant no_bin",
         "layer_parts": "BODIES LAYER_ORDER PARTS",
+        "literals": "Value",
         "names": "by_input input_names output_keys output_names",
         "origin": "Kind Origin Remark",
         "parts": (
