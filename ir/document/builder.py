@@ -13,7 +13,6 @@ Example::
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -139,6 +138,7 @@ class Builder:
         """
         values = {**(data or {}), **attributes}
         kind = type if isinstance(type, str) else type.xml_type
+        version = version if isinstance(type, str) else version or type.version()
         where = Where(name=name or kind, type=kind, version=version)
         op: Op | None = None if isinstance(type, str) else type
         with placed(where):
@@ -149,12 +149,8 @@ class Builder:
             elif values:
                 op = type.with_(**values)
             given = self._given(list(inputs))
-            if op is not None:
-                version = version or op.version()
-                where = replace(where, version=version)
-            elif outputs is None:
+            if op is None and outputs is None:
                 raise UsageError(_unknown(kind), hint="or say what its outputs are")
-        with placed(where):
             tensors, chosen = _settled(op, given, None if outputs is None else list(outputs))
         sources = [
             one
