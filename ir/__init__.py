@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from .inference import Inferred as Inferred
     from .inference import infer as infer
     from .onnx import from_onnx as from_onnx
+    from .operations import ops as ops
     from .storage import Weights as Weights
     from .surgery import Fix as Fix
     from .surgery import Operated as Operated
@@ -99,6 +100,7 @@ __getattr__, __dir__ = face(
         "fleet": "Predictor Sweep sweep",
         "inference": "Inferred infer",
         "onnx": "from_onnx",
+        "operations": "ops",
         "storage": "Weights",
         "surgery": (
             "Fix Operated Surgery compress convert decompress edit edit_schema extract fix "
@@ -166,6 +168,7 @@ __all__ = [
     "infer",
     "loads",
     "merge",
+    "ops",
     "read",
     "reduce",
     "reshape",

@@ -21,6 +21,7 @@ from typing import (
     NamedTuple,
     Self,
     TypeAlias,
+    dataclass_transform,
     get_args,
     get_origin,
 )
@@ -77,6 +78,8 @@ class Attribute(NamedTuple):
     description: str = ""
 
 
+# Without it, type checkers would not look at the attributes of an operation that is made.
+@dataclass_transform(kw_only_default=True)
 class _Kind(ModelMetaclass):
     """What classes of operations are: Pydantic's, with a signature that can be read."""
 
@@ -187,6 +190,13 @@ class Op(BaseModel, metaclass=_Kind):
         if found is None and _plugins():
             found = _find(kind, version)
         return found
+
+    @staticmethod
+    def newest(kind: str, opset: int | None = None) -> type[Op] | None:
+        """The newest version of a type, or the newest in an opset; None where there is none."""
+        versions = dict.fromkeys(_versions(kind).values())
+        there = [op for op in versions if opset is None or (op.since or op.number) <= opset]
+        return there[-1] if there else None
 
     @classmethod
     def opsets(cls) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ class NonZeroV3(Op):
             (places,) = self.run(data.value)
             return (Tensor(self.output_type, places.shape),)
         if not data.rank:
-            return (Tensor(self.output_type, (ANY, ANY)),)
+            return (Tensor(self.output_type, Shape((ANY, ANY))),)
         _, most = limits(data.shape.count)
         return (Tensor(self.output_type, Shape((data.rank, interval(0, most)))),)
 

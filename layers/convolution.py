@@ -108,7 +108,9 @@ class ConvolutionV1(Convolve):
     def infer(self, data: Tensor, filters: Tensor) -> tuple[Tensor, ...]:
         kind = numeric(data.type.merge(filters.type))
         counts = self.stops(*self.sizes(data.shape, filters.shape))
-        return (Tensor(kind, (batch(data), self.channels(data.shape, filters.shape), *counts)),)
+        return (
+            Tensor(kind, Shape((batch(data), self.channels(data.shape, filters.shape), *counts))),
+        )
 
     def channels(self, data: Shape, filters: Shape) -> Size:
         """Number of output channels."""
@@ -170,7 +172,9 @@ class ConvolutionBackpropDataV1(Convolve):
             spread = [
                 self.spread(*row) for row in zip(range(len(sizes)), sizes, kernel, strict=True)
             ]
-        return (Tensor(kind, (batch(data), self.channels(data.shape, filters.shape), *spread)),)
+        return (
+            Tensor(kind, Shape((batch(data), self.channels(data.shape, filters.shape), *spread))),
+        )
 
     def channels(self, data: Shape, filters: Shape) -> Size:
         """Number of output channels."""
@@ -310,7 +314,7 @@ class DeformableConvolutionV1(Convolve):
         self.check_moves(data.shape, offsets.shape, filters.shape, counts, 2, "offsets")
         if offsets.rank is not None:
             first = merge(first, offsets.shape[0])
-        return (Tensor(kind, (first, self.channels(data.shape, filters.shape), *counts)),)
+        return (Tensor(kind, Shape((first, self.channels(data.shape, filters.shape), *counts))),)
 
     def channels(self, data: Shape, filters: Shape) -> Size:
         """Number of output channels."""

@@ -46,7 +46,7 @@ class ExperimentalDetectronPriorGridGeneratorV6(Op):
         merge(images, of_rank(im_data, 4, "the image")[0])
         kind = real_type(priors, feature_map, im_data)
         grid = (height * width * count,) if self.flatten else (height, width, count)
-        return (Tensor(kind, (*grid, 4)),)
+        return (Tensor(kind, Shape((*grid, 4))),)
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, priors: Array, feature_map: Array, im_data: Array) -> tuple[Array, ...]:
@@ -117,7 +117,7 @@ class ExperimentalDetectronGenerateProposalsSingleImageV6(Anchored):
             merge(one, other)
         kind = real_type(im_info, anchors, deltas, scores)
         count = self.post_nms_count
-        return Tensor(kind, (count, 4)), Tensor(kind, (count,))
+        return Tensor(kind, Shape((count, 4))), Tensor(kind, Shape((count,)))
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(
@@ -174,9 +174,9 @@ class GenerateProposalsV9(Anchored):
         kind = im_info.type
         room = interval(0, product(limits(images)[1], self.post_nms_count))
         return (
-            Tensor(kind, (room, 4)),
-            Tensor(kind, (room,)),
-            Tensor(self.roi_num_type, (images,)),
+            Tensor(kind, Shape((room, 4))),
+            Tensor(kind, Shape((room,))),
+            Tensor(self.roi_num_type, Shape((images,))),
         )
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
@@ -239,9 +239,9 @@ class ExperimentalDetectronDetectionOutputV6(Op):
         kind = real_type(input_rois, input_deltas, input_scores, input_im_info)
         count = self.max_detections_per_image
         return (
-            Tensor(kind, (count, 4)),
-            Tensor(ElementType.I32, (count,)),
-            Tensor(kind, (count,)),
+            Tensor(kind, Shape((count, 4))),
+            Tensor(ElementType.I32, Shape((count,))),
+            Tensor(kind, Shape((count,))),
         )
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
@@ -315,7 +315,7 @@ class ProposalV1(Op):
             raise IRError(f"the size of the image has {count} numbers, not 3 or 4")
         if self.post_nms_topn < 0:
             raise IRError(f"post_nms_topn is {self.post_nms_topn}, the least is 0")
-        return (Tensor(class_probs.type, (merge(images, others) * self.post_nms_topn, 5)),)
+        return (Tensor(class_probs.type, Shape((merge(images, others) * self.post_nms_topn, 5))),)
 
     def run(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, ...]:
         return self.proposed(class_probs, bbox_deltas, image_shape)[:1]
@@ -401,7 +401,7 @@ class ProposalV4(ProposalV1):
         self, class_probs: Tensor, bbox_deltas: Tensor, image_shape: Tensor
     ) -> tuple[Tensor, ...]:
         (boxes,) = super().infer(class_probs, bbox_deltas, image_shape)
-        return boxes, Tensor(boxes.type, boxes.shape[:1])
+        return boxes, Tensor(boxes.type, Shape(boxes.shape[:1]))
 
     def run(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, ...]:
         return self.proposed(class_probs, bbox_deltas, image_shape)

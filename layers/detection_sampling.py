@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..schemas import ANY, Array, IRError, Size, Tensor
+from ..schemas import ANY, Array, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Ints, Text
 from ..schemas.shapes import merge
 from .base import Op
@@ -50,7 +50,7 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
         side = self.output_size
         if side < 1:
             raise IRError(f"output_size is {side}, the least is 1")
-        return Tensor(kind, (count, channels, side, side)), Tensor(kind, (count, 4))
+        return Tensor(kind, Shape((count, channels, side, side))), Tensor(kind, Shape((count, 4)))
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, rois: Array, *pyramid: Array) -> tuple[Array, ...]:
@@ -106,7 +106,9 @@ class ROIAlignRotatedV15(Op):
         merge(width, 5)
         if min(self.pooled_h, self.pooled_w) < 1:
             raise IRError(f"{self.pooled_h} x {self.pooled_w} cells, the least is 1")
-        return (Tensor(kind, (merge(count, numbers), channels, self.pooled_h, self.pooled_w)),)
+        return (
+            Tensor(kind, Shape((merge(count, numbers), channels, self.pooled_h, self.pooled_w))),
+        )
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array, rois: Array, batch_indices: Array) -> tuple[Array, ...]:
@@ -187,7 +189,7 @@ class DeformablePSROIPoolingV1(Op):
             if getattr(self, name) < 1:
                 raise IRError(f"{name} is {getattr(self, name)}, the least is 1")
         side = self.group_size
-        return (Tensor(data.type, (count, self.output_dim, side, side)),)
+        return (Tensor(data.type, Shape((count, self.output_dim, side, side))),)
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array, rois: Array, offsets: Array | None = None) -> tuple[Array, ...]:

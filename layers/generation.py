@@ -40,8 +40,8 @@ class Range(Op):
             raise IRError("step is 0, the range has no end")
         known = [float(t.value) for t in given.values() if t.value is not None]
         if len(known) < len(given):
-            return Tensor(kind, [ANY])
-        return Tensor(kind, [count(*known, whole=kind.is_integral)])
+            return Tensor(kind, Shape([ANY]))
+        return Tensor(kind, Shape([count(*known, whole=kind.is_integral)]))
 
     def needs_step(self) -> bool:
         """Whether a step of 0 is refused even where nothing lies between the ends."""
@@ -122,14 +122,14 @@ class EyeV9(Op):
                 raise IRError(f"an input has shape {tensor.shape}, it is one number")
         matrix = [one_size(num_rows), one_size(num_columns)]
         if batch_shape is None:
-            return (Tensor(self.output_type, matrix),)
+            return (Tensor(self.output_type, Shape(matrix)),)
         element_type(batch_shape, ElementType.I32, ElementType.I64)
         if batch_shape.rank not in (None, 1):
             raise IRError(f"batch_shape has {batch_shape.rank} axes, it is a list")
         sizes = batch_shape.sizes()
         if sizes is None:
             return (Tensor(self.output_type),)
-        return (Tensor(self.output_type, [*map(as_size, sizes), *matrix]),)
+        return (Tensor(self.output_type, Shape([*map(as_size, sizes), *matrix])),)
 
     def run(
         self,
@@ -175,7 +175,7 @@ class RandomUniformV8(Op):
                 raise IRError(f"minval {low} is not below maxval {high}")
         sizes = shape.sizes()
         if sizes is not None:
-            return (Tensor(self.output_type, map(as_size, sizes)),)
+            return (Tensor(self.output_type, Shape(map(as_size, sizes))),)
         # OpenVINO takes the greatest number of sizes for their number.
         rank = None if shape.rank is None else limits(shape.shape[0])[1]
         return (Tensor(self.output_type, Shape.of_rank(rank)),)
@@ -218,7 +218,7 @@ class MultinomialV13(Op):
             raise IRError(f"num_samples has shape {num_samples.shape}, it is one number")
         if probs.rank is None:
             return (Tensor(self.convert_type),)
-        return (Tensor(self.convert_type, [probs.shape[0], one_size(num_samples)]),)
+        return (Tensor(self.convert_type, Shape([probs.shape[0], one_size(num_samples)])),)
 
     def run(self, probs: Array, num_samples: Array) -> tuple[Array, ...]:
         if not probs.shape[1]:

@@ -509,7 +509,7 @@ class GridSampleV9(Op):
         there = Shape.of_rank(4) if grid.rank is None else grid.shape
         given = Shape.of_rank(4) if data.rank is None else data.shape
         merge(there[3], 2)
-        return (Tensor(data.type, (merge(given[0], there[0]), given[1], *there[1:3])),)
+        return (Tensor(data.type, Shape((merge(given[0], there[0]), given[1], *there[1:3]))),)
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array, grid: Array) -> tuple[Array, ...]:

@@ -111,7 +111,7 @@ class EinsumV7(Op):
             if found is None:
                 return (Tensor(kind, Shape.UNKNOWN),)
             result += found
-        return (Tensor(kind, result),)
+        return (Tensor(kind, Shape(result)),)
 
     def unknown_inputs(self) -> list[Tensor]:
         return super().unknown_inputs() * (self.equation.partition("->")[0].count(",") + 1)

@@ -42,7 +42,7 @@ class OneHotV1(Op):
             return (Tensor(on_value.type, Shape.UNKNOWN),)
         place = axis_of(self.axis, indices.rank + 1)
         shape = (*indices.shape[:place], size, *indices.shape[place:])
-        return (Tensor(on_value.type, shape),)
+        return (Tensor(on_value.type, Shape(shape)),)
 
     def run(
         self, indices: Array, depth: Array, on_value: Array, off_value: Array
@@ -78,7 +78,7 @@ class CTCGreedyDecoderV1(Op):
         steps, batch, _ = sizes(data.shape, 3, "data")
         masked_steps, masked_batch = sizes(sequence_mask.shape, 2, "sequence_mask")
         shape = (merge(batch, masked_batch), merge(steps, masked_steps), 1, 1)
-        return (Tensor(data.type, shape),)
+        return (Tensor(data.type, Shape(shape)),)
 
     def run(self, data: Array, sequence_mask: Array) -> tuple[Array, ...]:
         classes = likeliest(data).T
@@ -105,8 +105,8 @@ class CTCGreedyDecoderSeqLenV6(Op):
         if blank_index is not None:
             check_single("blank_index", blank_index.shape)
         return (
-            Tensor(self.classes_index_type, (batch, steps)),
-            Tensor(self.sequence_length_type, (batch,)),
+            Tensor(self.classes_index_type, Shape((batch, steps))),
+            Tensor(self.sequence_length_type, Shape((batch,))),
         )
 
     def run(
@@ -162,7 +162,7 @@ class CTCLossV4(Op):
         batch = merge(batch, label_batch)
         for name, tensor in (("logit_length", logit_length), ("label_length", label_length)):
             batch = merge(batch, sizes(tensor.shape, 1, name)[0])
-        return (Tensor(logits.type, (batch,)),)
+        return (Tensor(logits.type, Shape((batch,))),)
 
     def run(
         self,

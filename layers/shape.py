@@ -26,12 +26,12 @@ class ShapeOfV1(Op):
         kind = self.kind()
         index_type("output_type", kind)
         if data.rank is None:
-            return (Tensor(kind, [ANY]),)
+            return (Tensor(kind, Shape([ANY])),)
         shape, sizes = [data.rank], np.empty(data.rank, object)
         sizes[:] = data.shape.sizes
         if data.shape.is_static:
-            return (Tensor(kind, shape, sizes.astype(kind.dtype)),)
-        return (Tensor(kind, shape, parts=sizes),)
+            return (Tensor(kind, Shape(shape), sizes.astype(kind.dtype)),)
+        return (Tensor(kind, Shape(shape), parts=sizes),)
 
     def run(self, data: Array) -> tuple[Array, ...]:
         return (np.array(data.shape, self.kind().dtype),)

@@ -189,7 +189,7 @@ class STFTV15(Op):
                 raise IRError(f"a frame of {size} is longer than the signal of {length}")
             points, frames = size // 2 + 1, at_least(room, 0) // step + 1
         pair = (points, frames) if self.transpose_frames else (frames, points)
-        return (Tensor(kind, (*batch, *pair, 2)),)
+        return (Tensor(kind, Shape((*batch, *pair, 2))),)
 
     @quiet
     def run(
@@ -239,7 +239,7 @@ class ISTFTV16(Op):
             signal = asked(length)
         elif size is not None and step is not None:
             signal = at_least(frames - 1, 0) * step + size - 2 * self.margin(size)
-        return (Tensor(kind, (*data.shape[:-3], signal)),)
+        return (Tensor(kind, Shape((*data.shape[:-3], signal))),)
 
     def margin(self, size: int) -> int:
         """How much of the first and of the last frame lies outside the signal."""

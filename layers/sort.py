@@ -194,7 +194,7 @@ class ExperimentalDetectronTopKROIsV6(Op):
             merge(input_rois.shape[1], 4)
             if rois_probs.rank is not None:
                 merge(input_rois.shape[0], rois_probs.shape[0])
-        return (Tensor(real_type(input_rois, rois_probs), (self.max_rois, 4)),)
+        return (Tensor(real_type(input_rois, rois_probs), Shape((self.max_rois, 4))),)
 
     def run(self, input_rois: Array, rois_probs: Array) -> tuple[Array, ...]:
         best = descending(rois_probs, 0)[: self.max_rois]

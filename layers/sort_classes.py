@@ -50,9 +50,9 @@ class ManyClasses(Indexed):
             each = at_most(product(each, limits(kinds)[1]), self.keep_top_k)
             rows = interval(0, product(each, limits(images)[1]))
         return (
-            Tensor(boxes.type, (rows, 6)),
-            Tensor(self.output_type, (rows, 1)),
-            Tensor(self.output_type, (images,)),
+            Tensor(boxes.type, Shape((rows, 6))),
+            Tensor(self.output_type, Shape((rows, 1))),
+            Tensor(self.output_type, Shape((images,))),
         )
 
     def shared(self, boxes: Tensor, scores: Tensor) -> tuple[Tensor, ...]:
@@ -62,7 +62,7 @@ class ManyClasses(Indexed):
         if scores.rank is None:
             return self.told(boxes, images, None)
         rows, places, _ = self.told(boxes, scores.shape[0], scores.shape[1])
-        return rows, places, Tensor(self.output_type, (images,))
+        return rows, places, Tensor(self.output_type, Shape((images,)))
 
     def run(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
         images, count, _ = boxes.shape

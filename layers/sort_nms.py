@@ -128,7 +128,7 @@ class NonMaxSuppressionV1(Boxes):
         count: Size = 0
         if max_output_boxes_per_class is not None:
             count = count_of(max_output_boxes_per_class)
-        return (Tensor(self.index_type, (self.rows(boxes.shape, scores.shape, count), 3)),)
+        return (Tensor(self.index_type, Shape((self.rows(boxes.shape, scores.shape, count), 3))),)
 
     def rows(self, boxes: Shape, scores: Shape, count: Size) -> Size:
         """The number of rows, for so many boxes of each class."""
@@ -331,8 +331,8 @@ def product(*factors: int | None) -> int | None:
 
 def counted(rows: Size, kind: ElementType) -> tuple[Tensor, ...]:
     """Places, scores and number of boxes, so many at most."""
-    scores = Tensor(ElementType.F32, (rows, 3))
-    return Tensor(kind, (rows, 3)), scores, Tensor(kind, (1,))
+    scores = Tensor(ElementType.F32, Shape((rows, 3)))
+    return Tensor(kind, Shape((rows, 3))), scores, Tensor(kind, Shape((1,)))
 
 
 @np.errstate(all="ignore")  # what is infinite or no number goes its way

@@ -57,7 +57,7 @@ class Bags(Op):
             return Tensor(table.type)
         if not table.rank:
             raise IRError("the table of rows has no axis")
-        return Tensor(table.type, (count, *table.shape[1:]))
+        return Tensor(table.type, Shape((count, *table.shape[1:])))
 
     @quiet
     def filled(
@@ -226,9 +226,9 @@ class SparseFillEmptyRowsV16(Op):
             filled = indices.shape[0] + empty
             values_filled = ANY if values.rank is None else values.shape[0] + empty
         return (
-            Tensor(kind, (filled, 2)),
-            Tensor(values.type, (values_filled,)),
-            Tensor(ElementType.BOOLEAN, (rows,)),
+            Tensor(kind, Shape((filled, 2))),
+            Tensor(values.type, Shape((values_filled,))),
+            Tensor(ElementType.BOOLEAN, Shape((rows,))),
         )
 
     def check_places(self, dense_shape: Array, indices: Array) -> None:

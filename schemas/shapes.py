@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TypeAlias, overload
+from operator import index
+from typing import Any, TypeAlias, overload
 
-from .errors import IRError
+from .errors import IRError, UsageError
 from .symbols import Expression
 
 #: A known size, or what is known of it.
@@ -312,6 +313,25 @@ class Shape:
         return cls(None if rank is None else any_sizes(rank))
 
     @classmethod
+    def of(cls, given: ShapeLike | None) -> Shape:
+        """A shape from what a caller may give: text such as ``1,3,H,2..10``, or a list of sizes.
+
+        In a list, -1 and None are unknown sizes, and texts are read as they are in a text.
+        """
+        if isinstance(given, Shape):
+            return given
+        try:
+            if isinstance(given, str):
+                return cls.parse(given, symbols=True)
+            return cls(given if given is None else map(_size_of, given))
+        except IRError:
+            raise
+        except (TypeError, ValueError) as error:
+            message = f"{given!r} is no shape" if isinstance(error, TypeError) else str(error)
+            hint = 'a shape is text such as "1,3,?", or a list of sizes'
+            raise UsageError(message, hint=hint) from None
+
+    @classmethod
     def parse(cls, text: str, *, symbols: bool = False) -> Shape:
         """Read OpenVINO's spelling of a partial shape, such as ``1,3,2..10,?``.
 
@@ -421,8 +441,21 @@ class Shape:
 
 Shape.UNKNOWN = Shape(None)
 
+#: A shape as a caller may give it.
+ShapeLike: TypeAlias = "Shape | str | Iterable[Size | str | None]"
+
 _RANGE = re.compile(r"([0-9]*)\s*\.\.\s*([0-9]*)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def _size_of(given: Any) -> Size:
+    """A size as a caller may give it."""
+    if given is None or isinstance(given, Dim):
+        return ANY if given is None else given
+    if isinstance(given, str):
+        return _parse_size(given.strip(), given, symbols=True)
+    size = index(given)
+    return ANY if size == -1 else size
 
 
 def _parse_size(field: str, text: str, symbols: bool) -> Size:

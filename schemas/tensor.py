@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from html import escape
 from math import prod
 from typing import Any, TypeAlias
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import IRError
-from .shapes import MOST_AXES, Dim, Shape, Size, limits
+from .shapes import MOST_AXES, Dim, Shape, ShapeLike, Size, limits
 from .symbols import Expression
 from .types import ElementType
 
@@ -37,13 +36,15 @@ class Tensor:
     def __init__(
         self,
         type: ElementType | str,
-        shape: Shape | Iterable[Size] | None = None,
+        shape: ShapeLike | None = None,
         value: Array | None = None,
         parts: Array | None = None,
         bounds: Bounds | None = None,
     ) -> None:
         self.type = type if isinstance(type, ElementType) else ElementType.parse(type)
-        self.shape = shape if isinstance(shape, Shape) else Shape(shape)
+        self.shape = shape if isinstance(shape, Shape) else Shape.of(shape)
+        if value is not None and shape is not None and value.shape != self.shape:
+            self._check_fit(value.shape)
         self._symbols: Array | None = None
         if parts is not None and not self.type.is_dynamic:
             if bounds is None:
@@ -58,7 +59,16 @@ class Tensor:
     def of(cls, value: Any, type: ElementType | str | None = None) -> Tensor:
         """A tensor whose value is known."""
         array = np.asarray(value)
-        return cls(ElementType.of(array.dtype) if type is None else type, array.shape, array)
+        return cls(
+            ElementType.of(array.dtype) if type is None else type, Shape(array.shape), array
+        )
+
+    def _check_fit(self, sizes: tuple[int, ...]) -> None:
+        """Refuse a value of another shape."""
+        try:
+            self.shape.merge(Shape(sizes))
+        except IRError:
+            raise IRError(f"the value has the shape {Shape(sizes)}, not {self.shape}") from None
 
     @property
     def bounds(self) -> Bounds | None:

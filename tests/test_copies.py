@@ -44,7 +44,7 @@ def counting() -> ir.Model:
     told = {"variable_id": "v", "variable_type": "f32", "variable_shape": "2"}
     held = net.add("ReadValue", "opset6", [start], data=told)
     total = net.add("Add", "opset1", [x, held])
-    net.add("Assign", "opset6", [total], data=told)
+    net.add("Assign", "opset6", [total], variable_id="v")
     net.result(total, name="out")
     return net.model()
 

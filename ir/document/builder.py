@@ -13,14 +13,17 @@ Example::
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...schemas import ElementType, Shape, Size, Tensor, UsageError, Where, placed
+from ...schemas import ElementType, IRError, Shape, Tensor, UsageError, Where, placed
 from ...schemas.attributes import spelled
+from ...schemas.shapes import ShapeLike
 from .graph import Graph
 from .layer import Layer
+from .literals import Literals, Value, literals
 from .model import Model
 from .names import FreeNames
 from .parts import Port
@@ -28,17 +31,30 @@ from .parts import Port
 if TYPE_CHECKING:
     from ...layers.base import Op
 
-#: A shape as a caller may give it.
-ShapeLike: TypeAlias = "Shape | str | Iterable[Size]"
-
 
 class Output:
     """An output of a layer being built; ``y[1]`` is the second output of the same layer."""
 
-    __slots__ = ("_tensors", "index", "layer")
+    __slots__ = ("_builder", "_tensors", "index", "layer")
 
-    def __init__(self, layer: Layer, index: int, tensors: Sequence[Tensor]) -> None:
+    def __init__(
+        self,
+        layer: Layer,
+        index: int,
+        tensors: Sequence[Tensor],
+        builder: Builder | None = None,
+    ) -> None:
         self.layer, self.index, self._tensors = layer, index, tensors
+        self._builder = builder
+
+    @property
+    def builder(self) -> Builder:
+        """What builds the graph that it is in."""
+        if self._builder is None:
+            if self.layer.graph is None:
+                raise UsageError("the layer is in no graph", self.layer.where)
+            self._builder = Builder(into=self.layer.graph)
+        return self._builder
 
     @property
     def tensor(self) -> Tensor:
@@ -48,7 +64,7 @@ class Output:
     def __getitem__(self, index: int) -> Output:
         if not 0 <= index < len(self._tensors):
             raise IndexError(f"{self.layer!r} has {len(self._tensors)} outputs, not {index}")
-        return Output(self.layer, index, self._tensors)
+        return Output(self.layer, index, self._tensors, self._builder)
 
     def __len__(self) -> int:
         return len(self._tensors)
@@ -67,10 +83,19 @@ class Output:
 
 
 class Builder:
-    """Makes a model, or the body of one, layer by layer; sizes follow as it grows."""
+    """Makes a model, or the body of one, layer by layer; sizes follow as it grows.
 
-    def __init__(self, name: str = "model", *, into: Graph | None = None) -> None:
+    Args:
+        name: Name of the model.
+        into: The graph to build into, in place of a new model.
+        opset: The latest opset that whoever reads the model knows, where ``ir.ops`` chooses.
+    """
+
+    def __init__(
+        self, name: str = "model", *, into: Graph | None = None, opset: int | None = None
+    ) -> None:
         self.graph: Graph = Model(name) if into is None else into
+        self.opset = opset
         self._names = {layer.name for layer in self.graph.layers}
         self._free = FreeNames(self._names.__contains__)
 
@@ -78,11 +103,8 @@ class Builder:
         self, name: str, type: ElementType | str, shape: ShapeLike, *, names: Iterable[str] = ()
     ) -> Output:
         """An input of the model, whose tensor has the same name."""
-        sizes = shape if isinstance(shape, Shape) else (
-            Shape.parse(shape) if isinstance(shape, str) else Shape(shape)
-        )  # fmt: skip
-        tensor = Tensor(type, sizes)
-        data = {"shape": sizes.spelling, "element_type": str(tensor.type)}
+        tensor = Tensor(type, Shape.of(shape))
+        data = {"shape": tensor.shape.spelling, "element_type": str(tensor.type)}
         return self._place("Parameter", "opset1", name, data, (), [tensor], names or (name,))
 
     def constant(
@@ -93,13 +115,13 @@ class Builder:
         layer.set_value(np.asarray(value), type)
         self.graph.add(layer)
         array = layer.value
-        return Output(layer, 0, [Tensor(layer.element_type, array.shape, array)])
+        return Output(layer, 0, [Tensor(layer.element_type, array.shape, array)], self)
 
     def add(
         self,
         type: str | Op,
         version: str | None = None,
-        inputs: Iterable[Output] = (),
+        inputs: Iterable[Output | Value] = (),
         *,
         name: str | None = None,
         outputs: Iterable[Tensor] | None = None,
@@ -111,31 +133,47 @@ class Builder:
         Args:
             type: The type in the XML, or an operation with its attributes.
             version: The opset in the XML; None with an operation.
-            inputs: What feeds it, in order.
+            inputs: What feeds it, in order: outputs, or values, which become constants.
             name: Its name; made from the type where there is none.
             outputs: What its outputs are, needed where the operation is not known.
             data: Attributes whose names are no identifiers, such as ``exclude-pad``.
             attributes: The other attributes, as values or as text.
         """
-        inputs = list(inputs)
         values = {**(data or {}), **attributes}
-        if isinstance(type, str):
-            if version is None:
-                raise UsageError(f"{type} needs a version, such as opset1")
-            kind, opset = type, version
-            op = _operation(kind, opset, values, name)
-        else:
-            op, kind, opset = type, type.xml_type, version or type.version()
+        kind = type if isinstance(type, str) else type.xml_type
+        version = version if isinstance(type, str) else version or type.version()
+        where = Where(name=name or kind, type=kind, version=version)
+        op: Op | None = None if isinstance(type, str) else type
+        with placed(where):
+            if isinstance(type, str):
+                if version is None:
+                    raise UsageError(f"{type} needs a version, such as opset1")
+                op = _operation(type, version, values)
+            elif values:
+                op = type.with_(**values)
+            given = self._given(list(inputs))
+            if op is None and outputs is None:
+                raise UsageError(_unknown(kind), hint="or say what its outputs are")
+            tensors, chosen = _settled(op, given, None if outputs is None else list(outputs))
+        sources = [
+            one
+            if isinstance(one, Output)
+            else self.constant(tensor.value, tensor.type, name=f"{name or kind}/{label}")
+            for one, tensor, label in zip(given, chosen, _labels(op, len(given)), strict=True)
+        ]
         texts = op.attributes() if op is not None else _texts(values)
-        if op is not None:  # what the operation does not know is kept
-            texts |= _texts({key: v for key, v in values.items() if key not in texts})
-        tensors = list(outputs) if outputs is not None else None
-        if tensors is None:
-            if op is None:
-                raise UsageError(f"{kind} {opset} is not known: say what its outputs are")
-            with placed(Where(name=name, type=kind, version=opset)):
-                tensors = list(op.infer_outputs([one.tensor for one in inputs]))
-        return self._place(kind, opset, name or kind, texts, inputs, tensors)
+        return self._place(kind, version or "", name or kind, texts, sources, tensors)
+
+    def _given(self, inputs: Sequence[Output | Value]) -> list[Output | Literals]:
+        """The inputs, each an output of this graph or a value of a type to be chosen."""
+        for index, one in enumerate(inputs):
+            if isinstance(one, Output) and one.layer.graph is not self.graph:
+                raise UsageError(f"input {index} is {one.layer!r}, which is in another graph")
+        types = [one.tensor.type for one in inputs if isinstance(one, Output)]
+        return [
+            one if isinstance(one, Output) else literals(one, types, f"input {index}")
+            for index, one in enumerate(inputs)
+        ]
 
     def result(
         self, source: Output, *, name: str | None = None, names: Iterable[str] | None = None
@@ -191,7 +229,7 @@ class Builder:
         self.graph.add(layer)
         for index, one in enumerate(inputs):
             self.graph.connect((one.layer, one.index), layer, index)
-        return Output(layer, 0, list(tensors))
+        return Output(layer, 0, list(tensors), self)
 
     def reserve(self, names: Iterable[str]) -> None:
         """Keep names for layers that get them later, by ``layer.name``."""
@@ -204,16 +242,50 @@ class Builder:
         return chosen
 
 
-def _operation(kind: str, version: str, values: Mapping[str, Any], name: str | None) -> Op | None:
+def _settled(
+    op: Op | None, given: Sequence[Output | Literals], outputs: list[Tensor] | None
+) -> tuple[list[Tensor], tuple[Tensor, ...]]:
+    """The outputs and the inputs, values in the first types that the operation's rule takes."""
+    refusal: IRError | None = None
+    for row in product(*((one.tensor,) if isinstance(one, Output) else one for one in given)):
+        if op is None or outputs is not None:
+            return outputs or [], row
+        try:
+            return list(op.infer_outputs(row)), row
+        except IRError as error:
+            refusal = refusal or error
+    raise refusal or UsageError("a value has no type that it could be of")
+
+
+def _labels(op: Op | None, count: int) -> list[str]:
+    """What the inputs are called."""
+    names = list(op.arity()[0]) if op is not None else []
+    last = names[-1] if names else "input"
+    return [name.rstrip("_") for name in names[:count]] + [last] * (count - len(names))
+
+
+def _operation(kind: str, version: str, values: Mapping[str, Any]) -> Op | None:
     """The operation with its attributes checked; None where the type is not known."""
     from ...layers.base import Op
 
     found = Op.find(kind, version)
     if found is None:
         return None
-    with placed(Where(name=name, type=kind, version=version)):
-        op: Op = found.model_validate(dict(values))
-        return op
+    op: Op = found.model_validate(dict(values))
+    return op
+
+
+def _unknown(kind: str) -> str:
+    """That an operation is not known, and which is."""
+    import difflib
+
+    from ...layers.base import Op
+
+    newest = Op.newest(kind)
+    if newest is not None:
+        return f"it is not known in this version, {newest.spec()} is {newest.version()}"
+    near = difflib.get_close_matches(kind[:80], Op.registry.types(), 1)
+    return f"it is not known, did you mean {near[0]}?" if near else "it is not known"
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:

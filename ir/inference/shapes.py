@@ -16,8 +16,9 @@ from typing import TypeAlias
 from ...layers.budget import budget, within
 from ...layers.memory import without_collection
 from ...layers.value_bounds import CARRIED
-from ...schemas import ElementType, IRError, Shape, Size, Tensor, UsageError
+from ...schemas import ElementType, IRError, Shape, Tensor, UsageError
 from ...schemas.printing import printable_name
+from ...schemas.shapes import ShapeLike
 from ..document import (
     Graph,
     Layer,
@@ -32,8 +33,6 @@ from ..opening import ModelLike, opened
 from .bodies import check_condition, infer_bodies
 from .interface import output_type
 
-#: A new input shape: OpenVINO's spelling (names stand for sizes), or the sizes themselves.
-ShapeLike: TypeAlias = "str | Shape | Iterable[Size]"
 #: New input shapes, by name or index, or in order.
 Shapes: TypeAlias = "Mapping[str, ShapeLike] | Mapping[int, ShapeLike] | Iterable[ShapeLike]"
 
@@ -109,7 +108,7 @@ def infer(
     """
     model = opened(model)
     given = {
-        layer_id: Tensor(parameter_type(model.layer(layer_id)), read_shape(shape))
+        layer_id: Tensor(parameter_type(model.layer(layer_id)), Shape.of(shape))
         for layer_id, shape in by_input(model, _pairs(shapes)).items()
     }
     with within(max_memory, max_seconds):
@@ -133,18 +132,6 @@ def _pairs(
     if isinstance(shapes, (str, Shape)):
         raise UsageError("shapes are given by input name, or as a list with one for each input")
     return shapes
-
-
-def read_shape(shape: ShapeLike) -> Shape:
-    """A shape from what a caller may give."""
-    if isinstance(shape, Shape):
-        return shape
-    if isinstance(shape, str):
-        try:
-            return Shape.parse(shape, symbols=True)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-    return Shape(shape)
 
 
 @without_collection()
@@ -226,8 +213,8 @@ def constant(layer: Layer) -> Tensor:
     for size in sizes:
         count *= size
     if kind.is_dynamic or count > CARRIED or not layer.has_value:
-        return Tensor(kind, sizes)
-    return Tensor(kind, sizes, layer.value)
+        return Tensor(kind, Shape(sizes))
+    return Tensor(kind, Shape(sizes), layer.value)
 
 
 def _what_pins(graph: Graph, layer: Layer) -> str | None:

@@ -270,7 +270,7 @@ class Workbench:
         layer = Layer(type, version, self.free(name), data=texts)
         if kind is not None:
             with placed(layer.where):
-                layer.data = kind.model_validate(dict(texts)).attributes() | texts
+                layer.data = kind.read(texts).attributes() | texts
         tensors = [self.known(source) for source in inputs]
         layer.inputs = [Port.of(index, tensor) for index, tensor in enumerate(tensors)]
         return self.take(layer, inputs)

@@ -208,11 +208,11 @@ def constant(node: LooseLayer) -> tuple[Tensor, ...] | None:
     held = node.graph.model.weights
     begin, size_ = (whole(node.data.get(name)) for name in ("offset", "size"))
     if count > CARRIED or held is None or begin is None or size_ is None:
-        return (Tensor(kind, shape),)
+        return (Tensor(kind, Shape(shape)),)
     needed = weights.least_bytes(kind, shape)
     if begin + size_ > held.size or kind is ElementType.STRING or needed is None or size_ < needed:
-        return (Tensor(kind, shape),)
-    return (Tensor(kind, shape, unpack(held.view(begin, size_), kind, shape)),)
+        return (Tensor(kind, Shape(shape)),)
+    return (Tensor(kind, Shape(shape), unpack(held.view(begin, size_), kind, shape)),)
 
 
 def declared_ports(node: LooseLayer, found: tuple[Tensor, ...]) -> Iterator[Note]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....schemas import Array, ElementType, IRError, Tensor, Where
+from ....schemas import Array, ElementType, IRError, Shape, Tensor, Where
 from ...document import Builder, Kind, Layer, Origin, Output, Port, Remark, no_bin
 from ...inference import constant
 from .document import Blob, OldLayer
@@ -298,7 +298,7 @@ class Old:
         }  # fmt: skip
         name = scene.builder.free(f"{self.layer.name}/{held.name}")
         layer = Layer(
-            "Const", "opset1", name, data=data, outputs=[Port.of(0, Tensor(kind, shape))]
+            "Const", "opset1", name, data=data, outputs=[Port.of(0, Tensor(kind, Shape(shape)))]
         )
         scene.builder.graph.add(layer)
         return self._take(Output(layer, 0, [self._known(layer)]))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from ....schemas import IRError, Tensor
+from ....schemas import IRError, Shape, Tensor
 from ...document import (
     DEEPEST,
     BackEdge,
@@ -130,7 +130,7 @@ def _parameter(builder: Builder, inner: OldGraph, layer: int, port: int) -> Outp
             kind = TYPES.get(one.precision or holder.precision or "FP32")
             if kind is None:
                 raise IRError("precision Q78 is of fixed-point numbers that no CPU ran")
-            tensor = Tensor(kind, one.dims)
+            tensor = Tensor(kind, Shape(one.dims))
             return builder.parameter(f"{holder.name}/input{rank}", tensor.type, tensor.shape)
     raise IRError(
         f"the port map names input port {port} of layer {layer} of the body, whose input ports "

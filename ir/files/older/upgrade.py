@@ -405,7 +405,7 @@ class Walk:
                 made.layer,
                 made.index,
                 [
-                    Tensor(made.tensor.type, declared) if i == made.index else one.tensor
+                    Tensor(made.tensor.type, Shape(declared)) if i == made.index else one.tensor
                     for i, one in enumerate(made)
                 ],
             )
@@ -451,7 +451,7 @@ class Walk:
         tensors = [
             Tensor(
                 TYPES.get(layer.output_precision(i) or "FP32", ElementType.F32),
-                port.dims if len(port.dims) <= MOST_AXES else None,  # told where it is read
+                Shape(port.dims if len(port.dims) <= MOST_AXES else None),  # told where it is read
             )
             for i, port in enumerate(layer.outputs)
         ]
