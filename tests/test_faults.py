@@ -115,8 +115,11 @@ def kernel_faults(make: Make, feeds: Feeds, seed: int, path: Path, times: int) -
         some = {x.id for x in layers}
         if not clear or any(len(seen[each]) > 1 for each in clear):
             continue
-        with wrong_kernel(kind, change):
-            found = ir.compare(make(), str(path), feeds)
+        try:
+            with wrong_kernel(kind, change):
+                found = ir.compare(make(), str(path), feeds)
+        except ir.IRError:
+            continue  # shapes are made of its values, and do not go together any more
         told = {step.place.id for step in found.wrong}
         if not clear & told or told - some or (found.first and found.first.place.id not in clear):
             missed.append(f"{kind.__name__} {change.__name__}: {found.first}, {told - some}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
 
-from ...schemas import MismatchError
+from ...schemas import MismatchError, UsageError
+from ..display import plot_run, write_text
 from ..files import read
 from ..measuring import LayerRow, Report, Row, measure
 from .infer import split
@@ -15,6 +17,7 @@ from .output import (
     bytes_text,
     format_option,
     model_argument,
+    note,
     print_json,
     print_pairs,
     print_table,
@@ -26,7 +29,8 @@ from .run import make_inputs
 @click.command(
     "bench",
     epilog="Examples: vinoir bench model.xml; "
-    "vinoir bench model.xml --against openvino --threads 2 --layers",
+    "vinoir bench model.xml --against openvino --threads 2 --layers; "
+    "vinoir bench model.xml --plot run.svg",
 )
 @model_argument
 @weights_option
@@ -37,6 +41,8 @@ from .run import make_inputs
 @click.option("--threads", type=click.IntRange(1), help="For each runtime; else all cores.")
 @click.option("--runs", type=click.IntRange(1), default=15, show_default=True)
 @click.option("--layers", is_flag=True, help="Time of each layer, its GFLOP/s and GB/s.")
+@click.option("--plot", type=click.Path(), help="An .svg: time by layer, and memory over the run.")
+@click.option("--force", is_flag=True, help="Overwrite the plot.")
 @click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE", help="As of run.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
 @click.option("--tolerance", type=float, default=1e-4, show_default=True)
@@ -49,12 +55,19 @@ def bench_command(
     threads: int | None,
     runs: int,
     layers: bool,
+    plot: str | None,
+    force: bool,
     inputs: tuple[str, ...],
     seed: int,
     tolerance: float,
     format_: str,
 ) -> None:
     """Measure how fast MODEL runs, also against other runtimes; compare their outputs."""
+    if plot is not None:
+        if Path(plot).suffix.lower() != ".svg":
+            raise UsageError(f'"{Path(plot).name}" does not end in .svg')
+        if Path(plot).exists() and not force:
+            raise UsageError(f"{plot} is already there", hint="--force overwrites it")
     found = read(model, weights)
     arrays = make_inputs(found, dict(split(text) for text in inputs), seed)
     report = measure(
@@ -63,13 +76,16 @@ def bench_command(
         against=[name.strip() for name in against.split(",") if name.strip()],
         threads=threads,
         runs=runs,
-        layers=layers,
+        layers=layers or plot is not None,
         onnx=onnx,
     )
+    if plot is not None:
+        write_text(Path(plot), plot_run(report.layers, f"a run of {found.name}"), force)
+        note(f"drew the run into {plot}")
     if format_ == "json":
         print_json(facts(report, model, tolerance))
     else:
-        print_report(report)
+        print_report(report, layers)
     if report.difference > tolerance:
         worst = max(report.rows, key=lambda row: row.difference)
         raise MismatchError(
@@ -99,7 +115,7 @@ def facts(report: Report, model: str, tolerance: float) -> dict[str, Any]:
     }
 
 
-def print_report(report: Report) -> None:
+def print_report(report: Report, layers: bool) -> None:
     """The report for a person."""
     print_table(
         f"{len(report.rows[0].seconds)} runs of each in turn, {report.threads} threads",
@@ -115,7 +131,7 @@ def print_report(report: Report) -> None:
         ],
         right=range(2, 8),
     )  # fmt: skip
-    if report.layers:
+    if layers:
         whole = sum(row.seconds for row in report.layers)
         print_table(
             "layers, each with those computed together with it",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .pictures import Drawing as Drawing
     from .pictures import SideBySide as SideBySide
     from .pictures import draw as draw
+    from .pictures import plot_run as plot_run
     from .pictures import plot_weights as plot_weights
     from .pictures import write_text as write_text
     from .summaries import constant_bytes as constant_bytes
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "pictures": "Compared Drawing FORMATS SideBySide draw plot_weights write_text",
+        "pictures": "Compared Drawing FORMATS SideBySide draw plot_run plot_weights write_text",
         "summaries": "constant_bytes declared operation_name shape_text summary",
     },
 )
