@@ -286,7 +286,7 @@ class App {
       const words = new Map();
       for (const { m } of this.panes) {
         const { values, colours, pairs } = m.paints[this.painter.paint];
-        [...new Map(values.map((v, i) => [v, colours[i]]))].sort((a, b) => a[1] - b[1]).forEach(([v, i]) => words.has(v) || words.set(v, pairs[i][dark]));
+        values.forEach((v, i) => words.has(v) || words.set(v, pairs[colours[i]][dark]));
       }
       [...words].slice(0, 14).forEach(([v, colour]) => put(v, colour));
     } else if (p.values.length) {
