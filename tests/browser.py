@@ -34,7 +34,8 @@ os.execv(sys.argv[3], sys.argv[3:])
 """
 
 _KEYS = {"Enter": ("\r", 13), "Escape": ("", 27), "Backspace": ("", 8), "ArrowDown": ("", 40),
-         "ArrowUp": ("", 38), "ArrowLeft": ("", 37), "ArrowRight": ("", 39)}  # fmt: skip
+         "ArrowUp": ("", 38), "ArrowLeft": ("", 37), "ArrowRight": ("", 39),
+         "PageDown": ("", 34), "PageUp": ("", 33), "Tab": ("\t", 9)}  # fmt: skip
 
 
 def chromium() -> str | None:

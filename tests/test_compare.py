@@ -148,6 +148,45 @@ def test_ties_are_no_fault(tmp_path: Path) -> None:
     assert ir.compare(net.model(), tmp_path / "told.npz").first is not None
 
 
+def test_a_tie_of_quantization_is_no_fault_beside_what_rounds_near_zero(tmp_path: Path) -> None:
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", "1,4")
+    ends = [net.constant(np.array([end], "f4")) for end in (-1, 1, -1, 1)]
+    y = net.add("FakeQuantize", "opset1", [x, *ends], name="levels", levels=255,
+                auto_broadcast="numpy")  # fmt: skip
+    net.result(y, name="y")
+    step = np.float32(2 / 254)
+    given = np.array([[(200.5) * step - 1, 0.0, 0.3, -0.7]], "f4")
+    told = ir.run(net.model(), [given])["y"].copy()
+    told[0, 0] += step * (1 if told[0, 0] < given[0, 0] else -1)  # rounded to the other side
+    told[0, 1] += np.float32(1e-8)  # where the sum of the offset cancels
+    np.savez(tmp_path / "told.npz", x=given, levels=told)
+    found = ir.compare(net.model(), tmp_path / "told.npz")
+    assert not found, str(found)
+    assert found.steps[0].verdict == "rounding"
+    told[0, 2] += step  # far from any edge
+    np.savez(tmp_path / "told.npz", x=given, levels=told)
+    assert ir.compare(net.model(), tmp_path / "told.npz").first is not None
+
+
+def test_a_weight_behind_a_conversion_is_told_however_little_it_changes() -> None:
+    def made(last: float) -> ir.Model:
+        net = ir.Builder("net")
+        x = net.parameter("x", "f32", "1,1000")
+        held = np.ones((1000, 4), "f2")
+        held[-1, -1] = last
+        w = net.add("Convert", "opset1", [net.constant(held, name="w")], destination_type="f32")
+        y = net.add("MatMul", "opset1", [x, w], name="product", transpose_a=False,
+                    transpose_b=False)  # fmt: skip
+        net.result(y, name="y")
+        return net.model()
+
+    found = ir.compare(made(1.0), made(1.001), [np.ones((1, 1000), "f4")])
+    assert found.first is not None
+    assert found.first.place.name == "product"
+    assert not ir.compare(made(1.0), made(1.0), [np.ones((1, 1000), "f4")])
+
+
 def test_recorded_tensors_are_compared_from_the_nearest_that_is_recorded(tmp_path: Path) -> None:
     model = chain()
     x = np.random.default_rng(0).standard_normal((1, 4, 8, 8)).astype("f4")

@@ -109,14 +109,19 @@ def kernel_faults(make: Make, feeds: Feeds, seed: int, path: Path, times: int) -
     seen = recorded(model, feeds, path)
     rows = sorted(kernels(model, seen).items(), key=lambda row: row[0].__name__)
     missed = []
-    for kind, layers in rng.sample(rows, min(times, len(rows))):
+    for kind, _ in rng.sample(rows, min(times, len(rows))):
         change = rng.choice(WRONG)
+        # What derives from an operation takes its kernel.
+        layers = [x for one, found in rows if issubclass(one, kind) for x in found]
         clear = {x.id for x in layers if apart(seen[x.id][0], change(seen[x.id][0])) > 1e-3}
         some = {x.id for x in layers}
         if not clear or any(len(seen[each]) > 1 for each in clear):
             continue
-        with wrong_kernel(kind, change):
-            found = ir.compare(make(), str(path), feeds)
+        try:
+            with wrong_kernel(kind, change):
+                found = ir.compare(make(), str(path), feeds)
+        except ir.IRError:
+            continue  # shapes are made of its values, and do not go together any more
         told = {step.place.id for step in found.wrong}
         if not clear & told or told - some or (found.first and found.first.place.id not in clear):
             missed.append(f"{kind.__name__} {change.__name__}: {found.first}, {told - some}")

@@ -1,14 +1,20 @@
-"""Weights drawn: ranges and histograms are what NumPy says of the values."""
+"""Weights and runs drawn: ranges and histograms are what NumPy says, memory what values need."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 from lxml import etree
 from test_pictures import call
 from vinoir import ir
+from vinoir.ir.display import plot_run
 from vinoir.ir.display.pictures.plots import BARS, Spread
+from vinoir.ir.engine import Program
+from vinoir.ir.measuring.bench import layer_rows
+from vinoir.ir.measuring.lifetimes import held_by_layers
 
 
 def test_weights_are_plotted(tmp_path: Path) -> None:
@@ -49,3 +55,73 @@ def test_spread_is_what_numpy_says() -> None:
         wanted, _ = np.histogram(wide, BARS, (wide.min(), wide.max()))
         np.testing.assert_allclose(found.bars, wanted, atol=3)
         assert sum(found.bars) == value.size
+
+
+@dataclass
+class Step:
+    name: str
+    operation: str
+    seconds: float
+    held: int
+
+
+def test_a_run_is_plotted() -> None:
+    steps = [Step(f"layer{n}", "ReLU", 0.001 * (n + 1), 1024 * (n % 7)) for n in range(30)]
+    steps.append(Step("</svg><script>\u202e", "Exp", 2.0, 5 << 20))
+    tree = etree.fromstring(plot_run(steps, "<b>").encode())
+    texts = ["".join(each.itertext()) for each in tree.iter("{*}text")]
+    assert "time by layer, 2.47 s in all" in texts
+    assert any("at most 5.0 MiB in </svg><script>\\u202e" in text for text in texts)
+    assert sum(text.startswith("layer") for text in texts) == 19
+    assert any(text.endswith("81.1%") for text in texts)
+    bars = [each for each in tree.iter("{*}rect") if each.get("class") in ("b", "s")]
+    tall = [float(each.get("height") or 0) for each in bars[:31]]
+    assert tall[-1] == max(tall) == 170
+    assert sorted(tall) == tall
+    assert not list(tree.iter("{*}script"))
+    with pytest.raises(ir.UsageError, match="nothing is computed"):
+        plot_run([], "none")
+
+
+def chain(layers: int) -> ir.Model:
+    net = ir.Builder("chain")
+    x = net.parameter("x", "f32", (1, 256, 64))
+    weights = np.random.default_rng(0).standard_normal((64, 64)).astype("f4") / 8
+    for number in range(layers):
+        held = net.constant(weights, name=f"w{number}")
+        x = net.add("MatMul", "opset1", [x, held], name=f"m{number}", transpose_a=False,
+                    transpose_b=False)  # fmt: skip
+        x = net.add("SoftMax", "opset8", [x], name=f"s{number}", axis=-1)
+    net.result(x, name="y")
+    return net.model()
+
+
+def test_memory_of_a_run_is_that_of_its_values_and_not_of_its_weights() -> None:
+    each = 256 * 64 * 4
+    program = Program(chain(6))
+    rows = layer_rows(program, [np.ones((1, 256, 64), "f4")], 1)
+    assert len(rows) >= 6
+    assert all(each <= row.held <= 3 * each for row in rows)
+
+
+def test_memory_of_layers_one_after_the_other() -> None:
+    net = ir.Builder("fork")
+    x = net.parameter("x", "f32", (10,))
+    a = net.add("Exp", "opset1", [x], name="a")
+    b = net.add("Abs", "opset1", [a], name="b")
+    c = net.add("Floor", "opset1", [b], name="c")
+    net.result(net.add("Add", "opset1", [a, c], name="d"), name="y")
+    net.result(b, name="z")
+    layers = [net.graph.layer(name) for name in "abcd"]
+    # a until d, b until the end as it is handed out, c until d.
+    assert held_by_layers([(layer, 40) for layer in layers]) == [40, 80, 120, 160]
+
+
+def test_a_plot_from_the_command_line(tmp_path: Path) -> None:
+    ir.write(chain(2), tmp_path / "model.xml")
+    words = ["bench", tmp_path / "model.xml", "--runs", 1, "--plot", tmp_path / "run.svg"]
+    assert call(*words) == 0
+    assert etree.fromstring((tmp_path / "run.svg").read_bytes()).tag.endswith("svg")
+    assert call(*words) == 2
+    assert call(*words, "--force") == 0
+    assert call(*words[:-1], tmp_path / "run.png") == 2

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
 
-from ...schemas import MismatchError
+from ...schemas import MismatchError, UsageError
+from ..display import plot_run, write_text
 from ..measuring import LayerRow, Report, Row, measure
 from .fleet import over_many
 from .inputs import make_inputs
 from .options import (
     Source,
+    force_option,
     format_option,
     model_options,
     onnx_option,
     pairs,
+    refuse_present,
     seed_option,
     values_option,
     verb,
 )
-from .output import bytes_text, print_json, print_pairs, print_table, shape_of
+from .output import bytes_text, note, print_json, print_pairs, print_table, shape_of
 from .progress import Progress
 
 
@@ -31,6 +35,7 @@ from .progress import Progress
     "bench model.xml",
     "bench model.xml --threads 2 --runs 5 --layers",
     "bench model.xml --against openvino,onnxruntime --onnx model.onnx",
+    "bench model.xml --plot run.svg",
 )
 @model_options
 @click.option(
@@ -40,6 +45,8 @@ from .progress import Progress
 @click.option("--threads", type=click.IntRange(1), help="For each runtime; else all cores.")
 @click.option("--runs", type=click.IntRange(1), default=15, show_default=True)
 @click.option("--layers", is_flag=True, help="Time of each layer, its GFLOP/s and GB/s.")
+@click.option("--plot", type=click.Path(), help="An .svg: time by layer, and memory over the run.")
+@force_option
 @values_option
 @seed_option
 @click.option("--tolerance", type=click.FloatRange(min=0), default=1e-4, show_default=True)
@@ -51,12 +58,18 @@ def bench_command(
     threads: int | None,
     runs: int,
     layers: bool,
+    plot: str | None,
+    force: bool,
     inputs: tuple[str, ...],
     seed: int,
     tolerance: float,
     format_: str,
 ) -> None:
     """Measure how fast MODEL runs, also against other runtimes; compare their outputs."""
+    if plot is not None:
+        if Path(plot).suffix.lower() != ".svg":
+            raise UsageError(f'"{Path(plot).name}" does not end in .svg')
+        refuse_present(force, plot)
     found = source.read()
     arrays = make_inputs(found, pairs(inputs), seed)
     names = [name.strip() for name in against.split(",") if name.strip()]
@@ -67,14 +80,17 @@ def bench_command(
             against=names,
             threads=threads,
             runs=runs,
-            layers=layers,
+            layers=layers or plot is not None,
             onnx=onnx,
             progress=progress.advance,
         )
+    if plot is not None:
+        write_text(Path(plot), plot_run(report.layers, f"a run of {found.name}"), force)
+        note(f"drew the run into {plot}")
     if format_ == "json":
         print_json("bench", facts(report, source.path, tolerance))
     else:
-        print_report(report)
+        print_report(report, layers)
     if report.difference > tolerance:
         worst = max(report.rows, key=lambda row: row.difference)
         raise MismatchError(
@@ -109,7 +125,7 @@ def facts(report: Report, model: str, tolerance: float) -> dict[str, Any]:
     }
 
 
-def print_report(report: Report) -> None:
+def print_report(report: Report, layers: bool) -> None:
     """The report for a person."""
     print_table(
         f"{len(report.rows[0].seconds)} runs of each in turn, {report.threads} threads",
@@ -125,7 +141,7 @@ def print_report(report: Report) -> None:
         ],
         right=range(2, 8),
     )  # fmt: skip
-    if report.layers:
+    if layers:
         whole = sum(row.seconds for row in report.layers)
         print_table(
             "layers, each with those computed together with it",

@@ -472,7 +472,9 @@ class Judge:
                     return True
                 np.maximum(reach, np.abs(_real(moved) - _real(found)), out=reach)
             off = np.abs(_real(found) - _real(wanted))
-            return not bool((off > 2 * reach + 1e-6 * (np.abs(_real(wanted)) + 1e-30)).any())
+            # What is within the tolerance needs no explanation.
+            too_far = ~(off <= allowed * _scale(_real(wanted)))
+            return not bool((too_far & ~(off <= 2 * reach)).any())
 
 
 def identical(one: Array, two: Array) -> bool:
@@ -502,10 +504,13 @@ def error(found: Array, wanted: Array) -> float:
         x, y = x[finite], y[finite]
         if not x.size:
             return 0.0
-        level = float(np.sqrt(np.mean(np.square(y))))
-        off = np.abs(x - y)
-        scale = np.abs(y) + level
+        off, scale = np.abs(x - y), _scale(y)
         return float(np.where(off > 0, off / np.where(scale > 0, scale, 1.0), 0.0).max())
+
+
+def _scale(wanted: Array) -> Array:
+    """What errors are relative to: the value itself and the root of the mean square."""
+    return np.asarray(np.abs(wanted) + np.sqrt(np.mean(np.square(wanted))))
 
 
 def _real(array: Array) -> Array:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .pictures import Drawing as Drawing
     from .pictures import SideBySide as SideBySide
     from .pictures import draw as draw
+    from .pictures import plot_run as plot_run
     from .pictures import plot_weights as plot_weights
     from .pictures import write_text as write_text
     from .quantized import precisions as precisions
@@ -32,7 +33,7 @@ __getattr__, __dir__ = face(
         "costs": "macs",
         "grouping": "Module modules",
         "notebook": "html",
-        "pictures": "Compared Drawing FORMATS SideBySide draw plot_weights write_text",
+        "pictures": ("Compared Drawing FORMATS SideBySide draw plot_run plot_weights write_text"),
         "quantized": "precisions",
         "sizes": "constant_bytes elements",
         "summaries": "declared operation_name shape_text summary",

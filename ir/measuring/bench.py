@@ -14,7 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,6 +25,7 @@ from ...schemas import Array, IRError, UnsupportedError, UsageError
 from ..document import Layer, Model
 from ..engine import Node, Program, describe, products
 from ..execution import Traced, run
+from .lifetimes import held_by_layers, held_by_nodes
 
 #: Runs a model once: inputs in order, outputs in order.
 Call: TypeAlias = "Callable[[Sequence[Array]], list[Array]]"
@@ -74,6 +75,8 @@ class LayerRow:
     seconds: float
     operations: float
     bytes: int
+    #: Bytes of all values that are needed while it is carried out.
+    held: int = 0
 
     @property
     def gigaflops(self) -> float:
@@ -287,7 +290,9 @@ def layer_rows(program: Program, inputs: Sequence[Array], runs: int = 7) -> list
     """The least time of each step of a program, with the work that it does."""
     timed = program.times(inputs, runs)
     if timed is not None:
-        return [planned_row(node, seconds) for node, seconds in timed]
+        held = held_by_nodes([node for node, _ in timed])
+        rows = (planned_row(node, seconds) for node, seconds in timed)
+        return [replace(row, held=size) for row, size in zip(rows, held, strict=True)]
     traced: dict[int, tuple[Layer, float, tuple[Array, ...]]] = {}
 
     def note(step: Traced) -> None:
@@ -297,13 +302,15 @@ def layer_rows(program: Program, inputs: Sequence[Array], runs: int = 7) -> list
 
     for _ in range(runs):
         run(program.model, dict(enumerate(inputs)), trace=note)
+    shown = [row for row in traced.values() if row[0].type not in ("Parameter", "Const", "Result")]
+    sizes = [sum(array.nbytes for array in outputs) for _, _, outputs in shown]
+    held = held_by_layers([(row[0], size) for row, size in zip(shown, sizes, strict=True)])
     return [
         LayerRow(
             layer.name, layer.type, outputs[0].shape if outputs else (), max(seconds, 1e-9), 0.0,
-            sum(array.nbytes for array in outputs),
+            size, needed,
         )
-        for layer, seconds, outputs in traced.values()
-        if layer.type not in ("Parameter", "Const", "Result")
+        for (layer, seconds, outputs), size, needed in zip(shown, sizes, held, strict=True)
     ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 from xml.sax.saxutils import quoteattr
 
 from ....layers.memory import without_collection
@@ -153,9 +153,14 @@ class SideBySide:
         )
 
 
-#: A difference by the word for it, the numbers of its layers (-1: none), whether it follows from
-#: another, and its text.
-_Change = tuple[str, int, int, bool, str]
+class _Change(NamedTuple):
+    """A difference as a page knows it."""
+
+    word: str
+    #: The numbers of its layers in either model; -1: none.
+    ends: tuple[int, int]
+    follows: bool
+    text: str
 
 
 def _changes(compared: Compared, numbers: Sequence[Mapping[int, int]]) -> Iterator[_Change]:
@@ -166,7 +171,7 @@ def _changes(compared: Compared, numbers: Sequence[Mapping[int, int]]) -> Iterat
             for layer, held in zip(ends, numbers, strict=True)
         )
         word = _WORDS.get(one.kind, one.kind)
-        yield word, left, right, one.follows, printable(str(one), _LONGEST)
+        yield _Change(word, (left, right), one.follows, printable(str(one), _LONGEST))
 
 
 def _marks(sheet: Sheet, changes: Sequence[_Change], side: int) -> dict[int, str]:
@@ -179,9 +184,9 @@ def _marks(sheet: Sheet, changes: Sequence[_Change], side: int) -> dict[int, str
             found[number] = word
 
     for change in changes:
-        number = change[1 + side]
+        number = change.ends[side]
         if number >= 0:
-            mark(number, "follows" if change[3] else change[0])
+            mark(number, "follows" if change.follows else change.word)
     for number, word in list(found.items()):
         if sheet.chip[number] >= 0:
             mark(sheet.chip[number], word)
@@ -196,21 +201,21 @@ def _notes(changes: Sequence[_Change], side: int) -> dict[int, str]:
     """What is said of each layer in the side panel."""
     lines: dict[int, list[str]] = {}
     for change in changes:
-        if change[1 + side] >= 0:
-            lines.setdefault(change[1 + side], []).append(f"{change[0]} {change[4]}")
+        if change.ends[side] >= 0:
+            lines.setdefault(change.ends[side], []).append(f"{change.word} {change.text}")
     return {number: "; ".join(texts) for number, texts in lines.items()}
 
 
 def _rows(changes: Sequence[_Change]) -> list[Any]:
     """The list of changes: words once, and for each its word, its layers and its text."""
-    own = [change for change in changes if not change[3]]
-    words = sorted({change[0] for change in own}, key=rank)
+    own = [change for change in changes if not change.follows]
+    words = sorted({change.word for change in own}, key=rank)
     return [
         words,
-        [words.index(change[0]) for change in own],
-        [change[1] for change in own],
-        [change[2] for change in own],
-        [change[4] for change in own],
+        [words.index(change.word) for change in own],
+        [change.ends[0] for change in own],
+        [change.ends[1] for change in own],
+        [change.text for change in own],
         len(changes) - len(own),
     ]
 

@@ -256,6 +256,11 @@ class App {
     this.legend();
     this.redraw();
   }
+  nextPaint(by) {
+    const n = this.m.paints.length + 1;
+    this.setPaint(((this.painter.paint + 1 + by + n) % n) - 1);
+    $("spoken").textContent = "painted by " + $("paint").selectedOptions[0].textContent;
+  }
   largest() {
     const p = this.m.paints[this.painter.paint];
     if (!p || p.kind !== "number") return;
@@ -281,7 +286,7 @@ class App {
       const words = new Map();
       for (const { m } of this.panes) {
         const { values, colours, pairs } = m.paints[this.painter.paint];
-        [...new Map(values.map((v, i) => [v, colours[i]]))].sort((a, b) => a[1] - b[1]).forEach(([v, i]) => words.has(v) || words.set(v, pairs[i][dark]));
+        values.forEach((v, i) => words.has(v) || words.set(v, pairs[colours[i]][dark]));
       }
       [...words].slice(0, 14).forEach(([v, colour]) => put(v, colour));
     } else if (p.values.length) {
@@ -409,7 +414,7 @@ class App {
       "/": () => $("query").select() || $("query").focus(), n: () => this.next(1), N: () => this.next(-1),
       u: () => this.path(true, false), j: () => this.path(false, true), p: () => this.path(true, true),
       "+": () => this.levels(true), "=": () => this.levels(true), "-": () => this.levels(false), z: () => this.zoom(1.25), x: () => this.zoom(0.8),
-      0: () => this.fit(), 1: () => { this.home(); this.redraw(); }, b: () => this.largest(), t: () => this.showTable($("table").hidden),
+      0: () => this.fit(), 1: () => { this.home(); this.redraw(); }, b: () => this.largest(), t: () => this.showTable($("table").hidden), v: () => this.nextPaint(1), V: () => this.nextPaint(-1),
       c: () => this.copy(), d: () => $("dark").click(), "?": () => $("help").click(),
       ".": () => this.step?.next(1), ",": () => this.step?.next(-1), w: () => this.swap(), PageDown: () => this.scroll(0.85), PageUp: () => this.scroll(-0.85),
     };

@@ -67,6 +67,7 @@ class Side {
     this.rows("read by", m.readers(l).slice(0, 40).map(r => [m.type(r).name, this.go(r, m.names[r])]));
     const c = m.d.constants[l];
     if (c) this.constant(c);
+    this.node.append(make("h3", { textContent: "path" }), ...[["before", true, false], ["after", false, true], ["both", true, true]].flatMap(([name, up, down]) => [make("button", { id: "path-" + name, textContent: name, onclick: () => this.app.path(up, down) }), " "]));
     if (m.body[l] === 0) {
       const text = "vinoir extract MODEL --to " + quoted(m.names[l]);
       this.node.append(make("h3", { textContent: "the part that ends here" }), make("code", { id: "command", textContent: text }), " ", make("button", { textContent: "Copy", onclick: () => this.app.copy() }));

@@ -1,0 +1,103 @@
+"""Failures made at random in networks come down to the few operations that fail."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from model_faults import WRONG, Feeds, fixed, kernels, trace, wrong_kernel
+from test_faults import drawn, feeds_of, first_feeds
+from test_faults import network as network
+from test_reduce import operations
+from vinoir import ir
+
+#: Failures of each kind in each network of the shared data; 3 make some 100.
+CASES = int(os.environ.get("VINOIR_CASES", "1"))
+#: How far a failure is to come down.
+MOST = 3
+Make = Callable[[], ir.Model]
+
+
+def refused(model: ir.Model, rng: random.Random) -> str | None:
+    """Make an attribute say what cannot be: an axis far outside, a stride of nothing."""
+    rows = [
+        (layer, name, text)
+        for layer in model.order()
+        for name, text in (("axis", "77"), ("strides", "0"), ("dilations", "0"), ("levels", "0"),
+                           ("group_size", "-3"), ("num_splits", "0"), ("mode", "none"))
+        if name in layer.data and layer.id not in fixed(model)
+    ]  # fmt: skip
+    if not rows:
+        return None
+    layer, name, text = rng.choice(rows)
+    said = ",".join(text for _ in layer.data[name].split(","))
+    layer.data = {**layer.data, name: said}
+    try:
+        ir.infer(model)
+    except ir.IRError:
+        return f'{name} of "{layer.name}" ({layer.type}) is {said}'
+    return None
+
+
+def poisoned(model: ir.Model, rng: random.Random) -> str | None:
+    """Make a constant hold what is no number."""
+    rows = [x for x in model.constants if x.has_value and x.value.dtype.kind == "f"]
+    rows = [x for x in rows if x.value.size > 16]
+    if not rows:
+        return None
+    layer = rng.choice(rows)
+    value = layer.value.copy()
+    value[...] = np.nan
+    layer.set_value(value, layer.element_type)
+    return f'"{layer.name}" is no number'
+
+
+def come_down(make: Make, feeds: Feeds, seed: int, times: int) -> tuple[int, list[str]]:
+    """How many failures were made, and those that did not come down."""
+    rng, made, missed = random.Random(seed), 0, []
+
+    def judge(text: str, model: ir.Model, fails: str) -> None:
+        nonlocal made
+        began = time.perf_counter()
+        try:
+            found = ir.reduce(model, fails, feeds)
+        except ir.IRError:
+            return  # nothing fails, or shapes are made of values that are wrong now
+        made += 1
+        count, seconds = len(operations(found.model)), time.perf_counter() - began
+        print(f"{fails}: {text}: {found.before} became {count} in {seconds:.1f} s", flush=True)
+        if count > MOST or not found.finished:
+            missed.append(f"{fails}: {text}: {operations(found.model)}")
+
+    for _ in range(times):
+        for fails, change in (("infer", refused), ("run", poisoned)):
+            model = make()
+            text = change(model, rng)
+            if text is not None:
+                judge(text, model, fails)
+        model = make()
+        kinds = kernels(model, trace(model, feeds))
+        kind = rng.choice(sorted(kinds, key=lambda one: one.__name__))
+        with wrong_kernel(kind, rng.choice(WRONG)):
+            judge(f"{kind.__name__} computes something else", model, "compile")
+    return made, missed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_failures_in_drawn_networks_come_down(seed: int) -> None:
+    make = drawn(seed)
+    made, missed = come_down(make, feeds_of(make(), seed), seed, 1)
+    assert made
+    assert not missed, "\n".join(missed)
+
+
+@pytest.mark.shared
+def test_failures_in_real_networks_come_down(network: Path) -> None:
+    made, missed = come_down(lambda: ir.read(network), first_feeds(network), 1, CASES)
+    print(f"{network.stem}: {made} failures, {len(missed)} did not come down")
+    assert not missed, "\n".join(missed)
