@@ -18,7 +18,7 @@ from ..document import Layer, Model, by_input
 from ..execution import FILLINGS, Traced, fill, run
 from ..files import read
 from .archive import savable, save_arrays, saved_names
-from .fleet import over_many
+from .fleet import over_inputs, over_many
 from .infer import split
 from .output import (
     bytes_text,
@@ -34,6 +34,7 @@ from .output import (
 from .show import value_facts
 
 
+@over_inputs
 @over_many
 @click.command(
     "run",
