@@ -283,7 +283,7 @@ class Zarr(Joined):
         group: Any = zarr.open_group(part, mode="w")
         for member, name in saved_names(self.heads).items():
             kind, inner = self.heads[name]
-            whole = np.memmap(self.content(name), kind, "r", shape=self.shape(name))  # type: ignore[call-overload]
+            whole = np.memmap(self.content(name), kind, "r", shape=self.shape(name))
             rows = max(1, (8 << 20) // max(kind.itemsize * int(np.prod(inner)), 1))
             array = group.create_array(
                 member, shape=whole.shape, dtype=kind, chunks=(rows, *inner)
