@@ -18,11 +18,12 @@ from typing import IO, Any, Protocol, Self
 import numpy as np
 
 from ...schemas import Array, IRError, UsageError, Where
+from ..engine import core_count
 from .archiving import savable, saved_names
 from .outcomes import Outcome
 from .predictor import Predictor
 from .supervision import packed_setup
-from .sweeping import core_count, outcomes
+from .sweeping import outcomes
 
 #: What results are written as, by the ending of the name.
 ENDINGS = (".npz", ".zarr", ".jsonl")

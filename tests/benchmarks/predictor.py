@@ -12,7 +12,7 @@ import re
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from vinoir import ir
@@ -112,7 +112,7 @@ class Cluster:
         self.lazy = self.client.persist(dask.array.from_array(rows, chunks=chunks))
         distributed.wait(self.lazy)
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
