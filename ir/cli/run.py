@@ -18,8 +18,9 @@ from ..document import Layer, Model, by_input
 from ..execution import FILLINGS, Traced, fill, run
 from ..files import read
 from .archive import savable, save_arrays, saved_names
-from .fleet import over_inputs, over_many
+from .fleet import over_many
 from .infer import split
+from .inputs import over_inputs
 from .output import (
     bytes_text,
     format_option,

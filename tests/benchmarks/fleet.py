@@ -128,6 +128,7 @@ def main() -> None:
     words.add_argument("folders", nargs="*", type=Path)
     words.add_argument("--count", type=int, default=10_000)
     words.add_argument("--kills", type=int, default=20)
+    words.add_argument("--rounds", type=int, default=3)
     words.add_argument("--zoo", type=Path, help="Keep the models here.")
     given = words.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +141,7 @@ def main() -> None:
         elif given.what == "kills":
             kills(zoo, given.count, given.kills)
         else:
-            for _ in range(3):
+            for _ in range(given.rounds):
                 here = rate(zoo, "--jobs", "2")
                 there = rate(zoo, "--jobs", "2", "--dask", "local")
                 print(f"by Dask {there / here:.2f} of the processors' time")
