@@ -14,6 +14,7 @@ import pytest
 from range_server import Content, Server, serving
 from vinoir import ir
 from vinoir.ir.cli import main
+from vinoir.ir.fleet import select
 from vinoir.ir.storage import beside, is_url
 
 fsspec = pytest.importorskip("fsspec")
@@ -210,3 +211,23 @@ def test_without_fsspec_the_extra_is_named() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert 'pip install "vinoir[fleet]"' in done.stdout
+
+
+def test_onnx_models_are_read_and_nothing_is_written_to_urls(server: Server) -> None:
+    onnx = pytest.importorskip("onnx")
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, [2]) for name in "xy")
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [x], [y]))
+    server.files["/m.onnx"] = Content(model.SerializeToString())
+    found = ir.from_onnx(server.url("/m.onnx"))
+    np.testing.assert_array_equal(ir.run(found, [np.array([-1, 1], np.float32)])[0], [0, 1])
+    with pytest.raises(ir.UsageError, match="written to files"):
+        ir.write(found, server.url("/m.xml"))
+
+
+def test_patterns_of_urls() -> None:
+    memory = fsspec.filesystem("memory")
+    for name in ("a/m.xml", "a/b/n.xml", "a/b/n.bin"):
+        memory.pipe(f"/zoo/{name}", XML)
+    urls = ["memory://zoo/a/b/n.xml", "memory://zoo/a/m.xml"]
+    assert [url.replace(":///", "://") for url in select(["memory://zoo/**/*.xml"])] == urls

@@ -14,7 +14,7 @@ from pathlib import Path
 from ...schemas import IRError, UsageError
 from ..document import Model
 from ..storage import Path as PathLike
-from ..storage import replace_document, replace_pair
+from ..storage import is_url, replace_document, replace_pair
 from .layout import Layout, as_read, edited, packed
 from .patch import Patch
 from .printer import Printer, numbered
@@ -51,6 +51,12 @@ def write(
             are missing. A model that was read without its .bin is written as an .xml alone,
             and refused where a .bin stands beside it that would be taken for its own.
     """
+    for place in (path, weights_path):
+        if is_url(place):
+            raise UsageError(
+                f"{place} is a URL: models are read from there, and written to files",
+                hint="write it here, and send it with the tool of that place",
+            )
     xml, layout = _complete(model, repack, keep_unused)
     target = Path(path)
     beside = Path(weights_path) if weights_path is not None else target.with_suffix(".bin")
