@@ -75,6 +75,27 @@ def test_a_rebuilt_model_is_as_good(tmp_path: Path) -> None:
         assert ir.run(again, [maker.draw(digit)])[0].argmax() == digit
 
 
+def test_a_zoo_is_checked_into_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("digits.xml", "digits.bin"):
+        (tmp_path / name).write_bytes((SAMPLES / name).read_bytes())
+    (tmp_path / "half.xml").write_bytes((SAMPLES / "digits.xml").read_bytes()[:3000])
+    journal = str(tmp_path / "journal.jsonl")
+    for _ in range(2):
+        sample("fleet").main([str(tmp_path)], jobs=1, journal=journal)
+        out = capsys.readouterr().out.splitlines()
+        assert len(out) == 4
+        assert "half.xml" in out[1]
+        assert out[-1] == "2 models, 1 of them wrong"
+
+
+def test_an_array_goes_through_a_model_in_blocks(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("dask.array")
+    sample("batch").main(200)
+    out = capsys.readouterr().out
+    assert out.startswith("200 pictures in 4 blocks")
+    assert float(out.split(": ")[1].partition("%")[0]) > 95
+
+
 def test_the_readme_lists_the_operations_that_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import secrets
 import struct
 import zipfile
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...schemas import Array, IRError
+from ..fleet import savable, saved_names
 from .options import STDIN, refuse_present, stdin_bytes
 
 #: What NumPy and zipfile raise where a file is not what they expect.
@@ -47,30 +46,6 @@ def save_arrays(outputs: Mapping[str, Array], path: str | Path, *, force: bool =
         beside.unlink(missing_ok=True)
 
 
-def saved_names(names: Iterable[str]) -> dict[str, str]:
-    """The names that arrays have in an archive, to their own: none is a path out of a folder."""
-    found: dict[str, str] = {}
-    count = Counter[str]()
-    for name in names:
-        parts = re.split(r"[/\\]", re.sub(r"[\x00-\x1f\x7f]", "_", name))
-        plain = "/".join(part for part in parts if part.strip(". ")) or "_"
-        if re.match(r"[A-Za-z]:", plain):  # a drive
-            plain = plain.replace(":", "_", 1)
-        member = plain
-        while member in found:
-            count[plain] += 1
-            member = f"{plain}#{count[plain]}"
-        found[member] = name
-    return found
-
-
-def savable(array: Array) -> Array:
-    """An array as NumPy's file format can hold it."""
-    if array.dtype.kind == "T":
-        return array.astype(str)
-    return array if array.dtype.isbuiltin == 1 else array.astype(np.float32)
-
-
 def load_arrays(path: str) -> Array | dict[str, Array]:
     """What a .npy or an .npz holds: an array, or arrays by their names."""
     source: Any = io.BytesIO(stdin_bytes("arrays")) if path == STDIN else path
@@ -84,3 +59,6 @@ def load_arrays(path: str) -> Array | dict[str, Array]:
         raise
     except _UNLIKE_ARRAYS as error:
         raise IRError(f"{path} is no .npy or .npz of plain arrays: {error}") from None
+
+
+__all__ = ["load_arrays", "savable", "save_arrays", "saved_names"]

@@ -67,10 +67,9 @@ def over_many(command: click.Command, suffix: str = ".xml") -> click.Command:
     assert argument.name is not None
     models = argument.name
     if not several:
-        metavar = (argument.metavar or models.upper()) + "..."
         place = command.params.index(argument)
         command.params[place] = click.Argument(
-            [models], nargs=-1, required=True, type=argument.type, metavar=metavar
+            [models], nargs=-1, required=True, type=argument.type, metavar=argument.metavar
         )
     has = {part.name for part in command.params}
     own_limits = {"max_memory", "max_seconds"} & has

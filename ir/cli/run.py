@@ -33,6 +33,7 @@ from .options import (
     verb,
 )
 from .output import bytes_text, note, print_json, print_table, say, shape_of
+from .over_inputs import over_inputs
 from .progress import Progress
 from .show import value_facts
 
@@ -40,6 +41,7 @@ from .show import value_facts
 Call = Callable[[Mapping[int, Array]], Mapping[str, Array]]
 
 
+@over_inputs
 @over_many
 @verb(
     "run",

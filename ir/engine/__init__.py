@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .memory import shared_weights as shared_weights
     from .plan import Node as Node
     from .plan import products as products
     from .program import Program as Program
     from .program import compile as compile
+    from .workers import core_count as core_count
     from .workers import describe as describe
 
 __getattr__, __dir__ = face(
     __name__,
     {
+        "memory": "shared_weights",
         "plan": "Node products",
         "program": "Program compile",
-        "workers": "describe",
+        "workers": "core_count describe",
     },
 )

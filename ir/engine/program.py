@@ -55,10 +55,10 @@ from .workers import (
     Threads,
     blas,
     can_fork,
-    core_count,
     hire,
     shared,
     single_blas,
+    thread_share,
 )
 
 #: Plans for so many different input shapes are kept.
@@ -241,7 +241,7 @@ class Program(Shown):
     ) -> None:
         self.model, self.exact, self.fork = model, exact, fork
         self.max_memory, self.max_seconds = max_memory, max_seconds
-        self.threads = min(core_count(), MANY) if threads is None else max(1, threads)
+        self.threads = min(thread_share(), MANY) if threads is None else max(1, threads)
         if blas() is None:
             # Its threads, which nobody can hold back, would fight with ours.
             self.threads = 1

@@ -15,7 +15,7 @@ from ...schemas import IRError, UsageError
 from ..document import Model
 from ..opening import ModelLike, opened
 from ..storage import Path as PathLike
-from ..storage import replace_document, replace_pair
+from ..storage import is_url, replace_document, replace_pair
 from .layout import Layout, as_read, edited, packed
 from .patch import Patch
 from .printer import Printer, numbered
@@ -55,6 +55,12 @@ def write(
             and refused where a .bin stands beside it that would be taken for its own.
     """
     model = opened(model)
+    for place in (path, weights_path):
+        if is_url(place):
+            raise UsageError(
+                f"{place} is a URL: models are read from there, and written to files",
+                hint="write it here, and send it with the tool of that place",
+            )
     xml, layout = _complete(model, repack, keep_unused)
     target = Path(path)
     beside = Path(weights_path) if weights_path is not None else target.with_suffix(".bin")

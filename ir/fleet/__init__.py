@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .archiving import savable as savable
+    from .archiving import saved_names as saved_names
+    from .batches import run_over as run_over
     from .outcomes import Outcome as Outcome
     from .predictor import Predictor as Predictor
     from .selection import common_root as common_root
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "archiving": "savable saved_names",
+        "batches": "run_over",
         "outcomes": "Outcome",
         "predictor": "Predictor",
         "selection": "common_root is_pattern read_shard select",

@@ -45,7 +45,7 @@ class Cluster:
         self._key = hashlib.blake2b(f"{max_seconds} {setup}".encode(), digest_size=12).hexdigest()
         if address == "local":
             self._cluster = self._dask.LocalCluster(
-                n_workers=jobs, threads_per_worker=1, processes=True, dashboard_address=None,
+                n_workers=jobs, threads_per_worker=1, processes=False, dashboard_address=":0",
                 silence_logs=40,
             )  # fmt: skip
             address = self._cluster.scheduler_address
@@ -73,7 +73,7 @@ class Cluster:
         waiting = iter(enumerate(tasks))
         again: deque[list[Numbered]] = deque()
         given: dict[Any, list[Numbered]] = {}
-        finished = self._dask.as_completed()
+        finished = self._dask.as_completed(loop=self._client.loop)
         each = 0.0
 
         def hand_out() -> None:

@@ -25,7 +25,7 @@ import numpy as np
 
 from ...schemas import Array, Shape, UnreadableError, UsageError, Where
 from ..document import Model, input_names, output_keys, output_names
-from ..engine import Program
+from ..engine import Program, shared_weights
 from ..files import find_pair, read
 from ..inference import infer
 from ..storage import Path, Weights, identity, is_url
@@ -215,7 +215,8 @@ class Predictor:
 
     def _run(self, program: Program, arrays: list[Array]) -> dict[str, Array]:
         program.reset()
-        found = program(arrays)
+        with shared_weights():
+            found = program(arrays)
         return {name: found[name] for name in self.outputs}
 
     def _batch(self, arrays: list[Array]) -> tuple[int, int] | None:
@@ -281,9 +282,10 @@ class Predictor:
             self._recipe.check()
             program = _programs.get(self._key)
             if program is None:
-                program = _programs[self._key] = Program(
-                    self._recipe.load(), threads=self.threads, fork=self.threads > 1
-                )
+                with shared_weights():
+                    program = _programs[self._key] = Program(
+                        self._recipe.load(), threads=self.threads, fork=self.threads > 1
+                    )
                 while len(_programs) > KEPT:
                     _programs.popitem(last=False)
             if program.model.weights is not None:

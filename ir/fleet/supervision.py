@@ -22,6 +22,7 @@ from contextlib import suppress
 from typing import IO, Any, Self
 
 from ...schemas import IRError, LimitError, UsageError
+from ..engine import core_count
 from .outcomes import Function, Outcome, Task
 
 #: Tasks are handed out in chunks of about so many seconds, and no more than so many tasks.
@@ -30,6 +31,8 @@ CHUNK_SECONDS, CHUNK_TASKS = 0.25, 64
 GRACE = 1.0
 #: So often a process may fail to begin.
 BIRTHS = 3
+#: A process that has nothing to do ends by itself within so many seconds.
+FAREWELL = 2.0
 #: What of the machine a process takes is said in these words.
 SHARES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -131,17 +134,23 @@ class Process:
             else:
                 self.popen.kill()
 
+    def dismiss(self) -> None:
+        """Give no more orders: what has nothing else to do ends."""
+        if self.popen.stdin is not None:
+            with suppress(BrokenPipeError):
+                self.popen.stdin.close()
+
     def close(self) -> None:
         """End it, and all that it has begun."""
+        self.dismiss()
+        with suppress(subprocess.TimeoutExpired):
+            self.popen.wait(FAREWELL)
         with suppress(ProcessLookupError, PermissionError):
             if os.name == "posix":
                 os.killpg(self.popen.pid, signal.SIGKILL)
             else:
                 self.popen.kill()
         self.popen.wait()
-        if self.popen.stdin is not None:
-            with suppress(BrokenPipeError):
-                self.popen.stdin.close()
         self._reader.join(5)
 
 
@@ -160,8 +169,7 @@ class Crew:
         self._events: queue.Queue[Any] = queue.Queue()
         self._deaths: Counter[int] = Counter()
         self._seconds = 0.0
-        cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-        share = max(1, cores // jobs) if threads is None else threads
+        share = max(1, core_count() // jobs) if threads is None else threads
         self._processes: list[Process] = []
         try:
             for _ in range(jobs):
@@ -178,6 +186,8 @@ class Crew:
 
     def close(self) -> None:
         """End all processes."""
+        for process in self._processes:
+            process.dismiss()
         for process in self._processes:
             process.close()
 

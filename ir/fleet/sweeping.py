@@ -17,6 +17,7 @@ from os import PathLike
 from typing import Any
 
 from ...schemas import UsageError
+from ..engine import core_count
 from ..storage import beside, is_url, url_mark
 from .journal import Journal, Key, key_of
 from .outcomes import Function, Outcome, Task
@@ -157,13 +158,6 @@ def mark_of(model: str, *, remote: bool) -> list[Any]:
         except (OSError, ValueError):
             found.append(None)
     return found
-
-
-def core_count() -> int:
-    """The cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 __all__ = ["Sweep", "key_of", "sweep"]

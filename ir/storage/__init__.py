@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .opening import open_weights as open_weights
     from .places import beside as beside
     from .places import is_url as is_url
+    from .remote import fetch as fetch
     from .remote import list_urls as list_urls
     from .remote import url_mark as url_mark
     from .weights import Path as Path
@@ -28,7 +29,7 @@ __getattr__, __dir__ = face(
         "atomic": "replace_document replace_pair",
         "opening": "fetch_pair open_weights",
         "places": "beside is_url",
-        "remote": "list_urls url_mark",
+        "remote": "fetch list_urls url_mark",
         "weights": "Path Weights blocks digest_of identity open_regular",
     },
 )

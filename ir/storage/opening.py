@@ -22,12 +22,9 @@ def fetch_pair(
     xml: str, weights: Path | None, needed: bool, most: int
 ) -> tuple[bytes, Weights | None]:
     """The document of a URL, and its .bin, of which nothing but the beginning is fetched."""
-    from .remote import RemoteFile
+    from .remote import fetch
 
-    document = RemoteFile(xml)
-    if document.size > most:
-        raise UnreadableError(f"{document.size} bytes are too many for a document", document.where)
-    source = document.read(0, document.size)
+    source = fetch(xml, most)
     if weights is None:
         return source, None
     try:

@@ -350,3 +350,11 @@ def _fetched_again(url: str, size: int, mark: str) -> RemoteWeights:
             "pickle the model again",
         )
     return RemoteWeights(file)
+
+
+def fetch(url: str, most: int) -> bytes:
+    """All bytes of a file behind a URL, no more than so many."""
+    file = RemoteFile(url)
+    if file.size > most:
+        raise UnreadableError(f"{file.size} bytes are too many, the most are {most}", file.where)
+    return file.read(0, file.size)

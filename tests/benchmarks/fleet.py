@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -76,14 +77,19 @@ def edited(text: bytes, rng: random.Random) -> bytes:
 
 
 def rate(zoo: Path, *words: str) -> float:
-    """Seconds of a whole sweep."""
-    began = time.perf_counter()
+    """Do a whole sweep; the seconds of processors that it took."""
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with (zoo / "lines").open("wb") as lines:
         subprocess.run([*VINOIR, str(zoo / "models/**/*.xml"), *words], stdout=lines, check=False)
     seconds = time.perf_counter() - began
     count = len((zoo / "lines").read_bytes().splitlines())
-    print(f"{' '.join(words)}: {count} models, {seconds:.1f} s, {count / seconds:.0f} a second")
-    return seconds
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(
+        f"{' '.join(words)}: {count} models, {seconds:.1f} s, {count / seconds:.0f} a second; "
+        f"{work:.1f} s of processors, {count / work:.0f} a second of one"
+    )
+    return work
 
 
 def so_far(journal: Path) -> int:
@@ -122,6 +128,7 @@ def main() -> None:
     words.add_argument("folders", nargs="*", type=Path)
     words.add_argument("--count", type=int, default=10_000)
     words.add_argument("--kills", type=int, default=20)
+    words.add_argument("--rounds", type=int, default=3)
     words.add_argument("--zoo", type=Path, help="Keep the models here.")
     given = words.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -134,10 +141,10 @@ def main() -> None:
         elif given.what == "kills":
             kills(zoo, given.count, given.kills)
         else:
-            for _ in range(3):
+            for _ in range(given.rounds):
                 here = rate(zoo, "--jobs", "2")
                 there = rate(zoo, "--jobs", "2", "--dask", "local")
-                print(f"by Dask {there / here:.2f} of the time")
+                print(f"by Dask {there / here:.2f} of the processors' time")
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 
+from ..memory import is_wished, shelved
 from ..plan import CONVOLUTIONS, Node, Plan
 from ..workers import single_blas
-from .convolution import choose_tilings, is_prepared, lay_out, layout_key
+from .convolution import LaidOut, choose_tilings, is_prepared, lay_out, layout_key
 
 
 def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
@@ -23,12 +24,15 @@ def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
     tilings = choose_tilings([first for first, *_ in groups], allowance)
     waiting = zip(groups, tilings, strict=True)
     errors: list[BaseException] = []
+    keep = shelved if is_wished() else None
 
     def take_some() -> None:
         try:
             single_blas.stay()
             for (first, *more), tiling in waiting:
-                first.laid_out = lay_out(first, tiling)
+                first.laid_out = laid_out = lay_out(first, tiling)
+                if keep is not None:
+                    first.laid_out = LaidOut(laid_out.tiling, list(map(keep, laid_out.matrices)))
                 for node in more:
                     node.laid_out = first.laid_out
         except BaseException as error:  # raised again below, when all rest

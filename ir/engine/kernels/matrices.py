@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary, finalize
 import numpy as np
 
 from ....schemas import Array
+from ..memory import is_wished, shelved
 from ..plan import Node, Value
 from ..workers import Part, spans
 from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
@@ -66,6 +67,8 @@ def one_row(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> l
     output = node.outputs[0]
     assert output.store is not None
     matrix, row = np.ascontiguousarray(b.T), a.reshape(-1)
+    if is_wished() and not np.may_share_memory(matrix, b):
+        matrix = shelved(matrix)
     followers = epilogue(node, scratch)
     target = output.store.reshape(-1)
     parts: list[Part] = []
@@ -158,7 +161,10 @@ def _in_columns(value: Value, matrix: Array, wide: int) -> Array:
     found = _in_use.get(key)
     if found is None:
         blocks = matrix.reshape(deep, columns // wide, wide).transpose(1, 0, 2)
-        found = _in_use[key] = np.ascontiguousarray(blocks)
+        found = np.ascontiguousarray(blocks)
+        if is_wished() and not np.may_share_memory(found, source):
+            found = shelved(found)
+        _in_use[key] = found
         # Another array may get its number when this one is gone.
         finalize(source, _in_use.pop, key, None)
     return found

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from .direct import direct_values as direct_values
     from .direct import unshared_copy as unshared_copy
     from .growing import Growing as Growing
+    from .shelf import is_wished as is_wished
+    from .shelf import shared_weights as shared_weights
+    from .shelf import shelved as shelved
     from .views import CUTTING as CUTTING
 
 __getattr__, __dir__ = face(
@@ -20,6 +23,7 @@ __getattr__, __dir__ = face(
         "arena": "lay_out",
         "direct": "Direct direct_values unshared_copy",
         "growing": "Growing",
+        "shelf": "is_wished shared_weights shelved",
         "views": "CUTTING",
     },
 )

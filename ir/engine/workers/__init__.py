@@ -24,12 +24,16 @@ if TYPE_CHECKING:
     from .team import sequence as sequence
     from .team import shares as shares
     from .team import spans as spans
+    from .team import thread_share as thread_share
 
 __getattr__, __dir__ = face(
     __name__,
     {
         "blas_threads": "WIDE_KERNELS blas describe single_blas",
         "processes": "can_fork hire shared",
-        "team": "HelpersLostError MANY Part Team Threads core_count lanes sequence shares spans",
+        "team": (
+            "HelpersLostError MANY Part Team Threads core_count lanes sequence shares spans "
+            "thread_share"
+        ),
     },
 )

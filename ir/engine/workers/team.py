@@ -58,6 +58,16 @@ def core_count() -> int:
     return os.cpu_count() or 1
 
 
+def thread_share() -> int:
+    """The cores that are ours where others work beside us: as many as OMP_NUM_THREADS says.
+
+    Clusters and launchers say so to the processes that they begin.
+    """
+    said = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    plain = said.isascii() and said.isdigit() and 0 < len(said) < 9
+    return max(1, min(core_count(), int(said))) if plain else core_count()
+
+
 #: Numbers in NumPy's buffers, while parts run. Rows shorter than a quarter of them it copies there
 #: before it works on them: with its own 8192, rows of hundreds take three times as long for that.
 BUFFER = 320

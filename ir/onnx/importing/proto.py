@@ -13,7 +13,7 @@ import onnx
 from google.protobuf.message import DecodeError, Message
 
 from ....schemas import IRError, UnreadableError, UsageError, Where
-from ...storage import open_regular
+from ...storage import is_url, open_regular
 
 #: A protobuf cannot be larger.
 _MOST_BYTES = 2**31 - 1
@@ -30,6 +30,10 @@ def load(source: Any) -> tuple[Any, Path | None]:
         return parse(bytes(source), None), None
     if not isinstance(source, (str, os.PathLike)):
         raise UsageError(f"{type(source).__name__} is neither a path nor an onnx.ModelProto")
+    if is_url(source):
+        from ...storage import fetch  # files of this machine do without
+
+        return parse(fetch(os.fspath(source), _MOST_BYTES), os.fspath(source)), None
     path = Path(source)
     descriptor = open_regular(path)
     with os.fdopen(descriptor, "rb") as file:

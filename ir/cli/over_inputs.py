@@ -1,0 +1,67 @@
+"""``vinoir run --out``: one model over many files of inputs."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from ...schemas import UsageError
+from ..files import read
+from ..fleet import Predictor, run_over
+from .options import pairs
+from .output import note
+
+
+def over_inputs(command: click.Command) -> click.Command:
+    """The verb that runs a model, as one that runs it over files of inputs: ``--out``."""
+    before: Any = command.callback
+    out = click.Option(
+        ["--out"],
+        type=click.Path(),
+        metavar="FILE",
+        help="Run over all files that --input NAME='data/*.npy' describes, and write a .npz, "
+        ".zarr or .jsonl.",
+    )
+
+    def callback(**values: Any) -> Any:
+        path = values.pop("out")
+        return before(**values) if path is None else _run_over(path, **values)
+
+    callback.one, callback.several = before.one, before.several  # type: ignore[attr-defined]
+    command.callback = callback
+    command.params.append(out)
+    return command
+
+
+#: What a run over files of inputs takes.
+_OVER_INPUTS = frozenset(
+    ["inputs", "weights", "jobs", "dask", "max_memory", "max_seconds", "format_", "force"]
+)
+
+
+def _run_over(out: str, *, model: tuple[str, ...], **values: Any) -> None:
+    """Run one model over many files of inputs."""
+    context = click.get_current_context()
+    for name in set(values) - _OVER_INPUTS:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise UsageError(f"--{name.replace('_', '-')} does not go with --out")
+    if len(model) != 1:
+        raise UsageError(f"--out is for one model, these are {len(model)}")
+    weights = values["weights"]
+    predictor = Predictor(model[0] if weights is None else read(model[0], weights))
+    results = run_over(
+        predictor, pairs(values["inputs"]), out,
+        jobs=values["jobs"], dask=values["dask"], force=values["force"],
+        max_seconds=values["max_seconds"], max_memory=values["max_memory"],
+    )  # fmt: skip
+    began, worst, count = time.monotonic(), 0, 0
+    for outcome in results:
+        count += 1
+        worst = max(worst, outcome.code)
+        if outcome.state != "done":
+            note(f"{outcome.state}: {outcome.error}")
+    seconds = time.monotonic() - began
+    note(f"{count} calls, {seconds:.1f} s, {count / max(seconds, 1e-9):.0f} a second: {out}")
+    raise SystemExit(worst)
