@@ -6,11 +6,11 @@ its type is called. What carries a row out stands in the table of kernels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cache
 from math import prod
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ....layers.base import Op
 
@@ -58,6 +58,15 @@ class Layout(Enum):
     LAST = "last"
 
 
+#: Multiplications of numbers beyond one for each that is touched.
+Cost: TypeAlias = "Callable[[Sizes], int]"
+
+
+def summed(node: Sizes) -> int:
+    """What the operation says: the products that it sums."""
+    return node.op.multiply_adds([x.shape for x in node.inputs], node.outputs[0].shape)
+
+
 class Row(NamedTuple):
     """What the engine knows of a type."""
 
@@ -66,10 +75,13 @@ class Row(NamedTuple):
     layout: Layout = Layout.FIRST
     #: Whether elementwise nodes that follow are done to its output block by block.
     followers: bool = False
+    cost: Cost = summed
 
 
-def _row(*versions: int, layout: Layout = Layout.FIRST, followers: bool = False) -> Row:
-    return Row(frozenset(versions), layout, followers)
+def _row(
+    *versions: int, layout: Layout = Layout.FIRST, followers: bool = False, cost: Cost = summed
+) -> Row:
+    return Row(frozenset(versions), layout, followers, cost)
 
 
 def _elementwise(*versions: int) -> Row:
@@ -168,9 +180,8 @@ def claimed_type(operation: type[Op]) -> str:
 
 def products(node: Sizes) -> int:
     """How many multiply-adds a node takes; 0 where it runs by its definition."""
-    if not node.kind:
-        return 0
-    return node.op.multiply_adds([x.shape for x in node.inputs], node.outputs[0].shape)
+    row = ROWS.get(node.kind)
+    return 0 if row is None else row.cost(node)
 
 
 def work(node: Sizes) -> int:
