@@ -6,6 +6,7 @@ ScaledDotProductAttention-13.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod, sqrt
 from typing import Literal
 
@@ -227,6 +228,10 @@ class ScaledDotProductAttentionV13(Op):
     """
 
     causal: Bool
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> int:
+        """Each query by each key, and each weight by its value."""
+        return (prod(inputs[0]) + prod(output)) * inputs[1][-2] if len(inputs[1]) > 1 else 0
 
     def infer(
         self,

@@ -9,6 +9,7 @@ All are calculated in float32, and rounded to the type of the data at the end of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -47,6 +48,11 @@ class Recurrent(Op):
     def biases(self) -> int:
         """Gates in the bias."""
         return self.gates
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> int:
+        """All weights, those of each direction, for each step of each sequence."""
+        first = self.arity()[0].index("w")
+        return prod(inputs[0][:-1]) * sum(prod(shape) for shape in inputs[first : first + 2])
 
     def activate(self, values: Array, index: int) -> Array:
         """The activation of this number; what comes from the gates is clipped before."""

@@ -42,6 +42,23 @@ def test_offsets_are_no_weights(version: int) -> None:
     assert op.multiply_adds(shapes, output.shape) == output.sum() > 0
 
 
+@pytest.mark.parametrize(
+    ("key", "shapes", "expected"),
+    [
+        # Two sequences of five steps, three gates of four numbers, from six and from four.
+        (("GRUSequence", 5), [(2, 5, 6), (2, 1, 4), (2,), (1, 12, 6), (1, 12, 4)], 10 * 12 * 10),
+        (("LSTMCell", 4), [(2, 6), (2, 4), (2, 4), (16, 6), (16, 4), (16,)], 2 * 16 * 10),
+        (("RNNSequence", 5), [(2, 5, 6), (2, 2, 4), (2,), (2, 4, 6), (2, 4, 4)], 10 * 2 * 4 * 10),
+        # Three queries, seven keys of five numbers, values of two.
+        (("ScaledDotProductAttention", 13), [(2, 3, 5), (2, 7, 5), (2, 7, 2)], 2 * 3 * 7 * 7),
+    ],
+)
+def test_sums_within(key: tuple[str, int], shapes: list[tuple[int, ...]], expected: int) -> None:
+    words = {"hidden_size": "4", "direction": "forward", "causal": "false"}
+    op: Any = Op.registry[key].read(words)
+    assert op.multiply_adds(shapes, (2, 3, 2)) == expected
+
+
 def test_what_passes_over_its_elements_sums_no_products() -> None:
     op: Any = Op.registry["Add", 1].read({})
     assert op.multiply_adds([(2, 3), (2, 3)], (2, 3)) == 0
