@@ -27,8 +27,8 @@ def macs(layer: Layer) -> float | None:
             return None
         layer.op.check_arity(len(inputs))
         return float(layer.op.multiply_adds(inputs, output)) or None
-    except IRError:
-        return None  # wrong models are shown, too
+    except (IRError, IndexError):
+        return None  # wrong models are shown, too: with inputs of too few axes
 
 
 __all__ = ["macs", "sums_products"]
