@@ -54,6 +54,11 @@ class Sizes:
         """A batch kept as (N, H, W, C), whatever its number of spatial axes."""
         return batch if self.lead == 0 else batch[:, None]
 
+    def met_at(self, axis: int, tap: int, stops: tuple[int, int]) -> slice:
+        """What a tap of a window meets along an axis, from one stop to another."""
+        stride, start = self.strides[axis], tap * self.dilations[axis] - self.pads[axis][0]
+        return slice(stops[0] * stride + start, (stops[1] - 1) * stride + start + 1, stride)
+
     @property
     def plain(self) -> bool:
         """Whether every output is made of the one input at the same place."""

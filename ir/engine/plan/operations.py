@@ -175,6 +175,7 @@ ROWS: dict[str, Row] = {
     "GroupConvolutionBackpropData": _row(
         1, layout=Layout.LAST, followers=True, cost=spread_windows
     ),
+    "GroupNormalization": _row(12, layout=Layout.EITHER, followers=True),
     "Identity": _row(16),
     "Interpolate": _row(1, 4, 11, layout=Layout.EITHER),
     "LRN": _row(1, layout=Layout.LAST),
