@@ -184,6 +184,29 @@ def dilated(draw: Draw) -> None:
     draw.check(draw.surrounded(draw.add("Add", "opset1", y, draw.constant(bias))))
 
 
+def several(draw: Draw) -> None:
+    """A few channels made of each, and long rows."""
+    axes, groups, each = draw.number(1, 2), draw.number(2, 9), draw.number(1, 5)
+    x = draw.image(axes, groups)
+    if axes == 1 and draw.chance():
+        x = draw.add("ReLU", "opset1", draw.input(1, groups, 3000))
+    kernel = [draw.number(1, 3) for _ in range(axes)]
+    words = {
+        "strides": [draw.number(1, 3) for _ in range(axes)],
+        "dilations": [draw.number(1, 2) for _ in range(axes)],
+        "pads_begin": [2] * axes,
+        "pads_end": [draw.number(0, 2) for _ in range(axes)],
+    }
+    if draw.chance(0.7):
+        weights = draw.constant(draw.array(groups, each, 1, *kernel))
+        y = draw.add("GroupConvolution", "opset1", x, weights, **words)
+    else:
+        weights = draw.constant(draw.array(each * 4, groups, *kernel))
+        y = draw.add("Convolution", "opset1", x, weights, **words)
+    bias = draw.constant(draw.array(1, draw.sizes(y)[1], *[1] * axes))
+    draw.check(draw.surrounded(draw.add("Add", "opset1", y, bias)))
+
+
 def grouped(draw: Draw) -> None:
     """Groups of channels made alike, of images large and small."""
     axes, groups = draw.number(0, 3), draw.pick(1, 2, 3)
@@ -208,7 +231,7 @@ def excited(draw: Draw) -> None:
     draw.check(draw.surrounded(draw.add(kind, "opset1", *pair)))
 
 
-KERNELS = [attention, quantized, recurrent, resized, dilated, grouped, excited]
+KERNELS = [attention, quantized, recurrent, resized, dilated, several, grouped, excited]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)

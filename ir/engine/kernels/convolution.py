@@ -48,8 +48,8 @@ def is_prepared(node: Node) -> bool:
 
 
 def is_depthwise(sizes: Sizes) -> bool:
-    """Whether each channel is by itself."""
-    return sizes.groups > 1 and sizes.inner == 1 and sizes.outer == sizes.groups
+    """Whether each channel is by itself, and a few are made of it."""
+    return sizes.groups > 1 and sizes.inner == 1 and sizes.outer <= MADE * sizes.groups
 
 
 def layout_key(node: Node) -> tuple[object, ...]:
@@ -348,7 +348,7 @@ def depthwise(work: Work) -> list[list[Part]]:
     """
     sizes, source, target, finish, abreast, scratch = work
     height, width = sizes.out
-    channels, images = sizes.outer, target.shape[0]
+    channels, images, made = sizes.outer, target.shape[0], sizes.outer // sizes.groups
     times = divisor(width, TAPS_TILE // (channels * prod(sizes.kernel)))
     taken = np.ascontiguousarray(sizes.weights[:, 0].transpose(1, 2, 0))
     weights = np.tile(taken, (1, 1, times))
@@ -377,6 +377,11 @@ def depthwise(work: Work) -> list[list[Part]]:
                 )[:, :, 0].transpose(0, 2, 1, 3)  # fmt: skip
                 room = scratch.take(part, *columns.shape)
                 parts.append(call(np.copyto, room, columns))
+            if made > 1:
+                spread = scratch.take(part, *room.shape[:-1], room.shape[-1] * made)
+                apart = spread.reshape(*room.shape, made)
+                parts.append(call(np.copyto, apart, room[..., None]))
+                room = spread
             line, step = room.strides[0], 4 * channels
             windows = as_strided(
                 room,
@@ -400,6 +405,8 @@ def depthwise(work: Work) -> list[list[Part]]:
     return [steps]
 
 
+#: Of one channel at most so many are made by sums of rows; of more by products.
+MADE = 4
 #: Tiled weights of a depthwise convolution have at most so many numbers.
 TAPS_TILE = 36864
 
