@@ -207,6 +207,19 @@ def several(draw: Draw) -> None:
     draw.check(draw.surrounded(draw.add("Add", "opset1", y, bias)))
 
 
+def mirrored(draw: Draw) -> None:
+    """Margins that repeat what is inside."""
+    x = draw.surrounded(draw.image(draw.number(1, 3)))
+    shape = draw.sizes(x)
+    mode = draw.pick("edge", "reflect", "symmetric")
+    margins = [
+        [draw.number(0, min(n - (mode == "reflect"), 4) if mode != "edge" else 4) for n in shape]
+        for _ in range(2)
+    ]
+    y = draw.add("Pad", "opset1", x, *map(draw.constant, margins), pad_mode=mode)
+    draw.check(draw.surrounded(y))
+
+
 def grouped(draw: Draw) -> None:
     """Groups of channels made alike, of images large and small."""
     axes, groups = draw.number(0, 3), draw.pick(1, 2, 3)
@@ -231,7 +244,7 @@ def excited(draw: Draw) -> None:
     draw.check(draw.surrounded(draw.add(kind, "opset1", *pair)))
 
 
-KERNELS = [attention, quantized, recurrent, resized, dilated, several, grouped, excited]
+KERNELS = [attention, quantized, recurrent, resized, dilated, several, mirrored, grouped, excited]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
