@@ -159,7 +159,92 @@ def test_pixels_that_are_no_numbers_reach_as_far_as_by_the_definition() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
-KERNELS = [attention, quantized, recurrent, resized]
+def dilated(draw: Draw) -> None:
+    """Windows that reach beyond small images."""
+    axes = draw.pick(1, 2, 2, 3)
+    groups = draw.pick(1, 1, 3)
+    given, made = groups * draw.pick(2, 11, 40), groups * draw.number(1, 9)
+    sizes = [draw.number(1, 9) for _ in range(axes)]
+    x = draw.input(draw.number(1, 2), given, *sizes)
+    if draw.chance():
+        x = draw.add("ReLU", "opset1", x)
+    kernel = [draw.number(1, 4) for _ in range(axes)]
+    dilations = [draw.number(1, 7) for _ in range(axes)]
+    reach = [(size - 1) * gap for size, gap in zip(kernel, dilations, strict=True)]
+    words = {
+        "strides": [draw.number(1, 3) for _ in range(axes)],
+        "dilations": dilations,
+        "pads_begin": [draw.pick(n // 2, n, n + 2) for n in reach],
+        "pads_end": [draw.pick(n, n - n // 2, n + 1) for n in reach],
+    }
+    shape = (made, given) if groups == 1 else (groups, made // groups, given // groups)
+    kind = "Convolution" if groups == 1 else "GroupConvolution"
+    y = draw.add(kind, "opset1", x, draw.constant(draw.array(*shape, *kernel)), **words)
+    bias = draw.array(1, made, *[1] * axes)
+    draw.check(draw.surrounded(draw.add("Add", "opset1", y, draw.constant(bias))))
+
+
+def several(draw: Draw) -> None:
+    """A few channels made of each, and long rows."""
+    axes, groups, each = draw.number(1, 2), draw.number(2, 9), draw.number(1, 5)
+    x = draw.image(axes, groups)
+    if axes == 1 and draw.chance():
+        x = draw.add("ReLU", "opset1", draw.input(1, groups, 3000))
+    kernel = [draw.number(1, 3) for _ in range(axes)]
+    words = {
+        "strides": [draw.number(1, 3) for _ in range(axes)],
+        "dilations": [draw.number(1, 2) for _ in range(axes)],
+        "pads_begin": [2] * axes,
+        "pads_end": [draw.number(0, 2) for _ in range(axes)],
+    }
+    if draw.chance(0.7):
+        weights = draw.constant(draw.array(groups, each, 1, *kernel))
+        y = draw.add("GroupConvolution", "opset1", x, weights, **words)
+    else:
+        weights = draw.constant(draw.array(each * 4, groups, *kernel))
+        y = draw.add("Convolution", "opset1", x, weights, **words)
+    bias = draw.constant(draw.array(1, draw.sizes(y)[1], *[1] * axes))
+    draw.check(draw.surrounded(draw.add("Add", "opset1", y, bias)))
+
+
+def mirrored(draw: Draw) -> None:
+    """Margins that repeat what is inside."""
+    x = draw.surrounded(draw.image(draw.number(1, 3)))
+    shape = draw.sizes(x)
+    mode = draw.pick("edge", "reflect", "symmetric")
+    margins = [
+        [draw.number(0, min(n - (mode == "reflect"), 4) if mode != "edge" else 4) for n in shape]
+        for _ in range(2)
+    ]
+    y = draw.add("Pad", "opset1", x, *map(draw.constant, margins), pad_mode=mode)
+    draw.check(draw.surrounded(y))
+
+
+def grouped(draw: Draw) -> None:
+    """Groups of channels made alike, of images large and small."""
+    axes, groups = draw.number(0, 3), draw.pick(1, 2, 3)
+    channels = groups * draw.number(1, 5)
+    x = draw.image(axes, channels) if axes else draw.input(draw.number(1, 3), channels)
+    if axes == 2 and draw.chance(0.3):
+        x = draw.add("ReLU", "opset1", draw.input(1, channels, 200, 300))
+    scale, bias = (draw.constant(draw.array(channels)) for _ in range(2))
+    words = {"num_groups": groups, "epsilon": 1e-4}
+    draw.check(draw.surrounded(draw.add("GroupNormalization", "opset12", x, scale, bias, **words)))
+
+
+def excited(draw: Draw) -> None:
+    """Images and a number for each channel, which are computed."""
+    axes = draw.number(1, 3)
+    x = draw.surrounded(draw.image(axes))
+    means = draw.add(
+        "ReduceMean", "opset1", x, draw.constant(list(range(2, 2 + axes))), keep_dims=True
+    )
+    kind = draw.pick("Multiply", "Add", "Subtract", "Maximum", "SquaredDifference")
+    pair = draw.pick((x, means), (means, x))
+    draw.check(draw.surrounded(draw.add(kind, "opset1", *pair)))
+
+
+KERNELS = [attention, quantized, recurrent, resized, dilated, several, mirrored, grouped, excited]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)

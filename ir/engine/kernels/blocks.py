@@ -180,9 +180,7 @@ def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: 
         if kind in UFUNCS:
             others = [None if array is None else array[index] for array in given]
             left, right = (block if other is None else other for other in others)
-            if not fixed:
-                return [call(UFUNCS[kind], left, right, out=target)]
-            return [lined(UFUNCS[kind], left, right, target, scratch)]
+            return [lined(UFUNCS[kind], left, right, target, scratch, fixed=fixed)]
         if kind == "ReLU":
             return [rectified(block, target, scratch)]
         if kind == "Clamp":
@@ -256,12 +254,19 @@ def rectified(block: Array, target: Array, scratch: Scratch) -> Part:
 
 
 def lined(
-    function: Callable[..., Any], left: Array, right: Array, target: Array, scratch: Scratch
+    function: Callable[..., Any],
+    left: Array,
+    right: Array,
+    target: Array,
+    scratch: Scratch,
+    *,
+    fixed: bool = True,
 ) -> Part:
     """A call on two arrays with inner loops as long as can be.
 
     What repeats along all rows (a bias, a scale, a bound) is tiled: NumPy is several times
-    faster on two long runs of memory than on many short ones, or on a run and a number.
+    faster on two long runs of memory than on many short ones, or on a run and a number. What is
+    not fixed is tiled at each call.
     """
     channels = target.shape[-1] if target.ndim else 1
     whole = target.flags.c_contiguous
@@ -273,6 +278,14 @@ def lined(
     rows = target.size // max(channels, 1)
     times = divisor(rows, TILE // max(channels, 1)) if whole else 1
     shape = (rows // times, times * channels) if whole else target.shape
+    if not fixed:
+        repeated = [array for array, repeats in arrays if repeats]
+        if times < FEW or len(repeated) != 1:
+            return call(function, left, right, out=target)
+        tile = np.empty(times * channels, np.float32)
+        both = [tile if repeats else array.reshape(shape) for array, repeats in arrays]
+        fill = call(np.copyto, tile.reshape(times, channels), repeated[0][(0,) * (left.ndim - 1)])
+        return sequence([fill, call(function, *both, out=target.reshape(shape))])
     bound = [
         scratch.tile(array[(0,) * (array.ndim - 1)], times) if repeats
         else array.reshape(shape) if whole else array
@@ -303,6 +316,8 @@ def divisor(number_: int, limit: int) -> int:
 
 ZERO = np.float32(0)
 QUANTIZE = "FakeQuantize"
+#: Fewer times are not worth it to tile a row at each call.
+FEW = 4
 #: Rows that repeat are tiled up to so many numbers.
 TILE = 2048
 UFUNCS: dict[str, Any] = {

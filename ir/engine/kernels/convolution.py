@@ -21,6 +21,7 @@ from .blocks import (
     Scratch,
     call,
     divisor,
+    filling,
     padded,
     sequence,
     taps,
@@ -47,8 +48,8 @@ def is_prepared(node: Node) -> bool:
 
 
 def is_depthwise(sizes: Sizes) -> bool:
-    """Whether each channel is by itself."""
-    return sizes.groups > 1 and sizes.inner == 1 and sizes.outer == sizes.groups
+    """Whether each channel is by itself, and a few are made of it."""
+    return sizes.groups > 1 and sizes.inner == 1 and sizes.outer <= MADE * sizes.groups
 
 
 def layout_key(node: Node) -> tuple[object, ...]:
@@ -100,6 +101,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return deep(tiling, work, matrices[0])
     if tiling is not None:
         return winograd(tiling, work, matrices)
+    if skips(sizes, source.shape[1:3]):
+        return by_taps(work, matrices[0])
     few = target.shape[0] * prod(sizes.out) < sizes.outer
     if few and sizes.groups == 1 and not sizes.shuffled:
         return by_channels(work, matrices[0])
@@ -195,6 +198,75 @@ def _all_windows(work: Work, image: int) -> tuple[Array, list[Part]]:
     return windows, gather
 
 
+def met(sizes: Sizes, shape: tuple[int, ...]) -> list[list[tuple[int, int]]]:
+    """For each axis and tap of a window, the first and last stops where it meets the image."""
+    found = []
+    for axis, (size, count) in enumerate(zip(shape, sizes.out, strict=True)):
+        stride, dilation, (begin, _) = (
+            sizes.strides[axis], sizes.dilations[axis], sizes.pads[axis]
+        )  # fmt: skip
+        first = [-(-(begin - tap * dilation) // stride) for tap in range(sizes.kernel[axis])]
+        last = [(size - 1 + begin - tap * dilation) // stride for tap in range(sizes.kernel[axis])]
+        found.append([(max(a, 0), min(b + 1, count)) for a, b in zip(first, last, strict=True)])
+    return found
+
+
+def skips(sizes: Sizes, shape: tuple[int, ...]) -> bool:
+    """Whether much of what windows reach is padding, so that it is worth to go tap by tap."""
+    if sizes.groups > 1 or sizes.shuffled or max(sizes.dilations) == 1 or sizes.inner < WORTH:
+        return False
+    if not np.isfinite(sizes.weights).all():
+        return False  # what they make of padding is no number
+    seen = prod(sum(max(b - a, 0) for a, b in taps) for taps in met(sizes, shape))
+    return 4 * seen < 3 * prod(sizes.kernel) * prod(sizes.out)
+
+
+def by_taps(work: Work, blocks: Array) -> list[list[Part]]:
+    """Tap by tap, of the stops where it meets the image, a product that is added to the others."""
+    sizes, source, target, finish, abreast, scratch = work
+    width, inner = sizes.out[1], sizes.inner
+    rows_met, columns_met = met(sizes, source.shape[1:3])
+    per_row = width * (inner + 2 * sizes.outer) * 4
+    steps: list[Part] = []
+    for part, (image, (top, bottom)) in scratch.dealt(
+        shares(target.shape[0], sizes.out[0], abreast)
+    ):
+        parts: list[Part] = []
+        for begin, end in spans(bottom - top, -(-(bottom - top) * per_row // (4 * CACHE))):
+            scratch.reset()
+            rows = slice(top + begin, top + end)
+            room = finish.room(part, image, rows)
+            parts.append(filling(room, 0.0))
+            given = source[image]
+            if finish.leads:
+                given = scratch.take(part, *given.shape)
+                parts += finish.prepared(source, image, slice(None), given)
+            gathered = scratch.take(part, (end - begin) * width, inner)
+            made = scratch.take(part, (end - begin) * width, sizes.outer)
+            for tap, (down, across) in enumerate(np.ndindex(sizes.kernel)):
+                low, high = rows_met[down]
+                low, high = max(low, rows.start), min(high, rows.stop)
+                first, stop = columns_met[across]
+                if low >= high or first >= stop:
+                    continue
+                stops = (
+                    sizes.met_at(0, down, (low, high)),
+                    sizes.met_at(1, across, (first, stop)),
+                )
+                shape = high - low, stop - first
+                left, out = gathered[: prod(shape)], made[: prod(shape)]
+                into = room[low - rows.start : high - rows.start, first:stop]
+                parts.append(call(np.copyto, left.reshape(*shape, inner), given[stops]))
+                parts += multiplied(left, blocks[:, tap * inner : (tap + 1) * inner], out)
+                parts.append(call(np.add, into, out.reshape(*shape, -1), out=into))
+            parts += finish.parts(room, image, rows, slice(None))
+        steps.append(sequence(parts))
+    return [steps]
+
+
+#: Fewer channels are not worth a product for each tap.
+WORTH = 32
+
 #: Numbers in one row of a window that are too few to copy together.
 SHORT = 16
 
@@ -276,7 +348,7 @@ def depthwise(work: Work) -> list[list[Part]]:
     """
     sizes, source, target, finish, abreast, scratch = work
     height, width = sizes.out
-    channels, images = sizes.outer, target.shape[0]
+    channels, images, made = sizes.outer, target.shape[0], sizes.outer // sizes.groups
     times = divisor(width, TAPS_TILE // (channels * prod(sizes.kernel)))
     taken = np.ascontiguousarray(sizes.weights[:, 0].transpose(1, 2, 0))
     weights = np.tile(taken, (1, 1, times))
@@ -305,6 +377,11 @@ def depthwise(work: Work) -> list[list[Part]]:
                 )[:, :, 0].transpose(0, 2, 1, 3)  # fmt: skip
                 room = scratch.take(part, *columns.shape)
                 parts.append(call(np.copyto, room, columns))
+            if made > 1:
+                spread = scratch.take(part, *room.shape[:-1], room.shape[-1] * made)
+                apart = spread.reshape(*room.shape, made)
+                parts.append(call(np.copyto, apart, room[..., None]))
+                room = spread
             line, step = room.strides[0], 4 * channels
             windows = as_strided(
                 room,
@@ -328,6 +405,8 @@ def depthwise(work: Work) -> list[list[Part]]:
     return [steps]
 
 
+#: Of one channel at most so many are made by sums of rows; of more by products.
+MADE = 4
 #: Tiled weights of a depthwise convolution have at most so many numbers.
 TAPS_TILE = 36864
 

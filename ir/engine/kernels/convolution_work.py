@@ -16,7 +16,10 @@ from .blocks import Scratch, call, epilogue, followed, followers, lined
 
 
 class Sizes:
-    """The numbers of a convolution over two spatial axes; one axis is taken as a single row."""
+    """The numbers of a convolution over two spatial axes.
+
+    One axis is taken as rows of one pixel, which workers share as they do those of images.
+    """
 
     def __init__(self, node: Node) -> None:
         op = node.op
@@ -26,25 +29,24 @@ class Sizes:
         if self.groups > 1 or node.kind == "GroupConvolution":
             weights = weights.reshape(-1, *weights.shape[2:])
         axes = weights.ndim - 2
-        lead = 2 - axes
-        self.kernel = _two(weights.shape[2:], lead, 1)
+        self.narrow = axes == 1
+        self.kernel = _two(weights.shape[2:])
         self.weights = weights.reshape(*weights.shape[:2], *self.kernel)
-        self.strides = _two(op.strides, lead, 1)  # type: ignore[attr-defined]  # convolutions have it
-        self.dilations = _two(op.dilations, lead, 1)  # type: ignore[attr-defined]
+        self.strides = _two(op.strides)  # type: ignore[attr-defined]  # convolutions have it
+        self.dilations = _two(op.dilations)  # type: ignore[attr-defined]
         shape = node.inputs[0].shape
         pairs = [
             op.pads(size, axis, reach(weights.shape[2 + axis], op.dilations[axis]))  # type: ignore[attr-defined]
             for axis, size in enumerate(shape[2:])
         ]
-        self.pads = [(0, 0)] * lead + [(number(a), number(b)) for a, b in pairs]
+        self.pads = [*((number(a), number(b)) for a, b in pairs), (0, 0)][:2]
         self.reach = (
             number(reach(self.kernel[0], self.dilations[0])),
             number(reach(self.kernel[1], self.dilations[1])),
         )
         self.inner = weights.shape[1]
         self.outer = weights.shape[0]
-        self.out = _two(node.outputs[0].shape[2:], lead, 1)
-        self.lead = lead
+        self.out = _two(node.outputs[0].shape[2:])
         #: What it pads with.
         self.fill: float | Array = 0.0 if node.padding is None else node.padding
         #: Whether the output is not in the order of the products.
@@ -52,7 +54,12 @@ class Sizes:
 
     def image(self, batch: Array) -> Array:
         """A batch kept as (N, H, W, C), whatever its number of spatial axes."""
-        return batch if self.lead == 0 else batch[:, None]
+        return batch[:, :, None] if self.narrow else batch
+
+    def met_at(self, axis: int, tap: int, stops: tuple[int, int]) -> slice:
+        """What a tap of a window meets along an axis, from one stop to another."""
+        stride, start = self.strides[axis], tap * self.dilations[axis] - self.pads[axis][0]
+        return slice(stops[0] * stride + start, (stops[1] - 1) * stride + start + 1, stride)
 
     @property
     def plain(self) -> bool:
@@ -60,9 +67,9 @@ class Sizes:
         return self.kernel == (1, 1) and self.strides == (1, 1) and not any(map(any, self.pads))
 
 
-def _two(values: tuple[int, ...], lead: int, fill: int) -> tuple[int, int]:
+def _two(values: tuple[int, ...]) -> tuple[int, int]:
     """Two numbers, from two or one."""
-    first, second = (fill,) * lead + tuple(values)
+    first, second = (*values, 1)[:2]
     return first, second
 
 
@@ -76,7 +83,7 @@ class Finish:
 
     def __init__(self, node: Node, target: Array, sizes: Sizes, scratch: Scratch) -> None:
         self.bias = node.inputs[2].constant if len(node.inputs) > 2 else None
-        self._target, self._lead, self._scratch = target, sizes.lead, scratch
+        self._target, self._narrow, self._scratch = target, sizes.narrow, scratch
         self._shuffled = sizes.shuffled
         #: Whether what follows does the same to all numbers, bias apart.
         self.alike = not any(
@@ -128,8 +135,8 @@ class Finish:
         """Bias, sums, activations on rows and channels of one image, from a room to the output."""
         target = self.target(image, rows, channels)
         index: Any = (image, rows, slice(None), channels)
-        if self._lead:
-            index, room, target = (image, slice(None), channels), room[0], target[0]
+        if self._narrow:
+            index, room, target = (image, rows, channels), room[:, 0], target[:, 0]
         if room.__array_interface__ == target.__array_interface__:
             room = target
         # Results are sooner copied to where they have gaps than made there, in short runs.

@@ -97,10 +97,13 @@ def _pad(node: Node, threads: int) -> list[list[Part]] | None:
     op: Any = node.op
     source, target = node.inputs[0].array, node.outputs[0].array
     begins, ends = (node.inputs[i].constant for i in (1, 2))
-    if op.pad_mode != "constant" or begins is None or ends is None:
+    if begins is None or ends is None:
         return None
-    if min(*begins.ravel().tolist(), *ends.ravel().tolist(), 0) < 0:
+    around = list(zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True))
+    if min(*map(min, around), 0) < 0:
         return None
+    if op.pad_mode != "constant":
+        return _mirrored(source, target, around, op.pad_mode, threads)
     fill = node.inputs[3].constant if len(node.inputs) > 3 else np.zeros((), source.dtype)
     if fill is None:
         return None
@@ -114,6 +117,38 @@ def _pad(node: Node, threads: int) -> list[list[Part]] | None:
         inner = inner[(*lead, slice(begin, begin + size))]
     first, *others = copied(source, inner, threads)
     return [[sequence([*parts, first]), *others]]
+
+
+def _mirrored(
+    source: Array, target: Array, margins: list[tuple[int, int]], mode: str, threads: int
+) -> list[list[Part]] | None:
+    """Margins that repeat the edge, or what is inside, with the edge (symmetric) or without it."""
+    beside = {"edge": 0, "symmetric": 0, "reflect": 1}.get(mode)
+    if beside is None or not source.size:
+        return None
+    inner = tuple(
+        slice(begin, begin + size) for (begin, _), size in zip(margins, source.shape, strict=True)
+    )
+    parts: list[Part] = []
+    for axis, ((begin, end), size) in enumerate(zip(margins, source.shape, strict=True)):
+        if mode != "edge" and max(begin, end) > size - beside:
+            return None  # the definition says so
+        lead, stop = (slice(None),) * axis, begin + size
+        room = target[(*lead, slice(None), *inner[axis + 1 :])]
+        if mode == "edge":
+            before, after = (
+                room[(*lead, slice(begin, begin + 1))],
+                room[(*lead, slice(stop - 1, stop))],
+            )
+        else:
+            first, last = begin + beside, stop - beside
+            before = room[(*lead, slice(first, first + begin))][(*lead, slice(None, None, -1))]
+            after = room[(*lead, slice(last - end, last))][(*lead, slice(None, None, -1))]
+        if begin:
+            parts.append(call(np.copyto, room[(*lead, slice(0, begin))], before))
+        if end:
+            parts.append(call(np.copyto, room[(*lead, slice(stop, None))], after))
+    return [copied(source, target[inner], threads), *([[sequence(parts)]] if parts else [])]
 
 
 def _gather(node: Node) -> list[list[Part]] | None:

@@ -15,7 +15,7 @@ from ..plan import Node, Value
 from ..workers import Part, spans
 from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
-from .products import MILLION, lies, multiplied, width
+from .products import MILLION, ROWS, lies, multiplied, width
 
 #: Fewer rows than this are not worth a product of their own.
 FEW = 16
@@ -87,7 +87,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
     rows, (deep, columns) = prod(output.shape[:-1]), b.shape
     if not lies(deep, rows):
         return in_grid(node, a, b, abreast, scratch)
-    wide = width(columns, deep)
+    wide = width(columns, deep, rows)
     weights = _in_columns(node.inputs[1], b, wide)
     at_once = max(FEW, CACHE // (4 * columns))
     followers = epilogue(node, scratch)
@@ -112,7 +112,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
             block = output.store[index]
             flat, gather = _rows(a[index], part, scratch)
             out = block.reshape(-1, columns)[:, first * wide : stop * wide]
-            products = multiplied(flat, weights[first:stop], out)
+            products = multiplied(flat, weights[first:stop], out, few=rows <= ROWS)
             place = (*index, ..., slice(first * wide, stop * wide)) if by_columns else index
             steps += [*gather, *products, *followed(followers, output.store[place], place)]
         parts.append(sequence(steps))

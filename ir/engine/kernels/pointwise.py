@@ -78,12 +78,9 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
             block = target[index]
             if function is None:
                 parts += head(given[0][index], index, block)
-            elif fixed:
-                left, right = (array[index] for array in given)
-                parts.append(lined(function, left, right, block, scratch))
             else:
                 left, right = (array[index] for array in given)
-                parts.append(call(function, left, right, out=block))
+                parts.append(lined(function, left, right, block, scratch, fixed=fixed))
             parts += followed(followers, block, index)
         steps.append(sequence(parts))
     return [steps] if steps else [[lambda: None]]

@@ -23,9 +23,9 @@ WIDE = 64
 COPIED = 128
 #: BLAS takes twelve rows at a time, or six.
 DOZEN, HALF = 12, 6
-#: So many products to a sum are too many for pieces that are taken as they lie; with so few rows
-#: (the second) it takes more (the third).
-LONG, ROWS, LONGER = 512, 64, 1536
+#: Sums of more products are too long for pieces that are taken as they lie, unless there are so
+#: few rows that weights are hardly used again once they are there.
+LONG, ROWS = 512, 64
 
 
 def lies(taken: int, rows: int | None = None) -> bool:
@@ -33,12 +33,12 @@ def lies(taken: int, rows: int | None = None) -> bool:
     library = blas()
     if library is not None and library.name == "OpenBLAS" and library.kernels not in WIDE_KERNELS:
         return False
-    return taken <= (LONGER if rows is not None and rows <= ROWS else LONG)
+    return taken <= LONG or (rows is not None and rows <= ROWS)
 
 
-def width(outer: int, taken: int) -> int:
+def width(outer: int, taken: int, rows: int | None = None) -> int:
     """How many columns of weights (taken, outer) make a block."""
-    if not lies(taken):
+    if not lies(taken, rows):
         return divisor(outer // 16, COPIED // 16) * 16 if outer % 16 == 0 else outer
     if outer <= WIDE:
         return outer
@@ -74,15 +74,16 @@ def rows_at_once(rows: int, taken: int, wide: int) -> int:
     return even // HALF * HALF or even
 
 
-def multiplied(windows: Array, blocks: Array, out: Array) -> list[Part]:
+def multiplied(windows: Array, blocks: Array, out: Array, *, few: bool = False) -> list[Part]:
     """Parts that multiply rows (rows, taken) by blocks of columns into (rows, columns).
 
-    Blocks may be stacked for groups, which stand side by side in rows and columns.
+    Whether there are but few rows was asked when blocks were made. Those may be stacked for
+    groups, which stand side by side in rows and columns.
     """
     groups, count, taken, wide = blocks.shape if blocks.ndim == 4 else (1, *blocks.shape)
     blocks = blocks.reshape(groups, count, taken, wide)
     rows = len(windows)
-    each = rows_at_once(rows, taken, wide) if lies(taken, rows) else rows
+    each = rows_at_once(rows, taken, wide) if lies(taken, rows if few else None) else rows
     whole = rows - rows % each
     parts = []
     for begin, end in ((0, whole), (whole, rows)):

@@ -144,6 +144,7 @@ ROWS: dict[str, Row] = {
     "Gather": _row(1, 7, 8),
     "GroupConvolution": _row(1, layout=Layout.LAST, followers=True),
     "GroupConvolutionBackpropData": _row(1, layout=Layout.LAST, followers=True),
+    "GroupNormalization": _row(12, layout=Layout.EITHER, followers=True),
     "Identity": _row(16),
     "Interpolate": _row(1, 4, 11, layout=Layout.EITHER),
     "LRN": _row(1, layout=Layout.LAST),

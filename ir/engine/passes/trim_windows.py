@@ -1,0 +1,58 @@
+"""Replace `[0 W 0] * pad(x)` by `W * x`: taps that meet nothing but padding are left out.
+
+Windows with great dilations reach far beyond images that are small.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....layers.base import Op
+from ....layers.windows import reach
+from ....schemas.shapes import number
+from ..plan import CONVOLUTIONS, Node, Plan, constant
+
+
+def trim_windows(plan: Plan) -> None:
+    """Apply the pass."""
+    for node in plan.nodes:
+        if node.kind in CONVOLUTIONS and node.inputs[1].constant is not None:
+            _trim(node)
+
+
+def _trim(node: Node) -> None:
+    op: Any = node.op
+    weights = node.inputs[1].constant
+    assert weights is not None
+    lead = weights.ndim - len(op.strides)
+    stops = node.outputs[0].shape[2:]
+    kept, begins, ends = [], [], []
+    for axis, (size, kernel) in enumerate(
+        zip(node.inputs[0].shape[2:], weights.shape[lead:], strict=True)
+    ):
+        stride, dilation = op.strides[axis], op.dilations[axis]
+        begin, end = map(number, op.pads(size, axis, reach(kernel, dilation)))
+        places = np.arange(stops[axis]) * stride - begin
+        met = [
+            tap for tap in range(kernel)
+            if ((places + tap * dilation >= 0) & (places + tap * dilation < size)).any()
+        ]  # fmt: skip
+        if not met:
+            return
+        begins.append(begin - met[0] * dilation)
+        ends.append(end - (kernel - 1 - met[-1]) * dilation)
+        kept.append(slice(met[0], met[-1] + 1))
+    trimmed = weights[(slice(None),) * lead + tuple(kept)]
+    if trimmed.shape == weights.shape or min(*begins, *ends) < 0 or not np.isfinite(weights).all():
+        return
+    texts = {
+        "strides": op.strides,
+        "dilations": op.dilations,
+        "pads_begin": begins,
+        "pads_end": ends,
+    }
+    words = {name: ",".join(map(str, numbers)) for name, numbers in texts.items()}
+    node.op = Op.registry[node.kind, 1].read({**words, "auto_pad": "explicit"})
+    node.replace_input(1, constant(np.ascontiguousarray(trimmed)))
