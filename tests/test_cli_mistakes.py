@@ -277,8 +277,9 @@ def test_other_writers_do_not_overwrite(folder: Path, call: Call) -> None:
 
 
 LENIENT = [
-    "show", "infer", "run", "simplify --dry-run", "draw -o x.svg", "weights list", "bench --runs 1",
-    "compare --against f16", "extract --to drop1 --dry-run", "compress --dry-run",
+    "show", "infer", "run", "simplify --dry-run", "draw -o x.svg", "weights list",
+    "bench --runs 1", "compare --against f16", "extract --to drop1 --dry-run",
+    "compress --dry-run",
     "edit --rename image=y --dry-run", "copy -o copied.xml", "diff good.xml",
     "convert --target 2022.1 --dry-run", "merge good.xml --prefix a_ --prefix b_ --dry-run",
 ]  # fmt: skip

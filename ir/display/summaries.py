@@ -57,7 +57,7 @@ def summary(model: Model) -> dict[str, Any]:
             {
                 "name": x.name,
                 "names": input_names(x),
-                "layout": layout_of(x),
+                "layout": layout_of(next(iter(x.outputs), None)),
                 **describe(declared(x)[0]),
             }
             for x in model.parameters
