@@ -134,6 +134,7 @@ def test_an_output_of_nothing_but_nan_is_compared(folder: Path, call: Call) -> N
         (["--save", "x.npy"], 2, "--save x.npy does not end in .npz"),
         (["--save", "there.npz"], 2, "there.npz is already there"),
         (["--save", "."], 2, "does not end in .npz"),
+        (["--save", "good.xml/out.npz"], 2, "good.xml is a file, no folder"),
         (["-i", "image=nothing"], 2, "is a folder without arrays"),
         (["-i", "image=no*.npy"], 2, "is a pattern that no file fits"),
         (["-i", "image=zeros", "-i", "image=ones"], 2, '"image" is given twice: zeros and ones'),
