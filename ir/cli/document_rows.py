@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from ..checking import Finding
+
 Number: TypeAlias = float | Literal["NaN", "Infinity", "-Infinity"]
 Severity: TypeAlias = Literal["error", "warning", "info"]
 
@@ -144,23 +146,6 @@ class Module(Part):
     modules: list[Module]
 
 
-class FindingRow(Part):
-    """One finding; what is not known of its place is left out."""
-
-    code: str
-    severity: Severity
-    message: str
-    file: str | None = None
-    line: int | None = None
-    column: int | None = None
-    layer: int | None = None
-    name: str | None = None
-    type: str | None = None
-    version: str | None = None
-    attribute: str | None = None
-    hint: str | None = None
-
-
 class CauseRow(Part):
     """Findings that have one cause."""
 
@@ -187,7 +172,7 @@ class FileReport(Part):
     counts: Counts
     left_out: dict[str, int]
     causes: list[CauseRow]
-    findings: list[FindingRow]
+    findings: list[Finding]
 
 
 class Repaired(Part):

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from ...schemas import UsageError
+from ..checking import Finding
 from .document_rows import (
     BeforeAfter,
     BenchLayer,
@@ -19,7 +20,6 @@ from .document_rows import (
     End,
     Expected,
     FileReport,
-    FindingRow,
     Held,
     InferredPort,
     Module,
@@ -96,7 +96,7 @@ class Check(Document):
     ok: bool
     counts: Counts
     causes: list[CauseRow]
-    findings: list[FindingRow]
+    findings: list[Finding]
     reports: list[FileReport]
     repairs: list[Repaired]
     written: bool

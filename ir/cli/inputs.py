@@ -106,7 +106,8 @@ def load_image(path: str, parameter: Layer) -> Array:
     if not last:
         pixels = pixels.transpose(2, 0, 1)
     kind = np.dtype("f4") if wanted.type.is_dynamic else wanted.type.dtype
-    return np.ascontiguousarray(pixels.astype(kind))
+    array = np.ascontiguousarray(pixels.astype(kind))
+    return array if len(sizes) == 3 else array[None]
 
 
 # Many samples.

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ... import layers  # noqa: F401  # declares the operations
+from ... import layers  # declares the operations
 from ...layers.base import Op
 from ...schemas import UsageError
 from .options import format_option, verb
@@ -40,7 +40,6 @@ def ops_command(name: str | None, of_onnx: bool, older: bool, format_: str) -> N
 
         list_older(name, format_)
         return
-    own = set(Op.registry)
     load_plugins()
     found = sorted(Op.registry.values(), key=lambda op: (op.family, op.xml_type, op.number))
     if name is not None:
@@ -51,7 +50,7 @@ def ops_command(name: str | None, of_onnx: bool, older: bool, format_: str) -> N
             near = difflib.get_close_matches(wanted, known, 1)
             hint = f"did you mean {known[near[0]]}?" if near else None
             raise UsageError(f'no operation is named "{name}"', hint=hint)
-    rows = [facts(op, (op.xml_type, op.number) not in own) for op in found]
+    rows = [facts(op) for op in found]
     if format_ == "json":
         print_json("ops", {"operations": rows})
     elif name is not None:
@@ -80,16 +79,17 @@ def load_plugins() -> None:
         note(f"operations of an installed package cannot be had: {error}")
 
 
-def facts(op: type[Op], offered: bool = False) -> dict[str, Any]:
+def facts(op: type[Op]) -> dict[str, Any]:
     """Everything about one version of an operation."""
     names, least, most = op.arity()
+    own = op.__module__.startswith(f"{layers.__name__}.")
     return {
         "operation": op.spec(),
         "type": op.xml_type,
         "version": op.version(),
         "versions": list(op.opsets()),
         "family": op.family,
-        "package": op.__module__.partition(".")[0] if offered else None,
+        "package": None if own else op.__module__.partition(".")[0],
         "summary": (op.__doc__ or "").partition("\n")[0].replace("``", "`"),
         "inputs": list(names),
         "least_inputs": least,

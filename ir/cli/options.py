@@ -367,7 +367,12 @@ def target_of(
 
 
 def refuse_present(force: bool, *paths: str | Path) -> None:
-    """Refuse to overwrite what is there, unless that is asked for."""
+    """Refuse to overwrite what is there, unless that is asked for; and what cannot be written."""
     for path in paths:
         if os.path.lexists(path) and not force:
             raise UsageError(f"{path} is already there", hint="--force overwrites it")
+        # Missing folders are made; the first that is there must take them.
+        folder = next(one for one in Path(os.path.abspath(path)).parents if one.exists())
+        if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+            what = "cannot be written into" if folder.is_dir() else "is a file, no folder"
+            raise UsageError(f"{path} cannot be written: {folder} {what}")

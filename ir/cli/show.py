@@ -14,7 +14,6 @@ from ..display import (
     declared,
     elements,
     macs,
-    modules,
     operation_name,
     precisions,
     shape_text,
@@ -219,6 +218,8 @@ def version_text(facts: dict[str, Any]) -> str:
 
 def print_tree(model: Model, depth: int | None, sort: str | None, format_: str) -> None:
     """The modules, those within others behind them, moved in."""
+    from ..display import modules
+
     root = modules(model)
     if format_ == "json":
         print_json("show", {"tree": root.to_json(depth, sort)})

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...layers.base import Op
 from ...schemas import IRError, Shape, Tensor
-from ..document import Graph, Layer, Model, input_names, output_keys, output_names
+from ..document import Graph, Layer, Model, Port, input_names, output_keys, output_names
 from .costs import macs, sums_products
 from .sizes import constant_bytes, elements
 
@@ -57,7 +57,7 @@ def summary(model: Model) -> dict[str, Any]:
             {
                 "name": x.name,
                 "names": input_names(x),
-                "layout": layout_of(x),
+                "layout": layout_of(next(iter(x.outputs), None)),
                 **describe(declared(x)[0]),
             }
             for x in model.parameters
@@ -86,15 +86,16 @@ def outputs(graph: Graph) -> list[dict[str, Any]]:
         tensor = None if source is None else declared(source[0])[source[1]]
         said = describe(tensor) if tensor is not None else {"type": "?", "shape": "?"}
         names = output_names(graph, result)
-        rows.append({"name": key, "names": names, "layout": layout_of(result), **said})
+        layout = None if source is None else layout_of(source[0].outputs[source[1]])
+        rows.append({"name": key, "names": names, "layout": layout, **said})
     return rows
 
 
-def layout_of(layer: Layer) -> str | None:
-    """The layout that an input or output says, such as [N,C,H,W]."""
-    for info in layer.rt_info or ():
-        if info.key == "layout":
-            return info.attributes.get("layout", info.value)
+def layout_of(port: Port | None) -> str | None:
+    """The layout that a tensor says, such as [N,C,H,W]."""
+    for info in () if port is None else port.rt_info or ():
+        if info.key == "layout" and "layout" in info.attributes:
+            return info.attributes["layout"]
     return None
 
 
