@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,6 +62,14 @@ TYPE_PAIR = {
 
 #: What the package ``vinoir`` itself holds; it lies under ir/ that no fourth folder is needed.
 PACKAGE = ROOT / "ir/package"
+
+#: What rooms offer of rooms above them, imported when it is called: the room, and what it has.
+DOORS = {
+    ("display", "html"),
+    ("files", "read"),
+    ("surgery", "Session"),
+    ("surgery", "settle"),
+}
 
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
@@ -160,6 +169,17 @@ def test_rooms_stand_in_order(rooms: dict[str, set[str]]) -> None:
     for room, below in rooms.items():
         assert below <= above, f"{room} comes before what it imports"
         above.add(room)
+
+
+def test_doors_upwards_are_listed() -> None:
+    met = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "door":
+                room, name = map(ast.literal_eval, node.args)
+                met.add((room, name))
+                assert callable(getattr(import_module(f"vinoir.ir.{room}"), name))
+    assert met == DOORS
 
 
 def test_no_file_imports_itself_by_others() -> None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from itertools import islice
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from ..inference import Inferred
 ROWS, LONGEST, PICTURES = 40, 160, 8
 #: Squares of a picture along an axis, and of one that is a strip.
 SIDE, STRIP = 24, 64
+#: Elements of a constant that is unpacked to be shown.
+LARGEST = 1 << 24
 _LEFT = 'style="text-align:left"'
 
 
@@ -35,7 +38,7 @@ def html(shown: object) -> str:
         return table_html(table)
     except IRError as error:
         # Something in the file is wrong: that is what there is to say.
-        return f"<p>{_text(repr(shown))}</p><p>{_text(error)}</p>"
+        return f"<p><b>{_text(type(shown).__name__)}</b></p><p>{_text(error)}</p>"
 
 
 def table_html(table: Table) -> str:
@@ -76,9 +79,7 @@ def picture(array: Array) -> str:
     """An array as squares from dark to light, a few taken from all of it; NaN is red."""
     if not array.size or array.dtype.kind not in "biufV":
         return ""
-    plane = array.reshape(-1, array.shape[-1]) if array.ndim > 1 else array.reshape(1, -1)
-    if array.ndim > 2:
-        plane = array.reshape(-1, *array.shape[-2:])[0]
+    plane = array[(0,) * (array.ndim - 2)] if array.ndim > 1 else array.reshape(1, -1)
     if min(plane.shape) == 1:
         plane = plane.reshape(1, -1)
         plane = plane[:, _taken(plane.shape[1], STRIP)]
@@ -165,7 +166,7 @@ def _parts(layer: Layer) -> Iterator[Sequence[object]]:
     for port in layer.outputs:
         users = ", ".join(user.name for user in port.consumers[:8])
         yield "output", port.name, port.tensor, users
-    if layer.is_constant and layer.has_value:
+    if layer.is_constant and layer.has_value and prod(layer.sizes) <= LARGEST:
         yield "value", "", "", layer.value
 
 

@@ -78,7 +78,8 @@ class Ends(tuple[End, ...]):
         return [end.name for end in self]
 
     def __repr__(self) -> str:
-        return f"[{', '.join(map(str, self))}]"
+        more = f", and {len(self) - 8} more" if len(self) > 8 else ""
+        return f"[{', '.join(map(str, self[:8]))}{more}]"
 
     _repr_html_ = door("display", "html")
 

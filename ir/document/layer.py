@@ -15,6 +15,7 @@ import numpy as np
 
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError, Where
 from ...schemas.packing import Buffer, pack, packed, unpack
+from ...schemas.printing import printable_name
 from ..faces import door
 from ..text import at, exact
 from .attributes import Attributes, known, read_attribute, write_attribute, write_op
@@ -559,7 +560,7 @@ class Layer(_Fields):
         return reduced(self)
 
     def __repr__(self) -> str:
-        return f'<layer {self.id} "{self.name}" ({self.type} {self.version})>'
+        return f'<layer {self.id} "{printable_name(self.name)}" ({self.type} {self.version})>'
 
 
 #: What a layer takes as it is; all else are attributes of its operation.

@@ -58,9 +58,12 @@ class Inferred(Shown, Mapping[str, Tensor]):
         return f"<inferred {len(self.tensors)} layers: {outputs}{more}>"
 
     @property
-    def model(self) -> Graph:
-        """What it was inferred of."""
-        return self._graph
+    def model(self) -> Model:
+        """The model that it was inferred of."""
+        found = self._graph.model
+        if found is None:
+            raise UsageError("it was inferred of a body that is in no model")
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._keys)
