@@ -433,7 +433,8 @@ class Judge:
             if found.dtype.kind in "iub":
                 return "ties", "the decision is between values that rounding tells apart"
             return "rounding", "the layer makes rounding of its inputs larger"
-        apart = np.abs(_real(found) - _real(wanted))
+        with np.errstate(invalid="ignore"):  # infinite in both
+            apart = np.abs(_real(found) - _real(wanted))
         apart[~np.isfinite(apart)] = 0
         worst = np.unravel_index(int(apart.argmax()), apart.shape) if apart.ndim else ()
         place = ",".join(str(int(i)) for i in worst)

@@ -37,6 +37,7 @@ class App {
     if (this.step) this.panes.forEach((pane, i) => pane.canvas.parentNode.classList.toggle("active", i === side));
     if (side === this.side) return;
     this.side = side;
+    if (document.activeElement?.tagName === "CANVAS") this.canvas.focus();
     this.table.build();
     this.search($("query").value);
     this.panel.show(this.chosen, this.box);

@@ -17,6 +17,8 @@ class Painter {
     this.look = "light";
     this.drawn = 0;
     this.seen = [];
+    // What stands above the picture takes so much of it.
+    this.head = 0;
   }
   resize() {
     const d = window.devicePixelRatio || 1, { clientWidth: w, clientHeight: h } = this.canvas;
@@ -96,7 +98,7 @@ class Painter {
       c.fillStyle = k.fg;
       c.textAlign = "left";
       // The title of what is larger than the screen stays in sight.
-      const low = h > this.h * 0.8 ? Math.min(14 + 15 * depth * Math.min(z, 1), top + h - 6) : -1e9;
+      const low = h > this.h * 0.8 ? Math.min(14 + this.head + 15 * depth * Math.min(z, 1), top + h - 6) : -1e9;
       const ty = Math.max(top + (TITLE - 9) * z, low), tx = Math.max(left + 10 * z, 6);
       this.font(600, 12.5);
       this.text(this.m.title(e) + this.turns(e), tx, ty, left + w - tx);

@@ -141,7 +141,7 @@ class Step {
     const n = this.word.length;
     $("changed").textContent = n ? n.toLocaleString("en") + (n === 1 ? " change" : " changes") : "no difference";
     $("following").textContent = this.following ? this.following.toLocaleString("en") + " more follow from these" : "";
-    this.app.panes.forEach((pane, i) => ($(i ? "which2" : "which").textContent = pane.m.name));
+    this.app.panes.forEach((pane, i) => { $(i ? "which2" : "which").textContent = pane.m.name; pane.painter.head = 24; });
   }
   more() {
     const end = Math.min(this.shown + 300, this.word.length), list = $("list");
