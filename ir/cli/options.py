@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -18,6 +17,8 @@ from ...schemas import UsageError
 from .output import note, set_colour
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..document import Model
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -189,7 +190,7 @@ def layer_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
     if path is None:
         return []
     try:
-        with Path(path).open("rb") as file:
+        with open(path, "rb") as file:
             text = file.read(_SEARCHED).decode("utf-8", "replace")
     except OSError:
         return []
@@ -362,12 +363,16 @@ def target_of(
         raise UsageError(
             "there is nothing to write to", hint="give -o MODEL.xml, --in-place or --dry-run"
         )
-    refuse_present(force, Path(output), Path(output).with_suffix(".bin"))
+    from pathlib import Path
+
+    refuse_present(force, output, Path(output).with_suffix(".bin"))
     return Target(output)
 
 
 def refuse_present(force: bool, *paths: str | Path) -> None:
     """Refuse to overwrite what is there, unless that is asked for; and what cannot be written."""
+    from pathlib import Path
+
     for path in paths:
         if os.path.lexists(path) and not force:
             raise UsageError(f"{path} is already there", hint="--force overwrites it")

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import sys
-import textwrap
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -101,6 +98,8 @@ def screen_width() -> int | None:
 
 def sentence_width() -> int:
     """Columns that sentences are broken into, whoever reads them."""
+    import shutil
+
     return max(shutil.get_terminal_size().columns, 40)
 
 
@@ -108,6 +107,8 @@ def wide(text: str) -> int:
     """The columns of a terminal that a text takes."""
     if text.isascii():
         return len(text)
+    import unicodedata
+
     return sum(
         0
         if unicodedata.combining(char)
@@ -122,6 +123,8 @@ def wrapped(text: str, width: int | None, *, first: str = "", indent: str = "") 
     """A text in lines, broken between words alone: a name longer than the line stays whole."""
     if width is None or wide(first) + wide(text) <= width:
         return [first + text]
+    import textwrap
+
     return textwrap.wrap(
         text, max(width, len(indent) + 1), initial_indent=first, subsequent_indent=indent,
         break_long_words=False, break_on_hyphens=False,
