@@ -72,7 +72,11 @@ def test_another_process_finds_it() -> None:
     assert kept.size
 
 
-@pytest.mark.parametrize("text", ["", "x", "1 2 3", "999999999 3", f"{os.getpid()} 0"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "1 2 3", "999999999 3", f"{os.getpid()} 0"],
+    ids=["nothing", "letter", "three", "nobody", "itself"],
+)
 def test_notes_that_lead_nowhere_are_written_anew(text: str) -> None:
     array = large(0)
     kept = shelved(array)
