@@ -321,3 +321,18 @@ def test_patterns_and_folders_stand_for_their_files(zoo: Path) -> None:
     assert select([odd]) == [str(odd)]
     assert common_root(["a/b/c.xml", "a/d.xml"]) == "a"
     assert common_root(["s3://x/a/c.xml", "s3://x/a/d/e.xml"]) == "s3://x/a"
+
+
+@LINUX
+def test_whoever_is_killed_the_models_are_done_once(tmp_path: Path) -> None:
+    paths = touch(tmp_path, *(f"m{n:03}" for n in range(120)))
+    sweep = iter(ir.sweep(fleet_functions.slowly, paths, jobs=2))
+    lines = [next(sweep)]
+    rng = random.Random(5)
+    for line in sweep:
+        lines.append(line)
+        if len(lines) % 25 == 0:
+            # The process that was begun here, or its child that does the tasks.
+            os.kill(rng.choice(sorted(descendants(os.getpid()))), signal.SIGKILL)
+    assert Counter(line["model"] for line in lines) == Counter(paths)
+    assert {line["state"] for line in lines} == {"done"}

@@ -27,7 +27,7 @@ from .options import limit_options
 from .output import note
 
 #: What names one file for one model cannot be given for many.
-FOR_ONE = ("weights", "save", "expect", "in_place")
+FOR_ONE = ("weights", "save", "expect", "in_place", "onnx")
 #: So many models that failed are named in the end.
 NAMED = 10
 #: Seconds between two looks at how far it is.

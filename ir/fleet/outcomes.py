@@ -37,8 +37,8 @@ def outcome_of(function: Function, task: Task) -> Outcome:
     try:
         value = function(task)
     except LimitError as error:
-        wanted = "memory" if "memory" in error.message else "overtime"
-        return Outcome(error.exit_code, wanted, error=str(error))  # type: ignore[arg-type]
+        timed = "seconds" in error.message or "steps" in error.message
+        return Outcome(error.exit_code, "overtime" if timed else "memory", error=str(error))
     except (IRError, InternalError) as error:
         return Outcome(error.exit_code, "refused", error=str(error))
     except OSError as error:

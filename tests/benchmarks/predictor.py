@@ -54,9 +54,10 @@ def by_hand(path: str, batches: np.ndarray, out: Any, barrier: Any) -> None:
     program = ir.compile(ir.read(path), threads=1)
     program([batches[0]])
     barrier.wait()
-    began = time.perf_counter()
-    found = [program([batch])[0] for batch in batches]
-    out.put((time.perf_counter() - began, float(np.sum(found)), memory()))
+    began, work = time.perf_counter(), time.process_time()
+    for batch in batches:
+        program([batch])
+    out.put((time.perf_counter() - began, time.process_time() - work))
 
 
 def main() -> None:
@@ -73,13 +74,17 @@ def main() -> None:
         batches = rng.standard_normal((given.batches, *shape), np.float32)
         with Cluster(path, batches) as cluster:
             for _ in range(given.rounds):
-                hand = hands(path, batches)
-                dask = cluster.run()
-                print(f"by hand {hand:.2f} s, Dask {dask:.2f} s: throughput {hand / dask:.2f}")
+                hand, hand_work = hands(path, batches)
+                dask, dask_work = cluster.run()
+                print(
+                    f"by hand {hand:.2f} s, Dask {dask:.2f} s: throughput {hand / dask:.2f}; "
+                    f"of processors {hand_work:.2f} s and {dask_work:.2f} s: "
+                    f"{hand_work / dask_work:.2f}"
+                )
 
 
-def hands(path: Path, batches: np.ndarray) -> float:
-    """Seconds of two processes, each with half of the batches."""
+def hands(path: Path, batches: np.ndarray) -> tuple[float, float]:
+    """Seconds of two processes, each with half of the batches; and of processors."""
     context = multiprocessing.get_context("spawn")
     out, barrier = context.Queue(), context.Barrier(2)
     halves = (batches[: len(batches) // 2], batches[len(batches) // 2 :])
@@ -91,7 +96,7 @@ def hands(path: Path, batches: np.ndarray) -> float:
     found = [out.get() for _ in processes]
     for process in processes:
         process.join()
-    return max(seconds for seconds, _, _ in found)
+    return max(seconds for seconds, _ in found), sum(work for _, work in found)
 
 
 class Cluster:
@@ -119,13 +124,15 @@ class Cluster:
         self.client.close()
         self.cluster.close()
 
-    def run(self) -> float:
+    def run(self) -> tuple[float, float]:
         """Seconds of all batches, the outputs brought here in order; tell of the memory."""
         warm = self.client.run(load, self.predictor)
         before = warm or {}
+        works = self.client.run(time.process_time)
         began = time.perf_counter()
         found = self.lazy.map_blocks(self.predictor, dtype=np.float32).compute()
         seconds = time.perf_counter() - began
+        worked = self.client.run(time.process_time)
         program = ir.compile(self.predictor.program.model, threads=1)
         count = self.batches.shape[1]
         for number in (0, len(self.batches) // 2, len(self.batches) - 1):
@@ -141,7 +148,7 @@ class Cluster:
             "maps of the file:",
             list(self.client.run(maps, str(self.predictor._recipe.path)).values()),
         )
-        return seconds
+        return seconds, sum(worked.values()) - sum(works.values())
 
 
 def load(predictor: ir.Predictor) -> dict[str, int]:
