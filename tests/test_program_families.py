@@ -255,6 +255,29 @@ def test_a_kernel_gives_what_the_definition_gives(
     kernel(Draw(seed))
 
 
+class Same(Draw):
+    """A network whose answers are held against each other, bit by bit."""
+
+    def check(self, *results: ir.builder.Output) -> None:
+        for number, result in enumerate(results):
+            self.net.result(result, name=f"y{number}")
+        model = self.net.model()
+        inferred = ir.infer(model)
+        given = [self.array(*inferred.of(p)[0].shape.static) for p in model.parameters]
+        wanted: dict[str, bytes] = {}
+        for threads, fork in ((1, False), (2, True), (3, False), (4, True)):
+            program = ir.compile(model, threads=threads, fork=fork)
+            for _ in range(3):
+                found = {name: array.tobytes() for name, array in program(given).items()}
+                assert found == (wanted := wanted or found)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize("seed", range(100, 102))
+def test_the_answer_is_one_whoever_works(kernel: Callable[[Draw], None], seed: int) -> None:
+    kernel(Same(seed))
+
+
 @pytest.mark.parametrize(("low", "high"), [(-1.0, 2.0), (0.0, 1.0), (1.0, 1.0), (2.0, -1.0)])
 def test_what_is_no_number_is_rounded_as_the_definition_does(low: float, high: float) -> None:
     net = ir.Builder()
