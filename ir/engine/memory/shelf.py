@@ -30,6 +30,8 @@ if sys.platform == "linux":
 LEAST = 4 << 20
 #: What is copied and compared at a time.
 _PIECE = 1 << 24
+#: Linux's MADV_COLLAPSE: put it into large pages now, for all who map it.
+_COLLAPSE = 25
 
 _wished: ContextVar[bool] = ContextVar("wished", default=False)
 
@@ -135,6 +137,8 @@ def _seals() -> int:
 def _mapped(memory: int, like: Array) -> Array:
     """Memory as an array like another, of which every part keeps it alive."""
     mapped = mmap.mmap(memory, like.nbytes, access=mmap.ACCESS_READ)
+    with suppress(OSError):  # in small pages it would be read a quarter more slowly
+        mapped.madvise(_COLLAPSE)
     return np.ndarray(like.shape, like.dtype, mapped)
 
 
