@@ -155,7 +155,7 @@ def test_trace_lists_every_layer(vinoir: Vinoir) -> None:
         (["infer", DIGITS, "-i", "image=1,1,x y"], 2, "is not a size"),
         (["ops", "MaxPol"], 2, "did you mean MaxPool?"),
         (["shwo", DIGITS], 2, "Did you mean 'show'?"),
-        (["show"], 2, "Missing argument 'MODEL...'"),
+        (["show"], 2, "Missing argument 'MODEL"),
         (["weights", "export", DIGITS, "-o", DIGITS], 2, "is already there"),
     ],
 )

@@ -282,6 +282,7 @@ class BenchLayer(Part):
     seconds: float
     operations: float
     bytes: int
+    held: int
     gigaflops: float
     gigabytes: float
 
