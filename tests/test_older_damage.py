@@ -7,8 +7,10 @@ import re
 from typing import Any
 
 import pytest
+from lxml import etree
 from older.files import OldFile
 from older.network import small
+from test_older_values import CASES, built
 from vinoir import ir
 from vinoir.schemas import IRError
 
@@ -79,6 +81,19 @@ def survives(text: str, weights: bytes | None) -> None:
         assert not report.ok, refused
     elif model.origin is not None:
         assert [finding for finding in report if finding.code == "IR954"] == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_layer_that_lacks_a_part_is_read_or_refused(name: str) -> None:
+    """Every element below the layers is taken out in turn, with all that is in it."""
+    file, _, _ = built(CASES[name])
+    for place, one in enumerate(etree.fromstring(file.xml).iterfind("layers//*")):
+        if one.tag == "dim":
+            continue
+        root = etree.fromstring(file.xml)
+        gone = list(root.iterfind("layers//*"))[place]
+        gone.getparent().remove(gone)
+        survives(etree.tostring(root, encoding="unicode"), file.bin)
 
 
 HUGE = 2**32 - 1

@@ -82,7 +82,15 @@ class OldLayer:
 
     def output_precision(self, index: int) -> str | None:
         """The precision of an output: the port's, else the layer's."""
-        return self.outputs[index].precision or self.precision
+        return self.output(index).precision or self.precision
+
+    def output(self, index: int) -> OldPort:
+        """An output port."""
+        if index >= len(self.outputs):
+            raise IRError(
+                f"{self.type} gives output {index}, the layer has {len(self.outputs)} outputs"
+            )
+        return self.outputs[index]
 
 
 @dataclass(slots=True)

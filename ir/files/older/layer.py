@@ -86,12 +86,7 @@ class Old:
 
     def declared(self, index: int = 0) -> tuple[int, ...]:
         """The sizes of an output, as its port declares them."""
-        if index >= len(self.layer.outputs):
-            raise IRError(
-                f"{self.layer.type} gives output {index}, the layer has "
-                f"{len(self.layer.outputs)} outputs"
-            )
-        return self.layer.outputs[index].dims
+        return self.layer.output(index).dims
 
     def value(self, index: int) -> Array | None:
         """The value of an input where it is known without running anything."""
