@@ -90,7 +90,7 @@ def test_what_wrong_code_raises_is_ours(error: Exception) -> None:
 def test_a_bug_ends_with_its_own_exit_code_and_place(
     verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(self: object, data: object) -> None:  # the parameters are its inputs
         raise KeyError("lost")
 
     monkeypatch.setattr(ReLUV1, "run", broken)
