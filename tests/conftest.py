@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser import chromium
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
@@ -68,13 +69,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Written:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without the shared data its tests are left out; ``test_shared`` says so, once for all."""
-    if SHARED.is_dir():
-        return
-    gone = [item for item in items if item.get_closest_marker("shared")]
+    """What goes through shared data or a browser is left out where there is none.
+
+    ``test_shared`` and ``test_pictures`` say so, once for all.
+    """
+    lacking = {
+        name
+        for name, is_there in (("shared", SHARED.is_dir()), ("browser", chromium() is not None))
+        if not is_there
+    }
+    gone = [item for item in items if lacking & {mark.name for mark in item.iter_markers()}]
     if gone:
         config.hook.pytest_deselected(items=gone)
-        items[:] = [item for item in items if not item.get_closest_marker("shared")]
+        left_out = set(gone)
+        items[:] = [item for item in items if item not in left_out]
 
 
 #: The generators of numbers that test files share among their tests, as they are at first.

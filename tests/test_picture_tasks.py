@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from browser import Browser, browser, chromium
+from browser import Browser, browser
 from test_pictures_browser import DRAWN, click_canvas, find, hold, side
 from test_pictures_browser import network as one_model
 from test_stepping_browser import network as two_models
 from vinoir import ir
 
-pytestmark = pytest.mark.skipif(chromium() is None, reason="there is no Chromium")
+pytestmark = pytest.mark.browser
 
 Act = Callable[[Browser], None]
 

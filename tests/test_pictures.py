@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser import chromium
 from conftest import SHARED, Written
 from lxml import etree
 from networks import Drawer
@@ -564,3 +565,9 @@ def test_networks_of_the_shared_folder() -> None:
         assert max(len(group.children) for group in picture.tree.groups) < 400, archive.name
         page = drawing.html()
         assert len(page) - 60_000 <= 150 * len(picture.sheet.layers) + 20_000, archive.name
+
+
+def test_pages_are_looked_at_in_a_browser() -> None:
+    if chromium() is None:
+        pytest.skip("there is no Chromium: the tests of pages are left out")
+    assert Path(chromium() or "").exists()

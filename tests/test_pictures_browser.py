@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import Browser, browser, chromium
+from browser import Browser, browser
 from test_pictures import hostile, tower
 from vinoir import ir
 
-pytestmark = pytest.mark.skipif(chromium() is None, reason="there is no Chromium")
+pytestmark = pytest.mark.browser
 
 #: Where a box is on the screen: the page's own placing is asked in its own terms.
 DRAWN = "document.documentElement.dataset.drawn"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import Browser, browser, chromium
+from browser import Browser, browser
 from conftest import Written
 from test_pictures import call, hostile
 from test_pictures_browser import find, hold, side
 from vinoir import ir
 
-browsed = pytest.mark.skipif(chromium() is None, reason="there is no Chromium")
+browsed = pytest.mark.browser
 
 
 def network(other: bool = False) -> ir.Model:
