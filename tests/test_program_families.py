@@ -47,6 +47,47 @@ def attention(draw: Draw) -> None:
     draw.check(draw.surrounded(y))
 
 
+def put_together(draw: Draw) -> None:
+    """Attention as exporters write it: products, a scale, a mask, in all their spellings."""
+    stack = [draw.number(1, 3) for _ in range(draw.number(1, 3))]
+    rows, depth = draw.pick(5, 16, 40, 300), draw.number(1, 20)
+    keys, deep = draw.pick(1, 7, 33, 500), draw.number(1, 20)
+    rank = len(stack) + 2
+    turned = [*range(rank - 2), rank - 1, rank - 2]
+
+    def operand(down: int, along: int, *, turn: bool) -> ir.builder.Output:
+        """Stacked matrices, which may be turned by what reads them, or before."""
+        sizes = [size if draw.chance(0.9) else 1 for size in stack]
+        if draw.chance(0.3):
+            x = draw.input(*sizes, along, down)
+            x = draw.add("Transpose", "opset1", x, draw.constant(turned))
+            x = x if not turn else draw.add("Transpose", "opset1", x, draw.constant(turned))
+        else:
+            x = draw.input(*sizes, *((along, down) if turn else (down, along)))
+        return draw.add("Tanh", "opset1", x) if draw.chance(0.3) else x
+
+    left, right = draw.chance(0.2), draw.chance()
+    query = operand(rows, depth, turn=left)
+    key = operand(depth, keys, turn=right)
+    x = draw.add("MatMul", "opset1", query, key, transpose_a=left, transpose_b=right)
+    scores = draw.sizes(x)
+    for _ in range(draw.number(0, 2)):
+        number = draw.constant(np.full([1] * draw.number(0, rank), 0.6, np.float32))
+        kind = draw.pick("Multiply", "Divide", "commuted")
+        pair = (number, x) if kind == "commuted" else (x, number)
+        x = draw.add("Multiply" if kind == "commuted" else kind, "opset1", *pair)
+    for _ in range(draw.pick(0, 1, 1, 2)):
+        mask = [size if draw.chance() else 1 for size in scores][draw.number(0, rank - 1) :]
+        other = draw.constant(draw.array(*mask)) if draw.chance() else draw.input(*mask)
+        x = draw.add("Add", "opset1", *draw.pick((x, other), (other, x)))
+    if draw.chance(0.1):
+        draw.net.result(x, name="scores")
+    x = draw.add("SoftMax", "opset8", x, axis=draw.pick(-1, -1, -1, rank - 1, rank - 2))
+    turn = draw.chance(0.3)
+    value = operand(keys, deep, turn=turn)
+    draw.check(draw.surrounded(draw.add("MatMul", "opset1", x, value, transpose_b=turn)))
+
+
 def quantized(draw: Draw) -> None:
     """Limits for all, for each channel or for each number, some of them in no order."""
     shape = [draw.number(1, 6) for _ in range(draw.number(1, 5))]
@@ -244,7 +285,18 @@ def excited(draw: Draw) -> None:
     draw.check(draw.surrounded(draw.add(kind, "opset1", *pair)))
 
 
-KERNELS = [attention, quantized, recurrent, resized, dilated, several, mirrored, grouped, excited]
+KERNELS = [
+    attention,
+    put_together,
+    quantized,
+    recurrent,
+    resized,
+    dilated,
+    several,
+    mirrored,
+    grouped,
+    excited,
+]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)

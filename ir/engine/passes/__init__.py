@@ -3,7 +3,7 @@
 One file each, whose first line is its formula. ``PASSES`` has them in order:
 
 1. Windows lose what meets padding alone; batch normalisations become scales and shifts, shuffles
-   one node: what the others look for.
+   and attention one node: what the others look for.
 2. Elementwise nodes become epilogues, and scales and shifts at their head weights.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue.
@@ -20,6 +20,7 @@ from .absorb_followers import absorb_followers
 from .average_first import average_first
 from .clip_before import clip_before
 from .fold_affine import fold_affine
+from .join_attention import join_attention
 from .join_shuffles import join_shuffles
 from .layouts import choose_layouts
 from .pass_biases import pass_biases
@@ -35,6 +36,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     trim_windows,
     split_batch_norm,
     join_shuffles,
+    join_attention,
     absorb_followers,
     fold_affine,
     pass_offsets,
