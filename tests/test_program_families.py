@@ -88,6 +88,40 @@ def put_together(draw: Draw) -> None:
     draw.check(draw.surrounded(draw.add("MatMul", "opset1", x, value, transpose_b=turn)))
 
 
+def raised(draw: Draw) -> None:
+    """Powers of numbers, of which few are whole; the base may be of any sign where they are."""
+    if draw.chance():
+        x = draw.image(draw.number(1, 3))
+    else:
+        x = draw.input(*(draw.number(1, 40) for _ in range(draw.number(1, 4))))
+    shape = draw.sizes(x)
+    exponent = draw.pick(2.0, 2.0, 3.0, 3.0, 1.0, 0.5, -1.5, 2.5, None)
+    wide = [size if draw.chance(0.3) else 1 for size in shape]
+    if exponent is None:  # many, known or not
+        exponents = draw.pick(draw.constant(draw.array(*wide)), draw.input(*wide))
+    else:
+        exponents = draw.constant(np.full(draw.pick([], [1], wide), exponent, np.float32))
+    if exponent is None or exponent % 1:
+        x = draw.add("Sigmoid", "opset1", x)
+    y = draw.add("Power", "opset1", x, exponents)
+    y = draw.add("Multiply", "opset1", y, x) if draw.chance() else y
+    draw.check(draw.surrounded(y))
+
+
+@pytest.mark.parametrize("exponent", [0.0, 2.0, 3.0, 0.5, -1.0, -0.5, -2.0])
+def test_powers_of_what_is_no_number_are_those_of_the_definition(exponent: float) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (4, 9))
+    power = net.add("Power", "opset1", [x, net.constant(np.float32(exponent))])
+    net.result(net.add("Abs", "opset1", [power]), name="y")
+    model = net.model()
+    given = np.float32([0, -0.0, np.inf, -np.inf, np.nan, -3, 1e30, -1e30, 1e-30])
+    given = np.broadcast_to(given, (4, 9)).copy()
+    np.testing.assert_allclose(
+        ir.compile(model)([given])["y"], ir.run(model, [given])["y"], rtol=1e-6
+    )
+
+
 def quantized(draw: Draw) -> None:
     """Limits for all, for each channel or for each number, some of them in no order."""
     shape = [draw.number(1, 6) for _ in range(draw.number(1, 5))]
@@ -288,6 +322,7 @@ def excited(draw: Draw) -> None:
 KERNELS = [
     attention,
     put_together,
+    raised,
     quantized,
     recurrent,
     resized,

@@ -153,6 +153,7 @@ ROWS: dict[str, Row] = {
     "MatMul": _row(1, followers=True),
     "MaxPool": _row(1, 8, 14, layout=Layout.LAST, followers=True),
     "Pad": _row(1, 12, layout=Layout.EITHER),
+    "Power": _row(1),
     "RNNSequence": _row(5),
     "ReduceMax": _row(1),
     "ReduceMean": _row(1),
