@@ -122,6 +122,21 @@ def test_powers_of_what_is_no_number_are_those_of_the_definition(exponent: float
     )
 
 
+def rolled(draw: Draw) -> None:
+    """Shifts along some axes, more than once along one, by more than there is."""
+    if draw.chance():
+        x = draw.image(draw.number(1, 3))
+    elif draw.chance(0.2):
+        x = draw.add("Tanh", "opset1", draw.input(2, 60, 60, 40))
+    else:
+        x = draw.input(*(draw.number(1, 9) for _ in range(draw.number(1, 5))))
+    rank = len(draw.sizes(x))
+    axes = [draw.number(-rank, rank - 1) for _ in range(draw.number(1, 4))]
+    shift = [draw.number(-12, 12) for _ in axes] if draw.chance() else draw.number(-12, 12)
+    y = draw.add("Roll", "opset7", x, draw.constant(np.int64(shift)), draw.constant(axes))
+    draw.check(draw.surrounded(y))
+
+
 def quantized(draw: Draw) -> None:
     """Limits for all, for each channel or for each number, some of them in no order."""
     shape = [draw.number(1, 6) for _ in range(draw.number(1, 5))]
@@ -323,6 +338,7 @@ KERNELS = [
     attention,
     put_together,
     raised,
+    rolled,
     quantized,
     recurrent,
     resized,

@@ -161,6 +161,7 @@ ROWS: dict[str, Row] = {
     "ReduceProd": _row(1),
     "ReduceSum": _row(1),
     "Reshape": _row(1),
+    "Roll": _row(7),
     "ScaledDotProductAttention": _row(13, exponentials=_scores),
     "ShuffleChannels": _row(1, layout=Layout.EITHER),
     "Slice": _row(8),
