@@ -24,8 +24,8 @@ def axis_of(axis: int, rank: int, what: str = "axis") -> int:
 def within_axis(indices: Array, size: int) -> Array:
     """Indices as NumPy takes them, counted from either end; none may be beyond an axis."""
     indices = indices.astype(np.int64, copy=False)
-    beyond = (indices < -size) | (indices >= size)
-    if beyond.any():
+    if indices.size and (indices.min() < -size or indices.max() >= size):
+        beyond = (indices < -size) | (indices >= size)
         raise IRError(f"index {indices[beyond].flat[0]} is beyond an axis of size {size}")
     return indices
 

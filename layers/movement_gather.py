@@ -164,6 +164,9 @@ class GatherND(Op):
             ones = [1] * (len(leading) - batch)
             whole = data.reshape(*data.shape[:batch], *ones, *inner)
             return (np.broadcast_to(whole, (*leading, *inner)),)
+        if not batch and indices.shape[-1] == 1:
+            taken = np.take(data, within_axis(indices[..., 0], len(data)), 0)
+            return (np.asarray(taken, data.dtype),)
         shared = np.indices(leading, sparse=True)[:batch]
         rows = np.moveaxis(indices, -1, 0)
         places = [

@@ -72,8 +72,7 @@ class TopKV3(Indexed):
         best = first_few(data, axis, count, largest=self.mode == "max")
         if self.sort == "index":
             best = np.sort(best, axis)
-        values = np.take_along_axis(data, best, axis)
-        return values, best.astype(self.index_element_type.dtype)
+        return _along(data, best, axis), best.astype(self.index_element_type.dtype)
 
 
 class TopKV1(TopKV3):
@@ -126,15 +125,20 @@ def first_few(data: Array, axis: int, count: int, *, largest: bool) -> Array:
     order = descending if largest else ascending
     size = data.shape[axis]
     if 0 < FEW * count < size and size > SHORT and data.size and data.dtype.kind in "fiu":
-        rows = np.moveaxis(data, axis, -1)
+        rows = data.swapaxes(axis, -1)
         place = size - count if largest else count - 1
         last = np.partition(rows, place, -1)[..., place : place + 1]
         taken = rows >= last if largest else rows <= last
         if (np.count_nonzero(taken, -1) == count).all() and not np.isnan(last).any():
             some = np.nonzero(taken)[-1].reshape(*rows.shape[:-1], count)
-            few = order(np.take_along_axis(rows, some, -1), rows.ndim - 1)
-            return np.moveaxis(np.take_along_axis(some, few, -1), -1, axis)
+            few = order(_along(rows, some, -1), rows.ndim - 1)
+            return _along(some, few, -1).swapaxes(axis, -1)
     return np.take(order(data, axis), np.arange(count), axis)
+
+
+def _along(data: Array, places: Array, axis: int) -> Array:
+    """The elements at places along an axis, of each row its own."""
+    return data[places] if data.ndim == 1 else np.take_along_axis(data, places, axis)
 
 
 def comparable(data: Array) -> Array:

@@ -47,6 +47,96 @@ def attention(draw: Draw) -> None:
     draw.check(draw.surrounded(y))
 
 
+def put_together(draw: Draw) -> None:
+    """Attention as exporters write it: products, a scale, a mask, in all their spellings."""
+    stack = [draw.number(1, 3) for _ in range(draw.number(1, 3))]
+    rows, depth = draw.pick(5, 16, 40, 300), draw.number(1, 20)
+    keys, deep = draw.pick(1, 7, 33, 500), draw.number(1, 20)
+    rank = len(stack) + 2
+    turned = [*range(rank - 2), rank - 1, rank - 2]
+
+    def operand(down: int, along: int, *, turn: bool) -> ir.builder.Output:
+        """Stacked matrices, which may be turned by what reads them, or before."""
+        sizes = [size if draw.chance(0.9) else 1 for size in stack]
+        if draw.chance(0.3):
+            x = draw.input(*sizes, along, down)
+            x = draw.add("Transpose", "opset1", x, draw.constant(turned))
+            x = x if not turn else draw.add("Transpose", "opset1", x, draw.constant(turned))
+        else:
+            x = draw.input(*sizes, *((along, down) if turn else (down, along)))
+        return draw.add("Tanh", "opset1", x) if draw.chance(0.3) else x
+
+    left, right = draw.chance(0.2), draw.chance()
+    query = operand(rows, depth, turn=left)
+    key = operand(depth, keys, turn=right)
+    x = draw.add("MatMul", "opset1", query, key, transpose_a=left, transpose_b=right)
+    scores = draw.sizes(x)
+    for _ in range(draw.number(0, 2)):
+        number = draw.constant(np.full([1] * draw.number(0, rank), 0.6, np.float32))
+        kind = draw.pick("Multiply", "Divide", "commuted")
+        pair = (number, x) if kind == "commuted" else (x, number)
+        x = draw.add("Multiply" if kind == "commuted" else kind, "opset1", *pair)
+    for _ in range(draw.pick(0, 1, 1, 2)):
+        mask = [size if draw.chance() else 1 for size in scores][draw.number(0, rank - 1) :]
+        other = draw.constant(draw.array(*mask)) if draw.chance() else draw.input(*mask)
+        x = draw.add("Add", "opset1", *draw.pick((x, other), (other, x)))
+    if draw.chance(0.1):
+        draw.net.result(x, name="scores")
+    x = draw.add("SoftMax", "opset8", x, axis=draw.pick(-1, -1, -1, rank - 1, rank - 2))
+    turn = draw.chance(0.3)
+    value = operand(keys, deep, turn=turn)
+    draw.check(draw.surrounded(draw.add("MatMul", "opset1", x, value, transpose_b=turn)))
+
+
+def raised(draw: Draw) -> None:
+    """Powers of numbers, of which few are whole; the base may be of any sign where they are."""
+    if draw.chance():
+        x = draw.image(draw.number(1, 3))
+    else:
+        x = draw.input(*(draw.number(1, 40) for _ in range(draw.number(1, 4))))
+    shape = draw.sizes(x)
+    exponent = draw.pick(2.0, 2.0, 3.0, 3.0, 1.0, 0.5, -1.5, 2.5, None)
+    wide = [size if draw.chance(0.3) else 1 for size in shape]
+    if exponent is None:  # many, known or not
+        exponents = draw.pick(draw.constant(draw.array(*wide)), draw.input(*wide))
+    else:
+        exponents = draw.constant(np.full(draw.pick([], [1], wide), exponent, np.float32))
+    if exponent is None or exponent % 1:
+        x = draw.add("Sigmoid", "opset1", x)
+    y = draw.add("Power", "opset1", x, exponents)
+    y = draw.add("Multiply", "opset1", y, x) if draw.chance() else y
+    draw.check(draw.surrounded(y))
+
+
+@pytest.mark.parametrize("exponent", [0.0, 2.0, 3.0, 0.5, -1.0, -0.5, -2.0])
+def test_powers_of_what_is_no_number_are_those_of_the_definition(exponent: float) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (4, 9))
+    power = net.add("Power", "opset1", [x, net.constant(np.float32(exponent))])
+    net.result(net.add("Abs", "opset1", [power]), name="y")
+    model = net.model()
+    given = np.float32([0, -0.0, np.inf, -np.inf, np.nan, -3, 1e30, -1e30, 1e-30])
+    given = np.broadcast_to(given, (4, 9)).copy()
+    np.testing.assert_allclose(
+        ir.compile(model)([given])["y"], ir.run(model, [given])["y"], rtol=1e-6
+    )
+
+
+def rolled(draw: Draw) -> None:
+    """Shifts along some axes, more than once along one, by more than there is."""
+    if draw.chance():
+        x = draw.image(draw.number(1, 3))
+    elif draw.chance(0.2):
+        x = draw.add("Tanh", "opset1", draw.input(2, 60, 60, 40))
+    else:
+        x = draw.input(*(draw.number(1, 9) for _ in range(draw.number(1, 5))))
+    rank = len(draw.sizes(x))
+    axes = [draw.number(-rank, rank - 1) for _ in range(draw.number(1, 4))]
+    shift = [draw.number(-12, 12) for _ in axes] if draw.chance() else draw.number(-12, 12)
+    y = draw.add("Roll", "opset7", x, draw.constant(np.int64(shift)), draw.constant(axes))
+    draw.check(draw.surrounded(y))
+
+
 def quantized(draw: Draw) -> None:
     """Limits for all, for each channel or for each number, some of them in no order."""
     shape = [draw.number(1, 6) for _ in range(draw.number(1, 5))]
@@ -244,7 +334,20 @@ def excited(draw: Draw) -> None:
     draw.check(draw.surrounded(draw.add(kind, "opset1", *pair)))
 
 
-KERNELS = [attention, quantized, recurrent, resized, dilated, several, mirrored, grouped, excited]
+KERNELS = [
+    attention,
+    put_together,
+    raised,
+    rolled,
+    quantized,
+    recurrent,
+    resized,
+    dilated,
+    several,
+    mirrored,
+    grouped,
+    excited,
+]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)

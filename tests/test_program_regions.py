@@ -209,6 +209,60 @@ def test_what_lies_between_shapes_that_depend_on_values_is_planned() -> None:
         assert_close(program(given), ir.run(model, given))
 
 
+def chosen_boxes(wrong: bool = False) -> ir.Model:
+    """The best of the boxes whose score is high enough, as detectors choose them."""
+    net = ir.Builder()
+    scores = net.parameter("scores", "f32", (1500,))
+    boxes = net.parameter("boxes", "f32", (1500, 4))
+    least = net.parameter("least", "f32", ())
+    high = net.add("Greater", "opset1", [scores, least])
+    places = net.add("NonZero", "opset3", [high], output_type="i64")
+    rows = net.add("Transpose", "opset1", [places, net.constant(np.int64([1, 0]))])
+    if wrong:
+        rows = net.add("Add", "opset1", [rows, net.constant(np.int64([[1000]]))])
+    some = net.add("GatherND", "opset8", [scores, rows], batch_dims=0)
+    framed = net.add("GatherND", "opset8", [boxes, rows], batch_dims=0)
+    shape = net.add("ShapeOf", "opset3", [some], output_type="i64")
+    none = net.constant(np.int64(0))
+    count = net.add("Minimum", "opset1", [shape, net.constant(np.int64([20]))])
+    scalar = net.add("Squeeze", "opset1", [count, none])
+    best, order = net.add(
+        "TopK", "opset11", [some, scalar], axis=0, mode="max", sort="value",
+        index_element_type="i32",
+    )  # fmt: skip
+    net.result(best, name="best")
+    net.result(net.add("Gather", "opset8", [framed, order, none], batch_dims=0), name="framed")
+    label = net.add("Broadcast", "opset3", [net.constant(np.int64(3)), count], mode="numpy")
+    net.result(label, name="label")
+    return net.model()
+
+
+@pytest.mark.parametrize("least", [-9.0, -1.0, 0.0, 2.0, 9.0])
+def test_boxes_are_chosen_as_by_the_definitions(least: float) -> None:
+    model = chosen_boxes()
+    given = [numbers(1500), numbers(1500, 4, seed=8), np.float32(least)]
+    given = [np.asarray(array) for array in given]
+    wanted = ir.run(model, given)
+    for limit in (None, 10_000_000):
+        program = ir.compile(model, max_memory=limit)
+        for _ in range(2):
+            found = program(given)
+            for key, array in wanted.items():
+                np.testing.assert_array_equal(found[key], array)
+                assert found[key].dtype == array.dtype
+
+
+def test_places_beyond_an_axis_are_refused_with_their_layer() -> None:
+    model = chosen_boxes(wrong=True)
+    given = [numbers(1500), numbers(1500, 4, seed=8), np.asarray(np.float32(-9))]
+    with pytest.raises(ir.IRError) as alone:
+        ir.run(model, given)
+    with pytest.raises(ir.IRError) as planned:
+        ir.compile(model)(given)
+    assert "index 1500 is beyond an axis of size 1500" in str(alone.value)
+    assert str(planned.value) == str(alone.value)
+
+
 def test_sizes_that_grow_without_variables_are_left_open() -> None:
     net = ir.Builder()
     past = net.parameter("past", "f32", "1,?,4")

@@ -7,7 +7,8 @@ and kept here, bodies have plans of their own where their shapes are known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ from .workers import Part, single_blas
 
 #: Operations that give no more than they take.
 MODEST = frozenset(
-    {"Concat", "Convert", "Reshape", "ScaledDotProductAttention", "ShapeOf", "Slice", "Split",
-     "Squeeze", "StridedSlice", "Transpose", "Unsqueeze", "VariadicSplit"}
+    {"Concat", "Convert", "NonZero", "Reshape", "ScaledDotProductAttention", "ShapeOf", "Slice",
+     "Split", "Squeeze", "StridedSlice", "Transpose", "Unsqueeze", "VariadicSplit"}
 )  # fmt: skip
 #: Operations whose values, not whose sizes, tell how much they give.
 GENEROUS = frozenset(
@@ -37,6 +38,8 @@ GENEROUS = frozenset(
 )  # fmt: skip
 #: With so few numbers all others can give but little.
 FEW = 1 << 12
+#: So many numbers fit everywhere.
+LITTLE = 1 << 17
 #: Bytes of arrays that are worth being counted.
 COUNTED = 1 << 12
 
@@ -139,8 +142,9 @@ class Outside:
         if type(op).prepare is not Op.prepare:
             return op.prepare([value.tensor for value in node.inputs])
         if kind == "Gather" and _chooses_rows(node):
+            quick = _quick(op, kind)
             return lambda data, indices, axis: (
-                (data,) if _is_all(indices, data) else by_definition(op, data, indices, axis)
+                (data,) if _is_all(indices, data) else quick(data, indices, axis)
             )
         if kind == "Concat" and len(node.inputs) == 2 and _is_kept(node.inputs[0]):
             growing = Growing(op.axis)  # type: ignore[attr-defined]  # Concat has it
@@ -216,19 +220,61 @@ class Body:
 
 def _quick(op: Op, kind: str) -> Kernel:
     """An operation by its definition; where it cannot take much memory, nobody asks for it."""
-    if kind in GENEROUS:
-        return lambda *arrays: by_definition(op, *arrays)
+    most = _MOST.get(kind) if op.is_standard else None
+    least = 0 if kind in GENEROUS else FEW
+    modest = kind in MODEST
 
     def run(*arrays: Array) -> tuple[Array, ...]:
         sizes = [array.size for array in arrays]
-        if all(sizes) and (kind in MODEST or sum(sizes) <= FEW):
-            try:
+        try:
+            if 0 not in sizes and (
+                modest
+                or sum(sizes) <= least
+                or (most and budget().max_memory is None and most(op, arrays) <= LITTLE)
+            ):
                 return op.run(*arrays)
-            except MISTAKES:
-                pass  # said below, by its rule if it is that
+        except MISTAKES:
+            pass  # said below, by its rule if it is that
         return by_definition(op, *arrays)
 
     return run
+
+
+def _gathered(op: Any, arrays: Sequence[Array]) -> float:
+    """Slices along an axis, one for each index."""
+    data, indices, axis = arrays
+    if getattr(op, "batch_dims", 0):
+        return inf
+    return indices.size * (data.size // data.shape[int(axis.reshape(()))])
+
+
+def _gathered_by_rows(op: Any, arrays: Sequence[Array]) -> float:
+    """Slices of the leading axes, one for each row of indices."""
+    data, indices = arrays
+    depth = indices.shape[-1]
+    if op.batch_dims or depth > data.ndim:
+        return inf
+    return indices.size // depth * prod(data.shape[depth:])
+
+
+def _chosen(op: Op, arrays: Sequence[Array]) -> float:
+    """Elements and their places."""
+    return 2 * arrays[0].size
+
+
+def _repeated(op: Op, arrays: Sequence[Array]) -> float:
+    """No axis becomes longer than it is times what is asked for."""
+    sizes = arrays[1].ravel().tolist()
+    return arrays[0].size * prod(sizes) if min(sizes) > 0 else inf
+
+
+#: The most elements that an operation gives, where it is not what it takes that tells.
+_MOST: dict[str, Callable[[Any, Sequence[Array]], float]] = {
+    "Broadcast": _repeated,
+    "Gather": _gathered,
+    "GatherND": _gathered_by_rows,
+    "TopK": _chosen,
+}
 
 
 def _is_kept(value: Value) -> bool:

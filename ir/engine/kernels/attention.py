@@ -32,6 +32,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     lead, (rows, depth), (keys, _) = output.shape[:-2], shapes[0][-2:], shapes[1][-2:]
     causal = bool(op.causal)  # type: ignore[attr-defined]  # attention has it
     mask = None if causal or len(node.inputs) < 4 else node.inputs[3].array
+    if mask is not None and node.inputs[3].constant is not None and _adds_nothing(mask):
+        mask = None
     scale = node.inputs[4].constant if len(node.inputs) > 4 else np.float32(1 / sqrt(depth))
     if output.shape[-2] != rows or scale is None:
         return None  # a mask repeats queries, or a number that is not known yet scales them
@@ -71,6 +73,10 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             )
         parts.append(sequence(steps))
     return [*before, parts]
+
+
+def _adds_nothing(mask: Array) -> bool:
+    return mask.dtype == np.float32 and not mask.any()
 
 
 def _attended(

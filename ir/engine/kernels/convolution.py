@@ -348,13 +348,14 @@ def depthwise(work: Work) -> list[list[Part]]:
     """
     sizes, source, target, finish, abreast, scratch = work
     height, width = sizes.out
-    channels, images, made = sizes.outer, target.shape[0], sizes.outer // sizes.groups
+    channels, images, made = sizes.groups, target.shape[0], sizes.outer // sizes.groups
     times = divisor(width, TAPS_TILE // (channels * prod(sizes.kernel)))
     taken = np.ascontiguousarray(sizes.weights[:, 0].transpose(1, 2, 0))
-    weights = np.tile(taken, (1, 1, times))
+    # Of each channel one is made after the other, then put beside those before it.
+    weights = [np.tile(taken[..., turn::made], (1, 1, times)) for turn in range(made)]
     close = sizes.strides[1] == 1
     across = 1 if close else sizes.kernel[1]
-    per_row = width * channels * 4 * (1 + across * sizes.strides[0])
+    per_row = width * channels * 4 * (made + (made > 1) + across * sizes.strides[0])
     at_once = max(1, CACHE // per_row)
     steps: list[Part] = []
     for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
@@ -377,11 +378,6 @@ def depthwise(work: Work) -> list[list[Part]]:
                 )[:, :, 0].transpose(0, 2, 1, 3)  # fmt: skip
                 room = scratch.take(part, *columns.shape)
                 parts.append(call(np.copyto, room, columns))
-            if made > 1:
-                spread = scratch.take(part, *room.shape[:-1], room.shape[-1] * made)
-                apart = spread.reshape(*room.shape, made)
-                parts.append(call(np.copyto, apart, room[..., None]))
-                room = spread
             line, step = room.strides[0], 4 * channels
             windows = as_strided(
                 room,
@@ -398,8 +394,12 @@ def depthwise(work: Work) -> list[list[Part]]:
             block = target[image, rows]
             if finish or not block.flags.c_contiguous:
                 block = scratch.take(part, *block.shape)
-            out = block.reshape(stop - first, width // times, times * channels)
-            parts.append(_summed(windows, weights, out))
+            out = block if made == 1 else scratch.take(part, *block.shape[:-1], channels)
+            runs = out.reshape(stop - first, width // times, times * channels)
+            for turn, tiled in enumerate(weights):
+                parts.append(_summed(windows, tiled, runs))
+                if out is not block:
+                    parts.append(call(np.copyto, block[..., turn::made], out))
             parts += finish.parts(block, image, rows, slice(None))
         steps.append(sequence(parts))
     return [steps]

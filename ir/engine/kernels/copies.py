@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from .blocks import Scratch, call, filling, sequence
 #: Less than so many bytes are not worth sharing.
 SMALL = 1 << 18
 #: Operations with a kernel here.
-COPIES = CUTTING | {"Concat", "Broadcast", "Pad", "Gather", "Interpolate"}
+COPIES = CUTTING | {"Concat", "Broadcast", "Pad", "Gather", "Interpolate", "Roll"}
 
 
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -28,6 +30,8 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
         return None
     if node.kind == "Pad":
         return _pad(node, threads)
+    if node.kind == "Roll":
+        return _roll(node, threads)
     if node.kind == "Interpolate":
         return _nearest(node, threads)
     source = node.inputs[0].array
@@ -81,15 +85,40 @@ def _concat(node: Node, threads: int) -> list[Part]:
     """Each input to its place."""
     target = node.outputs[0].array
     axis = node.op.axis % target.ndim  # type: ignore[attr-defined]  # Concat has it
-    lanes: list[list[Part]] = [[] for _ in range(threads)]
+    pairs = []
     start = 0
     for value in node.inputs:
         stop = start + value.shape[axis]
-        piece = target[(slice(None),) * axis + (slice(start, stop),)]
-        for number, part in enumerate(copied(value.array, piece, threads)):
-            lanes[number].append(part)
+        pairs.append((value.array, target[(slice(None),) * axis + (slice(start, stop),)]))
         start = stop
+    return _together(pairs, threads)
+
+
+def _together(pairs: Iterable[tuple[Array, Array]], threads: int) -> list[Part]:
+    """Several copies in one step."""
+    lanes: list[list[Part]] = [[] for _ in range(threads)]
+    for source, target in pairs:
+        for number, part in enumerate(copied(source, target, threads)):
+            lanes[number].append(part)
     return [sequence(lane) for lane in lanes if lane] or [lambda: None]
+
+
+def _roll(node: Node, threads: int) -> list[list[Part]] | None:
+    """Along each axis, what does not fall off the end, and what does."""
+    source, target = node.inputs[0].array, node.outputs[0].array
+    steps, axes = (node.inputs[i].constant for i in (1, 2))
+    if steps is None or axes is None or not source.ndim:
+        return None
+    by = [0] * source.ndim
+    for axis, step in zip(axes.ravel(), np.broadcast_to(steps.ravel(), axes.size), strict=True):
+        by[int(axis)] += int(step)
+    halves = []
+    for size, step in zip(source.shape, by, strict=True):
+        fallen = step % size
+        stays = slice(0, size - fallen), slice(fallen, size)
+        halves.append([stays, (slice(size - fallen, size), slice(0, fallen))][: 1 + bool(fallen)])
+    pieces = (tuple(zip(*piece, strict=True)) for piece in product(*halves))
+    return [_together([(source[taken], target[put]) for taken, put in pieces], threads)]
 
 
 def _pad(node: Node, threads: int) -> list[list[Part]] | None:

@@ -2,8 +2,8 @@
 
 One file each, whose first line is its formula. ``PASSES`` has them in order:
 
-1. Windows lose what meets padding alone; batch normalisations become scales and shifts, shuffles
-   one node: what the others look for.
+1. Windows lose what meets padding alone; batch normalisations become scales and shifts, powers
+   products, shuffles and attention one node: what the others look for.
 2. Elementwise nodes become epilogues, and scales and shifts at their head weights.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue.
@@ -20,8 +20,10 @@ from .absorb_followers import absorb_followers
 from .average_first import average_first
 from .clip_before import clip_before
 from .fold_affine import fold_affine
+from .join_attention import join_attention
 from .join_shuffles import join_shuffles
 from .layouts import choose_layouts
+from .multiply_powers import multiply_powers
 from .pass_biases import pass_biases
 from .pass_offsets import pass_offsets
 from .pool_first import pool_first
@@ -34,7 +36,9 @@ from .trim_windows import trim_windows
 PASSES: tuple[Callable[[Plan], None], ...] = (
     trim_windows,
     split_batch_norm,
+    multiply_powers,
     join_shuffles,
+    join_attention,
     absorb_followers,
     fold_affine,
     pass_offsets,
