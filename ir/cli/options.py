@@ -262,7 +262,14 @@ def format_option(*more: str) -> Callable[[F], F]:
             default="text",
             help="What to print.",
         ),
-        click.option("--json", "format_", flag_value="json", help="Short for --format json."),
+        # Which of the two counts where neither is given, releases of click do not agree on.
+        click.option(
+            "--json",
+            "format_",
+            flag_value="json",
+            callback=lambda _context, _option, value: value or "text",
+            help="Short for --format json.",
+        ),
     )
 
 
