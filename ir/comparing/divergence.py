@@ -51,7 +51,7 @@ from .references import (
 from .rounding import Shake, error, identical, real, scale
 
 #: Layers, and bytes of their outputs, for which the reference is asked at once.
-_LAYERS, _BYTES = 32, 64 << 20
+_LAYERS, _BYTES = 32, 32 << 20
 RANDOM = "inputs were made at random, unknown sizes as small as may be: give inputs that fit"
 #: How often inputs are shaken to see whether a result stands on an edge.
 _SHAKES = 8

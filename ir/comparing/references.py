@@ -5,6 +5,7 @@ A reference tells the tensors of some layers at a time, so that never all are he
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -118,9 +119,14 @@ class Compiled(InPieces):
     """The compiled program of each piece."""
 
     def __init__(self, model: Model) -> None:
-        super().__init__(
-            model, "compiled", lambda part, given: [*Program(part)(list(given)).values()]
-        )
+        super().__init__(model, "compiled", _compiled)
+
+
+def _compiled(part: Model, given: Sequence[Array]) -> list[Array]:
+    """The outputs of a program that is needed but once."""
+    found = [*Program(part, threads=1)(list(given)).values()]
+    gc.collect()  # the memory of its tensors is held by its steps, and these by one another
+    return found
 
 
 class OnnxRuntime:
