@@ -18,6 +18,7 @@ from . import (
     hswish,
     linear_chains,
     linear_into_batch_norm,
+    linear_through_movements,
     mish,
     mvn,
     neutral_elements,
@@ -69,6 +70,7 @@ RULES: tuple[Rule, ...] = tuple(
         scale_into_weights,
         scale_into_fake_quantize,
         linear_chains,
+        linear_through_movements,
         fold_constants,
         share_expressions,
     )
