@@ -276,6 +276,12 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("linear-through-movements", ROWS, lambda n, x: n("Divide", n("Transpose", n(
         "Reshape", n("Multiply", x, n.numbers(16)), [2, 24, 16], special_zero=False), [0, 2, 1]),
         n.numbers(16, 1)), "Multiply Reshape Transpose"),
+    ("softmax-between-reshapes", "2,1000,1,1", lambda n, x: n("Reshape", n("SoftMax", n(
+        "Reshape", x, [2, 1000], special_zero=False), opset=8, axis=-1), [2, 1000, 1, 1],
+        special_zero=False), "SoftMax"),
+    ("softmax-between-reshapes", ROWS, lambda n, x: n("Reshape", n("LogSoftmax", n(
+        "Reshape", x, [6, 8, 16], special_zero=False), opset=5, axis=1), [2, 3, 128],
+        special_zero=False), "LogSoftmax Reshape"),
 ]  # fmt: skip
 
 
@@ -298,6 +304,9 @@ STAYS: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output]]] = [
      lambda n, x: n("Multiply", n.convolution(x), n.numbers(1, 4, 6, 6))),
     ("scale-into-weights", IMAGE,
      lambda n, x: n("Multiply", n.convolution(x, 1), n.numbers(1, 4, 1, 1))),
+    ("softmax-between-reshapes", ROWS, lambda n, x: n("Reshape", n("SoftMax", n(
+        "Reshape", x, [6, 128], special_zero=False), opset=8, axis=1), [2, 3, 8, 16],
+        special_zero=False)),
     # It varies along the axis from which rows are taken; or along one that is cut in two.
     ("linear-through-movements", ROWS, lambda n, x: n("Multiply", n("Gather", n(
         "Multiply", x, n.numbers(16)), [0, 1], 2, opset=8), n.numbers(2, 1))),

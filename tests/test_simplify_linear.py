@@ -77,3 +77,30 @@ def test_random_movements(part: int) -> None:
         assert size(new) <= size(model)
         alike(model, new, asked=bool(times) and seed % 4 == 0)
     assert applied >= 3
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_softmax_between_reshapes(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    shape = [int(one) for one in random.integers(1, 5, size=4)]
+
+    def reshaped(n: Net, x: ir.Output) -> ir.Output:
+        sizes = list(x.tensor.shape.static)
+        at = int(random.integers(len(sizes) - 1))
+        sizes[at : at + 2] = [sizes[at] * sizes[at + 1]]
+        return n("Reshape", x, sizes, special_zero=False)
+
+    def build(n: Net, x: ir.Output) -> ir.Output:
+        y = reshaped(n, n("Sin", x))
+        kind, opset = ("SoftMax", 8) if random.random() < 0.5 else ("LogSoftmax", 5)
+        y = n(kind, y, opset=opset, axis=int(random.integers(-3, 3)))
+        y = reshaped(n, y) if random.random() < 0.5 else n(
+            "Reshape", y, shape, special_zero=False)  # fmt: skip
+        return n("Exp", y)
+
+    model = network(",".join(map(str, shape)), build)
+    without, _ = ir.simplify(model, skip=["softmax-between-reshapes"])
+    new, done = ir.simplify(model)
+    applied = done.rules.get("softmax-between-reshapes", 0)
+    assert len(kinds(new)) <= len(kinds(without)) - applied
+    alike(model, new, asked=bool(applied) and seed % 2 == 0)

@@ -6,14 +6,12 @@ Slice, ...) but leaves the axes along which c varies as they are.
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from ....schemas import Array
 from ...document import Layer
 from .linear_chains import LINEAR, merged, put, taken
-from .patterns import fuse, made_by, order_of
+from .patterns import fuse, kept_axes, made_by, order_of
 from .rewriter import Rewriter, Rule
 
 _MOVERS = ("Gather", "Reshape", "Slice", "Squeeze", "StridedSlice", "Transpose", "Unsqueeze")
@@ -77,13 +75,7 @@ def _kept(net: Rewriter, mover: Layer, given: int, made: int) -> dict[int, int]:
             }
         case "Slice" | "StridedSlice":
             return _whole_axes(net, mover, given, made)
-    one, other = net.shape(inputs[0]), net.shape((mover, 0))
-    if one is None or other is None:
-        return {}
-    # An axis stays where as many elements lie before it, and it has as many as before.
-    places = {(prod(one[:axis]), size): axis for axis, size in enumerate(one) if size > 1}
-    pairs = ((axis, (prod(other[:axis]), size)) for axis, size in enumerate(other))
-    return {axis: places[place] for axis, place in pairs if place in places}
+    return kept_axes(net.tensor(inputs[0]).shape, net.tensor((mover, 0)).shape)
 
 
 def _whole_axes(net: Rewriter, mover: Layer, given: int, made: int) -> dict[int, int]:
