@@ -228,9 +228,9 @@ def compare(
                 }
             return found
     finally:
-        process = getattr(reference, "process", None)
-        if process is not None:
-            process.close()
+        for held in ("process", "content"):  # of a runtime, and of a file of recorded arrays
+            if hasattr(reference, held):
+                getattr(reference, held).close()
 
 
 def has_wrong_layer(
