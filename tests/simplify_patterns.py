@@ -268,6 +268,20 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
         "Add", x, n.numbers(4, 1, 1)), n.numbers(4, 1, 1)), "Add"),
     ("linear-chains", IMAGE, lambda n, x: n("Multiply", n(
         "Divide", x, n.numbers(4, 1, 1)), 3.0), "Multiply"),
+    ("linear-through-movements", ROWS, lambda n, x: n("Multiply", n("Gather", n("Add", n(
+        "Multiply", x, n.numbers(16)), n.numbers(16)), 0, 2, opset=8), n.numbers(3, 16)),
+     "Add Gather Multiply"),
+    ("linear-through-movements", IMAGE, lambda n, x: n("Subtract", n("Transpose", n(
+        "Add", x, n.numbers(4, 1, 1)), [0, 2, 3, 1]), n.numbers(4)), "Add Transpose"),
+    ("linear-through-movements", ROWS, lambda n, x: n("Divide", n("Transpose", n(
+        "Reshape", n("Multiply", x, n.numbers(16)), [2, 24, 16], special_zero=False), [0, 2, 1]),
+        n.numbers(16, 1)), "Multiply Reshape Transpose"),
+    ("softmax-between-reshapes", "2,1000,1,1", lambda n, x: n("Reshape", n("SoftMax", n(
+        "Reshape", x, [2, 1000], special_zero=False), opset=8, axis=-1), [2, 1000, 1, 1],
+        special_zero=False), "SoftMax"),
+    ("softmax-between-reshapes", ROWS, lambda n, x: n("Reshape", n("LogSoftmax", n(
+        "Reshape", x, [6, 8, 16], special_zero=False), opset=5, axis=1), [2, 3, 128],
+        special_zero=False), "LogSoftmax Reshape"),
 ]  # fmt: skip
 
 
@@ -290,6 +304,14 @@ STAYS: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output]]] = [
      lambda n, x: n("Multiply", n.convolution(x), n.numbers(1, 4, 6, 6))),
     ("scale-into-weights", IMAGE,
      lambda n, x: n("Multiply", n.convolution(x, 1), n.numbers(1, 4, 1, 1))),
+    ("softmax-between-reshapes", ROWS, lambda n, x: n("Reshape", n("SoftMax", n(
+        "Reshape", x, [6, 128], special_zero=False), opset=8, axis=1), [2, 3, 8, 16],
+        special_zero=False)),
+    # It varies along the axis from which rows are taken; or along one that is cut in two.
+    ("linear-through-movements", ROWS, lambda n, x: n("Multiply", n("Gather", n(
+        "Multiply", x, n.numbers(16)), [0, 1], 2, opset=8), n.numbers(2, 1))),
+    ("linear-through-movements", ROWS, lambda n, x: n("Multiply", n("Reshape", n(
+        "Multiply", x, n.numbers(16)), [2, 3, 8, 4, 4], special_zero=False), n.numbers(4))),
     ("neutral-elements", "4,1", lambda n, x: n("Add", x, np.zeros((1, 3)))),
     ("neutral-elements", IMAGE, lambda n, x: n("Subtract", 0.0, x)),
     ("whole-movements", IMAGE,

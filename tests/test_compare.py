@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -300,3 +302,42 @@ def test_the_command_tells_by_its_exit_code(
         told = json.loads(capsys.readouterr().out)
         assert (told["first"] is None) == (code == 0)
     assert told["first"]["place"]["name"] == "elu2"
+
+
+LARGE = """
+import sys
+import numpy as np
+from vinoir import ir
+
+net = ir.Builder("large")
+y = net.parameter("x", "f32", "1,4,512,512")
+for number in range(40):
+    scale = net.constant(np.full((1, 4, 1, 1), 1 + number / 100, "f4"))
+    y = net.add("Sigmoid", "opset1", [net.add("Multiply", "opset1", [y, scale])])
+net.result(y, name="y")
+model = net.model()
+image = np.random.default_rng(0).standard_normal((1, 4, 512, 512)).astype("f4")
+
+
+def peak():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) << 10
+
+
+ir.run(model, [image])
+before = peak()
+assert not ir.compare(model, sys.argv[1], [image])
+print((peak() - before) // image.nbytes)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no VmHWM")
+@pytest.mark.parametrize("against", ["openvino", "compiled", "f16"])
+def test_memory_is_that_of_a_few_layers(against: str) -> None:
+    """80 tensors of 4 MB: neither all are held, nor several copies in 64 bits of one."""
+    if against == "openvino":
+        pytest.importorskip("openvino")
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE, against], check=True, capture_output=True, text=True
+    )
+    assert int(done.stdout) < 50, done.stdout

@@ -161,8 +161,8 @@ def network(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def first_feeds(path: Path) -> Feeds:
-    held = np.load(path.with_suffix(".npz"))
-    words = {key[2:]: held[key] for key in held.files if key.startswith("0/")}
+    with np.load(path.with_suffix(".npz")) as held:
+        words = {key[2:]: held[key] for key in held.files if key.startswith("0/")}
     return {int(word) if word.isdigit() else word: array for word, array in words.items()}
 
 

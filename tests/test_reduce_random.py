@@ -15,6 +15,7 @@ from test_faults import drawn, feeds_of, first_feeds
 from test_faults import network as network
 from test_reduce import operations
 from vinoir import ir
+from vinoir.schemas import UsageError
 
 #: Failures of each kind in each network of the shared data; 3 make some 100.
 CASES = int(os.environ.get("VINOIR_CASES", "1"))
@@ -94,6 +95,44 @@ def test_failures_in_drawn_networks_come_down(seed: int) -> None:
     made, missed = come_down(make, feeds_of(make(), seed), seed, 1)
     assert made
     assert not missed, "\n".join(missed)
+
+
+def quantized() -> ir.Model:
+    """Values that lie between two steps of a FakeQuantize, give or take a rounding."""
+    rng = np.random.default_rng(0)
+    net = ir.Builder("quantized")
+    x = net.parameter("x", "f32", "1,256")
+    moved = net.add("Add", "opset1", [x, net.constant(np.full((1, 256), 0.5, "f4"))])
+    ends = [net.constant(np.array(end, "f4")) for end in (0, 255, 0, 255)]
+    steps = net.add("FakeQuantize", "opset1", [moved, *ends], levels=256)
+    weights = net.constant(rng.standard_normal((256, 24)).astype("f4"))
+    words = {"transpose_a": False, "transpose_b": False}
+    made = net.add("MatMul", "opset1", [steps, weights], **words)
+    flat = net.add("Reshape", "opset1", [made, net.constant(np.array([4, 6], "i8"))],
+                   special_zero=False)  # fmt: skip
+    net.result(net.add("Add", "opset1", [flat, net.constant(np.ones((4, 6), "f4"))]), name="y")
+    return net.model()
+
+
+def rounded_otherwise(array: np.ndarray) -> np.ndarray:
+    """The last digit of every number moved, up or down, as another order of a sum may."""
+    return np.nextafter(array, np.where(np.indices(array.shape).sum(0) % 3, 1e9, -1e9), dtype="f4")
+
+
+def test_ties_are_no_failure_and_lead_to_none() -> None:
+    model = quantized()
+    feeds = [np.arange(256, dtype="f4")[None] % 100]
+    kinds = {layer.type: type(layer.op) for layer in model.order() if layer.op is not None}
+    with wrong_kernel(kinds["Add"], rounded_otherwise):
+        apart = np.abs(ir.run(model, feeds)["y"] - ir.compile(model)(feeds)["y"])
+        assert apart.max() > 1e-2
+        assert not ir.compare(model, "compiled", feeds)
+        with pytest.raises(UsageError, match="does not fail"):
+            ir.reduce(model, "compile", feeds)
+        for wrong in WRONG:
+            with wrong_kernel(kinds["Reshape"], wrong):
+                found = ir.reduce(model, "compile", feeds)
+            assert operations(found.model) == ["Reshape"]
 
 
 @pytest.mark.shared

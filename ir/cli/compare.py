@@ -43,7 +43,8 @@ DIFFER = 5
     default="openvino",
     show_default=True,
     metavar="WHAT",
-    help="openvino, onnxruntime, f16, bf16, an .xml, an .onnx, or recorded tensors in an .npz.",
+    help="openvino, onnxruntime, compiled, f16, bf16, an .xml, an .onnx, or recorded tensors in "
+    "an .npz.",
 )
 @onnx_option
 @values_option

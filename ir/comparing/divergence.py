@@ -12,7 +12,7 @@ error is what has accumulated), and from the reference's own values (its error i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import Any
@@ -41,20 +41,20 @@ from .extraction import Spot
 from .references import (
     REFUSALS,
     TOLERANCES,
-    OpenVINO,
+    InPieces,
     Recorded,
     Reference,
     from_constants,
     has_state,
     make_reference,
 )
+from .rounding import Shake, error, identical, real, scale
 
 #: Layers, and bytes of their outputs, for which the reference is asked at once.
-_LAYERS, _BYTES = 32, 64 << 20
+_LAYERS, _BYTES = 32, 32 << 20
 RANDOM = "inputs were made at random, unknown sizes as small as may be: give inputs that fit"
-#: By which part of the tolerance inputs are shaken to see whether a result stands on an edge
-#: (another runtime fuses layers, and may never hold exactly what it tells), and how often.
-_SHAKE, _SHAKES = 0.5, 8
+#: How often inputs are shaken to see whether a result stands on an edge.
+_SHAKES = 8
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,8 @@ def compare(
     Args:
         model: The model, or its .xml.
         against: ``openvino``, ``onnxruntime``, another model or its .xml, an .onnx, an .npz of
-            recorded tensors, or ``f16`` and ``bf16`` for the model itself at half precision.
+            recorded tensors, ``compiled`` for the programs that its pieces are compiled to, or
+            ``f16`` and ``bf16`` for the model itself at half precision.
         inputs: One sample: an array for each input.
         samples: Several samples, or how many random ones.
         seed: Seed of random inputs.
@@ -221,15 +222,27 @@ def compare(
                     if known is None or _badness(step) > _badness(known):
                         worst[spot] = step
             found.steps = [*worst.values()]
-            if isinstance(reference, OpenVINO):
+            if isinstance(reference, InPieces):
                 found.refused = {
                     whole.layer(key).name: reason for key, reason in reference.refused.items()
                 }
             return found
     finally:
-        process = getattr(reference, "process", None)
-        if process is not None:
-            process.close()
+        for held in ("process", "content"):  # of a runtime, and of a file of recorded arrays
+            if hasattr(reference, held):
+                getattr(reference, held).close()
+
+
+def has_wrong_layer(
+    model: Model, reference: Reference, sample: Sequence[Array], max_seconds: float | None = None
+) -> bool:
+    """Whether a layer is wrong with exact inputs, for one sample."""
+    with within(None, max_seconds) as budget:
+        for _, step in _walk(model, reference, check_inputs(model, list(sample)), None, None):
+            budget.check_time()
+            if step.is_wrong:
+                return True
+    return False
 
 
 def _badness(step: Step) -> tuple[bool, float, float]:
@@ -426,7 +439,7 @@ class Judge:
             return "shape", f"the shape is {found.shape}, there {wanted.shape}"
         if found.dtype.kind == "T" or wanted.dtype.kind == "T":
             return "wrong", "texts differ"
-        bad = [int(np.count_nonzero(~np.isfinite(_real(x)))) for x in (found, wanted)]
+        bad = [int(np.count_nonzero(~np.isfinite(real(x)))) for x in (found, wanted)]
         if bad[0] != bad[1]:
             return "NaN", f"{bad[0]} values are NaN or infinite, there {bad[1]}"
         if allowed and self._stands_on_edge(step, index, found, wanted, allowed):
@@ -434,7 +447,7 @@ class Judge:
                 return "ties", "the decision is between values that rounding tells apart"
             return "rounding", "the layer makes rounding of its inputs larger"
         with np.errstate(invalid="ignore"):  # infinite in both
-            apart = np.abs(_real(found) - _real(wanted))
+            apart = np.abs(real(found) - real(wanted))
         apart[~np.isfinite(apart)] = 0
         worst = np.unravel_index(int(apart.argmax()), apart.shape) if apart.ndim else ()
         place = ",".join(str(int(i)) for i in worst)
@@ -456,63 +469,18 @@ class Judge:
         reach = np.zeros(found.shape)
         with np.errstate(all="ignore"):
             for turn in range(_SHAKES):
-                # Each shake, then its opposite: a value next to an edge goes over it in one.
-                rng = np.random.default_rng(turn // 2)
-                sign = 1 if turn % 2 else -1
+                shake = Shake(turn)
                 for place in moving:
                     base = self.theirs[step.sources[place][0]][step.sources[place][1]]
-                    # A sum inside is rounded as its largest part is.
-                    level = np.abs(base) + np.sqrt(np.mean(np.square(_real(base))))
-                    shift = sign * _SHAKE * allowed * level * rng.choice([-1.0, 1.0], base.shape)
-                    given[place] = (base + shift).astype(base.dtype)
+                    given[place] = shake(base, allowed)
                 try:
                     moved = step.kernel(*given)[index]
                 except REFUSALS:
                     return False
                 if moved.shape != found.shape:
                     return True
-                np.maximum(reach, np.abs(_real(moved) - _real(found)), out=reach)
-            off = np.abs(_real(found) - _real(wanted))
+                np.maximum(reach, np.abs(real(moved) - real(found)), out=reach)
+            off = np.abs(real(found) - real(wanted))
             # What is within the tolerance needs no explanation.
-            too_far = ~(off <= allowed * _scale(_real(wanted)))
+            too_far = ~(off <= allowed * scale(real(wanted)))
             return not bool((too_far & ~(off <= 2 * reach)).any())
-
-
-def identical(one: Array, two: Array) -> bool:
-    """Whether two arrays hold the same, NaN being what NaN is."""
-    if one is two:
-        return True
-    if one.shape != two.shape or one.dtype != two.dtype:
-        return False
-    real = one.dtype.kind in "fc"
-    return bool(np.array_equal(one, two, equal_nan=real))
-
-
-def error(found: Array, wanted: Array) -> float:
-    """The largest difference, relative to the value there and the root of the mean square."""
-    if found.shape != wanted.shape:
-        return float("inf")
-    if found.dtype.kind == "T" or wanted.dtype.kind == "T":
-        return 0.0 if np.array_equal(found.astype(str), wanted.astype(str)) else float("inf")
-    if not found.size or identical(found, wanted):
-        return 0.0
-    x, y = _real(found), _real(wanted)
-    with np.errstate(all="ignore"):
-        finite = np.isfinite(x) & np.isfinite(y)
-        same = (x == y) | (np.isnan(x) & np.isnan(y))
-        if not (finite | same).all():
-            return float("inf")
-        x, y = x[finite], y[finite]
-        if not x.size:
-            return 0.0
-        off, scale = np.abs(x - y), _scale(y)
-        return float(np.where(off > 0, off / np.where(scale > 0, scale, 1.0), 0.0).max())
-
-
-def _scale(wanted: Array) -> Array:
-    """What errors are relative to: the value itself and the root of the mean square."""
-    return np.asarray(np.abs(wanted) + np.sqrt(np.mean(np.square(wanted))))
-
-
-def _real(array: Array) -> Array:
-    return np.asarray(array, np.float64)

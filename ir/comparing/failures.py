@@ -17,7 +17,6 @@ import numpy as np
 
 from ...schemas import (
     Array,
-    ElementType,
     InternalError,
     IRError,
     LimitError,
@@ -29,8 +28,9 @@ from ..engine import Program
 from ..execution import run
 from ..files import write
 from ..inference import infer
-from .divergence import error
-from .references import TOLERANCES
+from .divergence import has_wrong_layer
+from .references import Compiled, OpenVINO, Reference
+from .rounding import allowed_for, error, may_be_rounding
 from .runtimes import RuntimeProcess, run_openvino
 
 #: The inputs of a model in order, for each sample.
@@ -122,13 +122,13 @@ class FailsToCompile:
         """The error, or that outputs differ."""
         found: Failures = []
         for sample in samples:
-            wanted = run(model, list(sample), max_seconds=_left(until))
+            wanted = [*run(model, list(sample), max_seconds=_left(until)).values()]
             try:
-                outputs = Program(model)(list(sample))
+                outputs = [*Program(model)(list(sample)).values()]
             except (IRError, InternalError) as failed:
                 found.append(skeleton(failed))
                 continue
-            found.append(differing([*outputs.values()], [*wanted.values()]))
+            found.append(differing(model, sample, outputs, wanted, Compiled(model), until))
         return found
 
 
@@ -145,7 +145,7 @@ class FailsToAgree:
         """That outputs differ, or why there are none."""
         found: Failures = []
         for sample in samples:
-            wanted = run(model, list(sample), max_seconds=_left(until))
+            wanted = [*run(model, list(sample), max_seconds=_left(until)).values()]
             try:
                 outputs = run_openvino(self.process, model, sample, _left(until))
             except LimitError:
@@ -153,7 +153,8 @@ class FailsToAgree:
             except UnsupportedError as failed:
                 found.append(skeleton(failed))
                 continue
-            found.append(differing([*wanted.values()], outputs))
+            reference = OpenVINO(model, self.process)
+            found.append(differing(model, sample, outputs, wanted, reference, until))
         return found
 
 
@@ -221,15 +222,26 @@ class FailsFunction:
         return ["fails" if self.function(model, [sample]) else None for sample in samples]
 
 
-def differing(found: Sequence[Array], wanted: Sequence[Array]) -> str | None:
-    """That outputs differ, by their kind; None where they are as near as their types allow."""
+def differing(
+    model: Model,
+    sample: Sequence[Array],
+    found: Sequence[Array],
+    wanted: Sequence[Array],
+    reference: Reference,
+    until: float | None,
+) -> str | None:
+    """That outputs differ, by their kind; None where rounding alone may have made them differ.
+
+    Where as much would come of rounding, one layer after the other is asked about.
+    """
     for one, two in zip(found, wanted, strict=True):
         if one.shape != two.shape:
             return "shapes differ"
-        allowed = 4 * TOLERANCES.get(ElementType.of(two.dtype), 0.0)
-        if error(one, two) > allowed:
-            return "values differ"
-    return None
+    if all(error(one, two) <= allowed_for(two) for one, two in zip(found, wanted, strict=True)):
+        return None
+    if not may_be_rounding(model, sample, found, wanted, _left(until)):
+        return "values differ"
+    return "values differ" if has_wrong_layer(model, reference, sample, _left(until)) else None
 
 
 def _has_nan(array: Array) -> bool:

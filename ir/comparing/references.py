@@ -5,17 +5,28 @@ A reference tells the tensors of some layers at a time, so that never all are he
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from ...layers.casting import as_computed
-from ...schemas import Array, ElementType, IRError, Tensor, UnsupportedError, UsageError
+from ...schemas import (
+    Array,
+    ElementType,
+    InternalError,
+    IRError,
+    LimitError,
+    Tensor,
+    UsageError,
+)
 from ...schemas.errors import MISTAKES
 from ..document import Layer, Model, input_names, output_names
+from ..engine import Program
 from ..execution import Interpreter, check_inputs, infer_for
 from ..inference import Inferred
 from .extraction import Spot, extract
@@ -44,15 +55,16 @@ class Reference(Protocol):
         """How far a layer may be off; None: as its type allows."""
 
 
-class OpenVINO:
-    """OpenVINO's CPU at f32, asked for each piece of the graph with all its tensors."""
+class InPieces:
+    """What runs whole models, asked for each piece of the graph with all its tensors."""
 
     asks_again = True
 
-    def __init__(self, model: Model, process: RuntimeProcess) -> None:
-        self.model, self.process = model, process
+    def __init__(
+        self, model: Model, name: str, compute: Callable[[Model, Sequence[Array]], Sequence[Array]]
+    ) -> None:
+        self.model, self.name, self.compute = model, name, compute
         self.fixed = from_constants(model)
-        self.name = f"OpenVINO {process.version}"
         #: Why layers could not be asked about, by their ids.
         self.refused: dict[int, str] = {}
 
@@ -65,7 +77,7 @@ class OpenVINO:
         return None
 
     def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
-        """Their outputs; where OpenVINO refuses a piece, those of its halves."""
+        """Their outputs; where a piece is refused, those of its halves."""
         rows = [x for x in layers if x.type not in ("Parameter", "Result", "ReadValue", "Assign")]
         rows = [x for x in rows if not x.is_constant and x.id not in self.refused]
         if not rows:
@@ -83,14 +95,38 @@ class OpenVINO:
         part = extract(self.model, rows, tensor, every_output=True, silent=self.fixed)
         given = [known[layer_id][index] for layer_id, index in part.inputs]
         try:
-            found = run_openvino(self.process, part.model, given)
-        except UnsupportedError as error:
+            found = self.compute(part.model, given)
+        except LimitError:
+            raise
+        except (IRError, InternalError) as error:
             if len(rows) == 1:
                 self.refused[rows[0].id] = error.message
                 return {}
             # What follows is asked for again when these are known.
             return self.told(rows[: len(rows) // 2], known)
         return {spot: as_computed(array) for spot, array in zip(part.outputs, found, strict=True)}
+
+
+class OpenVINO(InPieces):
+    """OpenVINO's CPU at f32."""
+
+    def __init__(self, model: Model, process: RuntimeProcess) -> None:
+        self.process = process
+        super().__init__(model, f"OpenVINO {process.version}", partial(run_openvino, self.process))
+
+
+class Compiled(InPieces):
+    """The compiled program of each piece."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model, "compiled", _compiled)
+
+
+def _compiled(part: Model, given: Sequence[Array]) -> list[Array]:
+    """The outputs of a program that is needed but once."""
+    found = [*Program(part, threads=1)(list(given)).values()]
+    gc.collect()  # the memory of its tensors is held by its steps, and these by one another
+    return found
 
 
 class OnnxRuntime:
@@ -388,6 +424,8 @@ def make_reference(
     word = os.fspath(against)
     if word == "openvino":
         return OpenVINO(model, RuntimeProcess("openvino"))
+    if word == "compiled":
+        return Compiled(model)
     if word in ("onnxruntime",) or word.endswith(".onnx"):
         path = word if word.endswith(".onnx") else onnx or _beside(model)
         if not Path(path).exists():
@@ -406,7 +444,8 @@ def make_reference(
         return OtherModel(model, read(word))
     raise UsageError(
         f'"{word}" is nothing to compare with',
-        hint="there are openvino, onnxruntime, f16, bf16, an .xml, an .onnx, or a recorded .npz",
+        hint="there are openvino, onnxruntime, compiled, f16, bf16, an .xml, an .onnx, "
+        "or a recorded .npz",
     )
 
 

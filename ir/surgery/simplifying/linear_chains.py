@@ -15,29 +15,43 @@ from .rewriter import Rewriter, Rule, Value
 
 _SUMS = ("Add", "Subtract")
 _PRODUCTS = ("Multiply", "Divide")
+LINEAR = (*_SUMS, *_PRODUCTS)
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
+    outer = taken(net, layer)
+    if outer is None:
+        return False
+    found = merged(net, layer, *outer)
+    return found is not None and fuse(net, layer, put(net, layer, *found))
+
+
+def merged(
+    net: Rewriter, layer: Layer, value: Value, array: Array
+) -> tuple[Value, list[tuple[str, Array]]] | None:
+    """What fewer steps with constants start from, and these, for one more step on a value.
+
+    The step adds an array to the value, or multiplies it by one, as the layer does.
+    """
     family = _SUMS if layer.type in _SUMS else _PRODUCTS
-    outer = _taken(net, layer)
-    if outer is None or not net.is_private(outer[0]):
-        return False
-    inner_layer = made_by(net, outer[0], *_SUMS, *_PRODUCTS)
-    inner = None if inner_layer is None else _taken(net, inner_layer)
+    if not net.is_private(value):
+        return None
+    inner_layer = made_by(net, value, *LINEAR)
+    inner = None if inner_layer is None else taken(net, inner_layer)
     if inner_layer is None or inner is None:
-        return False
+        return None
     if inner_layer.type in family:
-        both = _joined(inner[1], outer[1], family)
-        return both is not None and _put(net, layer, inner[0], [(family[0], both)])
+        both = _joined(inner[1], array, family)
+        return None if both is None else (inner[0], [(family[0], both)])
     product = made_by(net, inner[0], *_PRODUCTS)
-    innermost = None if product is None else _taken(net, product)
+    innermost = None if product is None else taken(net, product)
     if family is _SUMS or innermost is None or not net.is_private(inner[0]):
-        return False
-    scale = _joined(innermost[1], outer[1], _PRODUCTS)
-    shift = _joined(inner[1], outer[1], _PRODUCTS)
+        return None
+    scale = _joined(innermost[1], array, _PRODUCTS)
+    shift = _joined(inner[1], array, _PRODUCTS)
     if scale is None or shift is None:
-        return False
-    return _put(net, layer, innermost[0], [("Multiply", scale), ("Add", shift)])
+        return None
+    return innermost[0], [("Multiply", scale), ("Add", shift)]
 
 
 def _joined(one: Array, other: Array, family: tuple[str, ...]) -> Array | None:
@@ -47,15 +61,15 @@ def _joined(one: Array, other: Array, family: tuple[str, ...]) -> Array | None:
     return both if is_plain(both) and both.size <= max(one.size, other.size) else None
 
 
-def _put(net: Rewriter, layer: Layer, value: Value, steps: list[tuple[str, Array]]) -> bool:
-    """Put steps with constants in the place of a layer."""
+def put(net: Rewriter, layer: Layer, value: Value, steps: list[tuple[str, Array]]) -> Value:
+    """Steps with constants on a value, named after a layer."""
     for kind, array in steps:
-        fixed = net.constant(array, net.kind((layer, 0)), layer)
+        fixed = net.constant(array, net.kind(value), layer)
         value = net.add(kind, "opset1", [value, fixed], like=layer)
-    return fuse(net, layer, value)
+    return value
 
 
-def _taken(net: Rewriter, layer: Layer) -> tuple[Value, Array] | None:
+def taken(net: Rewriter, layer: Layer) -> tuple[Value, Array] | None:
     """A value and the constant that is added to it, or by which it is multiplied."""
     one, other = net.inputs(layer)
     if one[0].is_constant and layer.type in ("Add", "Multiply"):
@@ -73,4 +87,4 @@ def _taken(net: Rewriter, layer: Layer) -> tuple[Value, Array] | None:
     return one, array
 
 
-RULE = Rule("linear-chains", (*_SUMS, *_PRODUCTS), _apply, exact=False, stage=1)
+RULE = Rule("linear-chains", LINEAR, _apply, exact=False, stage=1)

@@ -166,6 +166,29 @@ def same_shape(one: Shape, other: Shape, *, count: bool = False) -> bool:
     )
 
 
+def kept_axes(given: Shape, made: Shape) -> dict[int, int]:
+    """Axes that a Reshape leaves as they are: to each that comes out, the one that goes in.
+
+    Those before which as many elements lie, and that have as many as before, more than one.
+    """
+    places = {place: axis for axis, place in _places(given)}
+    return {axis: places[place] for axis, place in _places(made) if place in places}
+
+
+def _places(shape: Shape) -> Iterator[tuple[int, tuple[object, ...]]]:
+    """Axes with how many elements lie before them, as far as that is known, and their sizes."""
+    count, symbols = 1, list[str]()
+    for axis, size in enumerate(shape.sizes or ()):
+        if isinstance(size, Dim):
+            if size.symbol is None:
+                return
+            symbols.append(str(size.symbol))
+            continue
+        if size > 1:
+            yield axis, (count, tuple(sorted(symbols)), size)
+        count *= size
+
+
 def as_declared(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors are of one type and of sizes that may be, and are known to be, alike."""
     if one.type != other.type or one.rank != other.rank:

@@ -1,0 +1,169 @@
+"""How far results are apart, and whether rounding alone may have taken them there.
+
+A decision (a step of a FakeQuantize, the larger of two) between values that rounding tells apart
+makes results differ by far more than a rounding; what comes after takes that on. So a model is
+run with all that it computes shaken in the last digits: what moves as far says nothing of a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ...layers.budget import within
+from ...schemas import Array, ElementType
+from ..document import Model
+from ..execution import Interpreter, InterpreterStep, check_inputs, infer_for
+from .references import REFUSALS, TOLERANCES, from_constants
+
+#: By which part of the tolerance values are shaken (another runtime fuses layers, and may never
+#: hold exactly what it tells).
+_SHAKE = 0.5
+#: How often a whole model is run on shaken values, and how many times as far as it moves then two
+#: results may be apart.
+_RUNS, _TIMES = 4, 2
+#: Elements that are compared at a time.
+_PIECE = 1 << 16
+
+
+class Shake:
+    """Moves values in their last digits; every other turn goes against the one before.
+
+    A value next to an edge goes over it in one of the two.
+    """
+
+    def __init__(self, turn: int) -> None:
+        self.random = np.random.default_rng(turn // 2)
+        self.sign = 1 if turn % 2 else -1
+
+    def whole(self, base: Array) -> Array:
+        """The values moved by a part of what their type allows; of other types, as they are."""
+        allowed = TOLERANCES.get(ElementType.of(base.dtype))
+        return base if allowed is None or not base.size else self(base, allowed)
+
+    def __call__(self, base: Array, allowed: float) -> Array:
+        """The values moved by a part of what they are allowed to be off."""
+        # A sum inside is rounded as its largest part is.
+        level = np.abs(base) + np.sqrt(np.mean(np.square(real(base))))
+        signs = self.random.choice([-1.0, 1.0], base.shape)
+        return np.asarray((base + self.sign * _SHAKE * allowed * level * signs).astype(base.dtype))
+
+
+def may_be_rounding(
+    model: Model,
+    sample: Sequence[Array],
+    found: Sequence[Array],
+    wanted: Sequence[Array],
+    max_seconds: float | None = None,
+) -> bool:
+    """Whether outputs are no farther apart than those of a run whose values are shaken."""
+    moved = [np.zeros(2) for _ in wanted]
+    fixed = from_constants(model)
+    with within(None, max_seconds):
+        arrays = check_inputs(model, list(sample))
+        walk = Interpreter(model, None, inferred=infer_for(model, arrays))
+        steps = walk.steps
+        for turn in range(_RUNS):
+            shake = Shake(turn)
+            walk.steps = [
+                step
+                if step.kernel is None or step.layer.type == "Result" or step.layer.id in fixed
+                else step._replace(kernel=_shaken(step, shake.whole))
+                for step in steps
+            ]
+            try:
+                outputs = walk({key: shake.whole(array) for key, array in arrays.items()}, {})
+            except REFUSALS:
+                return False
+            for number, layer in enumerate(model.results):
+                one, right = outputs[layer.id][0], wanted[number]
+                if one.shape != right.shape:
+                    return True  # how many there are is decided by such values
+                moved[number] = np.maximum(moved[number], _distance(one, right))
+    return all(
+        error(one, right) <= allowed_for(right)
+        or bool((_distance(one, right) <= _TIMES * moved[number]).all())
+        for number, (one, right) in enumerate(zip(found, wanted, strict=True))
+    )
+
+
+def allowed_for(wanted: Array) -> float:
+    """How far an output of a whole model may be off."""
+    return 4 * TOLERANCES.get(ElementType.of(wanted.dtype), 0.0)
+
+
+def _shaken(
+    step: InterpreterStep, shake: Callable[[Array], Array]
+) -> Callable[..., tuple[Array, ...]]:
+    """A kernel whose outputs are shaken."""
+    assert step.kernel is not None
+    kernel = step.kernel
+    return lambda *inputs: tuple(map(shake, kernel(*inputs)))
+
+
+def _distance(one: Array, other: Array) -> Array:
+    """The largest difference, and the root of the mean square of all of them."""
+    if one.shape != other.shape or "T" in (one.dtype.kind, other.dtype.kind):
+        return np.full(2, np.inf)
+    x, y = real(one), real(other)
+    same = (x == y) | (np.isnan(x) & np.isnan(y))
+    with np.errstate(all="ignore"):
+        off = np.where(same, 0.0, np.abs(x - y))
+    if not off.size:
+        return np.zeros(2)
+    if not np.isfinite(off).all():
+        return np.full(2, np.inf)
+    return np.array([off.max(), np.sqrt(np.mean(np.square(off)))])
+
+
+def identical(one: Array, two: Array) -> bool:
+    """Whether two arrays hold the same, NaN being what NaN is."""
+    if one is two:
+        return True
+    if one.shape != two.shape or one.dtype != two.dtype:
+        return False
+    floats = one.dtype.kind in "fc"
+    return bool(np.array_equal(one, two, equal_nan=floats))
+
+
+def error(found: Array, wanted: Array) -> float:
+    """The largest difference, relative to the value there and the root of the mean square."""
+    if found.shape != wanted.shape:
+        return float("inf")
+    if found.dtype.kind == "T" or wanted.dtype.kind == "T":
+        return 0.0 if np.array_equal(found.astype(str), wanted.astype(str)) else float("inf")
+    if not found.size or identical(found, wanted):
+        return 0.0
+    total, count, worst = 0.0, 0, 0.0
+    with np.errstate(all="ignore"):
+        for x, y in _pieces(found, wanted):
+            finite = np.isfinite(x) & np.isfinite(y)
+            if not (finite | (x == y) | (np.isnan(x) & np.isnan(y))).all():
+                return float("inf")
+            total += float(np.square(y[finite]).sum())
+            count += int(np.count_nonzero(finite))
+        level = (total / count) ** 0.5 if count else 0.0
+        for x, y in _pieces(found, wanted):
+            finite = np.isfinite(x) & np.isfinite(y) & (x != y)
+            off, size = np.abs(x - y)[finite], np.abs(y[finite]) + level
+            relative = off / np.where(size > 0, size, 1.0)
+            worst = max(worst, float(relative.max(initial=0.0)))
+    return worst
+
+
+def _pieces(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:
+    """Two arrays piece by piece: in 64 bits they would take several times their memory."""
+    ones, others = one.reshape(-1), other.reshape(-1)
+    for start in range(0, ones.size, _PIECE):
+        yield real(ones[start : start + _PIECE]), real(others[start : start + _PIECE])
+
+
+def scale(wanted: Array) -> Array:
+    """What errors are relative to: the value itself and the root of the mean square."""
+    return np.asarray(np.abs(wanted) + np.sqrt(np.mean(np.square(wanted))))
+
+
+def real(array: Array) -> Array:
+    """The numbers in 64 bits, in which they are compared."""
+    return np.asarray(array, np.float64)
