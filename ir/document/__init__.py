@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .attributes import unknown_attribute as unknown_attribute
     from .builder import Builder as Builder
     from .builder import Output as Output
     from .constant_data import check_constant as check_constant
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "attributes": "unknown_attribute",
         "builder": "Builder Output",
         "constant_data": "check_constant no_bin",
         "edges": "read_edges",

@@ -65,7 +65,7 @@ def known(layer: Layer) -> dict[str, str]:
 def read_attribute(layer: Layer, name: str) -> Any:
     """The value of an attribute; its text, where the operation does not know it."""
     if name not in known(layer):
-        raise unknown(layer, name)
+        raise unknown_attribute(layer, name)
     if layer.kind is None or name not in layer.kind.model_fields:
         return layer.data[name]
     return getattr(layer.op, name)
@@ -76,7 +76,7 @@ def write_attribute(layer: Layer, name: str, value: Any) -> None:
     names = known(layer)
     in_python = name if name in names else next((k for k, v in names.items() if v == name), None)
     if in_python is None:
-        raise unknown(layer, name)
+        raise unknown_attribute(layer, name)
     if layer.kind is None or in_python not in layer.kind.model_fields:
         layer.data[name] = value
         return
@@ -118,7 +118,7 @@ def write_op(layer: Layer, op: Op) -> None:
     layer.data = said
 
 
-def unknown(layer: Layer, name: str) -> UnknownAttributeError:
+def unknown_attribute(layer: Layer, name: str) -> UnknownAttributeError:
     """The error about a name that is no attribute."""
     names = known(layer)
     listed = f"it has {', '.join(names)}" if names else "it has none"
@@ -136,4 +136,7 @@ def _allowed(kind: type[Op], name: str) -> str | None:
     return None
 
 
-__all__ = ["Attributes", "UnknownAttributeError", "read_attribute", "write_attribute", "write_op"]
+__all__ = [
+    "Attributes", "UnknownAttributeError", "read_attribute", "unknown_attribute",
+    "write_attribute", "write_op",
+]  # fmt: skip

@@ -23,7 +23,7 @@ from pydantic.json_schema import models_json_schema
 
 from ...schemas import IRError, UsageError
 from ...schemas.printing import meant
-from ..document import SINKS
+from ..document import SINKS, Layer
 from ..opening import ModelLike, opened
 from .orders import Desk, Edit, bench_of
 from .orders_ends import END_EDITS
@@ -68,10 +68,11 @@ def edit(model: ModelLike, edits: Edits, *, folder: str | PathLike[str] | None =
     work, report = deepcopy(opened(model)), Surgery("edit")
     before, count = size_of(work), len(work)
     benches: dict[str, Workbench] = {}
+    given: list[Layer] = []
     for number, order in enumerate(orders, 1):
         try:
             bench = bench_of(work, benches, order.body)
-            order.apply(Desk(work, bench, report, Path(folder) if folder else place))
+            order.apply(Desk(work, bench, report, Path(folder) if folder else place, given=given))
         except IRError as error:
             error.message = f"{_named(entries[number - 1], number, len(entries))}: {error.message}"
             raise
@@ -82,6 +83,10 @@ def edit(model: ModelLike, edits: Edits, *, folder: str | PathLike[str] | None =
             "no output would be left", hint="hand something else out (add-output) as well"
         )
     settle(work)
+    for layer in given:
+        if layer.graph is not None and layer.op is not None:
+            with layer.at("data"):
+                layer.op.check_attributes()
     report.layers = before, size_of(work)
     return Operated(work, report)
 

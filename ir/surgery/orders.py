@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -32,6 +32,8 @@ class Desk:
     folder: Path
     #: The layer that the last edit has made.
     made: Layer | None = None
+    #: The layers that edits gave attributes, to be looked at when all are done.
+    given: list[Layer] = field(default_factory=list)
 
     @property
     def graph(self) -> Graph:
