@@ -8,6 +8,7 @@ from ..faces import face
 
 if TYPE_CHECKING:
     from .attributes import unknown_attribute as unknown_attribute
+    from .attributes import write_attributes as write_attributes
     from .builder import Builder as Builder
     from .builder import Output as Output
     from .constant_data import check_constant as check_constant
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "attributes": "unknown_attribute",
+        "attributes": "unknown_attribute write_attributes",
         "builder": "Builder Output",
         "constant_data": "check_constant no_bin",
         "edges": "read_edges",

@@ -41,7 +41,7 @@ EDITS: dict[str, type[Edit]] = {
 }
 
 #: Edits as a caller may give them: a patch file, or its entries.
-Edits: TypeAlias = "str | PathLike[str] | Iterable[Mapping[str, Any]]"
+Edits: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]]"
 
 #: A patch file is text that somebody reviews.
 _LARGEST_PATCH = 64 << 20
@@ -63,7 +63,7 @@ def edit(model: ModelLike, edits: Edits, *, folder: str | PathLike[str] | None =
     if isinstance(edits, (str, PathLike)):
         entries, place = read_edits(edits), Path(edits).parent
     else:
-        entries, place = list(edits), Path()
+        entries, place = [edits] if isinstance(edits, Mapping) else list(edits), Path()
     orders = [_read(entry, number, len(entries)) for number, entry in enumerate(entries, 1)]
     work, report = deepcopy(opened(model)), Surgery("edit")
     before, count = size_of(work), len(work)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...schemas import ElementType, UsageError
-from ..document import Layer, Model
+from ..document import Layer, Model, write_attributes
 from .editing import edit_of
 from .orders import Desk, Key, bench_of
 from .orders_layers import delete, element_type, give_value
@@ -44,13 +44,7 @@ class Session:
         """Give a layer attributes by their names in Python or in the file."""
         desk = self._desk(within)
         layer = desk.bench.layer(key)
-        before = dict(layer.data)
-        try:
-            for name, value in attributes.items():
-                layer.set_attribute(name, value)
-        except UsageError:
-            layer.data = before
-            raise
+        write_attributes(layer, attributes)
         desk.bench.forget_tensors()
 
     def constant(
