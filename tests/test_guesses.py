@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import vinoir.layers
 from vinoir import ir
+from vinoir.ir.cli import main
 
 POOL = {"kernel": (2, 2), "strides": (2, 2), "pads_begin": (0, 0), "pads_end": (0, 0)}
 
@@ -116,3 +120,75 @@ def test_names_of_the_faces_are_guessed() -> None:
         _ = vinoir.layers.MaxPool
     with pytest.raises(AttributeError, match=r"did you mean MaxPoolV14\?"):
         _ = vinoir.layers.MaxPoolV15
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ({"op": "rename", "layer": "relu", "too": "x"}, 'no field "too" (did you mean to?)'),
+        ({"op": "rename", "layer": "relu"}, '"to" is missing (it is the new name'),
+        ({"op": "rename", "layer": "relu", "to": ""}, '"to" is empty'),
+        ({"op": "rename", "layer": "relu", "to": 5}, '"to" is 5: input should be a valid string'),
+        ({"op": "rename", "any": "rel", "to": "y"}, "(did you mean relu?)"),
+        ({"op": "set-constant", "layer": "relu", "file": "no.npy"}, "has no value"),
+    ],
+)
+def test_an_edit_tells_which_field_is_wrong(entry: dict[str, Any], text: str) -> None:
+    with pytest.raises(ir.UsageError) as error:
+        ir.edit(network(), [entry])
+    assert text in str(error.value)
+
+
+def command(words: list[str], monkeypatch: pytest.MonkeyPatch, given: bytes = b"") -> int:
+    """The exit code of a command line, with this on its standard input."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    return int(left.value.code or 0)
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    ir.write(network(), "m.xml")
+    return tmp_path / "m.xml"
+
+
+def test_a_patch_comes_from_standard_input(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patch = b'[{"op": "rename", "layer": "relu", "to": "bent"}]'
+    words = ["edit", "m.xml", "--patch", "-", "-o", "n.xml"]
+    assert command(words, monkeypatch, patch) == 0
+    assert ir.read("n.xml")["bent"].type == "ReLU"
+    assert command([*words, "--force"], monkeypatch, b"\xff") == 2
+    assert "<stdin> is no JSON: byte 0 is not UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["edit", "infer", "copy", "compress", "draw"])
+def test_nothing_is_written_into_a_file_named_as_standard_output(
+    verb: str, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [verb, "m.xml", "-o", "-"] + (["--rename", "relu=x"] if verb == "edit" else [])
+    assert command(words, monkeypatch) == 2
+    assert "goes to a file, not to -" in capsys.readouterr().err
+    assert sorted(os.listdir()) == sorted(path.name for path in file.parent.glob("m.*"))
+
+
+def test_files_that_cannot_be_read_are_told_once(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["edit", "m.xml", "--patch", "none.json", "--dry-run"], ["show", "empty"]):
+        Path("empty").mkdir(exist_ok=True)
+        command(words, monkeypatch)
+        said = capsys.readouterr().err
+        assert said.count(words[-1] if words[0] == "show" else "none.json") == 1
+        assert "Errno" not in said
+
+
+def test_diff_prints_nothing_where_its_page_cannot_be_written(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("page.png", "m.xml"):
+        assert command(["diff", "m.xml", "m.xml", "-o", name], monkeypatch) == 2
+        assert not capsys.readouterr().out

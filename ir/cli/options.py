@@ -374,6 +374,8 @@ def refuse_present(force: bool, *paths: str | Path) -> None:
     from pathlib import Path
 
     for path in paths:
+        if path == STDIN:
+            raise UsageError("what is written goes to a file, not to -", hint="give its name")
         if os.path.lexists(path) and not force:
             raise UsageError(f"{path} is already there", hint="--force overwrites it")
         # Missing folders are made; the first that is there must take them.

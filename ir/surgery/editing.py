@@ -101,15 +101,25 @@ def read_edits(file: str | PathLike[str]) -> list[Mapping[str, Any]]:
     try:
         if path.stat().st_size > _LARGEST_PATCH:
             raise UsageError(f"{path} is larger than {_LARGEST_PATCH >> 20} MB, no list of edits")
-        found = json.loads(path.read_text("utf-8"))
+        return edits_in(path.read_bytes(), str(path))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def edits_in(text: bytes, name: str) -> list[Mapping[str, Any]]:
+    """The edits that the bytes of a patch file list, not yet looked at."""
+    try:
+        found = json.loads(text.decode("utf-8"))
     except json.JSONDecodeError as error:
-        raise UsageError(f"{path}:{error.lineno}:{error.colno}: is no JSON: {error.msg}") from None
-    except (OSError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
+        raise UsageError(f"{name}:{error.lineno}:{error.colno}: is no JSON: {error.msg}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} is no JSON: byte {error.start} is not UTF-8") from None
+    except RecursionError:
+        raise UsageError(f"{name} cannot be read: it is nested too deeply") from None
     if isinstance(found, dict):
         found = found.get("edits")
     if not isinstance(found, list):
-        raise UsageError(f'{path} holds no list of edits, nor {{"edits": [...]}}')
+        raise UsageError(f'{name} holds no list of edits, nor {{"edits": [...]}}')
     return found
 
 
@@ -137,13 +147,30 @@ def edit_of(entry: Mapping[str, Any]) -> Edit:
     try:
         return kind.model_validate(dict(entry))
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        known = ", ".join(field.alias or name for name, field in kind.model_fields.items())
-        raise UsageError(
-            f"{field + ': ' if field else ''}{first['msg'].removeprefix('Value error, ')}",
-            hint=f"it has {known}" if first["type"] == "extra_forbidden" else None,
-        ) from None
+        raise _refusal(kind, error) from None
+
+
+def _refusal(kind: type[Edit], error: ValidationError) -> UsageError:
+    """What is wrong with the fields of an entry; a misspelt one before the one that it was."""
+    rows = sorted(error.errors(), key=lambda row: row["type"] != "extra_forbidden")
+    first = rows[0]
+    field = ".".join(map(str, first["loc"]))
+    fields = {about.alias or name: about for name, about in kind.model_fields.items()}
+    match first["type"]:
+        case "extra_forbidden":
+            hint = meant(field, fields) or f"it has {', '.join(fields)}"
+            return UsageError(f'it has no field "{field}"', hint=hint)
+        case "missing":
+            about = fields.get(field)
+            what = about.description if about is not None else None
+            return UsageError(f'"{field}" is missing', hint=f"it is {what}" if what else None)
+        case "string_too_short":
+            return UsageError(f'"{field}" is empty')
+        case "value_error":
+            message = first["msg"].removeprefix("Value error, ")
+            return UsageError(f"{field}: {message}" if field else message)
+    message = first["msg"][:1].lower() + first["msg"][1:]
+    return UsageError(f'"{field}" is {first["input"]!r:.60}: {message}')
 
 
 def edit_schema() -> dict[str, Any]:
@@ -158,4 +185,4 @@ def edit_schema() -> dict[str, Any]:
     }
 
 
-__all__ = ["EDITS", "edit", "edit_of", "edit_schema", "read_edits"]
+__all__ = ["EDITS", "edit", "edit_of", "edit_schema", "edits_in", "read_edits"]

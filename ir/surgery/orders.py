@@ -119,9 +119,11 @@ def load(path: Path) -> Array:
             if file.read(6) != b"\x93NUMPY":
                 raise UsageError(f"{path} is no .npy file", hint="write it with numpy.save")
         found: Array = np.load(os.fspath(path), mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError) as error:
-        if isinstance(error, UsageError):
-            raise
+    except UsageError:
+        raise
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
     return found
 

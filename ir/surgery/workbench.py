@@ -6,7 +6,6 @@ follow each change, so that a thousand edits take a thousand times as long as on
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +31,6 @@ from ..document import (
 from ..inference import infer_layer
 
 #: Layers that are looked through for a name that was meant.
-_LOOKED_AT = 5000
 
 
 #: What is never taken out because it feeds nothing.
@@ -158,9 +156,7 @@ class Workbench:
         return held is not None and not self.is_gone(held.layer) and name in held.port.names
 
     def _meant(self, word: str, known: Iterable[str]) -> str | None:
-        words = [name for name, _ in zip(known, range(_LOOKED_AT), strict=False)]
-        near = difflib.get_close_matches(word[:200], words, 3)
-        return f"did you mean {', '.join(near)}?" if near else None
+        return meant(word, known, 3)
 
     def input(self, name: str) -> Layer:
         """The Parameter of a layer or tensor name."""
