@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import vinoir.layers
 from vinoir import ir
@@ -192,3 +193,40 @@ def test_diff_prints_nothing_where_its_page_cannot_be_written(
     for name in ("page.png", "m.xml"):
         assert command(["diff", "m.xml", "m.xml", "-o", name], monkeypatch) == 2
         assert not capsys.readouterr().out
+
+
+Making = Callable[[ir.Builder, ir.Output], Any]
+MADE: list[tuple[Making, str]] = [
+    (lambda net, x: net.parameter("z", "float32", [1]), 'z.* write "f32"'),
+    (lambda net, x: net.parameter("z", object(), [1]), "is not an element type"),  # type: ignore[arg-type]
+    (lambda net, x: net.parameter("z", "f32", [1, -2]), '"z".* a size of -2'),
+    (lambda net, x: net.constant([1, [2]]), "inhomogeneous"),
+    (lambda net, x: net.constant(None), "None is no value of a constant"),
+    (lambda net, x: net.constant(object()), "is no value of a constant"),
+    (lambda net, x: net.constant([300], "u8"), "has 300, which u8 does not hold"),
+    (lambda net, x: net.constant([1.5], "i32"), "has 1.5, which i32 does not hold"),
+    (lambda net, x: net.constant([1.5], "foo"), '"foo" is not an element type'),
+    (lambda net, x: net.result(5), "5 is no output of a layer"),  # type: ignore[arg-type]
+    (lambda net, x: net.result(x.layer), "is no output of a layer"),  # type: ignore[arg-type]
+    (lambda net, x: net.add("ReLU", [x]), "needs a version, such as opset1, not "),  # type: ignore[arg-type]
+    (lambda net, x: ir.Builder(5), "the name of a model is text, not int"),  # type: ignore[arg-type]
+    (lambda net, x: ir.Builder(opset="13"), "opset is '13'"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("making", "text"), MADE)
+def test_a_builder_refuses_what_it_cannot_make(making: Making, text: str) -> None:
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "1,3")
+    with pytest.raises(ir.IRError, match=text):
+        making(net, x)
+    assert len(net.graph) == 1
+
+
+def test_types_are_named_as_numpy_and_python_do() -> None:
+    net = ir.Builder("m")
+    for kind, name in ((np.float16, "f16"), (np.dtype("int8"), "i8"), (bool, "boolean")):
+        assert net.parameter("x", kind, [1, 2]).tensor.type == name  # type: ignore[arg-type]
+    assert net.constant(["a", "b"]).tensor.type == "string"
+    assert net.constant([1, 2], "f16").tensor.type == "f16"
+    assert repr(net) == "<builder of <model 'm', version 11, 5 layers>>"

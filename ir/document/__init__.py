@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .layer_parts import LAYER_ORDER as LAYER_ORDER
     from .layer_parts import PARTS as PARTS
     from .literals import Value as Value
+    from .literals import array_of as array_of
     from .model import Model as Model
     from .names import FreeNames as FreeNames
     from .names import by_input as by_input
@@ -70,7 +71,7 @@ __getattr__, __dir__ = face(
         "graph": "Graph SINKS with_bodies DEEPEST",
         "layer": "Layer",
         "layer_parts": "BODIES BODIES_OF LAYER_ORDER PARTS",
-        "literals": "Value",
+        "literals": "Value array_of",
         "model": "Model",
         "names": (
             "FreeNames by_input input_names named_output output_keys output_names tensor_keys"

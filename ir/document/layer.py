@@ -454,7 +454,7 @@ class Layer(_Fields):
         if array.dtype.kind in "SUO":
             array = array.astype(np.dtypes.StringDType())
         if type is not None:
-            kind = ElementType(type)
+            kind = ElementType.named(type)
         else:
             kind = ElementType.of(array.dtype)
             text = self.data.get("element_type")

@@ -12,9 +12,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ...schemas import Array, ElementType, UsageError
-from ..document import Graph, Layer, Model
+from ..document import Graph, Layer, Model, array_of
 from .outcome import Surgery
-from .workbench import Source, Workbench, array_of, body_at
+from .workbench import Source, Workbench, body_at
 
 #: A layer by its name, or by its id.
 Key: TypeAlias = str | int
@@ -151,7 +151,7 @@ def sources_of(desk: Desk, given: Sequence[Any], name: str, own: Source | None) 
                     f"input {index} is {one}",
                     hint='a constant is written {"constant": 2.0, "type": "f32"}',
                 )
-            kind = ElementType(one["type"]) if "type" in one else None
+            kind = ElementType.named(one["type"]) if "type" in one else None
             array = array_of(_square(one["constant"]), None, f"input {index}")
             if kind is None and array.dtype.kind == "f":
                 # Numbers of JSON have no type: they take that of the tensor they meet.

@@ -236,7 +236,7 @@ class SetConstant(Valued):
         layer = desk.bench.layer(self.layer)
         if not layer.is_constant:
             raise UsageError(f"{layer.type} has no value, only Const has one", layer.where)
-        held = element_type(self.type) if self.type is not None else layer.element_type
+        held = ElementType.named(self.type) if self.type is not None else layer.element_type
         give_value(desk, layer, self.array(desk, held), held)
 
 
@@ -406,14 +406,6 @@ class Connect(Edit):
         desk.bench.feed([(layer, index)], source)
         desk.bench.drop_unused(old.layer)
         desk.report.note("connected", f'input {index} is fed by "{source.spelled}"', layer)
-
-
-def element_type(text: str) -> ElementType:
-    """An element type that a caller named."""
-    try:
-        return ElementType.parse(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 LAYER_EDITS = (

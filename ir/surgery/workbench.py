@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...layers.base import Op
-from ...schemas import Array, ElementType, IRError, Tensor, UsageError, placed
+from ...schemas import ElementType, IRError, Tensor, UsageError, placed
 from ...schemas.attributes import spelled
 from ...schemas.printing import meant
 from ..document import (
@@ -524,25 +524,6 @@ def body_at(model: Model, path: str) -> Graph:
     return graph
 
 
-def array_of(value: Any, held: ElementType | None, where: str) -> Array:
-    """A value that a caller gave, as an array; of the type that is wanted where it holds it."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "biufUST":
-        raise UsageError(f"{where} is no array of numbers: it holds {array.dtype}")
-    if held is None or held is ElementType.STRING or array.dtype == held.dtype:
-        return array
-    with np.errstate(all="ignore"):
-        cast = array.astype(held.dtype)
-        same = cast.astype(array.dtype) == array
-    exact = array.dtype.kind == "f" and held.is_real
-    if not exact and array.dtype.kind in "biuf" and not np.all(same | (array != array)):
-        wrong = array[~same].ravel()[0]
-        raise UsageError(
-            f"{where} has {wrong}, which {held} does not hold", hint='give another "type"'
-        )
-    return cast
-
-
 __all__ = [
-    "Source", "Workbench", "array_of", "body_at", "expression", "newest",
+    "Source", "Workbench", "body_at", "expression", "newest",
 ]  # fmt: skip
