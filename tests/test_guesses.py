@@ -230,3 +230,35 @@ def test_types_are_named_as_numpy_and_python_do() -> None:
     assert net.constant(["a", "b"]).tensor.type == "string"
     assert net.constant([1, 2], "f16").tensor.type == "f16"
     assert repr(net) == "<builder of <model 'm', version 11, 5 layers>>"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["check", "m.xml", "-o", "n.xml"], "-o n.xml is where --fix writes to"),
+        (["check", "m.xml", "--in-place"], "--in-place is where --fix writes to"),
+        (["run", "m.xml", "--tolerance", "nan"], "'nan' is not a number"),
+        (["compare", "m.xml", "--tolerance", "nan"], "'nan' is not a number"),
+        (["show", ""], "the path of the model is empty"),
+    ],
+)
+def test_an_option_that_means_nothing_is_refused(
+    words: list[str],
+    text: str,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command(words, monkeypatch) == 2
+    assert text in capsys.readouterr().err
+    assert not Path("n.xml").exists()
+
+
+def test_nobody_is_told_to_run_what_is_pickled(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("x.npy").write_bytes(b"no array at all")
+    assert command(["run", "m.xml", "--input", "x=x.npy"], monkeypatch) == 1
+    said = capsys.readouterr().err
+    assert "x.npy is no .npy or .npz of plain arrays" in said
+    assert "pickle" not in said

@@ -104,6 +104,8 @@ def find_pair(path: str | PathLike[str]) -> tuple[Path | str, Path | str]:
     """
     if isinstance(path, str) and is_url(path):
         return beside(path, ".xml") if beside(path) == path else path, beside(path)
+    if not os.fspath(path):
+        raise UsageError("the path of the model is empty")
     path = Path(path)
     try:
         if path.is_dir():
