@@ -262,3 +262,18 @@ def test_nobody_is_told_to_run_what_is_pickled(
     said = capsys.readouterr().err
     assert "x.npy is no .npy or .npz of plain arrays" in said
     assert "pickle" not in said
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16"])
+def test_plain_numbers_are_of_the_type_of_the_data(kind: str) -> None:
+    net = ir.Builder("m")
+    x = net.parameter("x", kind, "1,3")
+    made = [ir.ops.PReLU(x, 1), ir.ops.FakeQuantize(x, 0, 1, 0, 2, levels=4), ir.ops.Power(x, 2)]
+    for one in made:
+        types = {source.element_type for source in one.layer.producers[1:] if source is not None}
+        assert types == {kind}
+    # What names places stays a whole number; an array keeps its own type.
+    assert ir.ops.Squeeze(x, [0]).layer.producers[1].element_type == "i64"  # type: ignore[union-attr]
+    slope = ir.ops.PReLU(x, np.ones(1, np.int8)).layer.producers[1]
+    assert slope is not None
+    assert slope.element_type == "i8"

@@ -271,7 +271,13 @@ def _settled(
 ) -> tuple[list[Tensor], tuple[Tensor, ...]]:
     """The outputs and the inputs, values in the first types that the operation's rule takes."""
     refusal: IRError | None = None
-    for row in product(*((one.tensor,) if isinstance(one, Output) else one for one in given)):
+    choices = [(one.tensor,) if isinstance(one, Output) else one for one in given]
+    for index in () if op is None else op.like_first:
+        if index < len(choices):
+            first = [tensor.type for tensor in choices[0]]
+            alike = tuple(tensor for tensor in choices[index] if tensor.type in first)
+            choices[index] = alike or choices[index]
+    for row in product(*choices):
         if op is None or outputs is not None:
             return outputs or [], row
         try:
