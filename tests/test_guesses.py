@@ -89,6 +89,10 @@ GUESSES: list[tuple[Guess, str]] = [
     (lambda m: ir.write(m, None), "a path is wanted, not NoneType"),  # type: ignore[arg-type]
     (lambda m: setattr(m["pool"], "index_element_type", "f32"), "it is i32 or i64"),
     (lambda m: setattr(m["pool"], "strides", (0, 1)), "strides has 0, the least is 1"),
+    (lambda m: ir.compile(m, threads="a"), "threads is 'a', it is a whole number"),  # type: ignore[arg-type]
+    (lambda m: ir.Predictor(5), "the path of a model is wanted, not int"),  # type: ignore[arg-type]
+    (lambda m: ir.run(m, {}, outputs=5), "outputs=5: give a list of names"),  # type: ignore[arg-type]
+    (lambda m: ir.infer(m, {None: "1"}), 'no input is named "None"'),  # type: ignore[dict-item]
     (lambda m: setattr(m["pool"], "strides", (1,)), "strides has 1 axes, kernel has 2 .*together"),
 ]
 
@@ -277,3 +281,11 @@ def test_plain_numbers_are_of_the_type_of_the_data(kind: str) -> None:
     slope = ir.ops.PReLU(x, np.ones(1, np.int8)).layer.producers[1]
     assert slope is not None
     assert slope.element_type == "i8"
+
+
+def test_everything_says_what_it_is() -> None:
+    model = network()
+    assert repr(model.edit).startswith("<editor of <model 'm'")
+    assert "insert, replace, bridge" in repr(model.edit)
+    assert repr(ir.draw(model)).startswith("<drawing of 'm'")
+    assert repr(ir.sweep(ir.check, [])) == "<sweep of check over 0 models, 0 done>"

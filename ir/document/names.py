@@ -90,7 +90,7 @@ def by_input(
         else:
             import difflib
 
-            near = difflib.get_close_matches(key, known, 1)
+            near = difflib.get_close_matches(str(key), known, 1)
             listed = ", ".join(f'"{layer.name}"' for layer in parameters) or "none"
             hint = f'did you mean "{near[0]}"?' if near else None
             raise UsageError(f'no input is named "{key}"; the inputs are {listed}', hint=hint)

@@ -104,6 +104,9 @@ def find_pair(path: str | PathLike[str]) -> tuple[Path | str, Path | str]:
     """
     if isinstance(path, str) and is_url(path):
         return beside(path, ".xml") if beside(path) == path else path, beside(path)
+    given: object = path
+    if not isinstance(given, (str, PathLike)):
+        raise UsageError(f"the path of a model is wanted, not {type(given).__name__}")
     if not os.fspath(path):
         raise UsageError("the path of the model is empty")
     path = Path(path)
