@@ -90,6 +90,7 @@ GUESSES: list[tuple[Guess, str]] = [
     (lambda m: setattr(m["pool"], "index_element_type", "f32"), "it is i32 or i64"),
     (lambda m: setattr(m["pool"], "strides", (0, 1)), "strides has 0, the least is 1"),
     (lambda m: ir.compile(m, threads="a"), "threads is 'a', it is a whole number"),  # type: ignore[arg-type]
+    (lambda m: ir.infer(m)[5], "a tensor is asked for by its name, not by int"),  # type: ignore[index]
     (lambda m: ir.Predictor(5), "the path of a model is wanted, not int"),  # type: ignore[arg-type]
     (lambda m: ir.run(m, {}, outputs=5), "outputs=5: give a list of names"),  # type: ignore[arg-type]
     (lambda m: ir.infer(m, {None: "1"}), 'no input is named "None"'),  # type: ignore[dict-item]
