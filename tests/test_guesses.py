@@ -214,7 +214,6 @@ MADE: list[tuple[Making, str]] = [
     (lambda net, x: net.result(5), "5 is no output of a layer"),  # type: ignore[arg-type]
     (lambda net, x: net.result(x.layer), "is no output of a layer"),  # type: ignore[arg-type]
     (lambda net, x: net.add("ReLU", [x]), "needs a version, such as opset1, not "),  # type: ignore[arg-type]
-    (lambda net, x: ir.Builder(5), "the name of a model is text, not int"),  # type: ignore[arg-type]
     (lambda net, x: ir.Builder(opset="13"), "opset is '13'"),  # type: ignore[arg-type]
 ]
 

@@ -94,8 +94,6 @@ class Builder:
     def __init__(
         self, name: str = "model", *, into: Graph | None = None, opset: int | None = None
     ) -> None:
-        if not _is(name, str):
-            raise UsageError(f"the name of a model is text, not {type(name).__name__}")
         if opset is not None and (not _is(opset, int) or opset < 1):
             raise UsageError(f"opset is {opset!r}, it is a whole number from 1", hint="opset=13")
         self.graph: Graph = Model(name) if into is None else into
