@@ -19,7 +19,11 @@ def face(
 
     def find(name: str) -> Any:
         if name not in file_of:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from ..schemas.printing import meant
+
+            hint = None if name.startswith("_") else meant(name, file_of)
+            message = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(f"{message}, {hint}" if hint else message)
         file = file_of[name]
         place = file if file.startswith(".") else f".{file}"
         value = getattr(import_module(place, package), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..schemas import UsageError
@@ -27,4 +28,9 @@ def opened(model: ModelLike) -> Model:
     return model
 
 
-__all__ = ["ModelLike", "opened"]
+def listed(names: str | Iterable[str]) -> list[str]:
+    """Names as a caller gives them: several, or a single one, which is no list of letters."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+__all__ = ["ModelLike", "listed", "opened"]

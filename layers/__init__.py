@@ -8,6 +8,7 @@ Their files are imported when one of their operations is first asked for (see ``
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ..schemas.printing import meant
 from .base import Op
 from .registry import FILES
 
@@ -350,7 +351,12 @@ def __getattr__(name: str) -> Any:
     op = Op.registry.get((kind, int(number))) if number.isdecimal() else None
     if op is not None and op.__name__ == name:
         return op
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    message = f"module {__name__!r} has no attribute {name!r}"
+    if not name.startswith("_"):
+        newest = Op.newest(kind or name)
+        hint = meant(name, __dir__()) if newest is None else f"did you mean {newest.__name__}?"
+        message = f"{message}, {hint}" if hint else message
+    raise AttributeError(message, name=name)
 
 
 def __dir__() -> list[str]:

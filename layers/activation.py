@@ -189,6 +189,7 @@ class PReLUV1(Op):
     """``x``, below zero times a slope, which is one for each channel or broadcast."""
 
     allowed: ClassVar[tuple[ElementType, ...]] = ANYTHING
+    like_first: ClassVar[tuple[int, ...]] = (1,)
 
     def infer(self, data: Tensor, slope: Tensor) -> tuple[Tensor, ...]:
         return (Tensor(data.type, data.shape),)

@@ -141,6 +141,9 @@ class Op(BaseModel, metaclass=_Kind):
     #: ``run``: in every input, or in some (by index), the others being known values.
     carries_sizes: ClassVar[bool | Literal["first"] | tuple[int, ...]] = False
 
+    #: Inputs, by index, where plain numbers are meant to be of the first input's type.
+    like_first: ClassVar[tuple[int, ...]] = ()
+
     #: Whether it gives other values each time it is run, so that nothing is known beforehand.
     is_random: ClassVar[bool] = False
 

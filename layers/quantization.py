@@ -5,7 +5,7 @@ Specification pages: FakeQuantize-1, FakeConvert-13.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ class FakeQuantizeV1(Op):
     What is outside the limits becomes the lower or the upper output. Halves go to the even
     level. Where the limits are the same, what is above them becomes the upper output.
     """
+
+    like_first: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
 
     levels: Int
     auto_broadcast: Annotated[Rule, Alias("explicit", "none")] = "numpy"

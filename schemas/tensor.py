@@ -41,7 +41,7 @@ class Tensor:
         parts: Array | None = None,
         bounds: Bounds | None = None,
     ) -> None:
-        self.type = type if isinstance(type, ElementType) else ElementType.parse(type)
+        self.type = type if isinstance(type, ElementType) else ElementType.named(type)
         self.shape = shape if isinstance(shape, Shape) else Shape.of(shape)
         if value is not None and shape is not None and value.shape != self.shape:
             self._check_fit(value.shape)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import IRError
+from .errors import IRError, UsageError
 
 
 class _Row(NamedTuple):
@@ -60,9 +60,24 @@ class ElementType(StrEnum):
             return cls(name)
         except ValueError:
             pass
-        near = _PORTS.get(text.upper())
+        near = _PORTS.get(text.upper()) or _by_numpy_name(name)
         hint = f'; write "{near}"' if near else f"; known are {', '.join(cls)}"
         raise ValueError(f'"{text}" is not an element type{hint}')
+
+    @classmethod
+    def named(cls, given: object) -> ElementType:
+        """The type that a caller names: by its spelling, or as NumPy's or Python's own type."""
+        if isinstance(given, str):
+            try:
+                return cls.parse(given)
+            except ValueError as error:
+                raise UsageError(str(error)) from None
+        try:
+            if given is not None:  # which is a float to NumPy
+                return cls.of(given)
+        except (TypeError, ValueError):
+            pass
+        raise UsageError(f"{given!r:.60} is not an element type", hint="write one such as f32")
 
     @classmethod
     def parse_port(cls, text: str) -> ElementType:
@@ -184,6 +199,17 @@ _PORT_ALIASES: dict[str, ElementType] = {str(kind): kind for kind in ElementType
     "bin": ElementType.U1,
     "U1": ElementType.U1,
 }
+
+
+def _by_numpy_name(name: str) -> ElementType | None:
+    """The type that NumPy calls by a name, such as float32."""
+    if not (name.isascii() and name.isidentifier()):
+        return None
+    try:
+        kind = ElementType.of(name)
+    except (TypeError, ValueError):
+        return None
+    return None if kind is ElementType.STRING else kind
 
 
 @cache

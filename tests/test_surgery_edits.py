@@ -215,8 +215,8 @@ def test_scores_and_boxes() -> None:
     ("entry", "said"),
     [
         ({"op": "renam"}, "did you mean rename"),
-        ({"op": "rename", "layer": "x"}, "to: Field required"),
-        ({"op": "bypass", "layr": "conv"}, "it has in, layer"),
+        ({"op": "rename", "layer": "x"}, '"to" is missing'),
+        ({"op": "bypass", "layr": "conv"}, "did you mean layer"),
         ({"op": "bypass", "layer": "cnv"}, "did you mean conv"),
         ({"op": "bypass", "layers": "("}, "is no regular expression"),
         ({"op": "delete", "layer": "conv"}, 'it feeds input 0 of layer "relu"'),

@@ -75,8 +75,8 @@ def check(
     target: str | None = None,
     *,
     weights: Buffer | str | PathLike[str] | None = None,
-    select: Iterable[str] = (),
-    ignore: Iterable[str] = (),
+    select: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
     max_memory: int | None = None,
     max_seconds: float | None = None,
 ) -> Report:

@@ -58,7 +58,9 @@ def load_arrays(path: str) -> Array | dict[str, Array]:
     except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except _UNLIKE_ARRAYS as error:
-        raise IRError(f"{path} is no .npy or .npz of plain arrays: {error}") from None
+        # What NumPy does not know it takes for pickled, and tells how to run it.
+        why = "" if "pickle" in str(error) else f": {error}"
+        raise IRError(f"{path} is no .npy or .npz of plain arrays{why}") from None
 
 
 __all__ = ["load_arrays", "savable", "save_arrays", "saved_names"]

@@ -14,6 +14,7 @@ from ..measuring import LayerRow, Report, Row, measure
 from .fleet import over_many
 from .inputs import make_inputs
 from .options import (
+    AtLeastZero,
     Source,
     force_option,
     format_option,
@@ -49,7 +50,7 @@ from .progress import Progress
 @force_option
 @values_option
 @seed_option
-@click.option("--tolerance", type=click.FloatRange(min=0), default=1e-4, show_default=True)
+@click.option("--tolerance", type=AtLeastZero(), default=1e-4, show_default=True)
 @format_option()
 def bench_command(
     source: Source,

@@ -90,6 +90,9 @@ def check_command(
     if weights is not None and len(paths) != 1:
         raise UsageError(f"--weights is for one model, these are {len(paths)}")
     chosen, unwanted = split(select), split(ignore)
+    if not mend and (output is not None or in_place):
+        named = "--in-place" if output is None else f"-o {output}"
+        raise UsageError(f"{named} is where --fix writes to", hint="add --fix")
     if mend:
         if len(paths) != 1:
             raise UsageError(f"--fix mends one model, these are {len(paths)}")

@@ -13,6 +13,7 @@ from ..display import operation_name
 from ..document import Model, by_input
 from .inputs import make_inputs
 from .options import (
+    AtLeastZero,
     Source,
     format_option,
     limit_options,
@@ -50,7 +51,7 @@ DIFFER = 5
 @values_option
 @samples_option
 @seed_option
-@click.option("--tolerance", type=click.FloatRange(min=0), help="In place of each type's own.")
+@click.option("--tolerance", type=AtLeastZero(), help="In place of each type's own.")
 @click.option("--worst", type=click.IntRange(min=0), default=10, show_default=True,
               help="How many layers the table has.")  # fmt: skip
 @limit_options

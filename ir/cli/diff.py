@@ -11,7 +11,7 @@ from ...schemas import UsageError
 from ..comparing import Differences, diff, flattened, review_lines
 from ..display import draw, operation_name
 from ..document import Graph, Info, Model
-from .options import Source, format_option, lenient_option, verb
+from .options import Source, format_option, lenient_option, refuse_present, verb
 from .output import note, print_json, say
 
 
@@ -66,11 +66,14 @@ def diff_command(
         return
     if two is None:
         raise UsageError("two models are compared, one is given", hint="vinoir diff A.xml B.xml")
+    if output is not None:
+        refuse_present(force, output)
     found = diff(first, Source(two, weights_b, lenient).read())
+    if output is not None:
+        draw(found).save(output, force=force)
     if not quiet:
         show(found, format_, everything, names)
     if output is not None:
-        draw(found).save(output, force=force)
         note(f"drew both models into {output}")
     if found:
         sys.exit(1)

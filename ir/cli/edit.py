@@ -10,14 +10,16 @@ from typing import Any
 import click
 
 from ...schemas import UsageError
-from ..surgery import EDITS, Operated, Surgery, edit, edit_schema, read_edits
+from ..surgery import EDITS, Operated, Surgery, edit, edit_schema, edits_in, read_edits
 from .operate import deliver, operation_options
 from .options import (
+    STDIN,
     Source,
     format_option,
     layer_names,
     model_options_or_none,
     split,
+    stdin_bytes,
     target_of,
     verb,
 )
@@ -34,7 +36,10 @@ from .output import print_table, say_json
 )
 @model_options_or_none
 @click.option(
-    "--patch", multiple=True, type=click.Path(), help="A JSON file with a list of edits."
+    "--patch",
+    multiple=True,
+    type=click.Path(),
+    help="A JSON file with a list of edits; - reads standard input.",
 )
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename an input, output, "
               "layer or tensor.")  # fmt: skip
@@ -118,7 +123,10 @@ def edit_command(
     changes = []
     before = None
     for file in patch:
-        done = edit(done.model, read_edits(file), folder=Path(file).parent)
+        entries = (
+            edits_in(stdin_bytes("the patch"), "<stdin>") if file == STDIN else read_edits(file)
+        )
+        done = edit(done.model, entries, folder=Path(file).parent)
         before = before or done.report.layers[0]
         changes += done.report.changes
     if own:

@@ -299,9 +299,23 @@ class Bytes(_Parameter):
         return int(float(found[1]) * base ** " KMGT".index(found[2] or " "))
 
 
+class AtLeastZero(click.FloatRange):
+    """A number from 0 on; NaN, to which nothing compares, is none."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number that a text means."""
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number
+
+
 seconds_option = click.option(
     "--max-seconds",
-    type=click.FloatRange(min=0),
+    type=AtLeastZero(),
     metavar="SECONDS",
     help="Stop when it has taken so long.",
 )
@@ -381,6 +395,8 @@ def refuse_present(force: bool, *paths: str | Path) -> None:
     from pathlib import Path
 
     for path in paths:
+        if path == STDIN:
+            raise UsageError("what is written goes to a file, not to -", hint="give its name")
         if os.path.lexists(path) and not force:
             raise UsageError(f"{path} is already there", hint="--force overwrites it")
         # Missing folders are made; the first that is there must take them.

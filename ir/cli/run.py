@@ -21,6 +21,7 @@ from .expectations import compared, expected_arrays, told
 from .fleet import over_many
 from .inputs import Sample, Samples, make_inputs
 from .options import (
+    AtLeastZero,
     Source,
     force_option,
     format_option,
@@ -76,7 +77,7 @@ Call = Callable[[Mapping[int, Array]], Mapping[str, Array]]
     help="Compare with an .npz, a .npy or NAME=FILE.npy; exit 5 if they differ.",
 )
 @click.option(
-    "--tolerance", type=click.FloatRange(min=0), default=1e-4, show_default=True,
+    "--tolerance", type=AtLeastZero(), default=1e-4, show_default=True,
     help="For --expect.",
 )  # fmt: skip
 @click.option("--top", type=click.IntRange(1), metavar="K", help="The K largest values of each "

@@ -59,7 +59,7 @@ def skeleton(error: BaseException) -> str:
         text, kind = str(error), ""
     text = re.sub(r'"[^"]*"', '""', text)
     text = re.sub(r"[\[(][-\d., ?]*[\])]", "[]", text)
-    return f"{type(error).__name__} {kind}: {re.sub(r'-?[0-9]+', '0', text)[:200]}"
+    return f"{type(error).__name__} {kind}: {re.sub(r'-?[0-9]+', 'N', text)[:200]}"
 
 
 class FailsToInfer:

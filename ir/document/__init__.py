@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .attributes import unknown_attribute as unknown_attribute
+    from .attributes import write_attributes as write_attributes
     from .builder import Builder as Builder
     from .builder import Output as Output
     from .constant_data import check_constant as check_constant
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from .layer_parts import LAYER_ORDER as LAYER_ORDER
     from .layer_parts import PARTS as PARTS
     from .literals import Value as Value
+    from .literals import array_of as array_of
     from .model import Model as Model
     from .names import FreeNames as FreeNames
     from .names import by_input as by_input
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "attributes": "unknown_attribute write_attributes",
         "builder": "Builder Output",
         "constant_data": "check_constant no_bin",
         "edges": "read_edges",
@@ -67,7 +71,7 @@ __getattr__, __dir__ = face(
         "graph": "Graph SINKS with_bodies DEEPEST",
         "layer": "Layer",
         "layer_parts": "BODIES BODIES_OF LAYER_ORDER PARTS",
-        "literals": "Value",
+        "literals": "Value array_of",
         "model": "Model",
         "names": (
             "FreeNames by_input input_names named_output output_keys output_names tensor_keys"

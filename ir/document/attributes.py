@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from ...schemas import UsageError
+from ...schemas import IRError, UsageError
 from ...schemas.attributes import spelled
 from ...schemas.printing import meant
 
 if TYPE_CHECKING:
     from ...layers.base import Op
 
+_TOGETHER = "attributes that go together are set together: model.edit.set(layer, a=..., b=...)"
 #: The layer whose attributes they are; this file knows it by what it offers.
 Layer: TypeAlias = Any
 
@@ -65,18 +66,18 @@ def known(layer: Layer) -> dict[str, str]:
 def read_attribute(layer: Layer, name: str) -> Any:
     """The value of an attribute; its text, where the operation does not know it."""
     if name not in known(layer):
-        raise unknown(layer, name)
+        raise unknown_attribute(layer, name)
     if layer.kind is None or name not in layer.kind.model_fields:
         return layer.data[name]
     return getattr(layer.op, name)
 
 
-def write_attribute(layer: Layer, name: str, value: Any) -> None:
+def _write_attribute(layer: Layer, name: str, value: Any) -> None:
     """Give a layer an attribute, by its name in Python or in the file; None: as if not said."""
     names = known(layer)
     in_python = name if name in names else next((k for k, v in names.items() if v == name), None)
     if in_python is None:
-        raise unknown(layer, name)
+        raise unknown_attribute(layer, name)
     if layer.kind is None or in_python not in layer.kind.model_fields:
         layer.data[name] = value
         return
@@ -92,10 +93,9 @@ def write_attribute(layer: Layer, name: str, value: Any) -> None:
     except UsageError:
         raise
     except ValueError as error:
-        hint = getattr(error, "hint", None) or _allowed(layer.kind, in_file)
-        raise UsageError(
-            getattr(error, "message", str(error)), getattr(error, "where", None), hint
-        ) from None
+        message = getattr(error, "message", str(error))
+        hint = getattr(error, "hint", None) or _allowed(layer.kind, in_file, message)
+        raise UsageError(message, getattr(error, "where", None), hint) from None
     text = None if value is None else made.attributes().get(in_file)
     if text is None:
         layer.data.pop(in_file, None)
@@ -103,8 +103,39 @@ def write_attribute(layer: Layer, name: str, value: Any) -> None:
         layer.data[in_file] = text
 
 
+def write_attributes(layer: Layer, values: Mapping[str, Any]) -> None:
+    """Give a layer attributes, all or none: with what they are together it can take inputs."""
+    before = dict(layer.data)
+    try:
+        for name, value in values.items():
+            _write_attribute(layer, name, value)
+        if layer.kind is not None:
+            with layer.at("data"):
+                _check(layer.op, values)
+    except UsageError:
+        layer.data = before
+        raise
+
+
+def _check(op: Op, values: Mapping[str, Any]) -> None:
+    """Refuse what was given; not what was wrong before, or waits for the next attribute."""
+    names = op.names()
+    try:
+        op.check_attributes()
+    except IRError as error:
+        # Such a sentence begins with the attribute that it is about.
+        if error.message.partition(" ")[0] in {names.get(name) for name in values}:
+            raise UsageError(error.message, hint=error.hint or _TOGETHER) from None
+
+
 def write_op(layer: Layer, op: Op) -> None:
     """Make a layer an operation; what stays as it was is spelt as it was."""
+    if not hasattr(op, "xml_type"):
+        raise UsageError(
+            f"an operation is wanted, not {type(op).__name__}",
+            layer.where,
+            "write layer.op.with_(...), or one of vinoir.layers",
+        )
     before = layer.op if layer.kind is type(op) else None
     old, new = {} if before is None else before.attributes(), op.attributes()
     said: dict[str, str] = {} if before is None else dict(layer.data)
@@ -118,7 +149,7 @@ def write_op(layer: Layer, op: Op) -> None:
     layer.data = said
 
 
-def unknown(layer: Layer, name: str) -> UnknownAttributeError:
+def unknown_attribute(layer: Layer, name: str) -> UnknownAttributeError:
     """The error about a name that is no attribute."""
     names = known(layer)
     listed = f"it has {', '.join(names)}" if names else "it has none"
@@ -127,13 +158,18 @@ def unknown(layer: Layer, name: str) -> UnknownAttributeError:
     )
 
 
-def _allowed(kind: type[Op], name: str) -> str | None:
+def _allowed(kind: type[Op], name: str, message: str) -> str | None:
+    """What an attribute may be, as far as the message does not tell it."""
     for row in kind.describe():
         if row.name == name:
-            return f"{name} is one of {', '.join(row.choices)}" if row.choices else (
-                f"{name} is {row.kind}"
-            )  # fmt: skip
+            choices = ", ".join(row.choices or ())
+            if choices and choices in message:
+                return None
+            return f"{name} is one of {choices}" if choices else f"{name} is {row.kind}"
     return None
 
 
-__all__ = ["Attributes", "UnknownAttributeError", "read_attribute", "write_attribute", "write_op"]
+__all__ = [
+    "Attributes", "UnknownAttributeError", "read_attribute", "unknown_attribute",
+    "write_attributes", "write_op",
+]  # fmt: skip

@@ -23,7 +23,7 @@ from ...schemas.attributes import spelled
 from ...schemas.shapes import ShapeLike
 from .graph import Graph
 from .layer import Layer
-from .literals import Literals, Value, literals
+from .literals import Literals, Value, array_of, literals
 from .model import Model
 from .names import FreeNames
 from .parts import Port
@@ -94,16 +94,22 @@ class Builder:
     def __init__(
         self, name: str = "model", *, into: Graph | None = None, opset: int | None = None
     ) -> None:
+        if opset is not None and (not _is(opset, int) or opset < 1):
+            raise UsageError(f"opset is {opset!r}, it is a whole number from 1", hint="opset=13")
         self.graph: Graph = Model(name) if into is None else into
         self.opset = opset
         self._names = {layer.name for layer in self.graph.layers}
         self._free = FreeNames(self._names.__contains__)
 
+    def __repr__(self) -> str:
+        return f"<builder of {self.graph!r}>"
+
     def parameter(
         self, name: str, type: ElementType | str, shape: ShapeLike, *, names: Iterable[str] = ()
     ) -> Output:
         """An input of the model, whose tensor has the same name."""
-        tensor = Tensor(type, Shape.of(shape))
+        with placed(Where(name=str(name), type="Parameter")):
+            tensor = Tensor(type, Shape.of(shape))
         data = {"shape": tensor.shape.spelling, "element_type": str(tensor.type)}
         return self._place("Parameter", "opset1", name, data, (), [tensor], names or (name,))
 
@@ -111,11 +117,21 @@ class Builder:
         self, value: Any, type: ElementType | str | None = None, *, name: str | None = None
     ) -> Output:
         """A constant; ``type`` where the array's own says it not (nf4, u1)."""
+        with placed(Where(name=name or "Constant", type="Const")):
+            array = np.asarray(value)
+            kind = None if type is None else ElementType.named(type)
+            if array.dtype.kind == "O" and not all(isinstance(x, str) for x in array.flat):
+                raise UsageError(
+                    f"{value!r:.60} is no value of a constant",
+                    hint="give an array, numbers or text",
+                )
+            if kind is not None and not kind.is_real and array.dtype.kind in "biuf":
+                array = array_of(array, kind, "the value")
         layer = Layer("Const", "opset1", self.free(name or "Constant"))
-        layer.set_value(np.asarray(value), type)
+        layer.set_value(array, kind)
         self.graph.add(layer)
-        array = layer.value
-        return Output(layer, 0, [Tensor(layer.element_type, array.shape, array)], self)
+        held = layer.value
+        return Output(layer, 0, [Tensor(layer.element_type, held.shape, held)], self)
 
     def add(
         self,
@@ -146,8 +162,9 @@ class Builder:
         op: Op | None = None if isinstance(type, str) else type
         with placed(where):
             if isinstance(type, str):
-                if version is None:
-                    raise UsageError(f"{type} needs a version, such as opset1")
+                if version is None or not _is(version, str):
+                    other = "" if version is None else f", not {version!r:.40}"
+                    raise UsageError(f"{type} needs a version, such as opset1{other}")
                 op = _operation(type, version, values)
             elif values:
                 op = type.with_(**values)
@@ -179,6 +196,11 @@ class Builder:
         self, source: Output, *, name: str | None = None, names: Iterable[str] | None = None
     ) -> Layer:
         """An output of the model; its tensor takes the name."""
+        if not _is(source, Output):
+            raise UsageError(
+                f"{source!r:.60} is no output of a layer",
+                hint="give what parameter, constant or add returned",
+            )
         name = self.free(name or "Result")
         port = source.layer.outputs[source.index]
         if names is None and name not in port.names:
@@ -247,7 +269,13 @@ def _settled(
 ) -> tuple[list[Tensor], tuple[Tensor, ...]]:
     """The outputs and the inputs, values in the first types that the operation's rule takes."""
     refusal: IRError | None = None
-    for row in product(*((one.tensor,) if isinstance(one, Output) else one for one in given)):
+    choices = [(one.tensor,) if isinstance(one, Output) else one for one in given]
+    for index in () if op is None else op.like_first:
+        if index < len(choices):
+            first = [tensor.type for tensor in choices[0]]
+            alike = tuple(tensor for tensor in choices[index] if tensor.type in first)
+            choices[index] = alike or choices[index]
+    for row in product(*choices):
         if op is None or outputs is not None:
             return outputs or [], row
         try:
@@ -255,6 +283,11 @@ def _settled(
         except IRError as error:
             refusal = refusal or error
     raise refusal or UsageError("a value has no type that it could be of")
+
+
+def _is(given: object, kind: type) -> bool:
+    """Whether a caller, whom no type checker may have told, gave what is annotated."""
+    return isinstance(given, kind)
 
 
 def _labels(op: Op | None, count: int) -> list[str]:

@@ -42,6 +42,10 @@ class Editor:
         self._model = model
         self._session: Any = None
 
+    def __repr__(self) -> str:
+        verbs = ", ".join(name for name in vars(Editor) if not name.startswith("_"))
+        return f"<editor of {self._model!r}: {verbs}>"
+
     def __enter__(self) -> Self:
         self._session = _begin(self._model)
         return self

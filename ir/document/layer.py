@@ -18,7 +18,7 @@ from ...schemas.packing import Buffer, pack, packed, unpack
 from ...schemas.printing import printable_name
 from ..faces import door
 from ..text import at, exact
-from .attributes import Attributes, known, read_attribute, write_attribute, write_op
+from .attributes import Attributes, known, read_attribute, write_attributes, write_op
 from .constant_data import needed_text, no_bin, read_sizes
 from .copies import copied, reduced
 from .layer_parts import BODIES, PARTS, child
@@ -169,7 +169,7 @@ class Layer(_Fields):
 
     def set_attribute(self, name: str, value: Any) -> None:
         """Give it an attribute by its name in Python or in the file; None: as if not said."""
-        write_attribute(self, name, value)
+        write_attributes(self, {name: value})
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *filter(str.isidentifier, known(self))})
@@ -206,6 +206,8 @@ class Layer(_Fields):
 
     @name.setter
     def name(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise UsageError(f"a name is text, not {type(name).__name__}", self.where)
         self._name = name
         if self.graph is not None:
             self.graph.forget_names()
@@ -452,7 +454,7 @@ class Layer(_Fields):
         if array.dtype.kind in "SUO":
             array = array.astype(np.dtypes.StringDType())
         if type is not None:
-            kind = ElementType(type)
+            kind = ElementType.named(type)
         else:
             kind = ElementType.of(array.dtype)
             text = self.data.get("element_type")

@@ -50,3 +50,22 @@ def literals(value: Any, others: Sequence[ElementType], what: str) -> Literals:
         if array.dtype.kind != "i" or np.array_equal(typed.astype(np.int64), array):
             tensors.append(Tensor(kind, array.shape, typed))
     return tuple(tensors)
+
+
+def array_of(value: Any, held: ElementType | None, where: str) -> Array:
+    """A value that a caller gave, as an array; of the type that is wanted where it holds it."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufUST":
+        raise UsageError(f"{where} is no array of numbers: it holds {array.dtype}")
+    if held is None or held is ElementType.STRING or array.dtype == held.dtype:
+        return array
+    with np.errstate(all="ignore"):
+        cast = array.astype(held.dtype)
+        same = cast.astype(array.dtype) == array
+    exact = array.dtype.kind == "f" and held.is_real
+    if not exact and array.dtype.kind in "biuf" and not np.all(same | (array != array)):
+        wrong = array[~same].ravel()[0]
+        raise UsageError(
+            f"{where} has {wrong}, which {held} does not hold", hint="give another type"
+        )
+    return cast

@@ -43,6 +43,8 @@ class Named:
             if key in self._by_id:
                 return self._by_id[key]
             raise UsageError(f"no layer has the id {key}")
+        if not isinstance(key, str):
+            raise UsageError(f"a layer has a name or an id, not {type(key).__name__}")
         found = self._by_name().get(key)
         if found is None:
             tensor = self._tensor(key)

@@ -90,7 +90,7 @@ def by_input(
         else:
             import difflib
 
-            near = difflib.get_close_matches(key, known, 1)
+            near = difflib.get_close_matches(str(key), known, 1)
             listed = ", ".join(f'"{layer.name}"' for layer in parameters) or "none"
             hint = f'did you mean "{near[0]}"?' if near else None
             raise UsageError(f'no input is named "{key}"; the inputs are {listed}', hint=hint)
@@ -116,6 +116,9 @@ def tensor_keys(graph: Graph) -> dict[str, tuple[Layer, int]]:
 
 def named_output(graph: Graph, name: str) -> tuple[Layer, int]:
     """The output that a name means: as it is handed out, of a tensor, a layer, ``LAYER:INDEX``."""
+    given: object = name
+    if not isinstance(given, str):
+        raise UsageError(f"a tensor is asked for by its name, not by {type(given).__name__}")
     place = graph.placed(name)
     if place is not None and not graph.is_name(name):
         layer, index = place

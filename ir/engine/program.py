@@ -23,7 +23,7 @@ import numpy as np
 
 from ...layers.budget import within
 from ...layers.memory import without_collection
-from ...schemas import Array, ElementType, IRError
+from ...schemas import Array, ElementType, IRError, UsageError
 from ...schemas.printing import Table, printable_name
 from ..document import Layer, Model, input_names, output_keys
 from ..execution import (
@@ -239,6 +239,9 @@ class Program(Shown):
         max_seconds: float | None = None,
         keys: list[str] | None = None,
     ) -> None:
+        asked: object = threads
+        if asked is not None and not isinstance(asked, int):
+            raise UsageError(f"threads is {asked!r:.60}, it is a whole number")
         self.model, self.exact, self.fork = model, exact, fork
         self.max_memory, self.max_seconds = max_memory, max_seconds
         self.threads = min(thread_share(), MANY) if threads is None else max(1, threads)

@@ -414,6 +414,9 @@ def wanted_names(graph: Graph, wanted: Wanted) -> dict[str, tuple[Layer, int]]:
         return tensor_keys(graph)
     if isinstance(wanted, str):
         raise UsageError(f'outputs="{wanted}": give a list of names, or "all"')
+    given: object = wanted
+    if not isinstance(given, Iterable):
+        raise UsageError(f'outputs={given!r:.60}: give a list of names, or "all"')
     return {
         name: (results[name], 0) if name in results else named_output(graph, name)
         for name in wanted

@@ -60,6 +60,14 @@ def read(
         IRError: Something in it is wrong; the error says where.
     """
     if not isinstance(path, (str, PathLike)):
+        given: object = path
+        if not hasattr(given, "read"):
+            raise UsageError(
+                f"a path or an open file is wanted, not {type(path).__name__}",
+                hint="ir.loads(xml, weights) takes a document itself"
+                if isinstance(given, (bytes, bytearray, memoryview))
+                else None,
+            )
         held = None if weights is None else _weights(weights)
         return _build(_content(path), held, _name(path), lenient, need_weights, keep_preprocess)
     xml, bin_ = find_pair(path)
@@ -79,6 +87,11 @@ def loads(
     keep_preprocess: bool = False,
 ) -> Model:
     """Read an IR from memory: the document and the bytes of its constants."""
+    if not isinstance(xml, (str, bytes, bytearray, memoryview)):
+        raise UsageError(
+            f"a document is text or bytes, not {type(xml).__name__}",
+            hint="ir.read takes paths and open files",
+        )
     source = _encoded(xml) if isinstance(xml, str) else bytes(xml)
     held = weights if weights is None or isinstance(weights, Weights) else Weights(weights)
     return _build(source, held, None, lenient, need_weights, keep_preprocess)
@@ -91,6 +104,11 @@ def find_pair(path: str | PathLike[str]) -> tuple[Path | str, Path | str]:
     """
     if isinstance(path, str) and is_url(path):
         return beside(path, ".xml") if beside(path) == path else path, beside(path)
+    given: object = path
+    if not isinstance(given, (str, PathLike)):
+        raise UsageError(f"the path of a model is wanted, not {type(given).__name__}")
+    if not os.fspath(path):
+        raise UsageError("the path of the model is empty")
     path = Path(path)
     try:
         if path.is_dir():
@@ -107,6 +125,8 @@ def find_pair(path: str | PathLike[str]) -> tuple[Path | str, Path | str]:
             if not xml.is_file():
                 raise UnreadableError(f"no {xml.name} stands beside it", Where(str(path)))
             return xml, path
+    except IRError:
+        raise
     except (OSError, ValueError) as error:
         raise UnreadableError(f"cannot be opened: {error}", Where(str(path))) from None
     return path, path.with_suffix(".bin")

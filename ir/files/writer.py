@@ -55,7 +55,9 @@ def write(
             and refused where a .bin stands beside it that would be taken for its own.
     """
     model = opened(model)
-    for place in (path, weights_path):
+    for place in (path,) if weights_path is None else (path, weights_path):
+        if not isinstance(place, (str, os.PathLike)):
+            raise UsageError(f"a path is wanted, not {type(place).__name__}")
         if is_url(place):
             raise UsageError(
                 f"{place} is a URL: models are read from there, and written to files",

@@ -53,6 +53,10 @@ class Sweep:
         #: Models that the journal has already.
         self.known = 0
 
+    def __repr__(self) -> str:
+        done = sum(self.states.values())
+        return f"<sweep of {self.what} over {len(self.models)} models, {done} done>"
+
     def __iter__(self) -> Iterator[dict[str, Any]]:
         with ExitStack() as stack:
             journal = None

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .editing import EDITS as EDITS
     from .editing import edit as edit
     from .editing import edit_schema as edit_schema
+    from .editing import edits_in as edits_in
     from .editing import read_edits as read_edits
     from .extracting import extract as extract
     from .fixing import Fix as Fix
@@ -35,7 +36,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "downgrading": "convert",
-        "editing": "EDITS edit edit_schema read_edits",
+        "editing": "EDITS edit edit_schema edits_in read_edits",
         "extracting": "extract",
         "fixing": "Fix fix",
         "half_precision": "compress decompress",

@@ -23,7 +23,7 @@ from pydantic.json_schema import models_json_schema
 
 from ...schemas import IRError, UsageError
 from ...schemas.printing import meant
-from ..document import SINKS
+from ..document import SINKS, Layer
 from ..opening import ModelLike, opened
 from .orders import Desk, Edit, bench_of
 from .orders_ends import END_EDITS
@@ -41,7 +41,7 @@ EDITS: dict[str, type[Edit]] = {
 }
 
 #: Edits as a caller may give them: a patch file, or its entries.
-Edits: TypeAlias = "str | PathLike[str] | Iterable[Mapping[str, Any]]"
+Edits: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]]"
 
 #: A patch file is text that somebody reviews.
 _LARGEST_PATCH = 64 << 20
@@ -63,15 +63,16 @@ def edit(model: ModelLike, edits: Edits, *, folder: str | PathLike[str] | None =
     if isinstance(edits, (str, PathLike)):
         entries, place = read_edits(edits), Path(edits).parent
     else:
-        entries, place = list(edits), Path()
+        entries, place = [edits] if isinstance(edits, Mapping) else list(edits), Path()
     orders = [_read(entry, number, len(entries)) for number, entry in enumerate(entries, 1)]
     work, report = deepcopy(opened(model)), Surgery("edit")
     before, count = size_of(work), len(work)
     benches: dict[str, Workbench] = {}
+    given: list[Layer] = []
     for number, order in enumerate(orders, 1):
         try:
             bench = bench_of(work, benches, order.body)
-            order.apply(Desk(work, bench, report, Path(folder) if folder else place))
+            order.apply(Desk(work, bench, report, Path(folder) if folder else place, given=given))
         except IRError as error:
             error.message = f"{_named(entries[number - 1], number, len(entries))}: {error.message}"
             raise
@@ -82,6 +83,10 @@ def edit(model: ModelLike, edits: Edits, *, folder: str | PathLike[str] | None =
             "no output would be left", hint="hand something else out (add-output) as well"
         )
     settle(work)
+    for layer in given:
+        if layer.graph is not None and layer.op is not None:
+            with layer.at("data"):
+                layer.op.check_attributes()
     report.layers = before, size_of(work)
     return Operated(work, report)
 
@@ -96,15 +101,25 @@ def read_edits(file: str | PathLike[str]) -> list[Mapping[str, Any]]:
     try:
         if path.stat().st_size > _LARGEST_PATCH:
             raise UsageError(f"{path} is larger than {_LARGEST_PATCH >> 20} MB, no list of edits")
-        found = json.loads(path.read_text("utf-8"))
+        return edits_in(path.read_bytes(), str(path))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def edits_in(text: bytes, name: str) -> list[Mapping[str, Any]]:
+    """The edits that the bytes of a patch file list, not yet looked at."""
+    try:
+        found = json.loads(text.decode("utf-8"))
     except json.JSONDecodeError as error:
-        raise UsageError(f"{path}:{error.lineno}:{error.colno}: is no JSON: {error.msg}") from None
-    except (OSError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
+        raise UsageError(f"{name}:{error.lineno}:{error.colno}: is no JSON: {error.msg}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} is no JSON: byte {error.start} is not UTF-8") from None
+    except RecursionError:
+        raise UsageError(f"{name} cannot be read: it is nested too deeply") from None
     if isinstance(found, dict):
         found = found.get("edits")
     if not isinstance(found, list):
-        raise UsageError(f'{path} holds no list of edits, nor {{"edits": [...]}}')
+        raise UsageError(f'{name} holds no list of edits, nor {{"edits": [...]}}')
     return found
 
 
@@ -132,13 +147,30 @@ def edit_of(entry: Mapping[str, Any]) -> Edit:
     try:
         return kind.model_validate(dict(entry))
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        known = ", ".join(field.alias or name for name, field in kind.model_fields.items())
-        raise UsageError(
-            f"{field + ': ' if field else ''}{first['msg'].removeprefix('Value error, ')}",
-            hint=f"it has {known}" if first["type"] == "extra_forbidden" else None,
-        ) from None
+        raise _refusal(kind, error) from None
+
+
+def _refusal(kind: type[Edit], error: ValidationError) -> UsageError:
+    """What is wrong with the fields of an entry; a misspelt one before the one that it was."""
+    rows = sorted(error.errors(), key=lambda row: row["type"] != "extra_forbidden")
+    first = rows[0]
+    field = ".".join(map(str, first["loc"]))
+    fields = {about.alias or name: about for name, about in kind.model_fields.items()}
+    match first["type"]:
+        case "extra_forbidden":
+            hint = meant(field, fields) or f"it has {', '.join(fields)}"
+            return UsageError(f'it has no field "{field}"', hint=hint)
+        case "missing":
+            about = fields.get(field)
+            what = about.description if about is not None else None
+            return UsageError(f'"{field}" is missing', hint=f"it is {what}" if what else None)
+        case "string_too_short":
+            return UsageError(f'"{field}" is empty')
+        case "value_error":
+            message = first["msg"].removeprefix("Value error, ")
+            return UsageError(f"{field}: {message}" if field else message)
+    message = first["msg"][:1].lower() + first["msg"][1:]
+    return UsageError(f'"{field}" is {first["input"]!r:.60}: {message}')
 
 
 def edit_schema() -> dict[str, Any]:
@@ -153,4 +185,4 @@ def edit_schema() -> dict[str, Any]:
     }
 
 
-__all__ = ["EDITS", "edit", "edit_of", "edit_schema", "read_edits"]
+__all__ = ["EDITS", "edit", "edit_of", "edit_schema", "edits_in", "read_edits"]

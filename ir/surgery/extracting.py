@@ -8,7 +8,7 @@ from copy import deepcopy
 from ...schemas import IRError, Tensor, UsageError
 from ..document import Graph, Layer, Model, keep_symbols, tensor_keys
 from ..inference import infer_graph
-from ..opening import ModelLike, opened
+from ..opening import ModelLike, listed, opened
 from .outcome import Operated, Surgery, size_of
 from .reshaping import Tensors, settle, tensors_of_bodies
 from .transplanting import as_model, ends_in_order
@@ -17,8 +17,8 @@ from .workbench import Source, Workbench, body_at, expression
 
 def extract(
     model: ModelLike,
-    inputs: Iterable[str] | None = None,
-    outputs: Iterable[str] | None = None,
+    inputs: str | Iterable[str] | None = None,
+    outputs: str | Iterable[str] | None = None,
     *,
     layers: str | None = None,
     body: str | None = None,
@@ -60,8 +60,8 @@ def extract(
         def named(name: str) -> Source:
             return Source(*keys[name]) if name in keys else bench.tensor(name)
 
-        fed = None if inputs is None else list(map(named, inputs))
-        handed = [] if outputs is None else list(map(named, outputs))
+        fed = None if inputs is None else list(map(named, listed(inputs)))
+        handed = [] if outputs is None else list(map(named, listed(outputs)))
     for what, given in (("input", fed or ()), ("output", handed)):
         _refuse_doubles(what, given)
     if outputs is None and layers is None:

@@ -45,8 +45,8 @@ def fix(
     model: ModelLike,
     target: str | None = None,
     *,
-    select: Iterable[str] = (),
-    ignore: Iterable[str] = (),
+    select: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
 ) -> Fixes:
     """Repair what can be repaired without guessing; what was done, in order, and the model.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from os import PathLike
 from typing import Literal, TypeAlias
 
 from ...schemas import Size, Tensor, UsageError
@@ -18,7 +19,7 @@ from ..document import (
     output_names,
     split_names,
 )
-from ..opening import ModelLike, opened
+from ..opening import ModelLike, listed, opened
 from .interfaces import modernize
 from .outcome import Operated, Surgery, size_of
 from .reshaping import settle
@@ -34,7 +35,7 @@ def merge(
     connect: Joint = None,
     *,
     prefixes: Sequence[str] | None = None,
-    share: Iterable[str] = (),
+    share: str | Iterable[str] = (),
     keep_outputs: bool = False,
     name: str | None = None,
 ) -> Operated:
@@ -53,6 +54,8 @@ def merge(
     Raises:
         UsageError: Names are not there or not clear, or types and shapes do not fit.
     """
+    if isinstance(models, (str, PathLike)) or getattr(models, "is_graph", False):
+        raise UsageError("one model is given, two or more are merged", hint="give them as a list")
     parts = [deepcopy(opened(model)) for model in models]
     if len(parts) < 2:
         raise UsageError(f"{len(parts)} model is given, two or more are merged")
@@ -63,7 +66,7 @@ def merge(
     newest = max(part.version for part in parts)
     whole = Model(parts[0].name if name is None else name, newest)
     whole.rt_info, whole.meta_data = parts[0].rt_info, parts[0].meta_data
-    shared = list(share)
+    shared = listed(share)
     joined: set[str] = set()
     for number, part in enumerate(parts):
         _refuse_special(part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -12,9 +12,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ...schemas import Array, ElementType, UsageError
-from ..document import Graph, Layer, Model
+from ..document import Graph, Layer, Model, array_of
 from .outcome import Surgery
-from .workbench import Source, Workbench, array_of, body_at
+from .workbench import Source, Workbench, body_at
 
 #: A layer by its name, or by its id.
 Key: TypeAlias = str | int
@@ -32,6 +32,8 @@ class Desk:
     folder: Path
     #: The layer that the last edit has made.
     made: Layer | None = None
+    #: The layers that edits gave attributes, to be looked at when all are done.
+    given: list[Layer] = field(default_factory=list)
 
     @property
     def graph(self) -> Graph:
@@ -117,9 +119,11 @@ def load(path: Path) -> Array:
             if file.read(6) != b"\x93NUMPY":
                 raise UsageError(f"{path} is no .npy file", hint="write it with numpy.save")
         found: Array = np.load(os.fspath(path), mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError) as error:
-        if isinstance(error, UsageError):
-            raise
+    except UsageError:
+        raise
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
     return found
 
@@ -147,7 +151,7 @@ def sources_of(desk: Desk, given: Sequence[Any], name: str, own: Source | None) 
                     f"input {index} is {one}",
                     hint='a constant is written {"constant": 2.0, "type": "f32"}',
                 )
-            kind = ElementType(one["type"]) if "type" in one else None
+            kind = ElementType.named(one["type"]) if "type" in one else None
             array = array_of(_square(one["constant"]), None, f"input {index}")
             if kind is None and array.dtype.kind == "f":
                 # Numbers of JSON have no type: they take that of the tensor they meet.

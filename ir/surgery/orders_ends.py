@@ -6,11 +6,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ...schemas import IRError, Shape, Tensor, UsageError
-from ..document import Info, Port, keep_symbols
+from ...schemas import ElementType, IRError, Shape, Tensor, UsageError
+from ..document import Info, Port, array_of, keep_symbols
 from .orders import Desk, Edit, Key, Valued
-from .orders_layers import element_type
-from .workbench import Source, Workbench, array_of
+from .workbench import Source, Workbench
 
 
 class AddOutput(Edit):
@@ -161,7 +160,7 @@ class SetType(Edit):
     type: str = Field(description="the element type, such as f16")
 
     def _carry_out(self, desk: Desk) -> None:
-        kind = element_type(self.type)
+        kind = ElementType.named(self.type)
         if self.constant is not None and self.input is None:
             layer = desk.bench.layer(self.constant)
             if not layer.is_constant:

@@ -11,7 +11,6 @@ from ...schemas import ANY, Dim, ElementType, Size, Tensor, UsageError
 from ..document import FreeNames, Layer, keep_symbols
 from .orders import Desk, Edit
 from .orders_ends import axes_of, layout_of, set_layout
-from .orders_layers import element_type
 from .workbench import Source
 
 #: The layout of images in a model that says none.
@@ -49,7 +48,7 @@ class Preprocess(Edit):
                 f"layout {given} has other axes than that of the model, {inner}", parameter.where
             )
         users = bench.users(source)
-        kind = tensor.type if self.type is None else element_type(self.type)
+        kind = tensor.type if self.type is None else ElementType.named(self.type)
         self._redeclare(parameter, tensor, kind, given, inner)
         bench.forget_tensors()
         steps = _Steps(desk, source, parameter.name, given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -10,7 +9,7 @@ from pydantic import Field, model_validator
 from ...layers.base import Op
 from ...schemas import Array, ElementType, UsageError
 from ...schemas.attributes import spelled
-from ..document import Info, Layer
+from ..document import Info, Layer, unknown_attribute
 from .orders import Chosen, Desk, Edit, Key, Valued, input_place, sources_of
 from .workbench import Source, expression, newest
 
@@ -161,14 +160,9 @@ class SetAttribute(Chosen):
     def _carry_out(self, desk: Desk) -> None:
         for layer in self.chosen(desk):
             kind = Op.find(layer.type, layer.version)
-            known = [row.name for row in kind.describe()] if kind is not None else []
-            if known and self.name not in known and self.name not in layer.data:
-                near = difflib.get_close_matches(self.name, known, 1)
-                raise UsageError(
-                    f"{layer.type} has no attribute {self.name}",
-                    layer.where,
-                    f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}",
-                )
+            known = None if kind is None else [row.name for row in kind.describe()]
+            if known is not None and self.name not in known and self.name not in layer.data:
+                raise unknown_attribute(layer, self.name)
             old = layer.data.get(self.name)
             data = dict(layer.data)
             if self.value is None:
@@ -179,6 +173,7 @@ class SetAttribute(Chosen):
                 continue
             layer.data = data
             layer.op  # noqa: B018  # an error where the operation does not take it
+            desk.given.append(layer)
             was = "there was none" if old is None else f'was "{old}"'
             new = data.get(self.name)
             said = "removed" if new is None else f'= "{new}"'
@@ -241,7 +236,7 @@ class SetConstant(Valued):
         layer = desk.bench.layer(self.layer)
         if not layer.is_constant:
             raise UsageError(f"{layer.type} has no value, only Const has one", layer.where)
-        held = element_type(self.type) if self.type is not None else layer.element_type
+        held = ElementType.named(self.type) if self.type is not None else layer.element_type
         give_value(desk, layer, self.array(desk, held), held)
 
 
@@ -411,14 +406,6 @@ class Connect(Edit):
         desk.bench.feed([(layer, index)], source)
         desk.bench.drop_unused(old.layer)
         desk.report.note("connected", f'input {index} is fed by "{source.spelled}"', layer)
-
-
-def element_type(text: str) -> ElementType:
-    """An element type that a caller named."""
-    try:
-        return ElementType.parse(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 LAYER_EDITS = (

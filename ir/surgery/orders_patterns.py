@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ...schemas import ElementType, UsageError
 from ...schemas.attributes import spelled
-from ..document import Layer
+from ..document import Layer, array_of
 from .orders import Desk, Edit, Numbers
-from .workbench import Source, array_of, newest
+from .workbench import Source, newest
 
 #: Operations whose two inputs may stand in either order.
 _EITHER_WAY = frozenset({
@@ -160,7 +160,7 @@ class Replace(Edit):
             known = desk.bench.known(match[self.pattern[-1].id]).type
             real = np.asarray(node.value).dtype.kind == "f"
             kind = known if known.is_real or not real else ElementType.F32
-        kind = ElementType(str(kind))
+        kind = ElementType.named(kind)
         return desk.bench.constant(array_of(node.value, kind, name), kind, name=name)
 
 

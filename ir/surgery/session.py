@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...schemas import ElementType, UsageError
-from ..document import Layer, Model
+from ..document import Layer, Model, array_of, write_attributes
 from .editing import edit_of
 from .orders import Desk, Key, bench_of
-from .orders_layers import delete, element_type, give_value
+from .orders_layers import delete, give_value
 from .outcome import Surgery
 from .reshaping import settle
-from .workbench import Workbench, array_of
+from .workbench import Workbench
 
 
 class Session:
@@ -44,13 +44,7 @@ class Session:
         """Give a layer attributes by their names in Python or in the file."""
         desk = self._desk(within)
         layer = desk.bench.layer(key)
-        before = dict(layer.data)
-        try:
-            for name, value in attributes.items():
-                layer.set_attribute(name, value)
-        except UsageError:
-            layer.data = before
-            raise
+        write_attributes(layer, attributes)
         desk.bench.forget_tensors()
 
     def constant(
@@ -63,7 +57,7 @@ class Session:
             raise UsageError(f"{layer.type} has no value, only Const has one", layer.where)
         if value is None and type is None:
             raise UsageError("neither a value nor a type is given", layer.where)
-        held = layer.element_type if type is None else element_type(str(type))
+        held = layer.element_type if type is None else ElementType.named(type)
         array = array_of(layer.value if value is None else np.asarray(value), held, "the value")
         give_value(desk, layer, array, held)
         desk.bench.forget_tensors()

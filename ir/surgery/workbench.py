@@ -6,7 +6,6 @@ follow each change, so that a thousand edits take a thousand times as long as on
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...layers.base import Op
-from ...schemas import Array, ElementType, IRError, Tensor, UsageError, placed
+from ...schemas import ElementType, IRError, Tensor, UsageError, placed
 from ...schemas.attributes import spelled
 from ...schemas.printing import meant
 from ..document import (
@@ -32,7 +31,6 @@ from ..document import (
 from ..inference import infer_layer
 
 #: Layers that are looked through for a name that was meant.
-_LOOKED_AT = 5000
 
 
 #: What is never taken out because it feeds nothing.
@@ -158,9 +156,7 @@ class Workbench:
         return held is not None and not self.is_gone(held.layer) and name in held.port.names
 
     def _meant(self, word: str, known: Iterable[str]) -> str | None:
-        words = [name for name, _ in zip(known, range(_LOOKED_AT), strict=False)]
-        near = difflib.get_close_matches(word[:200], words, 3)
-        return f"did you mean {', '.join(near)}?" if near else None
+        return meant(word, known, 3)
 
     def input(self, name: str) -> Layer:
         """The Parameter of a layer or tensor name."""
@@ -528,25 +524,6 @@ def body_at(model: Model, path: str) -> Graph:
     return graph
 
 
-def array_of(value: Any, held: ElementType | None, where: str) -> Array:
-    """A value that a caller gave, as an array; of the type that is wanted where it holds it."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "biufUST":
-        raise UsageError(f"{where} is no array of numbers: it holds {array.dtype}")
-    if held is None or held is ElementType.STRING or array.dtype == held.dtype:
-        return array
-    with np.errstate(all="ignore"):
-        cast = array.astype(held.dtype)
-        same = cast.astype(array.dtype) == array
-    exact = array.dtype.kind == "f" and held.is_real
-    if not exact and array.dtype.kind in "biuf" and not np.all(same | (array != array)):
-        wrong = array[~same].ravel()[0]
-        raise UsageError(
-            f"{where} has {wrong}, which {held} does not hold", hint='give another "type"'
-        )
-    return cast
-
-
 __all__ = [
-    "Source", "Workbench", "array_of", "body_at", "expression", "newest",
+    "Source", "Workbench", "body_at", "expression", "newest",
 ]  # fmt: skip

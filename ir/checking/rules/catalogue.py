@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from ....schemas import UsageError
+from ...opening import listed
 from ..findings import Severity
 
 GROUPS = {
@@ -60,9 +61,9 @@ def explain(code: str) -> Rule:
     return rule
 
 
-def codes(given: Iterable[str]) -> tuple[str, ...]:
+def codes(given: str | Iterable[str]) -> tuple[str, ...]:
     """Codes, or the beginnings of some, as a caller names them; an error where none is such."""
-    found = tuple(code.strip().upper() for code in given if code.strip())
+    found = tuple(code.strip().upper() for code in listed(given) if code.strip())
     for code in found:
         if not any(known.startswith(code) for known in RULES):
             raise UsageError(f"no finding has the code {code}", hint="codes are IR100 to IR999")

@@ -36,6 +36,9 @@ class Drawing:
             self._paints = [make(self.picture.sheet) for make in OWN.values()]
         self._shown = -1
 
+    def __repr__(self) -> str:
+        return f"<drawing of {self.title!r}; drawing.save('model.html') writes it>"
+
     def paint(
         self,
         name: str,

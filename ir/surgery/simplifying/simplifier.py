@@ -14,7 +14,7 @@ from ....schemas.printing import Table
 from ...document import SINKS, Graph, Model
 from ...faces import door
 from ...inference import Shapes, infer_bodies, infer_graph
-from ...opening import ModelLike, opened
+from ...opening import ModelLike, listed, opened
 from ..reshaping import reshape
 from .certificate import Certificate, Judge, compare_models
 from .rewriter import Rewrite, Rewriter, Rule
@@ -58,8 +58,8 @@ def simplify(
     model: ModelLike,
     shapes: Shapes | None = None,
     *,
-    only: Iterable[str] = (),
-    skip: Iterable[str] = (),
+    only: str | Iterable[str] = (),
+    skip: str | Iterable[str] = (),
     certify: int = 0,
     seed: int = 0,
     max_memory: int | None = None,
@@ -85,6 +85,8 @@ def simplify(
         MismatchError: The certificate was asked for, and outputs differ.
         UsageError: A rule is not known.
     """
+    if certify < 0:
+        raise UsageError(f"certify is {certify}, the least is 0")
     rules = chosen(only, skip)
     new = deepcopy(opened(model))
     judge = Judge(seed) if certify else None
@@ -123,11 +125,11 @@ def rewrite(
     return rewrites
 
 
-def chosen(only: Iterable[str] = (), skip: Iterable[str] = ()) -> list[Rule]:
+def chosen(only: str | Iterable[str] = (), skip: str | Iterable[str] = ()) -> list[Rule]:
     """The rules of these names, or all but those, in their order."""
     rules = [Rule(DEAD, (), lambda net, layer: False), *RULES]
     known = [rule.name for rule in rules]
-    only, skip = list(only), list(skip)
+    only, skip = listed(only), listed(skip)
     for name in (*only, *skip):
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
