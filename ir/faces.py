@@ -19,11 +19,14 @@ def face(
 
     def find(name: str) -> Any:
         if name not in file_of:
-            from ..schemas.printing import meant
-
-            hint = None if name.startswith("_") else meant(name, file_of)
             message = f"module {package!r} has no attribute {name!r}"
-            raise AttributeError(f"{message}, {hint}" if hint else message)
+            # Rooms are asked for their files, too, by every import of one.
+            if package == __package__ and not name.startswith("_"):
+                from ..schemas.printing import meant
+
+                hint = meant(name, file_of)
+                message = f"{message}, {hint}" if hint else message
+            raise AttributeError(message)
         file = file_of[name]
         place = file if file.startswith(".") else f".{file}"
         value = getattr(import_module(place, package), name)

@@ -372,9 +372,10 @@ def scaled(given: ir.Builder, element: str, shape: str, factor: float) -> tuple[
 def either(element: str, condition: bool | None) -> ir.Model:
     net = ir.Builder()
     x = net.parameter("x", element, "3,4")
-    when = net.constant(np.array(condition))
     if condition is None:
         when = net.parameter("when", "boolean", "")
+    else:
+        when = net.constant(np.array(condition))
     before = net.add("Exp", "opset1", [x])
     made = net.add("If", "opset8", [when, before], outputs=[Tensor(ElementType(element), (3, 4))])
     for tag, factor in (("then_body", 1.0), ("else_body", 2.0)):
