@@ -101,7 +101,8 @@ def _renames(node: Node, trials: dict[Value, Array]) -> bool:
     room = trials[root]
     lying = seen_in(room, source)
     given = [np.moveaxis(lying, -1, 1) if source.last else lying]
-    with node.layer.at():
+    # What lies there means nothing, whatever somebody's own operation makes of it.
+    with node.layer.at(), np.errstate(all="ignore"):
         found = node.op.run(*given, *(value.constant for value in node.inputs[1:]))
     views = [
         np.moveaxis(array, 1, -1) if value.last else array
