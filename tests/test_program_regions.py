@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from vinoir.ir.engine import outside
 from vinoir.ir.engine.memory import Growing
 from vinoir.ir.engine.patterns import Patterns, holds
 from vinoir.ir.engine.program import Planned
+from vinoir.layers.shape import ReshapeV1
 from vinoir.schemas import Array, ElementType, Tensor
 
 HEADS, DEEP, WIDE = 4, 2, 8
@@ -430,3 +432,25 @@ def test_bodies_of_loops_are_planned_once(element: str, monkeypatch: pytest.Monk
         found, wanted = program(given)["y"], ir.run(model, given)["y"]
         np.testing.assert_allclose(found, wanted, rtol=rounding, atol=rounding)
     assert len(counted) == 1
+
+
+def test_what_lies_in_trial_memory_is_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a Reshape is a view is tried on memory that may hold anything."""
+    right, empty = ReshapeV1.run, np.empty
+
+    def doubled(self: ReshapeV1, *inputs: Any) -> tuple[Any, ...]:
+        return (right(self, *inputs)[0] * np.float32(2),)
+
+    def full(shape: Any, dtype: Any = float, **words: Any) -> Any:
+        made = empty(shape, dtype, **words)
+        if made.dtype == np.float32:
+            made.fill(3e38)
+        return made
+
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "3,4")
+    y = net.add("Reshape", "opset1", [net.add("Exp", "opset1", [x]), [2, 6]], special_zero=False)
+    net.result(net.add("Exp", "opset1", [y]), name="y")
+    monkeypatch.setattr(ReshapeV1, "run", doubled)
+    monkeypatch.setattr("vinoir.ir.engine.memory.views.np.empty", full)
+    assert ir.compile(net.model(), threads=1)([np.zeros((3, 4), "f4")])["y"].shape == (2, 6)
