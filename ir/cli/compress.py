@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ..surgery import compress, decompress
-from .operate import deliver, operation_options
-from .options import Source, format_option, model_options, target_of, verb
+from .operate import Destination, deliver, operation_options
+from .options import Source, format_option, model_options, verb
 from .output import bytes_text, note
 
 
@@ -25,14 +25,11 @@ def compress_command(
     source: Source,
     keep: str | None,
     back: bool,
-    output: str | None,
-    force: bool,
-    in_place: bool,
-    dry_run: bool,
+    destination: Destination,
     format_: str,
 ) -> None:
     """Store the weights of MODEL in f16, where OpenVINO would, each behind a Convert."""
-    target = target_of(source, output, force=force, in_place=in_place, dry_run=dry_run)
+    target = destination.of(source)
     found = source.read()
     done = decompress(found) if back else compress(found, keep=keep)
     before, after = (

@@ -8,8 +8,8 @@ from ...schemas import UnsupportedError, UsageError
 from ..document import Model
 from ..surgery import Surgery, convert
 from .older import print_remarks, refusal
-from .operate import deliver, operation_options, print_refusals
-from .options import Source, Target, format_option, model_options, target_of, verb
+from .operate import Destination, deliver, operation_options, print_refusals
+from .options import Source, Target, format_option, model_options, verb
 from .output import note, print_json
 
 
@@ -36,10 +36,7 @@ def convert_command(
     opset: int | None,
     ir_version: int | None,
     keep_preprocess: bool,
-    output: str | None,
-    force: bool,
-    in_place: bool,
-    dry_run: bool,
+    destination: Destination,
     format_: str,
 ) -> None:
     """Bring MODEL into another form.
@@ -49,7 +46,7 @@ def convert_command(
     a layer cannot be converted (all are listed, nothing is written), 1 where the sizes of an
     old model are not those that it declares.
     """
-    place = target_of(source, output, force=force, in_place=in_place, dry_run=dry_run)
+    place = destination.of(source)
     found = source.read(keep_preprocess=keep_preprocess)
     if found.origin is not None:
         # An old model is written anew, so that its weights must be there.

@@ -11,7 +11,7 @@ import click
 
 from ...schemas import UsageError
 from ..surgery import EDITS, Operated, Surgery, edit, edit_schema, edits_in, read_edits
-from .operate import deliver, operation_options
+from .operate import Destination, deliver, operation_options
 from .options import (
     STDIN,
     Source,
@@ -20,7 +20,6 @@ from .options import (
     model_options_or_none,
     split,
     stdin_bytes,
-    target_of,
     verb,
 )
 from .output import print_table, say_json
@@ -84,10 +83,7 @@ def edit_command(
     steps: tuple[str, ...],
     listing: bool,
     schema: bool,
-    output: str | None,
-    force: bool,
-    in_place: bool,
-    dry_run: bool,
+    destination: Destination,
     format_: str,
 ) -> None:
     """Change MODEL: first by patch files, then by the other options in the order of this page."""
@@ -99,7 +95,7 @@ def edit_command(
         return
     if source is None:
         raise UsageError("no model is given", hint="vinoir edit MODEL --patch edits.json")
-    target = target_of(source, output, force=force, in_place=in_place, dry_run=dry_run)
+    target = destination.of(source)
     own: list[dict[str, Any]] = []
     found = source.read()
     for old, new in map(split, rename):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ..surgery import extract
-from .operate import deliver, operation_options
-from .options import Source, format_option, layer_names, model_options, target_of, verb
+from .operate import Destination, deliver, operation_options
+from .options import Source, format_option, layer_names, model_options, verb
 
 
 @verb(
@@ -45,13 +45,10 @@ def extract_command(
     outputs: tuple[str, ...],
     layers: str | None,
     body: str | None,
-    output: str | None,
-    force: bool,
-    in_place: bool,
-    dry_run: bool,
+    destination: Destination,
     format_: str,
 ) -> None:
     """Cut a part out of MODEL; a TENSOR is a tensor's name, a layer's, or LAYER:INDEX."""
-    target = target_of(source, output, force=force, in_place=in_place, dry_run=dry_run)
+    target = destination.of(source)
     done = extract(source.read(), inputs or None, outputs or None, layers=layers, body=body)
     deliver(done, target, format_)

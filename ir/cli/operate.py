@@ -2,15 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
 from ..surgery import Operated, Surgery
-from .options import Target, dry_run_option, force_option, in_place_option, layered, output_option
+from .options import (
+    Source,
+    Target,
+    dry_run_option,
+    force_option,
+    in_place_option,
+    layered,
+    output_option,
+    target_of,
+)
 from .output import note, print_json, print_table
 
 #: Changes that are listed one by one though a model is written.
 _LISTED = 30
 
-#: What every verb has that makes a new model: where to, and whether over what is there.
-operation_options = layered(output_option(), in_place_option, force_option, dry_run_option)
+_options = layered(output_option(), in_place_option, force_option, dry_run_option)
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where the options say that a model goes, and whether over what is there."""
+
+    output: str | None
+    force: bool
+    in_place: bool
+    dry_run: bool
+
+    def of(self, source: Source) -> Target:
+        """Where to write what is made of a model; looked at before anything is done."""
+        return target_of(
+            source,
+            self.output,
+            force=self.force,
+            in_place=self.in_place,
+            dry_run=self.dry_run,
+        )
+
+
+def operation_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What every verb has that makes a new model of one; it gets them as its ``destination``."""
+
+    @wraps(function)
+    def bound(
+        output: str | None, force: bool, in_place: bool, dry_run: bool, *args: Any, **words: Any
+    ) -> Any:
+        place = Destination(output, force, in_place, dry_run)
+        return function(*args, destination=place, **words)
+
+    return _options(bound)
 
 
 def deliver(done: Operated, target: Target, format_: str) -> None:

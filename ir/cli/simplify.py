@@ -8,7 +8,7 @@ import click
 
 from ..surgery import Simplified, simplify
 from .fleet import over_many
-from .operate import operation_options
+from .operate import Destination, operation_options
 from .options import (
     Source,
     format_option,
@@ -17,7 +17,6 @@ from .options import (
     pairs,
     seed_option,
     shapes_option,
-    target_of,
     verb,
 )
 from .output import note, print_json, print_table
@@ -53,10 +52,7 @@ def simplify_command(
     skip: tuple[str, ...],
     certify: int,
     seed: int,
-    dry_run: bool,
-    output: str | None,
-    force: bool,
-    in_place: bool,
+    destination: Destination,
     max_memory: int | None,
     max_seconds: float | None,
     format_: str,
@@ -65,7 +61,7 @@ def simplify_command(
 
     Names of inputs and outputs stay, and the file never grows.
     """
-    target = target_of(source, output, force=force, in_place=in_place, dry_run=dry_run)
+    target = destination.of(source)
     new, done = simplify(
         source.read(),
         pairs(inputs),
