@@ -175,7 +175,8 @@ def test_comparison_is_that_of_numpy(a: list[float], b: list[float], tolerance: 
     assert found["ok"] == near
     if not near and got.shape == wanted.shape:
         (place,) = found["outputs"][0]["place"]
-        assert not np.isclose(got[place], wanted[place], tolerance, tolerance, equal_nan=True)
+        left, right = got[place].astype("f8"), wanted[place].astype("f8")
+        assert not np.isclose(left, right, tolerance, tolerance, equal_nan=True)
 
 
 # What show tells.

@@ -366,6 +366,32 @@ def test_a_kernel_gives_what_the_definition_gives(
     kernel(Draw(seed))
 
 
+@pytest.mark.parametrize("columns", [48, 200, 1152])
+@pytest.mark.parametrize("deep", [30, 300, 1100])
+@pytest.mark.parametrize("rows", [2, 24, 40, 60, 100, 300, 600])
+def test_rows_by_weights_of_any_size(rows: int, deep: int, columns: int) -> None:
+    rng = np.random.default_rng(rows + deep + columns)
+    given, matrix, bias, other = (
+        rng.standard_normal(shape).astype("f4")
+        for shape in ((rows // 2, 2, deep), (columns, deep), columns, (2, rows // 2, columns))
+    )
+    net = ir.Builder()
+    x, y = net.parameter("x", "f32", given.shape), net.parameter("y", "f32", other.shape)
+    # Rows that do not follow each other in memory are gathered first.
+    x = net.add("Transpose", "opset1", [x, net.constant([1, 0, 2])])
+    product = net.add("MatMul", "opset1", [x, net.constant(matrix / deep**0.5)], transpose_b=True)
+    biased = net.add("Add", "opset1", [product, net.constant(bias)])
+    net.result(net.add("Add", "opset1", [net.add("Gelu", "opset7", [biased]), y]), name="plain")
+    net.result(net.add("MatMul", "opset1", [x, net.constant(matrix.T)]), name="alone")
+    model, inputs = net.model(), [given, other]
+    wanted = ir.run(model, inputs)
+    answers = [ir.compile(model, threads=threads)(inputs) for threads in (1, 2)]
+    for name, expected in wanted.items():
+        scale = np.abs(expected).max()
+        assert np.abs(answers[0][name] - expected).max() <= 3e-6 * scale
+        assert np.abs(answers[1][name] - expected).max() <= 3e-6 * scale
+
+
 def test_responses_by_square_roots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pointwise, "QUICK_POWERS", not pointwise.QUICK_POWERS)
     for seed in range(DRAWS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -15,8 +16,27 @@ from ..workers import Part, sequence, spans
 #: Puts what it makes of the first array into the second; they may be the same.
 Function: TypeAlias = Callable[[Array, Array], Any]
 
-#: So many numbers and their temporaries stay in the nearest cache.
-NEAR = 16384
+#: So many numbers and their temporaries stay in a core's own cache, and outweigh the calls.
+NEAR = 32768
+
+
+class _Rooms(threading.local):
+    """Memory for temporaries, of each thread its own: what is given back is cleared anew."""
+
+    def __init__(self) -> None:
+        self.rooms: dict[int, Array] = {}
+
+    def take(self, number: int, size: int) -> Array:
+        """Room for so many numbers, the same one whenever this number asks for it."""
+        room = self.rooms.get(number)
+        if room is None or size > room.size:
+            room = np.empty(max(size, NEAR), np.float32)
+            if size <= NEAR:
+                self.rooms[number] = room
+        return room[:size]
+
+
+_rooms = _Rooms()
 
 
 def activation(
@@ -56,7 +76,8 @@ def _function(op: Any, parameters: Sequence[Array | None]) -> Function | None:
         return lambda x, out: weighted(x, curve, out)
     if kind == "Swish":
         beta = next((float(array.reshape(())) for array in parameters if array is not None), 1.0)
-        return lambda x, out: weighted(x, (-beta,), out)
+        slope = numbers(-beta)
+        return lambda x, out: weighted(x, slope, out)
     if kind == "Elu":
         return lambda x, out: bent(x, np.float32(op.alpha), out)
     return FUNCTIONS.get(kind)
@@ -64,27 +85,34 @@ def _function(op: Any, parameters: Sequence[Array | None]) -> Function | None:
 
 def sigmoid(x: Array, out: Array) -> None:
     """``1 / (1 + exp(-x))``."""
-    np.negative(x, out=out)
-    np.exp(out, out=out)
-    np.add(out, 1, out=out)
-    np.reciprocal(out, out=out)
+    np.negative(x, out)
+    np.exp(out, out)
+    np.add(out, ONE, out)
+    np.reciprocal(out, out)
 
 
-def weighted(x: Array, curve: tuple[float, ...], out: Array) -> None:
+def weighted(x: Array, curve: Sequence[Array], out: Array) -> None:
     """``x * sigmoid(x * p(x ** 2))``, of the polynomial with these negative coefficients."""
+    value = _rooms.take(0, x.size)
+    if x.flags.c_contiguous:
+        flat = x.reshape(-1)
+    else:  # gaps would be met by each of many passes
+        flat = _rooms.take(1, x.size)
+        np.copyto(flat.reshape(x.shape), x)
     if len(curve) == 1:
-        value = x * np.float32(curve[0])
+        np.multiply(flat, curve[0], value)
     else:
-        square = x * x
-        value = square * np.float32(curve[-1])
+        square = _rooms.take(2, x.size)
+        np.multiply(flat, flat, square)
+        np.multiply(square, curve[-1], value)
         for coefficient in curve[-2:0:-1]:
-            np.add(value, np.float32(coefficient), out=value)
-            np.multiply(value, square, out=value)
-        np.add(value, np.float32(curve[0]), out=value)
-        np.multiply(value, x, out=value)
-    np.exp(value, out=value)
-    np.add(value, 1, out=value)
-    np.divide(x, value, out=out)
+            np.add(value, coefficient, value)
+            np.multiply(value, square, value)
+        np.add(value, curve[0], value)
+        np.multiply(value, flat, value)
+    np.exp(value, value)
+    np.add(value, ONE, value)
+    np.divide(flat.reshape(x.shape), value.reshape(x.shape), out)
 
 
 def bent(x: Array, alpha: np.float32, out: Array) -> None:
@@ -129,17 +157,23 @@ def mish(x: Array, out: Array) -> None:
     np.multiply(x, value, out=out)
 
 
+def numbers(*values: float) -> tuple[Array, ...]:
+    """Numbers as ufuncs take them soonest."""
+    return tuple(np.array(value, np.float32) for value in values)
+
+
 SIXTH = np.float32(1 / 6)
+(ONE,) = numbers(1)
 #: From here on Mish is x.
 STEEP = np.float32(20)
 
 #: The distribution of a normal variable is the sigmoid of an odd function; this is that as a
 #: polynomial, fitted to give ``x * sigmoid`` within 6e-7 where it is neither 0 nor x in float32.
-ERF_CURVE = (
+ERF_CURVE = numbers(
     -1.5957685370661585, -0.07266829749007239, 6.60528472458665e-05, 0.0001105469389239222,
     -7.948164062294472e-06, 2.6756778759270974e-07, -3.6278856314499377e-09,
 )  # fmt: skip
-TANH_CURVE = (-2 * math.sqrt(2 / math.pi), -2 * math.sqrt(2 / math.pi) * 0.044715)
+TANH_CURVE = numbers(-2 * math.sqrt(2 / math.pi), -2 * math.sqrt(2 / math.pi) * 0.044715)
 
 UFUNCS: dict[str, Any] = {
     "Tanh": np.tanh,

@@ -13,14 +13,18 @@ from ....schemas import Array
 from ..memory import is_wished, shelved
 from ..plan import Node, Value
 from ..workers import Part, spans
-from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
+from .blocks import CACHE, Scratch, call, divisor, epilogue, followed, sequence
 from .copies import copied
-from .products import MILLION, ROWS, lies, multiplied, width
+from .products import MILLION, lies, multiplied, width
 
 #: Fewer rows than this are not worth a product of their own.
 FEW = 16
-#: So many make up for it that weights are copied from how they lie.
-MANY = 128
+#: Up to so many are not shared: each worker would fetch all weights.
+FEWER = 64
+#: So many make up for it that weights are copied from how they lie at each call.
+MANY = 256
+#: Weights that are copied at each call lie in blocks of at most so many columns.
+BLOCK = 512
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -91,7 +95,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
     weights = _in_columns(node.inputs[1], b, wide)
     at_once = max(FEW, CACHE // (4 * columns))
     followers = epilogue(node, scratch)
-    by_columns = rows < FEW * abreast and len(weights) >= abreast
+    by_columns = rows <= FEWER and len(weights) >= abreast
     lanes = abreast if rows * weights.size > 1 << 18 else 1
     if by_columns:
         cut = spans(len(weights), lanes)
@@ -112,7 +116,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
             block = output.store[index]
             flat, gather = _rows(a[index], part, scratch)
             out = block.reshape(-1, columns)[:, first * wide : stop * wide]
-            products = multiplied(flat, weights[first:stop], out, few=rows <= ROWS)
+            products = multiplied(flat, weights[first:stop], out, rows=rows)
             place = (*index, ..., slice(first * wide, stop * wide)) if by_columns else index
             steps += [*gather, *products, *followed(followers, output.store[place], place)]
         parts.append(sequence(steps))
@@ -132,24 +136,36 @@ def in_grid(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> l
     fitting = [n for n in range(1, lanes + 1) if not lanes % n and not columns % n]
     across = min(fitting, key=lambda n: (n * rows + lanes // n * columns, n))
     down, wide = lanes // across, columns // across
+    followers = epilogue(node, scratch)
+    block = divisor(wide, BLOCK)
+    if block >= FEWER and (followers or rows < MANY):
+        wide = block
     if rows < MANY:
         weights = _in_columns(node.inputs[1], b, wide)
     else:  # it does not matter how they lie
-        weights = b.reshape(len(b), across, wide).transpose(1, 0, 2)
+        weights = b.reshape(len(b), columns // wide, wide).transpose(1, 0, 2)
     at_once = min(-(-rows // down), max(MANY, 2 * CACHE // (4 * wide)))
     found = list(pieces(output.shape[:-1], at_once))
-    followers = epilogue(node, scratch)
+    each = len(weights) // across
+    apart = followers and wide < columns  # they go over what has no gaps and is in the cache
     work = [(lane, *run) for lane in range(across) for run in spans(len(found), down)]
     parts: list[Part] = []
     for part, (lane, begin, end) in scratch.dealt(work):
         steps: list[Part] = []
         for index in found[begin:end]:
             scratch.reset()
-            place = (*index, ..., slice(lane * wide, (lane + 1) * wide))
             flat, gather = _rows(a[index], part, scratch)
-            out = output.store[index].reshape(-1, columns)[:, place[-1]]
-            product = call(np.matmul, flat, weights[lane], out=out)
-            steps += [*gather, product, *followed(followers, output.store[place], place)]
+            steps += gather
+            given = output.store[index]
+            room = scratch.take(part, *given.shape[:-1], wide) if apart else None
+            for block in range(lane * each, (lane + 1) * each):
+                columns_of = slice(block * wide, (block + 1) * wide)
+                place = (*index, ..., columns_of)
+                target = output.store[place]
+                made = target if room is None else room
+                out = given.reshape(-1, columns)[:, columns_of] if room is None else room
+                product = call(np.matmul, flat, weights[block], out=out.reshape(-1, wide))
+                steps += [product, *followed(followers, made, place, target)]
         parts.append(sequence(steps))
     return parts
 

@@ -3,8 +3,8 @@
 OpenBLAS copies large matrices into an order of its own before it multiplies them. For processors
 with AVX-512 it takes products of at most a million steps from where they are, and at a tenth more
 operations a second: there weights are kept in blocks of columns, and rows are taken so many at a
-time. Where sums are long that leaves too few rows for each block, and other processors have no
-such kernels: there pieces are as large as can be, so that what is copied is used often.
+time. Where sums are long that leaves too few rows for each block, where there are many rows what
+is copied is used often, and other processors have no such kernels: there pieces are large.
 """
 
 from __future__ import annotations
@@ -23,17 +23,32 @@ WIDE = 64
 COPIED = 128
 #: BLAS takes twelve rows at a time, or six.
 DOZEN, HALF = 12, 6
-#: Sums of more products are too long for pieces that are taken as they lie, unless there are so
-#: few rows that weights are hardly used again once they are there.
-LONG, ROWS = 512, 64
+#: Sums of more products are too long for pieces that are taken as they lie.
+LONG = 512
+#: The same by the number of rows, where weights come from memory at each call: from few rows,
+#: which hardly use again what was copied, to many.
+LONGEST = ((40, LONG), (64, 256))
+MANY_ROWS = 192
+#: So few are multiplied together, by as many columns as that leaves, at least 16.
+FEW_ROWS = 24
 
 
 def lies(taken: int, rows: int | None = None) -> bool:
-    """Whether small pieces are multiplied sooner than large ones."""
+    """Whether small pieces are multiplied sooner than large ones.
+
+    Args:
+        taken: How many products a sum has.
+        rows: By how many rows the weights are multiplied in all, where they are too large to stay
+            in the cache from call to call.
+    """
     library = blas()
     if library is not None and library.name == "OpenBLAS" and library.kernels not in WIDE_KERNELS:
         return False
-    return taken <= LONG or (rows is not None and rows <= ROWS)
+    if rows is None:
+        return taken <= LONG
+    if rows <= FEW_ROWS:
+        return rows * taken * 16 <= MILLION
+    return taken <= next((most for up_to, most in LONGEST if rows <= up_to), MANY_ROWS)
 
 
 def width(outer: int, taken: int, rows: int | None = None) -> int:
@@ -45,9 +60,9 @@ def width(outer: int, taken: int, rows: int | None = None) -> int:
     fitting = [wide for wide in range(WIDE, 15, -16) if outer % wide == 0]
     if not fitting:
         return next((wide for wide in range(WIDE, 15, -1) if outer % wide == 0), outer)
-    for rows in (DOZEN, HALF):
+    for together in (rows,) if rows is not None and rows <= FEW_ROWS else (DOZEN, HALF):
         for wide in fitting:
-            if rows * wide * taken <= MILLION:
+            if together * wide * taken <= MILLION:
                 return wide
     return fitting[-1]
 
@@ -74,19 +89,21 @@ def rows_at_once(rows: int, taken: int, wide: int) -> int:
     return even // HALF * HALF or even
 
 
-def multiplied(windows: Array, blocks: Array, out: Array, *, few: bool = False) -> list[Part]:
+def multiplied(
+    windows: Array, blocks: Array, out: Array, *, rows: int | None = None
+) -> list[Part]:
     """Parts that multiply rows (rows, taken) by blocks of columns into (rows, columns).
 
-    Whether there are but few rows was asked when blocks were made. Those may be stacked for
+    How many rows there are in all is as it was when blocks were made. Those may be stacked for
     groups, which stand side by side in rows and columns.
     """
     groups, count, taken, wide = blocks.shape if blocks.ndim == 4 else (1, *blocks.shape)
     blocks = blocks.reshape(groups, count, taken, wide)
-    rows = len(windows)
-    each = rows_at_once(rows, taken, wide) if lies(taken, rows if few else None) else rows
-    whole = rows - rows % each
+    lines = len(windows)
+    each = rows_at_once(lines, taken, wide) if lies(taken, rows) else lines
+    whole = lines - lines % each
     parts = []
-    for begin, end in ((0, whole), (whole, rows)):
+    for begin, end in ((0, whole), (whole, lines)):
         if begin == end:
             continue
         height = min(each, end - begin)
