@@ -13,7 +13,7 @@ from ....schemas import Array
 from ..memory import is_wished, shelved
 from ..plan import Node, Value
 from ..workers import Part, spans
-from .blocks import CACHE, Scratch, call, divisor, epilogue, followed, sequence
+from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
 from .products import MILLION, lies, multiplied, width
 
@@ -25,6 +25,8 @@ FEWER = 64
 MANY = 256
 #: Weights that are copied at each call lie in blocks of at most so many columns.
 BLOCK = 512
+#: Most blocks of columns are as wide as divides this.
+EVEN = 192
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -85,98 +87,82 @@ def one_row(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> l
 
 
 def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> list[Part]:
-    """Many rows by one constant matrix."""
+    """Many rows by one constant matrix; each worker has some of the rows, or of the columns."""
     output = node.outputs[0]
     assert output.store is not None
     rows, (deep, columns) = prod(output.shape[:-1]), b.shape
-    if not lies(deep, rows):
-        return in_grid(node, a, b, abreast, scratch)
-    wide = width(columns, deep, rows)
-    weights = _in_columns(node.inputs[1], b, wide)
-    at_once = max(FEW, CACHE // (4 * columns))
     followers = epilogue(node, scratch)
-    by_columns = rows <= FEWER and len(weights) >= abreast
-    lanes = abreast if rows * weights.size > 1 << 18 else 1
-    if by_columns:
-        cut = spans(len(weights), lanes)
-        work = [[(index, lane) for index in pieces(output.shape[:-1], at_once)] for lane in cut]
-    else:
-        at_once = max(1, min(at_once, -(-rows // lanes)))
-        found = list(pieces(output.shape[:-1], at_once))
-        whole = (0, len(weights))
-        work = [
-            [(index, whole) for index in found[begin:end]]
-            for begin, end in spans(len(found), lanes)
-        ]
-    parts: list[Part] = []
-    for part, some in scratch.dealt(work):
-        steps: list[Part] = []
-        for index, (first, stop) in some:
-            scratch.reset()
-            block = output.store[index]
-            flat, gather = _rows(a[index], part, scratch)
-            out = block.reshape(-1, columns)[:, first * wide : stop * wide]
-            products = multiplied(flat, weights[first:stop], out, rows=rows)
-            place = (*index, ..., slice(first * wide, stop * wide)) if by_columns else index
-            steps += [*gather, *products, *followed(followers, output.store[place], place)]
-        parts.append(sequence(steps))
-    return parts
-
-
-def in_grid(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> list[Part]:
-    """Many rows by one constant matrix, in pieces so large that BLAS copies little to multiply.
-
-    Of its rows each piece copies the columns, of its columns the rows: the cut that is chosen
-    makes the sum of both the least.
-    """
-    output = node.outputs[0]
-    assert output.store is not None
-    rows, columns = prod(output.shape[:-1]), b.shape[1]
     lanes = abreast if rows * b.size > 1 << 18 else 1
-    fitting = [n for n in range(1, lanes + 1) if not lanes % n and not columns % n]
-    across = min(fitting, key=lambda n: (n * rows + lanes // n * columns, n))
-    down, wide = lanes // across, columns // across
-    followers = epilogue(node, scratch)
-    block = divisor(wide, BLOCK)
-    if block >= FEWER and (followers or rows < MANY):
-        wide = block
-    if rows < MANY:
-        weights = _in_columns(node.inputs[1], b, wide)
-    else:  # it does not matter how they lie
-        weights = b.reshape(len(b), columns // wide, wide).transpose(1, 0, 2)
-    at_once = min(-(-rows // down), max(MANY, 2 * CACHE // (4 * wide)))
-    found = list(pieces(output.shape[:-1], at_once))
-    each = len(weights) // across
-    apart = followers and wide < columns  # they go over what has no gaps and is in the cache
-    work = [(lane, *run) for lane in range(across) for run in spans(len(found), down)]
+    if lies(deep, rows):
+        across = lanes if rows <= FEWER else 1
+        wide = width(columns - columns % EVEN or columns, deep, rows)
+        blocks = _in_columns(node.inputs[1], b, wide)
+        at_once = max(FEW, CACHE // (4 * columns)) if across == 1 else rows
+        together = max(1, CACHE // (4 * rows * wide)) if followers and across > 1 else columns
+    else:
+        across = _least_copied(rows, columns, lanes)
+        most = BLOCK if followers or rows < MANY else columns
+        pieces_across = across * -(-columns // (across * most))
+        wide = min(columns, -(-columns // (pieces_across * 16)) * 16)
+        blocks = _in_columns(node.inputs[1], b, wide, copied=rows < MANY)
+        at_once, together = max(MANY, 2 * CACHE // (4 * wide)), 1
+    down = lanes // across
+    found = list(pieces(output.shape[:-1], max(1, min(at_once, -(-rows // down)))))
+    work = [
+        (_runs(blocks, *lane, together), *run)
+        for lane in spans(sum(map(len, blocks)), across) for run in spans(len(found), down)
+    ]  # fmt: skip
     parts: list[Part] = []
-    for part, (lane, begin, end) in scratch.dealt(work):
+    for part, (runs, begin, end) in scratch.dealt(work):
         steps: list[Part] = []
         for index in found[begin:end]:
             scratch.reset()
             flat, gather = _rows(a[index], part, scratch)
             steps += gather
             given = output.store[index]
-            room = scratch.take(part, *given.shape[:-1], wide) if apart else None
-            for block in range(lane * each, (lane + 1) * each):
-                columns_of = slice(block * wide, (block + 1) * wide)
-                place = (*index, ..., columns_of)
-                target = output.store[place]
-                made = target if room is None else room
-                out = given.reshape(-1, columns)[:, columns_of] if room is None else room
-                product = call(np.matmul, flat, weights[block], out=out.reshape(-1, wide))
-                steps += [product, *followed(followers, made, place, target)]
+            widest = max(stop - first for first, stop, _ in runs)
+            room = None
+            if followers and widest < columns:  # they go over what has no gaps and is in the cache
+                room = scratch.take(part, prod(given.shape[:-1]) * widest)
+            for first, stop, matrices in runs:
+                place = (*index, ..., slice(first, stop))
+                target = made = output.store[place]
+                out = given.reshape(-1, columns)[:, first:stop]
+                if room is not None:
+                    made = room[: target.size].reshape(target.shape)
+                    out = made.reshape(-1, stop - first)
+                steps += multiplied(flat, matrices, out, rows=rows)
+                steps += followed(followers, made, place, target)
         parts.append(sequence(steps))
     return parts
 
 
-def _in_columns(value: Value, matrix: Array, wide: int) -> Array:
-    """A constant matrix in blocks of columns; plans that are alive share them."""
+def _least_copied(rows: int, columns: int, lanes: int) -> int:
+    """Into how many runs of columns work is cut, so that BLAS copies as little as can be.
+
+    Of its rows each piece copies the columns, of its columns the rows.
+    """
+    fitting = [n for n in range(1, lanes + 1) if not lanes % n]
+    return min(fitting, key=lambda n: (n * rows + lanes // n * columns, n))
+
+
+def _in_columns(value: Value, matrix: Array, wide: int, *, copied: bool = True) -> list[Array]:
+    """A constant matrix in blocks (count, deep, wide) of columns; in another what is left."""
     source, (deep, columns) = value.constant, matrix.shape
-    key = id(source), wide, matrix.strides
+    assert source is not None
+    even = columns - columns % wide
+    blocks = matrix[:, :even].reshape(deep, even // wide, wide).transpose(1, 0, 2)
+    rest = matrix[None, :, even:]
+    if copied:
+        blocks, rest = _shared(source, blocks, matrix.strides), np.ascontiguousarray(rest)
+    return [blocks, rest] if even < columns else [blocks]
+
+
+def _shared(source: Array, blocks: Array, strides: tuple[int, ...]) -> Array:
+    """A copy of blocks of a constant; plans that are alive share it."""
+    key = id(source), blocks.shape[-1], strides
     found = _in_use.get(key)
     if found is None:
-        blocks = matrix.reshape(deep, columns // wide, wide).transpose(1, 0, 2)
         found = np.ascontiguousarray(blocks)
         if is_wished() and not np.may_share_memory(found, source):
             found = shelved(found)
@@ -188,6 +174,18 @@ def _in_columns(value: Value, matrix: Array, wide: int) -> Array:
 
 #: Weights in blocks, by the constant, the width of a block and how the matrix lies.
 _in_use: WeakValueDictionary[tuple[int, int, tuple[int, ...]], Array] = WeakValueDictionary()
+
+
+def _runs(
+    blocks: list[Array], begin: int, end: int, together: int
+) -> list[tuple[int, int, Array]]:
+    """Blocks from one to another, so many together: their first column, the next, and they."""
+    count, _, wide = blocks[0].shape
+    cut = [(at, min(at + together, end, count)) for at in range(begin, min(end, count), together)]
+    found = [(first * wide, stop * wide, blocks[0][first:stop]) for first, stop in cut]
+    if end > count:
+        found.append((count * wide, count * wide + blocks[1].shape[-1], blocks[1]))
+    return found
 
 
 def _rows(array: Array, part: int, scratch: Scratch) -> tuple[Array, list[Part]]:
