@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 from older.network import small
 from vinoir import ir
+from vinoir.ir.cli import main
+
+#: Types a command, and tells the exit code and what was printed.
+Call = Callable[..., tuple[int, str, str]]
 
 WINDOW = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1)}
 
@@ -148,3 +154,15 @@ def fill_folder(folder: Path) -> None:
     for number in range(3):
         np.save(folder / "inputs" / f"{number}.npy", np.roll(image, number, -1))
     np.savez(folder / "ref.npz", prob=ir.run(model, [image])["prob"])
+
+
+def caller(capsys: pytest.CaptureFixture[str]) -> Call:
+    """What types commands in this process."""
+
+    def said(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    return said

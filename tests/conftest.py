@@ -11,13 +11,14 @@ import os
 import subprocess
 import sys
 import types
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from browser import chromium
+from browser import Browser, browser, chromium
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
@@ -100,6 +101,23 @@ def pytest_collection_finish() -> None:
         if isinstance(value, np.random.Generator)
     }
     _generators[:] = [(value, value.bit_generator.state) for value in found.values()]
+
+
+@pytest.fixture(scope="module")
+def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser of a profile of its own."""
+    with browser(tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+@pytest.fixture
+def tab(chrome: Browser, page: str) -> Iterator[Browser]:
+    """A page that is looked at, which has nothing to complain of at the end."""
+    chrome.session = None
+    chrome.said.clear()
+    chrome.open(page)
+    yield chrome
+    assert chrome.troubles() == []
 
 
 @pytest.fixture(autouse=True)

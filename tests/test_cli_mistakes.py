@@ -6,12 +6,11 @@ import io
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_folder import failing, network
+from cli_folder import Call, caller, failing, network
 from vinoir import ir
 from vinoir.ir.cli import CRASH, main
 
@@ -86,18 +85,9 @@ def test_no_verb_crashes(
             assert not list(folder.glob(".*vinoir*")), words
 
 
-Call = Callable[..., tuple[int, str, str]]
-
-
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    def said(*words: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
-
-    return said
+    return caller(capsys)
 
 
 # Expectations.

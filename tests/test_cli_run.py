@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from cli_folder import LOOP, head, network
+from cli_folder import LOOP, Call, caller, head, network
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_plugins import _installed as _installed
 from vinoir import ir
-from vinoir.ir.cli import main
 from vinoir.ir.cli.expectations import compared
 from vinoir.ir.cli.run import top_of
 from vinoir.ir.display import macs, modules, precisions, summary
-
-Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -29,14 +25,7 @@ def call(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Call:
     monkeypatch.chdir(tmp_path)
-
-    def said(*words: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
-
-    return said
+    return caller(capsys)
 
 
 def images(model: ir.Model, count: int) -> list[np.ndarray]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from browser import Browser, browser
+from browser import Browser
 from test_pictures_browser import DRAWN, click_canvas, find, hold, side
 from test_pictures_browser import network as one_model
 from test_stepping_browser import network as two_models
@@ -203,12 +203,6 @@ TASKS = [
     Task("spot what was added", row_of("head/floor"), until_named(",", "head/floor"),
          told("has it not"), "two"),
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

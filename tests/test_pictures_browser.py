@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from browser import Browser, browser
+from browser import Browser
 from test_pictures import hostile, tower
 from vinoir import ir
 
@@ -47,12 +46,6 @@ def network() -> ir.Model:
 
 
 @pytest.fixture(scope="module")
-def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     drawing = ir.draw(network(), title="network")
     drawing.paint("time", {"head/pool": 0.003, "stem/add": 0.001, "head/exp": 0.002}, unit="s")
@@ -65,15 +58,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     target = tmp_path_factory.mktemp("page") / "network.html"
     drawing.save(target)
     return target.as_uri()
-
-
-@pytest.fixture
-def tab(chrome: Browser, page: str) -> Iterator[Browser]:
-    chrome.session = None
-    chrome.said.clear()
-    chrome.open(page)
-    yield chrome
-    assert chrome.troubles() == []
 
 
 def side(tab: Browser) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import Browser, browser
+from browser import Browser
 from conftest import Written
 from test_pictures import call, hostile
 from test_pictures_browser import find, hold, side
@@ -92,25 +91,10 @@ def test_the_command_draws_both(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.fixture(scope="module")
-def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     target = tmp_path_factory.mktemp("page") / "diff.html"
     ir.draw(ir.diff(network(), network(other=True))).save(target)
     return target.as_uri()
-
-
-@pytest.fixture
-def tab(chrome: Browser, page: str) -> Iterator[Browser]:
-    chrome.session = None
-    chrome.said.clear()
-    chrome.open(page)
-    yield chrome
-    assert chrome.troubles() == []
 
 
 def views(tab: Browser) -> list[list[float]]:

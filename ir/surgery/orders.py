@@ -48,6 +48,11 @@ class Desk:
                 hint='leave "in" out, or extract the body first',
             )
 
+    def input(self, name: str) -> Layer:
+        """An input of the model."""
+        self.outermost("inputs")
+        return self.bench.input(name)
+
 
 class Edit(BaseModel):
     """One edit; ``op`` says which."""

@@ -84,8 +84,7 @@ class RemoveInput(Edit):
     input: str = Field(description="the input")
 
     def _carry_out(self, desk: Desk) -> None:
-        desk.outermost("inputs")
-        parameter = desk.bench.input(self.input)
+        parameter = desk.input(self.input)
         users = desk.bench.users(Source(parameter, 0))
         if users:
             user, place = users[0]
@@ -129,9 +128,7 @@ class InputToConstant(Valued):
     input: str = Field(description="the input")
 
     def _carry_out(self, desk: Desk) -> None:
-        desk.outermost("inputs")
-        bench = desk.bench
-        parameter = bench.input(self.input)
+        bench, parameter = desk.bench, desk.input(self.input)
         source = Source(parameter, 0)
         tensor = bench.known(source)
         array = self.array(desk, tensor.type)

@@ -36,9 +36,7 @@ class Preprocess(Edit):
     scale: float | list[float] | None = Field(None, description="what it is divided by then")
 
     def _carry_out(self, desk: Desk) -> None:
-        desk.outermost("inputs")
-        bench = desk.bench
-        parameter = bench.input(self.input)
+        bench, parameter = desk.bench, desk.input(self.input)
         source = Source(parameter, 0)
         tensor = bench.known(source)
         inner = self._model_layout(parameter, tensor)
