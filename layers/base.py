@@ -52,6 +52,7 @@ else:
 
 #: The last opset that holds whole networks; opset17 exists but lists only a few operations.
 LATEST = 16
+NEWEST = LATEST + 1
 
 #: A kernel with its weights and shapes settled: arrays in, arrays out.
 Kernel: TypeAlias = Callable[..., tuple[Array, ...]]

@@ -208,6 +208,27 @@ def test_a_dash_is_standard_input(
         assert ir.check("new.xml").ok
 
 
+def test_places_in_standard_input_are_named(
+    folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Stdin(Path("good.xml").read_bytes()))
+    code, out, err = call("check", "-")
+    assert code == 1
+    assert out.startswith("<stdin>:")
+    assert "there is no .bin" in out
+    assert "looked for" not in out  # nothing lies beside what has no place
+    assert "--weights FILE" in out
+    assert err == "<stdin>: 1 error\n"
+
+
+def test_the_constants_are_asked_for_by_a_verb(folder: Path, call: Call) -> None:
+    assert "There are 'vinoir weights list', " in call("weights", "good.xml")[2]
+    code, _, err = call("weights", "export", "good.xml", "-o", "weights.txt")
+    assert code == 2
+    assert '"weights.txt" does not end in .npz' in err
+    assert not Path("weights.txt").exists()
+
+
 def test_standard_input_is_read_once_and_never_written(
     folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,20 @@ X = np.float32([[-1, 0.5, 2, 0]])
 W = np.float32([1, 2, 3, 4])
 
 
+def test_plain_numbers_take_the_type_of_what_they_meet() -> None:
+    model = chain()
+    model.edit.insert("Reshape", after="scaled", inputs=["@", [2, -1]], special_zero=False)
+    model.edit.insert("Add", after="scaled", inputs=["@", 2])
+    kinds = {layer.name: str(layer.element_type) for layer in model.constants}
+    assert kinds["Add/constant_1"] == "f32"
+    assert kinds["Reshape/constant_1"] == "i64"
+    again = settled(model)
+    (found,) = ir.run(again, [X]).values()
+    np.testing.assert_allclose(found, np.tanh(X * W + 2).reshape(2, -1), rtol=1e-6)
+    with pytest.raises(IRError, match="i64"):  # an array says its type
+        chain().edit.insert("Add", after="scaled", inputs=["@", np.array(2)])
+
+
 def test_a_layer_is_inserted_after_and_before() -> None:
     model = chain()
     relu = model.edit.insert("ReLU", after=model["scaled"].outputs[0], name="positive")

@@ -214,6 +214,7 @@ MADE: list[tuple[Making, str]] = [
     (lambda net, x: net.result(5), "5 is no output of a layer"),  # type: ignore[arg-type]
     (lambda net, x: net.result(x.layer), "is no output of a layer"),  # type: ignore[arg-type]
     (lambda net, x: net.add("ReLU", [x]), "needs a version, such as opset1, not "),  # type: ignore[arg-type]
+    (lambda net, x: ir.Builder(opset=18), "opset is 18, it is a whole number from 1 to 17"),
     (lambda net, x: ir.Builder(opset="13"), "opset is '13'"),  # type: ignore[arg-type]
 ]
 

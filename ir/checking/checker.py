@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 from ...layers.budget import budget, within
 from ...layers.memory import without_collection
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from lxml import etree
 
 #: What can be checked: a model, a path, or the bytes of a document.
-Checkable: TypeAlias = "Model | str | PathLike[str] | bytes"
+Checkable: TypeAlias = "Model | str | PathLike[str] | bytes | IO[bytes]"
 
 #: So many findings of one code are told; more of them say nothing new.
 MOST = 1000
@@ -83,7 +83,8 @@ def check(
     """Find everything that is wrong with a model.
 
     Args:
-        model: A model, the path of an .xml (or of its .bin or folder), or a document's bytes.
+        model: A model, the path of an .xml (or of its .bin or folder), or a document: its bytes,
+            or an open file of it.
         target: An OpenVINO release such as ``"2025.1"``, whose reader must read the model.
         weights: The .bin, where it is not beside the .xml: a path, or the bytes.
         select: Report only these codes; ``IR5`` stands for all that begin so.
@@ -111,7 +112,8 @@ def _check(
     place, notes, source, held = _open(model, weights)
     if source is not None:
         notes += map(Note.of, source.breaches)
-        bin_place = None if place is None else beside(place)
+        # An open file has a name, and nothing beside it.
+        bin_place = None if place is None or hasattr(model, "read") else beside(place)
         notes += xml.rules(source)
         notes += older.rules(source, held, place, release)
         if source.root is not None and xml.is_net(source.root) and not xml.is_old(source.root):
@@ -189,8 +191,11 @@ def _open(
             data, _ = read_pair(path)
         except UnreadableError as error:
             return place, [Note("IR100", error.message, hint=error.hint)], None, None
-    else:
+    elif isinstance(model, (bytes, bytearray, memoryview)):
         data = bytes(model)
+    else:
+        data, name = model.read(), getattr(model, "name", None)
+        place = name if isinstance(name, str) else None
     held = None
     try:
         if weights is not None and not isinstance(weights, (str, PathLike)):

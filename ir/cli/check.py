@@ -20,8 +20,8 @@ from .options import (
     format_option,
     in_place_option,
     limit_options,
+    named_stdin,
     output_option,
-    stdin_bytes,
     target_of,
     verb,
     weights_option,
@@ -106,7 +106,7 @@ def check_command(
     for path in watched(paths, "checking"):
         try:
             report = check(
-                stdin_bytes("the model") if path == STDIN else path,
+                named_stdin("the model") if path == STDIN else path,
                 target,
                 weights=weights,
                 select=chosen,

@@ -57,6 +57,17 @@ class Verb(_Exemplified):
 class Verbs(_Exemplified, click.Group):
     """A verb that has verbs of its own."""
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; where a file stands in its place, say what it may be."""
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            *others, last = (f"'{ctx.command_path} {name}'" for name in self.commands)
+            raise click.UsageError(
+                f"No such verb '{args[0]}'. There are {', '.join(others)} and {last}.", ctx
+            )
+        return super().resolve_command(ctx, args)
+
 
 def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
     """A verb with the examples that end its help, each without the program's name."""
@@ -116,10 +127,7 @@ class Source:
         """Read it; ``-`` is standard input. What a lenient reading repaired is told."""
         from ..files import read
 
-        path: Any = self.path
-        if path == STDIN:
-            path = io.BytesIO(stdin_bytes("the model"))
-            path.name = "<stdin>"
+        path = named_stdin("the model") if self.path == STDIN else self.path
         model = read(path, self.weights, lenient=self.lenient, **words)
         for repair in model.repairs[:_NAMED]:
             note(f"{self.path}:{repair.line}:{repair.column}: repaired: {repair.message}")
@@ -137,6 +145,14 @@ def stdin_bytes(what: str) -> bytes:
         raise UsageError(f"standard input was read as {_taken[0]}, it cannot be {what} too")
     _taken.append(what)
     return sys.stdin.buffer.read()
+
+
+def named_stdin(what: str) -> io.BytesIO:
+    """The same as a file, whose name places in it begin with."""
+    found: Any = io.BytesIO(stdin_bytes(what))
+    found.name = "<stdin>"
+    made: io.BytesIO = found
+    return made
 
 
 def begin() -> None:

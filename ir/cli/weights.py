@@ -70,6 +70,8 @@ def list_command(source: Source, format_: str) -> None:
 @force_option
 def export_command(source: Source, output: str, force: bool) -> None:
     """Write every constant of MODEL into an .npz, under its layer's name."""
+    if not output.lower().endswith(".npz"):
+        raise UsageError(f'"{output}" does not end in .npz')
     refuse_present(force, output)
     found = source.read()
     arrays: dict[str, Array] = {}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...layers.base import NEWEST
 from ...schemas import ElementType, IRError, Shape, Tensor, UsageError, Where, placed
 from ...schemas.attributes import spelled
 from ...schemas.shapes import ShapeLike
@@ -94,8 +95,11 @@ class Builder:
     def __init__(
         self, name: str = "model", *, into: Graph | None = None, opset: int | None = None
     ) -> None:
-        if opset is not None and (not _is(opset, int) or opset < 1):
-            raise UsageError(f"opset is {opset!r}, it is a whole number from 1", hint="opset=13")
+        if opset is not None and (not _is(opset, int) or not 1 <= opset <= NEWEST):
+            raise UsageError(
+                f"opset is {opset!r}, it is a whole number from 1 to {NEWEST}",
+                hint="opset=13",
+            )
         self.graph: Graph = Model(name) if into is None else into
         self.opset = opset
         self._names = {layer.name for layer in self.graph.layers}

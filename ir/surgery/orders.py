@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ...layers.base import Op
 from ...schemas import Array, ElementType, UsageError
 from ..document import Graph, Layer, Model, array_of
 from .outcome import Surgery
@@ -145,9 +146,13 @@ def input_place(desk: Desk, text: str) -> tuple[Layer, int]:
     return layer, index
 
 
-def sources_of(desk: Desk, given: Sequence[Any], name: str, own: Source | None) -> list[Source]:
-    """Inputs as an edit names them: tensors, ``@`` for the one at hand, or constants."""
+def sources_of(
+    desk: Desk, given: Sequence[Any], type: str, name: str, own: Source | None
+) -> list[Source]:
+    """Inputs of a layer as an edit names them: tensors, ``@`` for that at hand, or constants."""
     found = []
+    kind_of_layer = Op.newest(type)
+    alike = kind_of_layer is not None and "auto_broadcast" in kind_of_layer.model_fields
     for index, one in enumerate(given):
         if isinstance(one, dict):
             unknown = one.keys() - {"constant", "type"}
@@ -158,10 +163,14 @@ def sources_of(desk: Desk, given: Sequence[Any], name: str, own: Source | None) 
                 )
             kind = ElementType.named(one["type"]) if "type" in one else None
             array = array_of(_square(one["constant"]), None, f"input {index}")
-            if kind is None and array.dtype.kind == "f":
+            if kind is None and array.dtype.kind in "fi":
                 # Numbers of JSON have no type: they take that of the tensor they meet.
                 known = None if own is None else desk.bench.known(own).type
-                kind = known if known is not None and known.is_real else ElementType.F32
+                plain = not isinstance(one["constant"], np.ndarray)
+                if array.dtype.kind == "f":
+                    kind = known if known is not None and known.is_real else ElementType.F32
+                elif plain and alike and known is not None and known.is_numeric:
+                    kind = known
             value = array if kind is None else array_of(array, kind, f"input {index}")
             found.append(desk.bench.constant(value, kind, name=f"{name}/constant_{index}"))
         elif one == "@":

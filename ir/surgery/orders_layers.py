@@ -342,7 +342,7 @@ class Insert(Edit):
         else:
             source = bench.tensor(self.after or "")
             users = bench.users(source)
-        inputs = sources_of(desk, self.inputs, name, source)
+        inputs = sources_of(desk, self.inputs, self.type, name, source)
         made = bench.put(self.type, version, inputs, self.attributes, name=name)
         if self.output >= len(made.layer.outputs):
             raise UsageError(
@@ -375,7 +375,7 @@ class ReplaceLayer(Edit):
         name = self.name or old.name
         inputs = before
         if self.inputs is not None:
-            inputs = sources_of(desk, self.inputs, name, before[0] if before else None)
+            inputs = sources_of(desk, self.inputs, self.type, name, before[0] if before else None)
         version = self.version or newest(self.type)
         made = bench.put(self.type, version, inputs, self.attributes, name=f"{name}/new").layer
         used = [i for i in range(len(old.outputs)) if bench.users(Source(old, i))]

@@ -175,7 +175,8 @@ def absent(extents: list[Extent], model: LooseModel) -> Iterator[Note]:
         "IR508" if needed else "IR517",
         f"there is no .bin, {len(extents)} constants need {end} bytes of it{place}",
         first.node.data_element, first.node, "offset",
-        "put the .bin beside the .xml under the same name",
+        "put the .bin beside the .xml under the same name" if model.place
+        else "name it: --weights FILE, in Python weights=",
     )  # fmt: skip
 
 
