@@ -56,7 +56,7 @@ def _function(op: Any, parameters: Sequence[Array | None]) -> Function | None:
         return lambda x, out: weighted(x, curve, out)
     if kind == "Swish":
         beta = next((float(array.reshape(())) for array in parameters if array is not None), 1.0)
-        return lambda x, out: weighted(x, (-beta,), out)
+        return swish if beta == 1 and QUICK_TANH else lambda x, out: weighted(x, (-beta,), out)
     if kind == "Elu":
         return lambda x, out: bent(x, np.float32(op.alpha), out)
     return FUNCTIONS.get(kind)
@@ -68,6 +68,14 @@ def sigmoid(x: Array, out: Array) -> None:
     np.exp(out, out=out)
     np.add(out, 1, out=out)
     np.reciprocal(out, out=out)
+
+
+def swish(x: Array, out: Array) -> None:
+    """``x * sigmoid(x)`` as ``x / 2 * (1 + tanh(x / 2))``."""
+    half = x * np.float32(0.5)
+    value = np.tanh(half)
+    np.add(value, 1, out=value)
+    np.multiply(half, value, out=out)
 
 
 def weighted(x: Array, curve: tuple[float, ...], out: Array) -> None:
@@ -129,6 +137,16 @@ def mish(x: Array, out: Array) -> None:
     np.multiply(x, value, out=out)
 
 
+def _tanh_is_quick() -> bool:
+    """Whether NumPy has loops for AVX-512 here: of those, tanh takes less time than exp."""
+    if not hasattr(np.lib, "introspect"):
+        return False
+    found = np.lib.introspect.opt_func_info(func_name="^tanh$").get("tanh", {})
+    current = found.get("ff", {}).get("current", "")
+    return current.startswith("X86_V4") or "AVX512" in current
+
+
+QUICK_TANH = _tanh_is_quick()
 SIXTH = np.float32(1 / 6)
 #: From here on Mish is x.
 STEEP = np.float32(20)

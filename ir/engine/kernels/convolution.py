@@ -28,6 +28,7 @@ from .blocks import (
 )  # fmt: skip
 from .convolution_work import Finish, Sizes, Work, shuffles
 from .deep import deep
+from .grouped import grouped, in_runs, quickest
 from .products import in_blocks, multiplied
 from .winograd import Tiling, apart, choose, winograd
 
@@ -70,7 +71,9 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
     sizes = Sizes(node)
     if is_depthwise(sizes):
         return LaidOut(None, [])
-    each = sizes.outer // sizes.groups
+    each, runs = sizes.outer // sizes.groups, quickest(sizes)
+    if tiling is None and runs is not None:
+        return LaidOut(None, [in_runs(sizes, runs.length)])
     groups = [sizes.weights[start : start + each] for start in range(0, sizes.outer, each)]
     if tiling is not None:
         stride = sizes.strides[0]
@@ -101,6 +104,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return deep(tiling, work, matrices[0])
     if tiling is not None:
         return winograd(tiling, work, matrices)
+    if quickest(sizes) is not None:
+        return grouped(work, matrices[0])
     if skips(sizes, source.shape[1:3]):
         return by_taps(work, matrices[0])
     few = target.shape[0] * prod(sizes.out) < sizes.outer
