@@ -348,18 +348,21 @@ def _reached(
 def depthwise(work: Work) -> list[list[Part]]:
     """Each channel with a window of its own: weighted sums of shifted rows.
 
-    Weights are tiled along the row, so that whole runs of pixels are multiplied at once; where
-    the window skips columns, what each of its columns meets is copied together before.
+    Weights are tiled along the row, so that whole runs of pixels are multiplied at once. Where
+    windows skip columns and pixels are short runs, what each column of a window meets is put
+    side by side before.
     """
     sizes, source, target, finish, abreast, scratch = work
     height, width = sizes.out
     channels, images, made = sizes.groups, target.shape[0], sizes.outer // sizes.groups
-    times = divisor(width, TAPS_TILE // (channels * prod(sizes.kernel)))
+    apart = sizes.strides[1] > 1 and channels < APART
+    runs = sizes.strides[1] == 1 or apart
+    most = min(TAPS_TILE // prod(sizes.kernel), RUN) // channels
+    times = divisor(width, most) if runs else 1
     taken = np.ascontiguousarray(sizes.weights[:, 0].transpose(1, 2, 0))
     # Of each channel one is made after the other, then put beside those before it.
     weights = [np.tile(taken[..., turn::made], (1, 1, times)) for turn in range(made)]
-    close = sizes.strides[1] == 1
-    across = 1 if close else sizes.kernel[1]
+    across = sizes.kernel[1] if apart else sizes.strides[1]
     per_row = width * channels * 4 * (made + (made > 1) + across * sizes.strides[0])
     at_once = max(1, CACHE // per_row)
     steps: list[Part] = []
@@ -367,42 +370,34 @@ def depthwise(work: Work) -> list[list[Part]]:
         parts: list[Part] = []
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             scratch.reset()
-            first, stop = top + begin, top + end
-            room, gather = _reached(
-                sizes, source[image], (first, stop), part, scratch, put=finish.put
-            )
+            rows = slice(top + begin, top + end)
+            if apart:
+                room, gather = _columns(work, source[image], rows, part)
+                column, pixel = room.strides[1], room.strides[2]
+            else:
+                room, gather = _reached(
+                    sizes, source[image], (rows.start, rows.stop), part, scratch, put=finish.put
+                )
+                if runs and not room.flags.c_contiguous:
+                    whole = scratch.take(part, *room.shape)
+                    gather.append(call(np.copyto, whole, room))
+                    room = whole
+                pixel = room.strides[1] * sizes.strides[1]
+                column = room.strides[1] * sizes.dilations[1]
             parts += gather
-            if close and not room.flags.c_contiguous:
-                whole = scratch.take(part, *room.shape)
-                parts.append(call(np.copyto, whole, room))
-                room = whole
-            if not close:
-                columns = taps(
-                    room, (1, sizes.kernel[1]), (1, sizes.strides[1]), (1, sizes.dilations[1]),
-                    (room.shape[0], width),
-                )[:, :, 0].transpose(0, 2, 1, 3)  # fmt: skip
-                room = scratch.take(part, *columns.shape)
-                parts.append(call(np.copyto, room, columns))
-            line, step = room.strides[0], 4 * channels
+            line = room.strides[0]
             windows = as_strided(
                 room,
-                (stop - first, width // times, *sizes.kernel, times * channels),
-                (
-                    line * sizes.strides[0],
-                    step * times,
-                    line * sizes.dilations[0],
-                    step * sizes.dilations[1] if close else room.strides[1],
-                    4,
-                ),
+                (end - begin, width // times, *sizes.kernel, times * channels),
+                (line * sizes.strides[0], pixel * times, line * sizes.dilations[0], column, 4),
             )
-            rows = slice(first, stop)
             block = target[image, rows]
             if finish or not block.flags.c_contiguous:
                 block = scratch.take(part, *block.shape)
             out = block if made == 1 else scratch.take(part, *block.shape[:-1], channels)
-            runs = out.reshape(stop - first, width // times, times * channels)
+            sums = out.reshape(end - begin, width // times, times * channels)
             for turn, tiled in enumerate(weights):
-                parts.append(_summed(windows, tiled, runs))
+                parts.append(_summed(windows, tiled, sums))
                 if out is not block:
                     parts.append(call(np.copyto, block[..., turn::made], out))
             parts += finish.parts(block, image, rows, slice(None))
@@ -410,10 +405,29 @@ def depthwise(work: Work) -> list[list[Part]]:
     return [steps]
 
 
+def _columns(work: Work, image: Array, rows: slice, part: int) -> tuple[Array, list[Part]]:
+    """What each column of the windows meets, one beside the other (rows, kw, stops, C)."""
+    sizes, finish = work.sizes, work.finish
+    (stride, step), (width, wide) = sizes.strides, (sizes.out[1], sizes.kernel[1])
+    top = rows.start * stride - sizes.pads[0][0]
+    tall = (rows.stop - rows.start - 1) * stride + sizes.reach[0]
+    room = work.scratch.take(part, tall, wide, width, image.shape[2])
+    parts: list[Part] = []
+    for tap in range(wide):
+        # It meets each ``step``-th column of the image, from one of the first on.
+        first, rest = divmod(tap * sizes.dilations[1] - sizes.pads[1][0], step)
+        reached = (top, top + tall), (first, first + width)
+        parts += padded(image[:, rest::step], *reached, room[:, tap], sizes.fill, finish.put)
+    return room, parts
+
+
 #: Of one channel at most so many are made by sums of rows; of more by products.
 MADE = 4
-#: Tiled weights of a depthwise convolution have at most so many numbers.
-TAPS_TILE = 36864
+#: Tiled weights of a depthwise convolution have at most so many numbers, and rows of them: longer
+#: ones leave the nearest cache.
+TAPS_TILE, RUN = 36864, 1152
+#: So many channels are a run that is long enough.
+APART = 72
 
 
 def _summed(windows: Array, weights: Array, out: Array) -> Part:
