@@ -6,12 +6,11 @@ with nothing copied. Larger windows are gathered by blocks of output rows that s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf, prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..plan import Node, is_incoming_image
@@ -20,14 +19,13 @@ from .blocks import (
     CACHE,
     Scratch,
     call,
-    divisor,
     filling,
-    padded,
     sequence,
     taps,
 )  # fmt: skip
-from .convolution_work import Finish, Sizes, Work, shuffles
+from .convolution_work import Finish, Sizes, Work, reached, shuffles
 from .deep import deep
+from .depthwise import depthwise, is_depthwise
 from .grouped import grouped, in_runs, quickest
 from .products import in_blocks, multiplied
 from .winograd import Tiling, apart, choose, winograd
@@ -46,11 +44,6 @@ def is_prepared(node: Node) -> bool:
     if node.inputs[1].constant is None or value.type != np.float32:
         return False
     return len(value.shape) in (3, 4) and (value.last or is_incoming_image(value)) and output.last
-
-
-def is_depthwise(sizes: Sizes) -> bool:
-    """Whether each channel is by itself, and a few are made of it."""
-    return sizes.groups > 1 and sizes.inner == 1 and sizes.outer <= MADE * sizes.groups
 
 
 def layout_key(node: Node) -> tuple[object, ...]:
@@ -306,135 +299,13 @@ def _filled(
 ) -> list[Part]:
     """Parts that gather the windows of some output rows into the rows of a matrix."""
     by_columns = not windows.flags.c_contiguous
-    room, parts = _reached(sizes, image, rows, part, scratch, planes=by_columns)
+    room, parts = reached(sizes, image, rows, part, scratch, planes=by_columns)
     counts = (rows[1] - rows[0], sizes.out[1])
     view = taps(room, sizes.kernel, sizes.strides, sizes.dilations, counts)
     if not by_columns:
         return [*parts, call(np.copyto, windows.reshape(view.shape), view)]
     view = view.transpose(2, 3, 4, 0, 1)
     return [*parts, call(np.copyto, windows.T.reshape(view.shape), view)]
-
-
-def _reached(
-    sizes: Sizes,
-    image: Array,
-    rows: tuple[int, int],
-    part: int,
-    scratch: Scratch,
-    *,
-    planes: bool = False,
-    put: Callable[[Array, Array], list[Part]] | None = None,
-) -> tuple[Array, list[Part]]:
-    """All that the windows of some output rows reach, padding included, and what fills it.
-
-    An image of planes may remain that; what is more than a copy is done by ``put``.
-    """
-    begin, end = rows
-    tall = (end - begin - 1) * sizes.strides[0] + sizes.reach[0]
-    wide = (sizes.out[1] - 1) * sizes.strides[1] + sizes.reach[1]
-    top, left = begin * sizes.strides[0] - sizes.pads[0][0], -sizes.pads[1][0]
-    planes = planes and image.strides[2] != image.itemsize
-    inside = top >= 0 and left >= 0 and top + tall <= image.shape[0]
-    inside = inside and left + wide <= image.shape[1]
-    if put is None and inside and (planes or image.strides[2] == image.itemsize):
-        return image[top : top + tall, left : left + wide], []
-    if planes:
-        room = scratch.take(part, image.shape[2], tall, wide).transpose(1, 2, 0)
-    else:
-        room = scratch.take(part, tall, wide, image.shape[2])
-    return room, padded(image, (top, top + tall), (left, left + wide), room, sizes.fill, put)
-
-
-def depthwise(work: Work) -> list[list[Part]]:
-    """Each channel with a window of its own: weighted sums of shifted rows.
-
-    Weights are tiled along the row, so that whole runs of pixels are multiplied at once. Where
-    windows skip columns and pixels are short runs, what each column of a window meets is put
-    side by side before.
-    """
-    sizes, source, target, finish, abreast, scratch = work
-    height, width = sizes.out
-    channels, images, made = sizes.groups, target.shape[0], sizes.outer // sizes.groups
-    apart = sizes.strides[1] > 1 and channels < APART
-    runs = sizes.strides[1] == 1 or apart
-    most = min(TAPS_TILE // prod(sizes.kernel), RUN) // channels
-    times = divisor(width, most) if runs else 1
-    taken = np.ascontiguousarray(sizes.weights[:, 0].transpose(1, 2, 0))
-    # Of each channel one is made after the other, then put beside those before it.
-    weights = [np.tile(taken[..., turn::made], (1, 1, times)) for turn in range(made)]
-    across = sizes.kernel[1] if apart else sizes.strides[1]
-    per_row = width * channels * 4 * (made + (made > 1) + across * sizes.strides[0])
-    at_once = max(1, CACHE // per_row)
-    steps: list[Part] = []
-    for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
-        parts: list[Part] = []
-        for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
-            scratch.reset()
-            rows = slice(top + begin, top + end)
-            if apart:
-                room, gather = _columns(work, source[image], rows, part)
-                column, pixel = room.strides[1], room.strides[2]
-            else:
-                room, gather = _reached(
-                    sizes, source[image], (rows.start, rows.stop), part, scratch, put=finish.put
-                )
-                if runs and not room.flags.c_contiguous:
-                    whole = scratch.take(part, *room.shape)
-                    gather.append(call(np.copyto, whole, room))
-                    room = whole
-                pixel = room.strides[1] * sizes.strides[1]
-                column = room.strides[1] * sizes.dilations[1]
-            parts += gather
-            line = room.strides[0]
-            windows = as_strided(
-                room,
-                (end - begin, width // times, *sizes.kernel, times * channels),
-                (line * sizes.strides[0], pixel * times, line * sizes.dilations[0], column, 4),
-            )
-            block = target[image, rows]
-            if finish or not block.flags.c_contiguous:
-                block = scratch.take(part, *block.shape)
-            out = block if made == 1 else scratch.take(part, *block.shape[:-1], channels)
-            sums = out.reshape(end - begin, width // times, times * channels)
-            for turn, tiled in enumerate(weights):
-                parts.append(_summed(windows, tiled, sums))
-                if out is not block:
-                    parts.append(call(np.copyto, block[..., turn::made], out))
-            parts += finish.parts(block, image, rows, slice(None))
-        steps.append(sequence(parts))
-    return [steps]
-
-
-def _columns(work: Work, image: Array, rows: slice, part: int) -> tuple[Array, list[Part]]:
-    """What each column of the windows meets, one beside the other (rows, kw, stops, C)."""
-    sizes, finish = work.sizes, work.finish
-    (stride, step), (width, wide) = sizes.strides, (sizes.out[1], sizes.kernel[1])
-    top = rows.start * stride - sizes.pads[0][0]
-    tall = (rows.stop - rows.start - 1) * stride + sizes.reach[0]
-    room = work.scratch.take(part, tall, wide, width, image.shape[2])
-    parts: list[Part] = []
-    for tap in range(wide):
-        # It meets each ``step``-th column of the image, from one of the first on.
-        first, rest = divmod(tap * sizes.dilations[1] - sizes.pads[1][0], step)
-        reached = (top, top + tall), (first, first + width)
-        parts += padded(image[:, rest::step], *reached, room[:, tap], sizes.fill, finish.put)
-    return room, parts
-
-
-#: Of one channel at most so many are made by sums of rows; of more by products.
-MADE = 4
-#: Tiled weights of a depthwise convolution have at most so many numbers, and rows of them: longer
-#: ones leave the nearest cache.
-TAPS_TILE, RUN = 36864, 1152
-#: So many channels are a run that is long enough.
-APART = 72
-
-
-def _summed(windows: Array, weights: Array, out: Array) -> Part:
-    def run() -> None:
-        np.einsum("hwijx,ijx->hwx", windows, weights, out=out)
-
-    return run
 
 
 __all__ = ["Sizes", "prepare"]

@@ -12,7 +12,7 @@ from ....schemas import Array
 from ....schemas.shapes import number
 from ..plan import SHUFFLE, Node
 from ..workers import Part
-from .blocks import Scratch, call, epilogue, followed, followers, lined
+from .blocks import Scratch, call, epilogue, followed, followers, lined, padded
 
 
 class Sizes:
@@ -165,3 +165,33 @@ class Work(NamedTuple):
     finish: Finish
     abreast: int
     scratch: Scratch
+
+
+def reached(
+    sizes: Sizes,
+    image: Array,
+    rows: tuple[int, int],
+    part: int,
+    scratch: Scratch,
+    *,
+    planes: bool = False,
+    put: Callable[[Array, Array], list[Part]] | None = None,
+) -> tuple[Array, list[Part]]:
+    """All that the windows of some output rows reach, padding included, and what fills it.
+
+    An image of planes may remain that; what is more than a copy is done by ``put``.
+    """
+    begin, end = rows
+    tall = (end - begin - 1) * sizes.strides[0] + sizes.reach[0]
+    wide = (sizes.out[1] - 1) * sizes.strides[1] + sizes.reach[1]
+    top, left = begin * sizes.strides[0] - sizes.pads[0][0], -sizes.pads[1][0]
+    planes = planes and image.strides[2] != image.itemsize
+    inside = top >= 0 and left >= 0 and top + tall <= image.shape[0]
+    inside = inside and left + wide <= image.shape[1]
+    if put is None and inside and (planes or image.strides[2] == image.itemsize):
+        return image[top : top + tall, left : left + wide], []
+    if planes:
+        room = scratch.take(part, image.shape[2], tall, wide).transpose(1, 2, 0)
+    else:
+        room = scratch.take(part, tall, wide, image.shape[2])
+    return room, padded(image, (top, top + tall), (left, left + wide), room, sizes.fill, put)

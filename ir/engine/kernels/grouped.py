@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ....schemas import Array
-from ..workers import Part, sequence, shares, spans
-from .blocks import CACHE, Scratch, call, filling
+from ..workers import Part, shares, spans
+from .blocks import CACHE, Scratch, call, filling, sequence
 from .convolution_work import Sizes, Work
 from .products import MILLION
 
@@ -51,7 +51,7 @@ def quickest(sizes: Sizes) -> Runs | None:
     height, width = sizes.out
     best = Runs(0, inf, 0)
     for run in range(1, min(LONGEST, width) + 1):
-        taken, made = sizes.kernel[0] * reached(sizes, run) * sizes.inner, run * each
+        taken, made = sizes.kernel[0] * columns(sizes, run) * sizes.inner, run * each
         gather = sizes.kernel[0] * PIECE + taken * NUMBER
         tiles = sizes.groups * height * -(-width // run)
         copied = (prod(sizes.strides) * sizes.inner + each) * sizes.groups * height * width
@@ -66,7 +66,7 @@ def quickest(sizes: Sizes) -> Runs | None:
     return best._replace(seconds=best.seconds * 0.5e-9)
 
 
-def reached(sizes: Sizes, run: int) -> int:
+def columns(sizes: Sizes, run: int) -> int:
     """How many columns so many neighbours meet."""
     return (run - 1) * sizes.strides[1] + sizes.reach[1]
 
@@ -75,7 +75,7 @@ def in_runs(sizes: Sizes, run: int) -> Array:
     """For each group the matrix (kh * columns * inner, run * outer) that makes neighbours."""
     groups, inner, (tall, wide) = sizes.groups, sizes.inner, sizes.kernel
     each = sizes.outer // groups
-    found = np.zeros((groups, tall, reached(sizes, run), inner, run, each), np.float32)
+    found = np.zeros((groups, tall, columns(sizes, run), inner, run, each), np.float32)
     weights = sizes.weights.reshape(groups, each, inner, tall, wide).transpose(0, 3, 4, 2, 1)
     step, gap = sizes.strides[1], sizes.dilations[1]
     for place in range(run):
@@ -143,7 +143,7 @@ class Lane:
         room = self.scratch.take(self.part, groups, tall, self.wide, sizes.inner)
         found = self._filled(image, rows.start * sizes.strides[0] - sizes.pads[0][0], room)
         # Each row of a window is one piece of memory, so it is copied as one element.
-        piece = np.dtype(f"V{4 * sizes.inner * reached(sizes, self.run)}")
+        piece = np.dtype(f"V{4 * sizes.inner * columns(sizes, self.run)}")
         plane, line, pixel, _ = room.strides
         view = np.ndarray(
             (groups, count, self.tiles, sizes.kernel[0]), piece, room, 0,
