@@ -116,11 +116,19 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
     each = sizes.outer // len(blocks)
     height, width = sizes.out
     images = target.shape[0]
-    per_row = width * ((0 if sizes.plain else taken) + sizes.outer) * 4
+    before = sizes.inner * finish.leads if sizes.plain else taken
+    per_row = width * (before + sizes.outer) * 4
     at_once = max(1, CACHE * 2 // max(per_row, 1))
     steps: list[Part] = []
     for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
         parts: list[Part] = []
+        factors, matrices = finish.factors(image, (bottom - top) * width), blocks
+        if factors is not None:
+            matrices = [np.empty_like(matrix) for matrix in blocks]
+            parts += [
+                call(np.multiply, matrix, factors[:, None], out=scaled)
+                for matrix, scaled in zip(blocks, matrices, strict=True)
+            ]
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             # The same memory serves every block of the part.
             scratch.reset()
@@ -131,11 +139,11 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
                 room = scratch.take(part, *room.shape)
                 flat = room.reshape(-1, sizes.outer)
             block = source[image, rows] if sizes.plain else source[image]
-            if finish.leads:
+            if finish.leads and factors is None:
                 room_before = scratch.take(part, *block.shape)
                 parts += finish.prepared(source, image, rows, room_before)
                 block = room_before
-            for group, matrix in enumerate(blocks):
+            for group, matrix in enumerate(matrices):
                 inner = slice(group * given, (group + 1) * given)
                 windows, gather = _windows(
                     sizes, block[:, :, inner], (rows.start, rows.stop), part, scratch

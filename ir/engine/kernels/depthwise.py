@@ -79,7 +79,8 @@ def _lanes(work: Work) -> tuple[list[Lane], int]:
     by_rows = shares(images, height, abreast)
     rows = min(at_once, max(end - begin for _, (begin, end) in by_rows))
     again = sizes.reach[0] - sizes.strides[0]
-    if again > rows * sizes.strides[0] and not sizes.shuffled and np.ndim(sizes.fill) == 0:
+    mixed = sizes.shuffled or work.finish.leads or np.ndim(sizes.fill) > 0
+    if again > rows * sizes.strides[0] and not mixed:
         few = max(FEWEST, CACHE // (per_channel * height + 4 * width * again) // 16 * 16)
         pieces = max(-(-sizes.groups // few), -(-abreast // images))
         if sizes.groups >= pieces * FEWEST:
