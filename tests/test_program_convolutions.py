@@ -28,6 +28,11 @@ def words(draw: Draw, kernel: list[int], most: int = 2) -> dict[str, Any]:
     }
 
 
+def filters(draw: Draw, *shape: int) -> ir.builder.Output:
+    """Weights that leave numbers about as large as they are."""
+    return draw.constant(draw.array(*shape) / np.float32(np.sqrt(np.prod(shape[1:]))))
+
+
 def image(draw: Draw, channels: int, low: int, high: int) -> ir.builder.Output:
     """An image as it comes in, or with channels kept last by what is before."""
     sizes = draw.number(low, high), draw.number(low, high)
@@ -56,7 +61,7 @@ def bundles(draw: Draw) -> None:
     inner, each = draw.pick(2, 4, 8, 16), draw.pick(1, 4, 8, 16)
     x = image(draw, groups * inner, 5, 15)
     kernel = [draw.number(1, 4), draw.number(2, 4)]
-    weights = draw.constant(draw.array(groups, each, inner, *kernel))
+    weights = filters(draw, groups, each, inner, *kernel)
     finished(draw, draw.add("GroupConvolution", "opset1", x, weights, **words(draw, kernel, 3)))
 
 
@@ -67,7 +72,7 @@ def alone(draw: Draw) -> None:
     kernel = [draw.pick(3, 5, 7), draw.pick(3, 5)]
     if draw.chance(0.3):
         x = draw.add("ShuffleChannels", "opset3", x, axis=1, group=2)
-    weights = draw.constant(draw.array(channels, each, 1, *kernel))
+    weights = filters(draw, channels, each, 1, *kernel)
     finished(draw, draw.add("GroupConvolution", "opset1", x, weights, **words(draw, kernel)))
 
 
@@ -80,7 +85,7 @@ def excited(draw: Draw) -> None:
         factors = draw.input(1, channels, 1, 1)
     pair = draw.pick((x, factors), (factors, x))
     y = draw.add("Multiply", "opset1", *pair)
-    weights = draw.constant(draw.array(made, channels, 1, 1))
+    weights = filters(draw, made, channels, 1, 1)
     finished(draw, draw.add("Convolution", "opset1", y, weights, **windows(2)))
 
 
@@ -100,7 +105,7 @@ def grown(draw: Draw) -> None:
     ]
     cut = [min(draw.number(0, 2), n) for n in most]
     y = draw.add(
-        "ConvolutionBackpropData", "opset1", x, draw.constant(draw.array(given, made, *kernel)),
+        "ConvolutionBackpropData", "opset1", x, filters(draw, given, made, *kernel),
         strides=strides, dilations=dilations, pads_begin=cut, pads_end=cut,
         output_padding=[draw.number(0, stride - 1) for stride in strides],
     )  # fmt: skip
