@@ -142,7 +142,7 @@ def _columns(work: Work, image: Array, rows: slice, part: int) -> tuple[Array, l
 MADE = 4
 #: Tiled weights of a depthwise convolution have at most so many numbers, and rows of them: longer
 #: ones leave the nearest cache.
-TAPS_TILE, RUN = 36864, 1152
+TAPS_TILE, RUN = 38400, 1152
 #: So many channels are a run that is long enough; and fewer are not worth a turn of their own.
 APART, FEWEST = 72, 64
 
