@@ -161,6 +161,7 @@ def test_groups_of_many_channels_are_multiplied_as_they_are() -> None:
     assert quickest(few) is not None
     assert quickest(many) is None
     assert quickest(sizes_of((1, 16, 16, 3, 3))) is None
+    assert quickest(sizes_of((4, 16, 16, 3, 3), dilations=(4, 4))) is None
     assert depthwise.is_depthwise(single)
 
 
@@ -182,9 +183,9 @@ def model_of(weights: tuple[int, ...], size: int, **given: Any) -> ir.Model:
     return net.model()
 
 
-def sizes_of(weights: tuple[int, ...]) -> Sizes:
+def sizes_of(weights: tuple[int, ...], **given: Any) -> Sizes:
     """The numbers of a convolution of an image of 14x14."""
-    model = model_of(weights, 14)
+    model = model_of(weights, 14, **given)
     plan = build(model, ir.infer(model))
     (node,) = (node for node in plan.nodes if node.kind == "GroupConvolution")
     return Sizes(node)

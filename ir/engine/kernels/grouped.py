@@ -9,7 +9,7 @@ columns, channels) first, each pixel of a group copied as one element.
 
 from __future__ import annotations
 
-from math import inf, prod
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -42,28 +42,28 @@ class Runs(NamedTuple):
 
 
 def quickest(sizes: Sizes) -> Runs | None:
-    """The quickest run; None where groups are not many and small, or but one pixel each."""
-    each = sizes.outer // sizes.groups
-    if sizes.groups == 1 or max(each, sizes.inner) > MOST or sizes.narrow:
-        return None
-    if sizes.plain:
+    """The quickest run; None where groups are not many and small, or windows sooner gathered."""
+    each, (tall, wide) = sizes.outer // sizes.groups, sizes.kernel
+    if sizes.groups == 1 or max(each, sizes.inner) > MOST or sizes.narrow or sizes.plain:
         return None
     height, width = sizes.out
-    best = Runs(0, inf, 0)
+    copied = (prod(sizes.strides) * sizes.inner + each) * sizes.groups * height * width * PIXEL
+
+    def spent(tiles: int, pieces: int, taken: int, made: int) -> float:
+        gather = pieces * PIECE + taken * NUMBER
+        products = taken * (made + NARROW) / PRODUCTS
+        return sizes.groups * (height * tiles * (gather + products) + taken * made * WEIGHT)
+
+    # Group by group, tap by tap; what is between the taps is not looked at.
+    least = 2 * copied + spent(width, tall * wide, tall * wide * sizes.inner, each)
+    best: Runs | None = None
     for run in range(1, min(LONGEST, width) + 1):
-        taken, made = sizes.kernel[0] * columns(sizes, run) * sizes.inner, run * each
-        gather = sizes.kernel[0] * PIECE + taken * NUMBER
-        tiles = sizes.groups * height * -(-width // run)
-        copied = (prod(sizes.strides) * sizes.inner + each) * sizes.groups * height * width
-        spent = (
-            tiles * (gather + taken * (made + NARROW) / PRODUCTS)
-            + sizes.groups * taken * made * WEIGHT
-            + copied * PIXEL
-        )
-        if spent < best.seconds:
-            best = Runs(run, spent, 4 * sizes.groups * taken * made)
-    # Two cores share it.
-    return best._replace(seconds=best.seconds * 0.5e-9)
+        taken, made = tall * columns(sizes, run) * sizes.inner, run * each
+        took = copied + spent(-(-width // run), tall, taken, made)
+        if took < least:
+            # Two cores share it.
+            least, best = took, Runs(run, took * 0.5e-9, 4 * sizes.groups * taken * made)
+    return best
 
 
 def columns(sizes: Sizes, run: int) -> int:

@@ -3,6 +3,9 @@
 With strides (2, 2), say, the outputs at even rows and columns are made of other taps than those
 at odd ones; each of these four images is a convolution of the input by its own taps, whose
 results are written where they belong. Nothing is added up in memory, and nothing is zeroed.
+
+Of images so small that phases would meet hardly anything but padding, each element is multiplied
+by all taps, and these products are added where they are laid.
 """
 
 from __future__ import annotations
