@@ -6,12 +6,11 @@ with nothing copied. Larger windows are gathered by blocks of output rows that s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf, prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..plan import Node, is_incoming_image
@@ -20,14 +19,14 @@ from .blocks import (
     CACHE,
     Scratch,
     call,
-    divisor,
     filling,
-    padded,
     sequence,
     taps,
 )  # fmt: skip
-from .convolution_work import Finish, Sizes, Work, shuffles
+from .convolution_work import Finish, Sizes, Work, reached, shuffles
 from .deep import deep
+from .depthwise import depthwise, is_depthwise
+from .grouped import grouped, in_runs, quickest
 from .products import in_blocks, multiplied
 from .winograd import Tiling, apart, choose, winograd
 
@@ -45,11 +44,6 @@ def is_prepared(node: Node) -> bool:
     if node.inputs[1].constant is None or value.type != np.float32:
         return False
     return len(value.shape) in (3, 4) and (value.last or is_incoming_image(value)) and output.last
-
-
-def is_depthwise(sizes: Sizes) -> bool:
-    """Whether each channel is by itself, and a few are made of it."""
-    return sizes.groups > 1 and sizes.inner == 1 and sizes.outer <= MADE * sizes.groups
 
 
 def layout_key(node: Node) -> tuple[object, ...]:
@@ -70,7 +64,9 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
     sizes = Sizes(node)
     if is_depthwise(sizes):
         return LaidOut(None, [])
-    each = sizes.outer // sizes.groups
+    each, runs = sizes.outer // sizes.groups, quickest(sizes)
+    if tiling is None and runs is not None:
+        return LaidOut(None, [in_runs(sizes, runs.length)])
     groups = [sizes.weights[start : start + each] for start in range(0, sizes.outer, each)]
     if tiling is not None:
         stride = sizes.strides[0]
@@ -101,6 +97,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return deep(tiling, work, matrices[0])
     if tiling is not None:
         return winograd(tiling, work, matrices)
+    if quickest(sizes) is not None:
+        return grouped(work, matrices[0])
     if skips(sizes, source.shape[1:3]):
         return by_taps(work, matrices[0])
     few = target.shape[0] * prod(sizes.out) < sizes.outer
@@ -118,11 +116,19 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
     each = sizes.outer // len(blocks)
     height, width = sizes.out
     images = target.shape[0]
-    per_row = width * ((0 if sizes.plain else taken) + sizes.outer) * 4
+    before = sizes.inner * finish.leads if sizes.plain else taken
+    per_row = width * (before + sizes.outer) * 4
     at_once = max(1, CACHE * 2 // max(per_row, 1))
     steps: list[Part] = []
     for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
         parts: list[Part] = []
+        factors, matrices = finish.factors(image, (bottom - top) * width), blocks
+        if factors is not None:
+            matrices = [np.empty_like(matrix) for matrix in blocks]
+            parts += [
+                call(np.multiply, matrix, factors[:, None], out=scaled)
+                for matrix, scaled in zip(blocks, matrices, strict=True)
+            ]
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             # The same memory serves every block of the part.
             scratch.reset()
@@ -133,11 +139,11 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
                 room = scratch.take(part, *room.shape)
                 flat = room.reshape(-1, sizes.outer)
             block = source[image, rows] if sizes.plain else source[image]
-            if finish.leads:
+            if finish.leads and factors is None:
                 room_before = scratch.take(part, *block.shape)
                 parts += finish.prepared(source, image, rows, room_before)
                 block = room_before
-            for group, matrix in enumerate(blocks):
+            for group, matrix in enumerate(matrices):
                 inner = slice(group * given, (group + 1) * given)
                 windows, gather = _windows(
                     sizes, block[:, :, inner], (rows.start, rows.stop), part, scratch
@@ -301,121 +307,13 @@ def _filled(
 ) -> list[Part]:
     """Parts that gather the windows of some output rows into the rows of a matrix."""
     by_columns = not windows.flags.c_contiguous
-    room, parts = _reached(sizes, image, rows, part, scratch, planes=by_columns)
+    room, parts = reached(sizes, image, rows, part, scratch, planes=by_columns)
     counts = (rows[1] - rows[0], sizes.out[1])
     view = taps(room, sizes.kernel, sizes.strides, sizes.dilations, counts)
     if not by_columns:
         return [*parts, call(np.copyto, windows.reshape(view.shape), view)]
     view = view.transpose(2, 3, 4, 0, 1)
     return [*parts, call(np.copyto, windows.T.reshape(view.shape), view)]
-
-
-def _reached(
-    sizes: Sizes,
-    image: Array,
-    rows: tuple[int, int],
-    part: int,
-    scratch: Scratch,
-    *,
-    planes: bool = False,
-    put: Callable[[Array, Array], list[Part]] | None = None,
-) -> tuple[Array, list[Part]]:
-    """All that the windows of some output rows reach, padding included, and what fills it.
-
-    An image of planes may remain that; what is more than a copy is done by ``put``.
-    """
-    begin, end = rows
-    tall = (end - begin - 1) * sizes.strides[0] + sizes.reach[0]
-    wide = (sizes.out[1] - 1) * sizes.strides[1] + sizes.reach[1]
-    top, left = begin * sizes.strides[0] - sizes.pads[0][0], -sizes.pads[1][0]
-    planes = planes and image.strides[2] != image.itemsize
-    inside = top >= 0 and left >= 0 and top + tall <= image.shape[0]
-    inside = inside and left + wide <= image.shape[1]
-    if put is None and inside and (planes or image.strides[2] == image.itemsize):
-        return image[top : top + tall, left : left + wide], []
-    if planes:
-        room = scratch.take(part, image.shape[2], tall, wide).transpose(1, 2, 0)
-    else:
-        room = scratch.take(part, tall, wide, image.shape[2])
-    return room, padded(image, (top, top + tall), (left, left + wide), room, sizes.fill, put)
-
-
-def depthwise(work: Work) -> list[list[Part]]:
-    """Each channel with a window of its own: weighted sums of shifted rows.
-
-    Weights are tiled along the row, so that whole runs of pixels are multiplied at once; where
-    the window skips columns, what each of its columns meets is copied together before.
-    """
-    sizes, source, target, finish, abreast, scratch = work
-    height, width = sizes.out
-    channels, images, made = sizes.groups, target.shape[0], sizes.outer // sizes.groups
-    times = divisor(width, TAPS_TILE // (channels * prod(sizes.kernel)))
-    taken = np.ascontiguousarray(sizes.weights[:, 0].transpose(1, 2, 0))
-    # Of each channel one is made after the other, then put beside those before it.
-    weights = [np.tile(taken[..., turn::made], (1, 1, times)) for turn in range(made)]
-    close = sizes.strides[1] == 1
-    across = 1 if close else sizes.kernel[1]
-    per_row = width * channels * 4 * (made + (made > 1) + across * sizes.strides[0])
-    at_once = max(1, CACHE // per_row)
-    steps: list[Part] = []
-    for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
-        parts: list[Part] = []
-        for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
-            scratch.reset()
-            first, stop = top + begin, top + end
-            room, gather = _reached(
-                sizes, source[image], (first, stop), part, scratch, put=finish.put
-            )
-            parts += gather
-            if close and not room.flags.c_contiguous:
-                whole = scratch.take(part, *room.shape)
-                parts.append(call(np.copyto, whole, room))
-                room = whole
-            if not close:
-                columns = taps(
-                    room, (1, sizes.kernel[1]), (1, sizes.strides[1]), (1, sizes.dilations[1]),
-                    (room.shape[0], width),
-                )[:, :, 0].transpose(0, 2, 1, 3)  # fmt: skip
-                room = scratch.take(part, *columns.shape)
-                parts.append(call(np.copyto, room, columns))
-            line, step = room.strides[0], 4 * channels
-            windows = as_strided(
-                room,
-                (stop - first, width // times, *sizes.kernel, times * channels),
-                (
-                    line * sizes.strides[0],
-                    step * times,
-                    line * sizes.dilations[0],
-                    step * sizes.dilations[1] if close else room.strides[1],
-                    4,
-                ),
-            )
-            rows = slice(first, stop)
-            block = target[image, rows]
-            if finish or not block.flags.c_contiguous:
-                block = scratch.take(part, *block.shape)
-            out = block if made == 1 else scratch.take(part, *block.shape[:-1], channels)
-            runs = out.reshape(stop - first, width // times, times * channels)
-            for turn, tiled in enumerate(weights):
-                parts.append(_summed(windows, tiled, runs))
-                if out is not block:
-                    parts.append(call(np.copyto, block[..., turn::made], out))
-            parts += finish.parts(block, image, rows, slice(None))
-        steps.append(sequence(parts))
-    return [steps]
-
-
-#: Of one channel at most so many are made by sums of rows; of more by products.
-MADE = 4
-#: Tiled weights of a depthwise convolution have at most so many numbers.
-TAPS_TILE = 36864
-
-
-def _summed(windows: Array, weights: Array, out: Array) -> Part:
-    def run() -> None:
-        np.einsum("hwijx,ijx->hwx", windows, weights, out=out)
-
-    return run
 
 
 __all__ = ["Sizes", "prepare"]

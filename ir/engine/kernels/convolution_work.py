@@ -12,7 +12,7 @@ from ....schemas import Array
 from ....schemas.shapes import number
 from ..plan import SHUFFLE, Node
 from ..workers import Part
-from .blocks import Scratch, call, epilogue, followed, followers, lined
+from .blocks import Scratch, call, epilogue, followed, followers, kept, lined, padded
 
 
 class Sizes:
@@ -92,6 +92,7 @@ class Finish:
         )
         self._followers = epilogue(node, scratch)
         self._leaders = followers(node.prologue, node.inputs[0], scratch)
+        self._factors = factors(node)
 
     def __bool__(self) -> bool:
         return self.bias is not None or bool(self._followers)
@@ -123,6 +124,12 @@ class Finish:
         (first,) = self._leaders
         return lambda given, room: first(given, (), room)
 
+    def factors(self, image: int, positions: int) -> Array | None:
+        """What each input channel is multiplied by, where weights are sooner multiplied by it."""
+        if self._factors is None or positions < MORE * self._target.shape[3]:
+            return None
+        return self._factors[image]
+
     def prepared(self, source: Array, image: int, rows: slice, room: Array) -> list[Part]:
         """What is done to rows of the input before they are multiplied, from there to a room."""
         first, *others = self._leaders
@@ -152,6 +159,19 @@ class Finish:
         return found if out is target else [*found, call(np.copyto, target, out)]
 
 
+def factors(node: Node) -> Array | None:
+    """The factors of each image's channels that are all there is of a prologue."""
+    if len(node.prologue) != 1 or node.prologue[0][0].xml_type != "Multiply":
+        return None
+    given = next(value for value in node.prologue[0][1] if value is not None)
+    shape, source = given.shape, node.inputs[0].shape
+    if given.constant is not None or shape != (*source[:2], 1, 1):
+        return None
+    return kept(given, shape, last=False)[:, :, 0, 0]
+
+
+#: For so many times as many places as output channels, weights are less than the image.
+MORE = 2
 #: So many numbers make a run long.
 LONG = 512
 
@@ -165,3 +185,33 @@ class Work(NamedTuple):
     finish: Finish
     abreast: int
     scratch: Scratch
+
+
+def reached(
+    sizes: Sizes,
+    image: Array,
+    rows: tuple[int, int],
+    part: int,
+    scratch: Scratch,
+    *,
+    planes: bool = False,
+    put: Callable[[Array, Array], list[Part]] | None = None,
+) -> tuple[Array, list[Part]]:
+    """All that the windows of some output rows reach, padding included, and what fills it.
+
+    An image of planes may remain that; what is more than a copy is done by ``put``.
+    """
+    begin, end = rows
+    tall = (end - begin - 1) * sizes.strides[0] + sizes.reach[0]
+    wide = (sizes.out[1] - 1) * sizes.strides[1] + sizes.reach[1]
+    top, left = begin * sizes.strides[0] - sizes.pads[0][0], -sizes.pads[1][0]
+    planes = planes and image.strides[2] != image.itemsize
+    inside = top >= 0 and left >= 0 and top + tall <= image.shape[0]
+    inside = inside and left + wide <= image.shape[1]
+    if put is None and inside and (planes or image.strides[2] == image.itemsize):
+        return image[top : top + tall, left : left + wide], []
+    if planes:
+        room = scratch.take(part, image.shape[2], tall, wide).transpose(1, 2, 0)
+    else:
+        room = scratch.take(part, tall, wide, image.shape[2])
+    return room, padded(image, (top, top + tall), (left, left + wide), room, sizes.fill, put)

@@ -3,22 +3,41 @@
 With strides (2, 2), say, the outputs at even rows and columns are made of other taps than those
 at odd ones; each of these four images is a convolution of the input by its own taps, whose
 results are written where they belong. Nothing is added up in memory, and nothing is zeroed.
+
+Of images so small that phases would meet hardly anything but padding, each element is multiplied
+by all taps, and these products are added where they are laid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....schemas import Array
 from ..plan import Node
-from ..workers import Part, shares
-from .blocks import CACHE, Scratch, call, epilogue, filling, followed, padded, sequence, taps
+from ..workers import Part, shares, spans
+from .blocks import (
+    CACHE,
+    Follower,
+    Scratch,
+    call,
+    epilogue,
+    filling,
+    followed,
+    padded,
+    sequence,
+    taps,
+)  # fmt: skip
 
 #: More groups than this are left to the definition, unless each is one channel.
 GROUPS = 8
+#: Phases may take so many times as many products as there are.
+WASTED = 2
+#: Rows of so many are multiplied one by one, to where they belong.
+LONG = 16
 
 
 class Phase(NamedTuple):
@@ -60,6 +79,16 @@ class Along(NamedTuple):
             step = met[0] - met[1] if len(met) > 1 else 1
             yield Phase(start, count, chosen[::-1], met[-1] if met else 0, step)
 
+    def inside(self, element: int, size: int) -> tuple[slice, slice] | None:
+        """The taps of an element that are laid inside, and where; None if there are none."""
+        first = element * self.stride - self.begin
+        begin = max(0, -(first // self.dilation))
+        end = min(self.kernel, -((first - size) // self.dilation))
+        if begin >= end:
+            return None
+        low, high = (first + tap * self.dilation for tap in (begin, end - 1))
+        return slice(begin, end), slice(low, high + 1, self.dilation)
+
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of a transposed convolution; None where there is no kernel for it."""
@@ -78,10 +107,47 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return None
     down, across = [Along(1, 1, 1, 0)] * lead + _axes(node)
     source, target = (store[:, None] if lead else store for store in (value.store, output.store))
-    followers = epilogue(node, scratch)
-    products = Products(grouped, down, across, scratch)
+    work = Work(grouped, (down, across), source, target, epilogue(node, scratch), scratch)
+    if len(grouped) == 1:
+        if work.wasted() >= WASTED:
+            return by_elements(work, abreast, narrow=bool(lead))
+        if prod(target.shape[:3]) < target.shape[3]:
+            return by_channels(work, abreast, narrow=bool(lead))
+    return by_rows(work, abreast, narrow=bool(lead))
+
+
+class Work(NamedTuple):
+    """A transposed convolution to be done: from images to images (N, H, W, C)."""
+
+    #: (groups, inner, outer, kh, kw)
+    weights: Array
+    axes: tuple[Along, Along]
+    source: Array
+    target: Array
+    followers: list[Follower]
+    scratch: Scratch
+
+    def wasted(self) -> float:
+        """How many times as many products phases take as there are, those with padding too."""
+        met = 1
+        for axis, size in zip(self.axes, self.target.shape[1:3], strict=True):
+            met *= sum(len(phase.taps) * phase.stops for phase in axis.phases(0, size))
+        return met / prod((*self.source.shape[1:3], *self.weights.shape[3:]))
+
+    def followed(self, image: int, rows: slice, channels: slice, *, narrow: bool) -> list[Part]:
+        """What follows, on some rows and channels of an image."""
+        block = self.target[image, rows, :, channels]
+        if narrow:
+            return followed(self.followers, block[0], (image, slice(None), channels))
+        return followed(self.followers, block, (image, rows, slice(None), channels))
+
+
+def by_rows(work: Work, abreast: int, *, narrow: bool) -> list[list[Part]]:
+    """Phase by phase; workers share the rows."""
+    weights, (down, across), source, target, _, scratch = work
+    products = Products(weights, down, across, scratch)
     images, height, width, channels = target.shape
-    reached = -(-grouped.shape[3] // down.stride) * -(-grouped.shape[4] // across.stride)
+    reached = -(-weights.shape[3] // down.stride) * -(-weights.shape[4] // across.stride)
     per_row = 4 * width * (channels + source.shape[3] * reached // across.stride)
     at_once = max(1, CACHE // per_row // down.stride) * down.stride
     lanes: list[Part] = []
@@ -91,12 +157,75 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             scratch.reset()
             rows = slice(low, min(low + at_once, bottom))
             parts += products.parts(source[image], target[image], rows, part)
-            if lead:
-                parts += followed(followers, target[image, 0], (image,))
-            else:
-                parts += followed(followers, target[image, rows], (image, rows))
+            parts += work.followed(image, rows, slice(None), narrow=narrow)
         lanes.append(sequence(parts))
     return [lanes]
+
+
+def by_channels(work: Work, abreast: int, *, narrow: bool) -> list[list[Part]]:
+    """Phase by phase; workers share the channels, so that each weight is fetched by one alone."""
+    weights, (down, across), source, target, _, scratch = work
+    whole = slice(0, target.shape[1])
+    lanes: list[list[Part]] = [[] for _ in target]
+    for part, channels in channel_runs(target.shape[3], abreast, scratch):
+        products = Products(weights[:, :, channels], down, across, scratch)
+        for image, given in enumerate(source):
+            scratch.reset()
+            parts = products.parts(given, target[image, :, :, channels], whole, part)
+            parts += work.followed(image, whole, channels, narrow=narrow)
+            lanes[image].append(sequence(parts))
+    return lanes
+
+
+def by_elements(work: Work, abreast: int, *, narrow: bool) -> list[list[Part]]:
+    """Each element of the input times all taps, added where they are laid.
+
+    For small images: there phases would meet hardly anything but padding.
+    """
+    weights, axes, source, target, _, scratch = work
+    kernel, whole = weights.shape[3:], slice(0, target.shape[1])
+    lanes: list[list[Part]] = [[] for _ in target]
+    for part, channels in channel_runs(target.shape[3], abreast, scratch):
+        turned = np.ascontiguousarray(weights[0, :, channels].transpose(0, 2, 3, 1))
+        matrix = turned.reshape(len(turned), -1)
+        for image, given in enumerate(source):
+            scratch.reset()
+            out = target[image, :, :, channels]
+            laid = scratch.take(part, *given.shape[:2], *kernel, out.shape[2])
+            flat = scratch.take(part, *given.shape)
+            rows = flat.reshape(-1, len(matrix))
+            parts = [
+                call(np.copyto, flat, given),
+                call(np.matmul, rows, matrix, out=laid.reshape(len(rows), -1)),
+                filling(out, 0.0),
+            ]
+            parts += laid_out(laid, axes, out)
+            parts += work.followed(image, whole, channels, narrow=narrow)
+            lanes[image].append(sequence(parts))
+    return lanes
+
+
+def laid_out(laid: Array, axes: tuple[Along, Along], out: Array) -> list[Part]:
+    """Parts that add products (H, W, kh, kw, C) to where they belong in an image (H, W, C)."""
+    parts: list[Part] = []
+    elements = np.ndindex(laid.shape[:2])
+    down, across = axes
+    for row, column in elements:
+        tall = down.inside(row, out.shape[0])
+        wide = across.inside(column, out.shape[1])
+        if tall is None or wide is None:
+            continue
+        (taps, rows), (others, columns) = tall, wide
+        into = out[rows, columns]
+        parts.append(call(np.add, into, laid[row, column, taps, others], out=into))
+    return parts
+
+
+def channel_runs(channels: int, abreast: int, scratch: Scratch) -> Iterator[tuple[int, slice]]:
+    """The channels as parts for workers, in whole vectors of a processor where that goes."""
+    unit = 16 if channels % 16 == 0 else 1
+    for part, (first, stop) in scratch.dealt(spans(channels // unit, abreast)):
+        yield part, slice(first * unit, stop * unit)
 
 
 def _axes(node: Node) -> list[Along]:
@@ -162,13 +291,20 @@ class Products:
         height, width, tall, wide, _ = windows.shape
         for group in range(groups):
             some = windows[..., group * inner : (group + 1) * inner]
-            if tall * wide == 1:
+            if tall * wide == 1 and width >= LONG:
                 taken = some[:, :, 0, 0]
             else:
                 taken = self.scratch.take(part, height, width, tall * wide * inner)
                 found.append(call(np.copyto, taken.reshape(some.shape), some))
             place = out[..., group * outer : (group + 1) * outer]
-            found.append(call(np.matmul, taken, matrices[group], out=place))
+            if width >= LONG:
+                found.append(call(np.matmul, taken, matrices[group], out=place))
+                continue
+            # Rows of the image are too short for products of their own.
+            made = self.scratch.take(part, height * width, outer)
+            flat = taken.reshape(height * width, -1)
+            found.append(call(np.matmul, flat, matrices[group], out=made))
+            found.append(call(np.copyto, place, made.reshape(place.shape)))
         return found
 
     def _taken(self, rows: list[int], columns: list[int]) -> Array:

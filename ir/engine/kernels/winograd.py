@@ -24,6 +24,7 @@ from ....schemas import Array
 from ..workers import Part, shares, spans
 from .blocks import Scratch, call, lined, padded, sequence, turned
 from .convolution_work import Finish, Sizes, Work
+from .grouped import quickest
 from .products import MILLION, in_blocks
 from .products import width as block_width
 
@@ -87,7 +88,8 @@ class Tiling(NamedTuple):
         sums = values * count * (depth(sizes) * sizes.groups + sizes.outer) / SUMS
         # Weights are made, and tiles go through the cache that the cores share.
         more = weights / SPREAD + values * count * depth(sizes) / TILED if self.afresh else 0
-        return products + self.nbytes(sizes) / BYTES + sums + more
+        calls = (sizes.groups - 1) * (1 + count // TILES) * CALLS
+        return products + self.nbytes(sizes) / BYTES + sums + more + calls
 
 
 def apart(weights: Array, stride: int) -> Array:
@@ -127,6 +129,8 @@ PRODUCTS, BYTES, SUMS, FEW = 2.1e11, 3e10, 4e9, 1
 SPREAD, TILED = 6e9, 8e9
 #: Numbers that are gathered into windows in a second.
 GATHERED = 2e10
+#: How long the calls for some tiles of one group more take.
+CALLS = 15e-6
 #: Channels that are too few.
 FEWEST = 12
 #: More tiles at a time make the products no better, and leave the cache.
@@ -159,6 +163,9 @@ def choices(sizes: Sizes) -> list[Choice]:
     products = 2 * places * taken * sizes.outer / PRODUCTS
     seconds = products + nbytes / BYTES + places * taken * sizes.groups / GATHERED
     found = [Choice(seconds, nbytes, None)]
+    runs = quickest(sizes)
+    if runs is not None:
+        found = [Choice(runs.seconds, runs.nbytes, None)]
     (kernel, wide), (stride, along) = sizes.kernel, sizes.strides
     taps = -(-kernel // stride)
     each = min(depth(sizes), sizes.outer // sizes.groups)

@@ -6,7 +6,8 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    products, shuffles and attention one node: what the others look for.
 2. Elementwise nodes become epilogues, and scales and shifts at their head weights.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
-   they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue.
+   they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
+   as do computed factors of channels.
 4. Shuffles go where they copy least.
 5. Layouts are chosen last, when it is settled which nodes there are.
 """
