@@ -538,10 +538,10 @@ class GridSampleV9(Op):
             for place in [self.place(grid[..., axis], size)]
         )
         # Of small images float32 counts all pixels.
-        exact = np.float32 if height * width < 1 << 24 else np.float64
+        exact = np.dtype("f4" if height * width < 1 << 24 else "f8")
         found: list[tuple[Array, Array | None]] = []
         for row, row_there, by_row in rows:
-            first = row.astype(exact, copy=False) * exact(width)
+            first = row.astype(exact, copy=False) * width
             for column, column_there, by_column in columns:
                 index = first + column
                 if self.padding_mode == "zeros":
