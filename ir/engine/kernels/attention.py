@@ -115,9 +115,10 @@ def _attended(
     sums = scratch.take(part, *q.shape[:-1], 1)
     ones = np.ones(k.shape[-1], np.float32)
     rows, totals = scores.reshape(-1, scores.shape[-1]), sums.reshape(-1)
-    power, unit = (np.exp2, LOG2) if QUICK_POWERS else (np.exp, np.float32(1))
+    # Powers of two are quicker only as long as none is next to nothing, as masks make them.
+    in_twos = QUICK_POWERS and mask is None
+    power, quick = (np.exp2, factor * LOG2) if in_twos else (np.exp, factor)
     adds = mask is not None and mask.dtype != np.bool_
-    quick = factor if adds else factor * unit
 
     def score(by: np.float32) -> None:
         np.multiply(q, by, query)
@@ -133,8 +134,6 @@ def _attended(
         score(quick)
         done = np.maximum.reduce(scores, axis=None) <= LARGE
         if done:
-            if adds and QUICK_POWERS:
-                np.multiply(scores, unit, scores)
             power(scores, scores)
             np.matmul(rows, ones, out=totals)
             done = np.minimum.reduce(totals) >= SMALL
