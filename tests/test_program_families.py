@@ -79,7 +79,9 @@ def put_together(draw: Draw) -> None:
     axis = len(draw.sizes(x)) - 1
     x = draw.add("SoftMax", "opset8", x, axis=draw.pick(-1, -1, -1, axis, axis - 1))
     if draw.chance() or len(draw.sizes(x)) != rank:
-        x = draw.add("Reshape", "opset1", x, draw.constant([*lead, rows, keys]), special_zero=False)
+        x = draw.add(
+            "Reshape", "opset1", x, draw.constant([*lead, rows, keys]), special_zero=False
+        )
     turn = draw.chance(0.3)
     value = operand(keys, deep, turn=turn)
     draw.check(draw.surrounded(draw.add("MatMul", "opset1", x, value, transpose_b=turn)))
@@ -103,7 +105,9 @@ def scored(draw: Draw, x: ir.builder.Output, lead: tuple[int, ...]) -> ir.builde
         number = draw.constant(np.float32(draw.pick(-1e4, -1e33, -1e36)))
         condition = draw.constant(shown if draw.chance() else ~shown)
         if draw.chance():
-            condition = draw.add("Less", "opset1", draw.input(*sizes), draw.constant(np.float32(1)))
+            condition = draw.add(
+                "Less", "opset1", draw.input(*sizes), draw.constant(np.float32(1))
+            )
         return draw.add("Select", "opset1", condition, *draw.pick((x, number), (number, x)))
     other = draw.constant(draw.array(*sizes)) if draw.chance() else draw.input(*sizes)
     return draw.add(kind, "opset1", *draw.pick((x, other), (x, other), (other, x)))

@@ -248,11 +248,13 @@ def joining(draw: Draw) -> None:
 
 
 def gather(draw: Draw) -> None:
-    """Rows of a table; some indices count from the end."""
+    """Rows of a table; some indices count from the end, some are evenly spaced."""
     shape = [draw.number(2, 7) for _ in range(draw.number(1, 3))]
     axis = draw.number(0, len(shape) - 1)
     low = draw.pick(0, -shape[axis])
     indices = draw.rng.integers(low, shape[axis], [draw.number(1, 5)] * draw.number(0, 2))
+    if draw.chance(0.3):
+        indices = np.arange(draw.number(0, shape[axis] - 1), shape[axis], draw.number(1, 2))
     where = draw.constant(np.int64(axis))
     y = draw.add("Gather", "opset8", draw.input(*shape), draw.constant(indices), where)
     draw.check(draw.surrounded(y))

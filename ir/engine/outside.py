@@ -314,9 +314,7 @@ def _is_read(value: Value, name: str) -> bool:
     """Whether a value is what a variable had before."""
     maker = value.producer
     return (
-        maker is not None
-        and maker.layer.type == "ReadValue"
-        and maker.op.variable_id == name  # type: ignore[attr-defined]  # ReadValue has it
+        maker is not None and maker.layer.type == "ReadValue" and maker.op.variable_id == name  # type: ignore[attr-defined]  # ReadValue has it
     )
 
 

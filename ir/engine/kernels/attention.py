@@ -15,13 +15,12 @@ from ..workers import Part, spans
 from .blocks import CACHE, Scratch, sequence
 from .matrices import lying, pieces
 from .pointwise import QUICK_POWERS
+from .rows import LEAST, MOST
 
 #: Fewer queries than these are not worth a product of their own.
 FEW = 16
 #: So many are taken at a time, however many keys there are: BLAS copies these for each product.
-MANY = 320
-#: Powers of no more than this, of e or 2, may be summed up; less than that sum is too little.
-LARGE, SMALL = np.float32(40), np.float32(1e-20)
+TOGETHER = 320
 #: What turns powers of e into powers of two.
 LOG2 = np.float32(np.log2(np.e))
 #: The score of what is not to be seen.
@@ -59,7 +58,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         mask = np.broadcast_to(mask, (*lead, rows, keys))
     cells = CACHE // 2 // max(keys, 1)
     total = prod(output.shape[:-1])
-    at_once = max(FEW, min(max(cells, MANY), -(-total // abreast)))
+    at_once = max(FEW, min(max(cells, TOGETHER), -(-total // abreast)))
     found = list(pieces(output.shape[:-1], at_once))
     factor = np.float32(scale.reshape(-1)[0])
     parts: list[Part] = []
@@ -132,11 +131,11 @@ def _attended(
 
     def run() -> None:
         score(quick)
-        done = np.maximum.reduce(scores, axis=None) <= LARGE
+        done = np.maximum.reduce(scores, axis=None) <= MOST
         if done:
             power(scores, scores)
             np.matmul(rows, ones, out=totals)
-            done = np.minimum.reduce(totals) >= SMALL
+            done = np.minimum.reduce(totals) >= LEAST
         if not done:
             score(factor)
             np.maximum.reduce(scores, axis=-1, keepdims=True, out=sums)
