@@ -241,6 +241,8 @@ def _as_real(data: Array, kind: ElementType) -> Array:
 
 def _as_power_of_two(wide: Array) -> Array:
     """Positive values to the nearest of 2**-127 to 2**127; ties to the even exponent."""
+    # The least of them is no normal number of 32 bits.
+    wide = wide.astype(np.float64)
     mantissa, exponent = np.frexp(np.clip(np.nan_to_num(wide, nan=1), 2.0**-127, 2.0**127))
     # frexp has 0.5 <= mantissa < 1; the stored exponent of a half is one less, plus 127.
     stored = exponent + 126

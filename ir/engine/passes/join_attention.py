@@ -8,6 +8,7 @@ be reshaped, as long as each row of them stays one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import prod
 from typing import Any, TypeAlias
 
@@ -60,7 +61,7 @@ def join_attention(plan: Plan) -> None:
 
 
 def _joined(head: Node) -> dict[Node, list[Node]]:
-    """What takes the place of a product with keys and of all that follows; nothing if it cannot."""
+    """What takes the place of a product with keys and of all that follows; or nothing."""
     chain = _Chain([head.outputs[0].shape])
     last = _last(head, chain)
     lead = None if last is None else _common([shape[:-2] for shape in chain.shapes])
@@ -201,7 +202,7 @@ def _common(leads: list[Shape]) -> Shape | None:
         edges |= {prod(lead[axis:]) for axis in range(len(lead))}
     found: list[int] = []
     ordered = sorted(edges)
-    for below, above in zip(ordered, ordered[1:], strict=False):
+    for below, above in pairwise(ordered):
         if above % below:
             return None
         found.insert(0, above // below)

@@ -1,4 +1,4 @@
-"""Replace `Gather(x, [a, a + s, a + 2s, ...])` by `Reshape(Slice(x, a, s))`: a view, not a copy."""
+"""Replace `Gather(x, [a, a + s, a + 2s, ...])` by `Reshape(Slice(x, a, s))`: a view."""
 
 from __future__ import annotations
 

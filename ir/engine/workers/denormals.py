@@ -2,7 +2,7 @@
 
 Processors take a hundred times as long for them, and masks of attention make many: exp(-100) is
 such a number. OpenVINO's exponentials give zero there, too. The C library keeps the processor's
-word for it with the rounding mode, thread by thread; where it is not known how, nothing is changed.
+word for it with the rounding mode, thread by thread; where it is not known how, nothing changes.
 """
 
 from __future__ import annotations
