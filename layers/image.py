@@ -515,17 +515,40 @@ class GridSampleV9(Op):
     def run(self, data: Array, grid: Array) -> tuple[Array, ...]:
         if 0 in data.shape[2:]:
             raise IRError(f"an image of shape {data.shape} has no pixels to sample")
-        wide = grid.astype(np.float32)
-        x, y = (self.place(wide[..., i], data.shape[3 - i]) for i in (0, 1))
-        if self.mode == "nearest":
-            return (self.at(data, np.rint(y), np.rint(x)),)
-        total: Array = np.zeros((*data.shape[:2], *grid.shape[1:3]), np.float32)
-        values = data.astype(np.float32)
-        for row, by_row in self.taps(y):
-            for column, by_column in self.taps(x):
-                weight = (by_row * by_column)[:, None]
-                total += self.at(values, row, column) * weight
-        return (narrow(total, data.dtype),)
+        lead, count = data.shape[:2], prod(data.shape[2:])
+        pixels = np.zeros((*lead, count + 1), data.dtype)
+        pixels[..., :count] = data.reshape(*lead, count)
+        total: Array = np.zeros((*lead, prod(grid.shape[1:3])), np.float32)
+        for index, weight in self.corners(grid.astype(np.float32), *data.shape[2:]):
+            picked = np.take_along_axis(pixels, index.reshape(len(data), 1, -1), -1)
+            if weight is None:
+                return (picked.reshape(*lead, *grid.shape[1:3]),)
+            total += picked.astype(np.float32) * weight.reshape(len(data), 1, -1)
+        return (narrow(total.reshape(*lead, *grid.shape[1:3]), data.dtype),)
+
+    def corners(self, grid: Array, height: int, width: int) -> list[tuple[Array, Array | None]]:
+        """The pixels that make up each place, counted row by row, with their weights.
+
+        What lies beyond the border and is zero is pixel ``height * width``; one that stands alone
+        has no weight.
+        """
+        columns, rows = (
+            [(*self.inside(spot, size), weight) for spot, weight in self.taps(place)]
+            for axis, size in enumerate((width, height))
+            for place in [self.place(grid[..., axis], size)]
+        )
+        # Of small images float32 counts all pixels.
+        exact = np.dtype("f4" if height * width < 1 << 24 else "f8")
+        found: list[tuple[Array, Array | None]] = []
+        for row, row_there, by_row in rows:
+            first = row.astype(exact, copy=False) * width
+            for column, column_there, by_column in columns:
+                index = first + column
+                if self.padding_mode == "zeros":
+                    index[~(row_there & column_there)] = height * width
+                weight = None if by_row is None or by_column is None else by_row * by_column
+                found.append((index.astype(np.intp), weight))
+        return found
 
     def place(self, along: Array, size: int) -> Array:
         """Coordinates from -1 to 1 as places between the pixels."""
@@ -533,8 +556,10 @@ class GridSampleV9(Op):
             return (along + 1) * np.float32(size - 1) / 2
         return ((along + 1) * np.float32(size) - 1) / 2
 
-    def taps(self, place: Array) -> list[tuple[Array, Array]]:
-        """The neighbours of each place, with their weights."""
+    def taps(self, place: Array) -> list[tuple[Array, Array | None]]:
+        """The neighbours of each place along an axis, with their weights."""
+        if self.mode == "nearest":
+            return [(np.rint(place), None)]
         base = np.floor(place)
         after = place - base
         if self.mode == "bilinear":
@@ -542,26 +567,12 @@ class GridSampleV9(Op):
         weights = np.moveaxis(cubic(after, np.float32(-0.75)), -1, 0)
         return [(base + i - 1, weight) for i, weight in enumerate(weights)]
 
-    def at(self, data: Array, rows: Array, columns: Array) -> Array:
-        """The pixels there, and what stands beyond the border."""
-        height, width = data.shape[2:]
-        (y, row_there), (x, column_there) = self.inside(rows, height), self.inside(columns, width)
-        flat = data.reshape(*data.shape[:2], -1)
-        picked = np.take_along_axis(flat, (y * width + x).reshape(len(data), 1, -1), -1)
-        picked = picked.reshape(*data.shape[:2], *rows.shape[1:])
-        if self.padding_mode != "zeros":
-            return picked
-        return np.where((row_there & column_there)[:, None], picked, np.zeros((), data.dtype))
-
     def inside(self, index: Array, size: int) -> tuple[Array, Array]:
-        """Indices brought inside the border, and which of them were there."""
-        index = index.astype(np.int64)
-        there = (index >= 0) & (index < size)
-        if self.padding_mode != "reflection":
-            return np.clip(index, 0, size - 1), there
-        if self.align_corners:
-            period = max(2 * (size - 1), 1)
-            index = np.abs(index) % period
-            return np.where(index >= size, period - index, index), there
-        index = index % (2 * size)
-        return np.where(index >= size, 2 * size - 1 - index, index), there
+        """Indices along an axis brought inside the border, and which of them were there."""
+        if self.padding_mode == "reflection":
+            period = max(2 * (size - 1), 1) if self.align_corners else 2 * size
+            index = (np.abs(index) if self.align_corners else index) % period
+            mirrored = period - index - (not self.align_corners)
+            index = np.where(index >= size, mirrored, index)
+        inner = np.minimum(np.fmax(index, 0), size - 1)
+        return inner, inner == index

@@ -9,6 +9,7 @@ Indices below zero count from the end, wherever the specification leaves it open
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any, Literal
 
@@ -64,6 +65,10 @@ class Gather(Op):
         size, before = data.shape[place], data.shape[:place]
         shape = (*before, *indices.shape[batch:], *data.shape[place + 1 :])
         indices = indices.astype(np.int64, copy=False)
+        if size and not batch:
+            with suppress(IndexError):
+                # As an array: of named sizes NumPy hands out a single one itself.
+                return (np.asarray(np.take(data, indices, place), data.dtype),)
         # Of what lies beyond the axis OpenVINO makes zeros.
         beyond = (indices < -size) | (indices >= size)
         if not size:
@@ -71,7 +76,6 @@ class Gather(Op):
         if beyond.any():
             indices = np.where(beyond, 0, indices)
         if not batch:
-            # As an array: of named sizes NumPy hands out a single one itself.
             taken = np.asarray(np.take(data, indices, place), data.dtype)
             beyond = beyond.reshape((*indices.shape, *[1] * (data.ndim - place - 1)))
         else:

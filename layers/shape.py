@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from ..schemas.attributes import Bool, Type
 from ..schemas.shapes import compatible, interval, limits, same
 from .axes import axis_of
 from .base import Op, index_type
+
+SizeT = TypeVar("SizeT")
 
 
 class ShapeOfV1(Op):
@@ -99,7 +102,10 @@ class ReshapeV1(Op):
         return found
 
     def run(self, data: Array, shape: Array) -> tuple[Array, ...]:
-        return (data.reshape(self.reshaped(Shape(data.shape), shape.tolist()).static),)
+        pattern = shape.tolist()
+        if min(pattern, default=0) > 0 and prod(pattern) == data.size:
+            return (data.reshape(pattern),)
+        return (data.reshape(self.reshaped(Shape(data.shape), pattern).static),)
 
 
 class SqueezeV1(Op):
@@ -180,17 +186,22 @@ class UnsqueezeV1(Op):
 
     def widened(self, shape: Shape, axes: Sequence[int]) -> Shape:
         """The shape with its new axes."""
-        if not axes:
-            raise IRError("there are 0 axes, the least is 1")
-        rank = len(shape) + len(set(axes))
-        sizes = list(shape)
-        for axis in sorted({axis_of(axis, rank) for axis in axes}):
-            sizes.insert(axis, 1)
-        return Shape(sizes)
+        one: Size = 1
+        return Shape(_with_ones(list(shape), axes, one))
 
     def run(self, data: Array, axes: Array) -> tuple[Array, ...]:
         chosen = axes.ravel().astype(np.int64).tolist()
-        return (data.reshape(self.widened(Shape(data.shape), chosen).static),)
+        return (data.reshape(_with_ones(list(data.shape), chosen, 1)),)
+
+
+def _with_ones(sizes: list[SizeT], axes: Sequence[int], one: SizeT) -> list[SizeT]:
+    """Sizes with those of the new axes between them."""
+    if not axes:
+        raise IRError("there are 0 axes, the least is 1")
+    rank = len(sizes) + len(set(axes))
+    for axis in sorted({axis_of(axis, rank) for axis in axes}):
+        sizes.insert(axis, one)
+    return sizes
 
 
 def asked(size: Size, axis: int) -> Size:

@@ -227,8 +227,8 @@ def converted(data: Array, kind: ElementType) -> Array:
 def _as_real(data: Array, kind: ElementType) -> Array:
     """Values in a real type; the narrow ones round from float32."""
     if kind.dtype in (data.dtype, np.float64) and kind is not ElementType.NF4:
-        return data.astype(kind.dtype)
-    wide = data.astype(np.float32)
+        return data.astype(kind.dtype, copy=False)
+    wide = data.astype(np.float32, copy=False)
     if kind is ElementType.NF4:
         codes = np.searchsorted(_NF4_STEPS, wide.ravel()).reshape(wide.shape)
         return NF4[np.where(np.isnan(wide), 0, codes)]
@@ -236,11 +236,13 @@ def _as_real(data: Array, kind: ElementType) -> Array:
         wide = np.nan_to_num(wide, nan=6, posinf=6, neginf=-6)
     elif kind is ElementType.F8E8M0:
         return _as_power_of_two(wide)
-    return wide.astype(kind.dtype)
+    return wide.astype(kind.dtype, copy=False)
 
 
 def _as_power_of_two(wide: Array) -> Array:
     """Positive values to the nearest of 2**-127 to 2**127; ties to the even exponent."""
+    # The least of them is no normal number of 32 bits.
+    wide = wide.astype(np.float64)
     mantissa, exponent = np.frexp(np.clip(np.nan_to_num(wide, nan=1), 2.0**-127, 2.0**127))
     # frexp has 0.5 <= mantissa < 1; the stored exponent of a half is one less, plus 127.
     stored = exponent + 126

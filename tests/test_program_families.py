@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from test_program_kernels import DRAWS, Draw
 from vinoir import ir
+from vinoir.ir.engine.workers.denormals import flushes
 
 
 def attention(draw: Draw) -> None:
@@ -70,22 +71,46 @@ def put_together(draw: Draw) -> None:
     query = operand(rows, depth, turn=left)
     key = operand(depth, keys, turn=right)
     x = draw.add("MatMul", "opset1", query, key, transpose_a=left, transpose_b=right)
-    scores = draw.sizes(x)
-    for _ in range(draw.number(0, 2)):
-        number = draw.constant(np.full([1] * draw.number(0, rank), 0.6, np.float32))
-        kind = draw.pick("Multiply", "Divide", "commuted")
-        pair = (number, x) if kind == "commuted" else (x, number)
-        x = draw.add("Multiply" if kind == "commuted" else kind, "opset1", *pair)
-    for _ in range(draw.pick(0, 1, 1, 2)):
-        mask = [size if draw.chance() else 1 for size in scores][draw.number(0, rank - 1) :]
-        other = draw.constant(draw.array(*mask)) if draw.chance() else draw.input(*mask)
-        x = draw.add("Add", "opset1", *draw.pick((x, other), (other, x)))
+    lead = draw.sizes(x)[:-2]
+    for _ in range(draw.number(0, 4)):
+        x = scored(draw, x, lead)
     if draw.chance(0.1):
         draw.net.result(x, name="scores")
-    x = draw.add("SoftMax", "opset8", x, axis=draw.pick(-1, -1, -1, rank - 1, rank - 2))
+    axis = len(draw.sizes(x)) - 1
+    x = draw.add("SoftMax", "opset8", x, axis=draw.pick(-1, -1, -1, axis, axis - 1))
+    if draw.chance() or len(draw.sizes(x)) != rank:
+        x = draw.add(
+            "Reshape", "opset1", x, draw.constant([*lead, rows, keys]), special_zero=False
+        )
     turn = draw.chance(0.3)
     value = operand(keys, deep, turn=turn)
     draw.check(draw.surrounded(draw.add("MatMul", "opset1", x, value, transpose_b=turn)))
+
+
+def scored(draw: Draw, x: ir.builder.Output, lead: tuple[int, ...]) -> ir.builder.Output:
+    """One of what may become of scores before they are weights."""
+    shape = draw.sizes(x)
+    kind = draw.pick("Multiply", "Divide", "commuted", "Add", "Add", "Subtract", "Select", "axes")
+    if kind in ("Multiply", "Divide", "commuted"):
+        number = draw.constant(np.full([1] * draw.number(0, len(shape)), 0.6, np.float32))
+        pair = (number, x) if kind == "commuted" else (x, number)
+        return draw.add("Multiply" if kind == "commuted" else kind, "opset1", *pair)
+    if kind == "axes":
+        seen = draw.pick([-1], [1, *lead], [*lead, 1], [lead[0], -1], [*lead[:-1], 1, lead[-1]])
+        pattern = draw.constant([*seen, *shape[-2:]])
+        return draw.add("Reshape", "opset1", x, pattern, special_zero=False)
+    sizes = [size if draw.chance() else 1 for size in shape][draw.number(0, len(shape) - 1) :]
+    if kind == "Select":
+        shown = draw.array(*sizes) < 1
+        number = draw.constant(np.float32(draw.pick(-1e4, -1e33, -1e36)))
+        condition = draw.constant(shown if draw.chance() else ~shown)
+        if draw.chance():
+            condition = draw.add(
+                "Less", "opset1", draw.input(*sizes), draw.constant(np.float32(1))
+            )
+        return draw.add("Select", "opset1", condition, *draw.pick((x, number), (number, x)))
+    other = draw.constant(draw.array(*sizes)) if draw.chance() else draw.input(*sizes)
+    return draw.add(kind, "opset1", *draw.pick((x, other), (x, other), (other, x)))
 
 
 def raised(draw: Draw) -> None:
@@ -392,6 +417,42 @@ def test_what_is_no_number_is_rounded_as_the_definition_does(low: float, high: f
     odd[:, :6] = np.nan, np.inf, -np.inf, low, high, -0.0
     wanted = ir.run(model, [odd])["y"]
     np.testing.assert_allclose(ir.compile(model)([odd])["y"], wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 3000.0])
+@pytest.mark.parametrize("hidden", [-100.0, -1e4, -np.inf, 95.0, -3.4028235e38])
+def test_weights_are_right_however_large_scores_are(scale: float, hidden: float) -> None:
+    net = ir.Builder()
+    q, k, v = (net.parameter(name, "f32", (2, 50, 8)) for name in "qkv")
+    rng = np.random.default_rng(2)
+    mask = np.where(rng.random((50, 50)) < 0.5, hidden, 0).astype("f4")
+    mask[3] = hidden if np.isfinite(hidden) else 0
+    mask[:, 7] = 0
+    inputs = [q, k, v, net.constant(mask), net.constant(np.float32(scale))]
+    net.result(net.add("ScaledDotProductAttention", "opset13", inputs, causal=False), name="y")
+    scores = net.add("MatMul", "opset1", [q, k], transpose_a=False, transpose_b=True)
+    scores = net.add("Add", "opset1", [scores, net.constant(mask)])
+    net.result(net.add("SoftMax", "opset8", [scores], axis=-1), name="z")
+    model = net.model()
+    given = [rng.standard_normal((2, 50, 8)).astype("f4") for _ in range(3)]
+    wanted, found = ir.run(model, given), ir.compile(model)(given)
+    for name in "yz":
+        np.testing.assert_allclose(found[name], wanted[name], rtol=2e-3, atol=1e-5 * scale**0.5)
+
+
+def test_what_is_not_normal_is_zero_while_a_program_runs_and_no_longer() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (4, 64))
+    net.result(net.add("Multiply", "opset1", [x, net.constant(np.float32(1e-20))]), name="y")
+    tiny = np.full((4, 64), 1e-20, "f4")
+    before = tiny[0, :1] * tiny[0, 1:2]
+    for fork in (True, False):
+        program = ir.compile(net.model(), threads=2, fork=fork)
+        assert program([tiny])["y"].max() in (0, before[0])
+        assert (tiny[0, :1] * tiny[0, 1:2] == before).all()
+    if flushes():
+        assert program([tiny])["y"].max() == 0
+        assert before[0] > 0
 
 
 def test_rows_that_see_nothing_are_no_numbers() -> None:

@@ -248,11 +248,13 @@ def joining(draw: Draw) -> None:
 
 
 def gather(draw: Draw) -> None:
-    """Rows of a table; some indices count from the end."""
+    """Rows of a table; some indices count from the end, some are evenly spaced."""
     shape = [draw.number(2, 7) for _ in range(draw.number(1, 3))]
     axis = draw.number(0, len(shape) - 1)
     low = draw.pick(0, -shape[axis])
     indices = draw.rng.integers(low, shape[axis], [draw.number(1, 5)] * draw.number(0, 2))
+    if draw.chance(0.3):
+        indices = np.arange(draw.number(0, shape[axis] - 1), shape[axis], draw.number(1, 2))
     where = draw.constant(np.int64(axis))
     y = draw.add("Gather", "opset8", draw.input(*shape), draw.constant(indices), where)
     draw.check(draw.surrounded(y))
@@ -352,9 +354,38 @@ def enlarging(draw: Draw) -> None:
     draw.check(draw.surrounded(y))
 
 
+def sampling(draw: Draw) -> None:
+    """Images sampled inside and beyond their borders, however they and the places lie."""
+    x = draw.image(2, draw.pick(1, 2, 7, 40))
+    images, channels, height, width = draw.sizes(x)
+    if draw.chance():
+        # The channels of a pixel side by side, as those of heads cut out of rows.
+        x = draw.input(images, height * width, 2 * channels)
+        lengths, axis = draw.constant([channels, channels]), draw.constant(np.int64(2))
+        x = draw.add("VariadicSplit", "opset1", x, axis, lengths)[draw.number(0, 1)]
+        x = draw.add("Transpose", "opset1", x, draw.constant([0, 2, 1]))
+        pattern = draw.constant([images, channels, height, width])
+        x = draw.add("Reshape", "opset1", x, pattern, special_zero=False)
+    rows, columns = draw.number(1, 30), draw.number(1, 30)
+    if draw.chance():
+        grid = draw.input(images, rows, columns, 2)
+    else:
+        order = draw.constant([0, 2, 1, 3])
+        grid = draw.add("Transpose", "opset1", draw.input(images, columns, rows, 2), order)
+    y = draw.add(
+        "GridSample", "opset9", x, grid, align_corners=draw.chance(),
+        mode=draw.pick("bilinear", "bicubic", "nearest"),
+        padding_mode=draw.pick("zeros", "border", "reflection"),
+    )  # fmt: skip
+    if draw.chance(0.3):
+        weights = draw.constant(draw.array(2, channels, 1, 1))
+        y = draw.add("Convolution", "opset1", y, weights, **windows(2))
+    draw.check(draw.surrounded(y))
+
+
 KERNELS: list[Callable[[Draw], None]] = [
     matmul, attention, rows, cutting, joining, gather, volumes, transposed, pooling, response,
-    enlarging,
+    enlarging, sampling,
 ]  # fmt: skip
 
 

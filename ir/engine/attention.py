@@ -6,6 +6,8 @@ of what grows with each word that would be a copy of all that was ever seen.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...layers.base import Kernel
@@ -26,7 +28,7 @@ def share_heads(plan: Plan) -> dict[Node, Kernel]:
     for node in plan.nodes:
         if not node.is_outside or node.layer.type != "ScaledDotProductAttention":
             continue
-        if not 3 <= len(node.inputs) <= 5 or not _is_plain(node):
+        if not 3 <= len(node.inputs) <= 5 or not is_plain(node):
             continue
         query = node.inputs[0].tensor.shape
         keys, values = (_before(value, query) for value in node.inputs[1:3])
@@ -43,7 +45,25 @@ def share_heads(plan: Plan) -> dict[Node, Kernel]:
     return found
 
 
-def _is_plain(node: Node) -> bool:
+def is_shared(arrays: Sequence[Array]) -> bool:
+    """Whether these are queries, keys and values of as many heads, and what ``attended`` takes."""
+    query, keys, values, *others = arrays
+    if not query.ndim == keys.ndim == values.ndim == 4 or keys.shape[2] != values.shape[2]:
+        return False
+    if not query.shape[:2] == keys.shape[:2] == values.shape[:2] or len(others) > 2:
+        return False
+    mask = others[0] if others else None
+    if mask is None:
+        return True
+    sizes = keys.shape[2], *query.shape[2::-1]
+    return (
+        2 <= mask.ndim <= 4
+        and mask.dtype in (np.float32, np.bool_)
+        and all(size in (1, n) for size, n in zip(reversed(mask.shape), sizes, strict=False))
+    )
+
+
+def is_plain(node: Node) -> bool:
     """Whether the keys that count are told by a mask alone."""
     real = all(value.type == np.float32 for value in node.inputs[:3])
     return real and not node.op.causal  # type: ignore[attr-defined]  # attention has it
@@ -96,9 +116,10 @@ def attended(
     if mask is not None and mask.dtype == np.bool_:
         scores = np.where(mask, scores, np.float32(-np.inf))
     elif mask is not None:
-        scores += mask
-    scores -= scores.max(-1, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(-1, keepdims=True)
+        np.add(scores, mask, scores)
+    np.subtract(scores, np.maximum.reduce(scores, axis=-1, keepdims=True), scores)
+    np.exp(scores, scores)
     found = np.matmul(scores.reshape(batch, shared, -1, length), values)
-    return (found.reshape(batch, heads, rows, -1),)
+    found = found.reshape(batch, heads, rows, -1)
+    np.divide(found, np.add.reduce(scores, axis=-1, keepdims=True), found)
+    return (found,)

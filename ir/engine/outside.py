@@ -21,7 +21,7 @@ from ...schemas.errors import MISTAKES
 from ..document import Graph
 from ..execution import Interpreter, State, by_definition, read_variable, run_bodies
 from ..inference import Inferred, body_parameters, infer_graph
-from .attention import share_heads
+from .attention import attended, is_plain, is_shared, share_heads
 from .memory import Growing
 from .plan import Node, Plan, Value, build, claimed_type
 from .workers import Part, single_blas
@@ -97,15 +97,20 @@ class Outside:
         with node.layer.at():
             kernel = self._kernel(node)
         inputs, outputs, at = node.inputs, node.outputs, node.layer.at
-        inside = [value for value in inputs if not value.is_outside and value.constant is None]
+        # What lies in the arena, or is constant, lies where it does for good.
+        lent = [value.array for value in inputs if not value.is_outside and value.constant is None]
+        fixed = [None if _comes(value) else value.array for value in inputs]
+        pairs = list(zip(inputs, fixed, strict=True))
         done = self._last.get(node, [])
 
         def run() -> None:
-            given = [value.array for value in inputs]
-            with at():
+            given = [value.array if array is None else array for value, array in pairs]
+            try:
                 self._allowed.check_time()
                 found = kernel(*given)
-            lent = [value.array for value in inside]
+            except Exception:
+                with at():
+                    raise
             for value, array in zip(outputs, found, strict=True):
                 if not value.is_outside:
                     if array.shape != value.shape:
@@ -146,6 +151,9 @@ class Outside:
             return lambda data, indices, axis: (
                 (data,) if _is_all(indices, data) else quick(data, indices, axis)
             )
+        if kind == "ScaledDotProductAttention" and is_plain(node):
+            general = _quick(op, kind)
+            return lambda *given: attended(*given) if is_shared(given) else general(*given)
         if kind == "Concat" and len(node.inputs) == 2 and _is_kept(node.inputs[0]):
             growing = Growing(op.axis)  # type: ignore[attr-defined]  # Concat has it
 
@@ -159,9 +167,13 @@ class Outside:
 
     def _assign(self, node: Node, value: Array) -> Array:
         """Keep an assigned value as an array that is not in the arena."""
-        if not node.inputs[0].is_outside:
+        name: str = node.op.variable_id  # type: ignore[attr-defined]  # Assign has it
+        before = self.state.get(name)
+        if before is not None and before.dtype == value.dtype and _is_read(node.inputs[0], name):
+            value = before  # as it was
+        elif not node.inputs[0].is_outside:
             value = np.array(value, order="C")
-        self._assigned[node.op.variable_id] = value  # type: ignore[attr-defined]  # Assign has it
+        self._assigned[name] = value
         return value
 
     def _bodies(self, node: Node) -> Kernel:
@@ -218,6 +230,11 @@ class Body:
         return {layer.id: array for layer, array in zip(self._graph.results, found, strict=True)}
 
 
+def _comes(value: Value) -> bool:
+    """Whether each call has an array of its own for a value."""
+    return value.is_outside and value.constant is None
+
+
 def _quick(op: Op, kind: str) -> Kernel:
     """An operation by its definition; where it cannot take much memory, nobody asks for it."""
     most = _MOST.get(kind) if op.is_standard else None
@@ -262,6 +279,12 @@ def _chosen(op: Op, arrays: Sequence[Array]) -> float:
     return 2 * arrays[0].size
 
 
+def _counted(op: Any, arrays: Sequence[Array]) -> float:
+    """Numbers from the first to the second, so far apart as the third says."""
+    first, stop, step = (float(array.reshape(())) for array in arrays)
+    return abs((stop - first) / step) + 1 if step else inf
+
+
 def _repeated(op: Op, arrays: Sequence[Array]) -> float:
     """No axis becomes longer than it is times what is asked for."""
     sizes = arrays[1].ravel().tolist()
@@ -273,6 +296,7 @@ _MOST: dict[str, Callable[[Any, Sequence[Array]], float]] = {
     "Broadcast": _repeated,
     "Gather": _gathered,
     "GatherND": _gathered_by_rows,
+    "Range": _counted,
     "TopK": _chosen,
 }
 
@@ -284,6 +308,14 @@ def _is_kept(value: Value) -> bool:
             return False
         value = value.producer.inputs[0]
     return value.producer is not None and value.producer.layer.type == "ReadValue"
+
+
+def _is_read(value: Value, name: str) -> bool:
+    """Whether a value is what a variable had before."""
+    maker = value.producer
+    return (
+        maker is not None and maker.layer.type == "ReadValue" and maker.op.variable_id == name  # type: ignore[attr-defined]  # ReadValue has it
+    )
 
 
 def _chooses_rows(node: Node) -> bool:

@@ -12,11 +12,19 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, spans
-from .blocks import CACHE, Scratch, call, sequence
+from .blocks import CACHE, Scratch, sequence
 from .matrices import lying, pieces
+from .pointwise import QUICK_POWERS
+from .rows import LEAST, MOST
 
 #: Fewer queries than these are not worth a product of their own.
 FEW = 16
+#: So many are taken at a time, however many keys there are: BLAS copies these for each product.
+TOGETHER = 320
+#: What turns powers of e into powers of two.
+LOG2 = np.float32(np.log2(np.e))
+#: The score of what is not to be seen.
+HIDDEN = np.float32(-np.inf)
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -32,8 +40,9 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     lead, (rows, depth), (keys, _) = output.shape[:-2], shapes[0][-2:], shapes[1][-2:]
     causal = bool(op.causal)  # type: ignore[attr-defined]  # attention has it
     mask = None if causal or len(node.inputs) < 4 else node.inputs[3].array
-    if mask is not None and node.inputs[3].constant is not None and _adds_nothing(mask):
-        mask = None
+    if mask is not None and node.inputs[3].constant is not None:
+        mask = _added(mask) if mask.dtype == np.bool_ else mask
+        mask = None if _adds_nothing(mask) else mask
     scale = node.inputs[4].constant if len(node.inputs) > 4 else np.float32(1 / sqrt(depth))
     if output.shape[-2] != rows or scale is None:
         return None  # a mask repeats queries, or a number that is not known yet scales them
@@ -49,7 +58,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         mask = np.broadcast_to(mask, (*lead, rows, keys))
     cells = CACHE // 2 // max(keys, 1)
     total = prod(output.shape[:-1])
-    at_once = max(FEW, min(cells, -(-total // abreast)))
+    at_once = max(FEW, min(max(cells, TOGETHER), -(-total // abreast)))
     found = list(pieces(output.shape[:-1], at_once))
     factor = np.float32(scale.reshape(-1)[0])
     parts: list[Part] = []
@@ -67,16 +76,20 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             heads = k[stack][..., seen], v[stack][..., seen, :]
             masked = None if mask is None else mask[index]
             if causal:
-                masked = np.tri(stop - first, seen.stop, first, dtype=np.bool_)
-            steps += _attended(
-                q[index], *heads, masked, factor, output.store[index], part, scratch
-            )
+                masked = _added(np.tri(stop - first, seen.stop, first, dtype=np.bool_))
+            target = output.store[index]
+            steps.append(_attended(q[index], *heads, masked, factor, target, part, scratch))
         parts.append(sequence(steps))
     return [*before, parts]
 
 
 def _adds_nothing(mask: Array) -> bool:
     return mask.dtype == np.float32 and not mask.any()
+
+
+def _added(mask: Array) -> Array:
+    """A mask of what may be seen as one that is added."""
+    return np.where(mask, np.float32(0), np.float32(-np.inf))
 
 
 def _attended(
@@ -88,43 +101,49 @@ def _attended(
     out: Array,
     part: int,
     scratch: Scratch,
-) -> list[Part]:
-    """Parts that do all for some queries."""
+) -> Part:
+    """Does all for some queries.
+
+    Weights are quotients of powers: what is subtracted from all exponents of a row makes none
+    larger or smaller than another. So nothing is, where no power becomes too large or a sum of
+    them too small; else the largest exponent of each row, which takes far longer to find than the
+    largest of all.
+    """
     query = scratch.take(part, *q.shape)
     scores = scratch.take(part, *q.shape[:-1], k.shape[-1])
-    most = scratch.take(part, *q.shape[:-1], 1)
+    sums = scratch.take(part, *q.shape[:-1], 1)
     ones = np.ones(k.shape[-1], np.float32)
-    parts = [call(np.multiply, q, factor, query), call(np.matmul, query, k, out=scores)]
-    if mask is not None and mask.dtype == np.bool_:
-        parts.append(_hiding(scores, mask))
-    elif mask is not None:
-        parts.append(call(np.add, scores, mask, out=scores))
-    rows = _rows(scores)
+    rows, totals = scores.reshape(-1, scores.shape[-1]), sums.reshape(-1)
+    # Powers of two are quicker only as long as none is next to nothing, as masks make them.
+    in_twos = QUICK_POWERS and mask is None
+    power, quick = (np.exp2, factor * LOG2) if in_twos else (np.exp, factor)
+    adds = mask is not None and mask.dtype != np.bool_
 
-    def softened() -> None:
-        np.maximum.reduce(scores, axis=-1, keepdims=True, out=most)
-        np.subtract(scores, most, out=scores)
-        np.exp(scores, out=scores)
-        np.matmul(rows, ones, out=most.reshape(-1))
-        np.reciprocal(most, out=most)
-
-    return [
-        *parts,
-        softened,
-        call(np.matmul, scores, v, out=out),
-        call(np.multiply, out, most, out=out),
-    ]
-
-
-def _rows(array: Array) -> Array:
-    return array.reshape(-1, array.shape[-1])
-
-
-def _hiding(scores: Array, mask: Array) -> Part:
-    """Leaves only the scores where the mask is true."""
-    hidden = np.float32(-np.inf)
+    def score(by: np.float32) -> None:
+        np.multiply(q, by, query)
+        np.matmul(query, k, out=scores)
+        if mask is None:
+            return
+        if adds:
+            np.add(scores, mask, scores)
+        else:
+            np.copyto(scores, HIDDEN, where=np.logical_not(mask))
 
     def run() -> None:
-        np.copyto(scores, hidden, where=np.logical_not(mask))
+        score(quick)
+        done = np.maximum.reduce(scores, axis=None) <= MOST
+        if done:
+            power(scores, scores)
+            np.matmul(rows, ones, out=totals)
+            done = np.minimum.reduce(totals) >= LEAST
+        if not done:
+            score(factor)
+            np.maximum.reduce(scores, axis=-1, keepdims=True, out=sums)
+            np.subtract(scores, sums, scores)
+            np.exp(scores, scores)
+            np.matmul(rows, ones, out=totals)
+        np.reciprocal(sums, sums)
+        np.matmul(scores, v, out=out)
+        np.multiply(out, sums, out)
 
     return run

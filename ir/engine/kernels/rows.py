@@ -7,6 +7,7 @@ does not matter which axes these are, as long as they are neighbours there.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -30,6 +31,8 @@ BY_ROWS = REDUCTIONS.keys() | {"SoftMax", "MVN"}
 SHORT = 16
 #: Less than so many numbers are not worth sharing.
 SMALL = 1 << 16
+#: Powers of no more than this may be summed up; less than that sum is too little.
+MOST, LEAST = np.float32(40), np.float32(1e-20)
 
 
 class Rows(NamedTuple):
@@ -60,6 +63,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     target = output.store.reshape(rows)
     if not np.may_share_memory(target, output.store):
         return None
+    if node.kind == "MVN" and source.size == source.shape[1]:
+        return [[_standardized_row(node.op, source.reshape(-1), target.reshape(-1))]]
     make = _soft_max if node.kind == "SoftMax" else _standardized(node.op)
     return [_cut(make, source, target, abreast, scratch)]
 
@@ -123,10 +128,17 @@ def _cut(
 
 
 def _soft_max(source: Array, target: Array, room: Array, _: Array) -> None:
-    _join(np.maximum, source, room)
-    np.subtract(source, room, out=target)
-    np.exp(target, out=target)
-    _sums(target, room)
+    """Quotients of powers, from whose exponents only what is too large for them is taken."""
+    done = np.maximum.reduce(source, axis=None) <= MOST
+    if done:
+        np.exp(source, out=target)
+        _sums(target, room)
+        done = np.minimum.reduce(room, axis=None) >= LEAST
+    if not done:
+        _join(np.maximum, source, room)
+        np.subtract(source, room, out=target)
+        np.exp(target, out=target)
+        _sums(target, room)
     np.reciprocal(room, out=room)
     np.multiply(target, room, out=target)
 
@@ -155,6 +167,21 @@ def _standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:
     return make
 
 
+def _standardized_row(op: Any, source: Array, target: Array) -> Part:
+    """The same for one row of numbers: what is one number needs no memory."""
+    eps, inside, part = np.float32(op.eps), op.inside(), np.float32(1 / source.size)
+    ones = _ones(source.size)
+
+    def run() -> None:
+        np.subtract(source, np.dot(source, ones) * part, target)
+        if op.normalize_variance:
+            spread = np.dot(target, target) * part
+            spread = np.sqrt(spread + eps) if inside else np.sqrt(spread) + eps
+            np.multiply(target, np.reciprocal(spread), target)
+
+    return run
+
+
 def _join(join: Any, source: Array, out: Array) -> None:
     """Joins along the middle; short rows column by column: NumPy takes long to begin a row."""
     if source.shape[2] > 1 or source.shape[1] > SHORT or len(source) < SHORT:
@@ -168,11 +195,16 @@ def _join(join: Any, source: Array, out: Array) -> None:
 
 def _sums(source: Array, out: Array) -> None:
     """Sums along the middle, as products with ones: those are quicker than many short sums."""
-    ones = np.ones((1, source.shape[1]), np.float32)
+    ones = _ones(source.shape[1])
     if source.shape[2] == 1:
-        np.matmul(source[:, :, 0], ones[0], out=out[:, 0, 0])
+        np.matmul(source[:, :, 0], ones, out=out[:, 0, 0])
     else:
-        np.matmul(ones, source, out=out)
+        np.matmul(ones[None], source, out=out)
+
+
+@lru_cache(maxsize=64)
+def _ones(count: int) -> Array:
+    return np.ones(count, np.float32)
 
 
 def _reduced(
@@ -204,6 +236,8 @@ def _reduced(
 
 
 def _joined(join: Any, source: Array, target: Array) -> Part:
+    if join is np.add and source.shape[2] == 1:
+        return call(np.matmul, source[:, :, 0], _ones(source.shape[1]), out=target[:, 0, 0])
     if join is np.add:
         return call(_sums, source, target)
     return call(_join, join, source, target)

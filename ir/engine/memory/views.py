@@ -21,7 +21,7 @@ CUTTING = frozenset(
      "VariadicSplit", "Identity"}
 )  # fmt: skip
 #: Operations that copy what they are given, however it lies.
-COPYING = CUTTING | {"Concat", "MatMul", "ScaledDotProductAttention"}
+COPYING = CUTTING | {"Concat", "GridSample", "MatMul", "ScaledDotProductAttention"}
 
 
 def join_concats(plan: Plan) -> None:

@@ -142,6 +142,7 @@ ROWS: dict[str, Row] = {
     "ConvolutionBackpropData": _row(1, layout=Layout.LAST, followers=True),
     "GRUSequence": _row(5),
     "Gather": _row(1, 7, 8),
+    "GridSample": _row(9),
     "GroupConvolution": _row(1, layout=Layout.LAST, followers=True),
     "GroupConvolutionBackpropData": _row(1, layout=Layout.LAST, followers=True),
     "GroupNormalization": _row(12, layout=Layout.EITHER, followers=True),

@@ -23,6 +23,7 @@ import numpy as np
 from ....layers.budget import budget
 from .blas_threads import single_blas
 from .cores import KeepOffCore
+from .denormals import flushing
 from .signals import Signal
 
 #: A piece of work with its arrays already bound.
@@ -114,7 +115,8 @@ class Team:
         """
         stop = len(self.steps) if stop is None else stop
         agenda = [number for number in range(first, stop) if not self.alone[number]]
-        with nullcontext() if self.on_runs else single_blas, np.errstate(all="ignore"):
+        alone = nullcontext() if self.on_runs else single_blas
+        with alone, flushing, np.errstate(all="ignore"):
             if not self.on_runs:
                 np.setbufsize(BUFFER)  # until errstate ends
             try:
@@ -239,7 +241,7 @@ class _Thread:
                 return
             try:
                 # Each thread has its own way with errors of arithmetic.
-                with np.errstate(all="ignore"):
+                with flushing, np.errstate(all="ignore"):
                     np.setbufsize(BUFFER)  # until errstate ends
                     for part in self._parts:
                         part()

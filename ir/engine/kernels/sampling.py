@@ -1,0 +1,149 @@
+"""Images sampled at given places, prepared: pixels gathered, weighted and summed up.
+
+Which pixels make up a place, and with which weights, is worked out for some places at a time, and
+all channels share it. Where the channels of a pixel lie side by side, or there are many numbers to
+sum up, whole pixels are gathered; else the places of each channel.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ....schemas import Array
+from ..plan import Node
+from ..workers import Part, spans
+from .blocks import CACHE, Scratch, call, sequence
+from .copies import copied
+from .matrices import pieces
+
+#: So many places are worked out together: few calls, and what they need stays in cache.
+PLACES = 4096
+#: From so many numbers to each place on it pays to put the channels of pixels side by side.
+MANY = 128
+
+
+def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
+    """The steps of a GridSample of float32 numbers; None where there is no kernel for it."""
+    data, grid = (value.array for value in node.inputs)
+    output, op = node.outputs[0], node.op
+    if any(value.type != np.float32 for value in (*node.inputs, output)) or not prod(data.shape):
+        return None
+    if not prod(output.shape) or output.store is None:
+        return None
+    images, channels, height, width = data.shape
+    corners = len(op.corners(np.zeros((1, 2), np.float32), height, width))  # type: ignore[attr-defined]  # GridSample has it
+    beside = channels > 1 and data.strides[1] == data.itemsize
+    by_pixels = beside or (channels > 1 and output.last) or corners * channels >= MANY
+    # Places in a row, with the channels where the output has them.
+    shape = (images, -1, channels) if output.last else (images, channels, -1)
+    target = output.store.reshape(shape)
+    if not np.may_share_memory(target, output.store):
+        return None
+    target = target if output.last else target.swapaxes(1, 2)
+    # One more pixel than there are is zero: what lies beyond the border.
+    pixels = height * width
+    scratch.shared.reset()
+    if by_pixels:
+        table = scratch.shared.take(0, images, pixels + 1, channels)
+        inner = table[:, :pixels].reshape(images, height, width, channels)
+        moved = copied(np.moveaxis(data, 1, -1), inner, abreast)
+    else:
+        table = scratch.shared.take(0, images, channels, pixels + 1).swapaxes(1, 2)
+        inner = table[:, :pixels].swapaxes(1, 2).reshape(images, channels, height, width)
+        moved = copied(data, inner, abreast)
+    moved[0] = sequence([moved[0], call(table[:, pixels].fill, 0)])
+    places = grid.reshape(images, -1, 2)
+    if not np.may_share_memory(places, grid):
+        places = scratch.shared.take(0, *places.shape)
+        moved += copied(grid, places.reshape(grid.shape), abreast)
+    total = images * places.shape[1]
+    found = list(pieces(places.shape[:2], min(PLACES, -(-total // abreast))))
+    parts: list[Part] = []
+    for part, (begin, end) in scratch.dealt(spans(len(found), abreast)):
+        steps: list[Part] = []
+        for index in found[begin:end]:
+            scratch.reset()
+            given = places[index], table[index[0]], target[index]
+            make = _by_pixels if by_pixels else _by_channels
+            steps.append(make(op, (height, width), *given, corners, part, scratch))
+        parts.append(sequence(steps))
+    return [moved, parts]
+
+
+def _by_pixels(
+    op: Any,
+    size: tuple[int, int],
+    places: Array,
+    table: Array,
+    target: Array,
+    corners: int,
+    part: int,
+    scratch: Scratch,
+) -> Part:
+    """Whole pixels are gathered, all corners of some places at once."""
+    count, channels = places.shape[1], table.shape[-1]
+    each = max(1, min(count, CACHE // (4 * channels * (corners + 1))))
+    room = scratch.take(part, each, corners, channels)
+    made = scratch.take(part, each, channels)
+    indices = scratch.take(part, 2 * places[..., 0].size * corners).view(np.intp)
+    indices = indices.reshape(*places.shape[:2], corners)
+    weights = scratch.take(part, *places.shape[:2], corners)
+    straight = target.strides[-1] == target.itemsize
+
+    def run() -> None:
+        for corner, (index, weight) in enumerate(op.corners(places, *size)):
+            indices[..., corner] = index
+            if weight is not None:
+                weights[..., corner] = weight
+        for image, pixels in enumerate(table):
+            for begin in range(0, count, each):
+                end = min(begin + each, count)
+                goal = target[image, begin:end]
+                result = goal if straight else made[: end - begin]
+                if corners == 1:
+                    picked = room[: end - begin, 0]
+                    np.take(pixels, indices[image, begin:end, 0], 0, out=picked, mode="clip")
+                    result = picked
+                else:
+                    picked = room[: end - begin]
+                    np.take(pixels, indices[image, begin:end], 0, out=picked, mode="clip")
+                    np.einsum("pt,ptc->pc", weights[image, begin:end], picked, out=result)
+                if result is not goal:
+                    np.copyto(goal, result)
+
+    return run
+
+
+def _by_channels(
+    op: Any,
+    size: tuple[int, int],
+    places: Array,
+    table: Array,
+    target: Array,
+    corners: int,
+    part: int,
+    scratch: Scratch,
+) -> Part:
+    """The places of each channel are gathered, a corner at a time."""
+    count, channels = places.shape[1], table.shape[-1]
+    room = scratch.take(part, channels * count).reshape(channels, count)
+    total = scratch.take(part, channels * count).reshape(channels, count)
+
+    def run() -> None:
+        found = op.corners(places, *size)
+        for image, pixels in enumerate(table.swapaxes(1, 2)):
+            for corner, (index, weight) in enumerate(found):
+                np.take(pixels, index[image], 1, out=room, mode="clip")
+                if weight is None:
+                    np.copyto(total, room)
+                elif not corner:
+                    np.multiply(room, weight[image], total)
+                else:
+                    np.multiply(room, weight[image], room)
+                    np.add(total, room, total)
+            np.copyto(target[image].swapaxes(0, 1), total)
+
+    return run
