@@ -227,8 +227,8 @@ def converted(data: Array, kind: ElementType) -> Array:
 def _as_real(data: Array, kind: ElementType) -> Array:
     """Values in a real type; the narrow ones round from float32."""
     if kind.dtype in (data.dtype, np.float64) and kind is not ElementType.NF4:
-        return data.astype(kind.dtype)
-    wide = data.astype(np.float32)
+        return data.astype(kind.dtype, copy=False)
+    wide = data.astype(np.float32, copy=False)
     if kind is ElementType.NF4:
         codes = np.searchsorted(_NF4_STEPS, wide.ravel()).reshape(wide.shape)
         return NF4[np.where(np.isnan(wide), 0, codes)]
@@ -236,7 +236,7 @@ def _as_real(data: Array, kind: ElementType) -> Array:
         wide = np.nan_to_num(wide, nan=6, posinf=6, neginf=-6)
     elif kind is ElementType.F8E8M0:
         return _as_power_of_two(wide)
-    return wide.astype(kind.dtype)
+    return wide.astype(kind.dtype, copy=False)
 
 
 def _as_power_of_two(wide: Array) -> Array:
