@@ -28,6 +28,8 @@ MOST_TURNS = 250_000
 STEPS_OF_A_TURN = 40
 MOST_STEPS = STEPS_OF_A_TURN * MOST_TURNS
 
+#: Bytes that a definition takes at a time for what it needs on the way.
+PIECE = 8 << 20
 #: So much is there always: asking the system would take longer than taking it.
 _SMALL = 1 << 20
 #: From here on the system is asked again, for others may have taken what was there at first.
@@ -178,6 +180,13 @@ def steps(items: Iterable[T]) -> Iterator[T]:
     for item in items:
         counted.step()
         yield item
+
+
+def pieces(count: int, nbytes: int) -> Iterator[slice]:
+    """Ranges of things that take so many bytes each, so that little memory is needed at a time."""
+    many = max(1, PIECE // max(1, nbytes))
+    for start in steps(range(0, count, many)):
+        yield slice(start, min(start + many, count))
 
 
 @contextmanager

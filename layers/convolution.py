@@ -21,7 +21,7 @@ from ..schemas.attributes import Bool, Float, Int, Ints
 from ..schemas.shapes import at_least, compatible, interval, limits, merge, number
 from .axes import as_size
 from .base import element_type
-from .budget import require, steps
+from .budget import PIECE, pieces, require, steps
 from .casting import narrowed, quiet, widened
 from .windows import Pads, Windowed, entries, reach, stops, stops_same, windows
 
@@ -99,7 +99,20 @@ class Convolve(Windowed):
         view = windows(data, kernel, self.strides, self.dilations, pads, counts, fill)
         axes = range(2, 2 + len(kernel))
         columns = np.moveaxis(view, axes, range(-len(kernel), 0))
-        return multiplied(filters, columns.reshape(*data.shape[:2], prod(kernel), *counts))
+        spread = (data.shape[1], prod(kernel))
+        row = prod((*spread, *counts[1:])) * data.itemsize
+        if prod(kernel) == 1 or len(data) * counts[0] * row <= PIECE:
+            return multiplied(filters, columns.reshape(len(data), *spread, *counts))
+        # All windows at once would take as much memory as the data, times the kernel.
+        kind = np.result_type(data, filters)
+        total = np.empty((len(data), prod(filters.shape[:2]), *counts), kind)
+        whole: Any = (slice(None),) * (1 + len(kernel))
+        for items in pieces(len(data), counts[0] * row):
+            for rows in pieces(counts[0], row):
+                taken = columns[(items, *whole, rows)]
+                shape = (len(taken), *spread, -1, *counts[1:])
+                total[items, :, rows] = multiplied(filters, taken.reshape(shape))
+        return total
 
 
 class ConvolutionV1(Convolve):
@@ -236,21 +249,23 @@ class ConvolutionBackpropDataV1(Convolve):
             begins = [self.spread_pads(*row, n)[0] for row, n in zip(rows, results, strict=True)]
         spans = [number(self.span(*row)) for row in rows]
         groups, inner, outer = filters.shape[:3]
-        # Each value times each weight, before the products are laid upon one another.
-        require(prod(data.shape[:1]) * groups * outer * prod(kernel) * prod(sizes) * data.itemsize)
-        weights = np.moveaxis(filters, 1, -1).reshape(groups, outer * prod(kernel), inner)
-        laid = multiplied(weights, data[:, :, None])
-        laid = laid.reshape(len(data), groups * outer, *kernel, *sizes)
+        weights = np.moveaxis(filters, 1, -1).reshape(groups, outer, prod(kernel), inner)
         room = [max(s, b + n) for s, b, n in zip(spans, begins, results, strict=True)]
-        require(prod(laid.shape[:2]) * prod(room) * laid.itemsize)
-        output = np.zeros((*laid.shape[:2], *room), laid.dtype)
-        for place in steps(np.ndindex(*kernel)):
-            starts = [k * d for k, d in zip(place, self.dilations, strict=True)]
-            taken: Any = [
-                slice(start, start + n * stride, stride)
-                for start, n, stride in zip(starts, sizes, self.strides, strict=True)
-            ]
-            output[..., *taken] += laid[:, :, *place]
+        made = (len(data), groups * outer)
+        require(prod(made) * prod(room) * data.itemsize)
+        output = np.zeros((*made, *room), np.result_type(data, filters))
+        places = list(np.ndindex(*kernel))
+        # Each value times some of the weights, before the products are laid upon one another.
+        for part in pieces(len(places), prod(made) * prod(sizes) * data.itemsize):
+            some = weights[:, :, part].reshape(groups, -1, inner)
+            laid = multiplied(some, data[:, :, None]).reshape(*made, -1, *sizes)
+            for index, place in enumerate(steps(places[part])):
+                starts = [k * d for k, d in zip(place, self.dilations, strict=True)]
+                taken: Any = [
+                    slice(start, start + n * stride, stride)
+                    for start, n, stride in zip(starts, sizes, self.strides, strict=True)
+                ]
+                output[..., *taken] += laid[:, :, index]
         kept: Any = [slice(b, b + n) for b, n in zip(begins, results, strict=True)]
         return output[..., *kept]
 

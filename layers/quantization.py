@@ -55,15 +55,21 @@ class FakeQuantizeV1(Op):
         limits = (input_low, input_high, output_low, output_high)
         laid: list[Array] = [self.laid(limit, data).astype(wide) for limit in limits]
         low, high, first, last = laid
-        x: Array = data.astype(wide)
+        x: Array = data.astype(wide, copy=False)
         steps = wide(self.levels - 1)
+        shape = np.broadcast_shapes(x.shape, *(limit.shape for limit in laid))
+        if shape != x.shape:
+            raise IRError(f"limits widen the data from {data.shape} to {shape}")
         with np.errstate(all="ignore"):
-            level = np.rint((x - low) / (high - low) * steps)
-            between = level / steps * (last - first) + first
-        values = np.where(x > np.maximum(low, high), last, between)
-        values = np.where(x <= np.minimum(low, high), first, values)
-        if values.shape != data.shape:
-            raise IRError(f"limits widen the data from {data.shape} to {values.shape}")
+            values = np.asarray(x - low)
+            values /= high - low
+            values *= steps
+            np.rint(values, out=values)
+            values /= steps
+            values *= last - first
+            values += first
+        np.copyto(values, last, where=x > np.maximum(low, high))
+        np.copyto(values, first, where=x <= np.minimum(low, high))
         return (narrowed(values, data.dtype),)
 
     def laid(self, limit: Array, data: Array) -> Array:

@@ -17,7 +17,7 @@ from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import merge
 from .axes import as_size, axis_of, broadcast, broadcast_size, within_axis
 from .base import Op
-from .budget import require, steps
+from .budget import PIECE, pieces, require, steps
 from .casting import narrowed, widened
 
 
@@ -295,23 +295,48 @@ class ScaledDotProductAttentionV13(Op):
     ) -> tuple[Array, ...]:
         q, k, v = widened(query), widened(key), widened(value)
         factor = 1 / sqrt(q.shape[-1]) if scale is None else float(scale.ravel()[0])
-        require(2 * prod(q.shape[:-1]) * k.shape[-2] * q.itemsize)
-        scores = q * q.dtype.type(factor) @ np.swapaxes(k, -1, -2)
-        if self.causal:
-            scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, -np.inf)
-        elif attention_mask is not None and attention_mask.dtype == np.bool_:
-            scores = np.where(attention_mask, scores, -np.inf)
-        elif attention_mask is not None:
-            scores = scores + widened(attention_mask)
-        most = scores.max(-1, keepdims=True)
-        beside: Array | float = 0.0
-        with np.errstate(all="ignore"):
-            if sink is not None:
-                most = np.maximum(most, widened(sink))
-                beside = np.exp(widened(sink) - most)
-            weights = np.exp(scores - most)
-            weights /= weights.sum(-1, keepdims=True) + beside
-        return (narrowed((weights @ v).astype(q.dtype), query.dtype),)
+        count = q.shape[-2]
+        row = 2 * prod(q.shape[:-2]) * k.shape[-2] * q.itemsize
+        if count * row <= PIECE:
+            parts = [slice(None)]
+        else:  # there is a score for each query and key: much more than what goes in
+            parts = [*pieces(count, row)]
+            require(row * (parts[0].stop - parts[0].start))
+        columns = np.swapaxes(k, -1, -2)
+        made = []
+        for rows in parts:
+            scores = q[..., rows, :] * q.dtype.type(factor) @ columns
+            if self.causal:
+                seen = np.arange(count)[rows, None] >= np.arange(k.shape[-2])
+                scores = np.where(seen, scores, -np.inf)
+            elif attention_mask is not None:
+                scores = masked(scores, rows_of(attention_mask, rows, count))
+            beside = None if sink is None else rows_of(sink, rows, count)
+            made.append((shares(scores, beside) @ v).astype(q.dtype))
+        return (narrowed(made[0] if len(made) == 1 else np.concatenate(made, -2), query.dtype),)
+
+
+def rows_of(array: Array, rows: slice, count: int) -> Array:
+    """Some rows of an array that has so many; of one that has another number, all."""
+    return array[..., rows, :] if array.ndim > 1 and array.shape[-2] == count else array
+
+
+def masked(scores: Array, mask: Array) -> Array:
+    """Scores without those that a mask takes out, or with what it adds to them."""
+    return np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + widened(mask)
+
+
+def shares(scores: Array, sink: Array | None) -> Array:
+    """Weights that add up to one, with that of a sink beside them."""
+    most = scores.max(-1, keepdims=True)
+    beside: Array | float = 0.0
+    with np.errstate(all="ignore"):
+        if sink is not None:
+            most = np.maximum(most, widened(sink))
+            beside = np.exp(widened(sink) - most)
+        weights = np.exp(scores - most)
+        weights /= weights.sum(-1, keepdims=True) + beside
+    return weights
 
 
 def decoded(classes: Array, within: Array, blank: int, merged: bool) -> Array:

@@ -15,7 +15,10 @@ import pytest
 from networks import Drawer
 from vinoir import ir
 from vinoir.ir.cli import main
+from vinoir.ir.comparing import references
+from vinoir.ir.comparing.runtimes import RuntimeProcess
 from vinoir.layers import Op
+from vinoir.schemas import UnsupportedError
 
 RELU = Op.find("ReLU", "opset1")
 assert RELU is not None
@@ -341,3 +344,88 @@ def test_memory_is_that_of_a_few_layers(against: str) -> None:
         [sys.executable, "-c", LARGE, against], check=True, capture_output=True, text=True
     )
     assert int(done.stdout) < 50, done.stdout
+
+
+FILE = """
+import os
+import sys
+import numpy as np
+from vinoir import ir
+
+path, against = sys.argv[1:]
+model = ir.read(path)
+image = np.random.default_rng(0).standard_normal((1, 256, 16, 16)).astype("f4")
+
+
+def now(what):
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(what)) << 10
+
+
+ir.infer(model)
+before = now("VmRSS")
+assert not ir.compare(model, path if against == "other" else against, [image])
+print((now("VmHWM") - before) / os.path.getsize(path[:-3] + "bin"))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no VmHWM")
+@pytest.mark.parametrize("against", ["openvino", "compiled", "other"])
+def test_memory_is_less_than_twice_the_weights(tmp_path: Path, against: str) -> None:
+    """Twenty convolutions of 2.4 MB each; what pages of the file are read is let go of again."""
+    if against == "openvino":
+        pytest.importorskip("openvino")
+    net, rng = ir.Builder("deep"), np.random.default_rng(1)
+    x = net.parameter("x", "f32", "1,256,16,16")
+    for number in range(20):
+        w = net.constant(rng.standard_normal((256, 256, 3, 3)).astype("f4") / 48)
+        x = net.add(
+            "Convolution", "opset1", [x, w], name=f"conv{number}", strides=(1, 1),
+            pads_begin=(1, 1), pads_end=(1, 1), dilations=(1, 1), auto_pad="explicit",
+        )  # fmt: skip
+    net.result(x, name="y")
+    ir.write(net.model(), tmp_path / "deep.xml")
+    done = subprocess.run(
+        [sys.executable, "-c", FILE, str(tmp_path / "deep.xml"), against],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert float(done.stdout) < 1.5, done.stdout
+
+
+def test_each_layer_is_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Constants, of which nothing is told, are no reason to ask again for what comes after."""
+    asked: list[int] = []
+    ask = references.InPieces.told
+
+    def told(self: Any, layers: Any, known: Any) -> Any:
+        asked.append(len(layers))
+        return ask(self, layers, known)
+
+    monkeypatch.setattr(references.InPieces, "told", told)
+    assert not ir.compare(chain(12), "compiled")
+    assert len(asked) == 1
+
+
+def test_a_runtime_that_crashes_is_told_though_what_it_started_lives_on(tmp_path: Path) -> None:
+    class Crashing(RuntimeProcess):
+        program = tmp_path / "worker.py"
+
+    Crashing.program.write_text(
+        "import os, pickle, subprocess, sys\n"
+        "while True:\n"
+        "    question, _ = pickle.load(sys.stdin.buffer)\n"
+        "    if question == 'crash':\n"
+        "        words = [sys.executable, '-c', 'import time; time.sleep(600)']\n"
+        "        other = subprocess.Popen(words)\n"
+        "        print(other.pid, file=open(sys.argv[0] + '.pid', 'w'), flush=True)\n"
+        "        os._exit(7)\n"
+        "    pickle.dump((True, 'x' * 5_000_000), sys.stdout.buffer)\n"
+        "    sys.stdout.flush()\n"
+    )
+    with Crashing("numpy") as process:
+        assert len(process.version) == 5_000_000
+        with pytest.raises(UnsupportedError, match=r"crashed \(exit 7\)"):
+            process.ask("crash")
+        assert len(process.ask("again")) == 5_000_000
+    started = Path("/proc", (tmp_path / "worker.py.pid").read_text().strip(), "stat")
+    assert not started.exists() or started.read_text().split()[2] == "Z"

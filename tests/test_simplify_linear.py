@@ -79,6 +79,39 @@ def test_random_movements(part: int) -> None:
     assert applied >= 3
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_quantized_later_keeps_every_bit(seed: int) -> None:
+    """Values that stand between two levels would fall to the other, and be off by a whole step."""
+    random = np.random.default_rng(seed)
+    shape = [int(one) for one in random.integers(2, 9, size=3)]
+    words = ("Add", "Subtract", "Multiply", "Divide")
+
+    def build(n: Net, x: ir.Output) -> ir.Output:
+        y = n("Sin", x)
+        for _ in range(3):
+            y = n(str(random.choice(words)), y, fixed(n, y, random))
+        if random.random() < 0.5:
+            y = n(str(random.choice(words)), moved(n, y, random), 0.7)
+        y = n("Tanh", y) if random.random() < 0.5 else y
+        return n("Exp", n("FakeQuantize", y, -9.0, 9.0, -9.0, 9.0, levels=1 << 22))
+
+    model = network(",".join(map(str, shape)), build)
+    new, done = ir.simplify(model)
+    assert not {"linear-chains", RULE} & set(done.rules)
+    alike(model, new, exact=True, asked=False)
+
+
+def test_what_comes_after_the_last_quantization_is_joined() -> None:
+    def build(n: Net, x: ir.Output) -> ir.Output:
+        y = n("Exp", n("FakeQuantize", n("Multiply", n("Multiply", x, 0.3), 0.7),
+                       -9.0, 9.0, -9.0, 9.0, levels=256))  # fmt: skip
+        return n("Multiply", n("Multiply", y, 0.3), 0.7)
+
+    new, done = ir.simplify(network("2,3", build))
+    assert done.rules["linear-chains"] == 1
+    assert kinds(new) == ["Exp", "FakeQuantize", "Multiply", "Multiply", "Multiply"]
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_random_softmax_between_reshapes(seed: int) -> None:
     random = np.random.default_rng(seed)

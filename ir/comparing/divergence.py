@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...layers.budget import within
 from ...layers.casting import as_computed
+from ...layers.memory import nbytes
 from ...schemas import Array, IRError, UsageError
 from ...schemas.printing import Table, printable
 from ..document import Layer, Model
@@ -50,8 +50,9 @@ from .references import (
 )
 from .rounding import Shake, error, identical, real, scale
 
-#: Layers, and bytes of their outputs, for which the reference is asked at once.
-_LAYERS, _BYTES = 32, 32 << 20
+#: Layers for which the reference is asked at once; and bytes of what they take from the file and
+#: give, as a part of the whole file, but so many at least and at most.
+_LAYERS, _PART, _LEAST, _MOST = 32, 8, 2 << 20, 32 << 20
 RANDOM = "inputs were made at random, unknown sizes as small as may be: give inputs that fit"
 #: How often inputs are shaken to see whether a result stands on an edge.
 _SHAKES = 8
@@ -296,35 +297,48 @@ def _walk(
     ours, theirs = judge.ours, judge.theirs
     for layer_id, array in arrays.items():
         ours[layer_id] = theirs[layer_id] = (as_computed(array),)
-    for piece in _pieces(Interpreter(model, None, inferred=inferred), inferred):
+    for piece in _pieces(model, Interpreter(model, None, inferred=inferred), inferred):
         told = dict(reference.told([step.layer for step in piece], theirs))
         for place, step in enumerate(piece):
             if step.kernel is not None:
                 yield from judge.layer(step, told)
             rest = [one.layer for one in piece[place + 1 :]]
-            untold = step.kernel is not None and (step.layer.id, 0) not in told
-            if untold and rest and reference.asks_again:
+            # What comes after a layer that is not told could not be reached without it.
+            if (
+                reference.asks_again
+                and judge.untold([step.layer], told)
+                and judge.untold(rest, told)
+            ):
                 told |= reference.told(rest, theirs)
             if progress is not None:
                 progress(step.layer)
             for done in step.freed:
                 del ours[done], theirs[done]
+        if model.weights is not None:
+            model.weights.release()  # what these layers took, no other takes
 
 
-def _pieces(walk: Interpreter, inferred: Inferred) -> Iterator[list[InterpreterStep]]:
+def _pieces(
+    model: Model, walk: Interpreter, inferred: Inferred
+) -> Iterator[list[InterpreterStep]]:
     """The steps in pieces of a few layers, none of which goes on after a layer with a state."""
     piece: list[InterpreterStep] = []
-    size = 0
+    size, count, held = 0, 0, 0 if model.weights is None else model.weights.size
+    most = min(max(held // _PART, _LEAST), _MOST)
     for step in walk.steps:
         if step.kernel is None:
             continue
-        piece.append(step)
-        for tensor in inferred.of(step.layer):
-            if tensor.shape.is_static and not tensor.type.is_dynamic:
-                size += prod(tensor.shape.static) * tensor.type.dtype.itemsize
-        if len(piece) == _LAYERS or size > _BYTES or has_state(step.layer):
+        # A tensor of unknown size is taken for a small one.
+        more = nbytes(inferred.of(step.layer))
+        if piece and (size + more > most or count == _LAYERS):
             yield piece
-            piece, size = [], 0
+            piece, size, count = [], 0, 0
+        piece.append(step)
+        size += more
+        count += not step.layer.is_constant
+        if has_state(step.layer):
+            yield piece
+            piece, size, count = [], 0, 0
     if piece:
         yield piece
 
@@ -341,6 +355,15 @@ class Judge:
         self.theirs: dict[int, tuple[Array, ...]] = {}
         #: Layers that depend on constants alone: their values belong to those that take them.
         self.fixed = from_constants(model)
+
+    def untold(self, layers: Iterable[Layer], told: Mapping[Spot, Array]) -> bool:
+        """Whether of some layer that has values of its own nothing is told."""
+        return any(
+            layer.type not in ("Parameter", "Result")
+            and layer.id not in self.fixed
+            and (layer.id, 0) not in told
+            for layer in layers
+        )
 
     def layer(
         self, step: InterpreterStep, told: Mapping[Spot, Array]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import os
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,9 +23,15 @@ from ...schemas.packing import pack, unpack
 from ..document import Model
 from ..files import write
 
+#: Seconds after which it is looked whether a process is still there that answers nothing.
+_LOOK = 1.0
+
 
 class RuntimeProcess:
     """A process that answers what a runtime computes; started anew after a crash."""
+
+    #: The program that answers.
+    program = Path(__file__).with_name("runtime_worker.py")
 
     def __init__(self, runtime: str) -> None:
         for name in {runtime, *(["onnx"] if runtime == "onnxruntime" else [])}:
@@ -50,10 +59,10 @@ class RuntimeProcess:
             if max_seconds is not None and not wait([process.stdout.fileno()], max_seconds):
                 self._stop(kill=True)
                 raise LimitError(f"{self.runtime} took more than {max_seconds:g} seconds")
-            well, answer = pickle.load(process.stdout)
-        except (BrokenPipeError, EOFError):
+            well, answer = pickle.load(io.BufferedReader(_Answers(process)))
+        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
             code = process.wait()
-            self._process = None
+            self._stop(kill=True)
             raise UnsupportedError(f"{self.runtime} crashed (exit {code})") from None
         if not well:
             text = " ".join(str(answer).split())
@@ -62,12 +71,12 @@ class RuntimeProcess:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            program = Path(__file__).with_name("runtime_worker.py")
             self._process = subprocess.Popen(
-                [sys.executable, "-P", str(program)],
+                [sys.executable, "-P", str(self.program)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                start_new_session=True,
             )
         return self._process
 
@@ -86,7 +95,7 @@ class RuntimeProcess:
         if process is None:
             return
         if kill:
-            process.kill()
+            _kill(process)
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
@@ -97,6 +106,37 @@ class RuntimeProcess:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Answers(io.RawIOBase):
+    """What a process answers; at an end when it is, though others may hold its pipe open.
+
+    Runtimes start processes of their own, which outlive a crash.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert isinstance(process.stdout, io.BufferedReader)
+        self._process, self._pipe = process, process.stdout.raw
+
+    def readable(self) -> bool:
+        """Whether it can be read from: that is what it is for."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a part of the buffer; 0 where nothing will come any more."""
+        # Elsewhere than on POSIX nobody inherits a pipe, nor can it be waited for.
+        while os.name == "posix" and not wait([self._pipe.fileno()], _LOOK):
+            if self._process.poll() is not None and not wait([self._pipe.fileno()], 0):
+                return 0
+        return self._pipe.readinto(buffer) or 0
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process, and what it started."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 def run_openvino(

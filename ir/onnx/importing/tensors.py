@@ -116,8 +116,9 @@ class Store:
             _same(len(words), count, "strings", dims)
             return np.array(words, np.dtypes.StringDType()).reshape(dims), kind
         if tensor.HasField("raw_data"):
-            _same(len(tensor.raw_data), kind.nbytes(count), "bytes", dims)
-            return unpack(tensor.raw_data, kind, dims), kind
+            raw = tensor.raw_data  # a copy each time it is asked for
+            _same(len(raw), kind.nbytes(count), "bytes", dims)
+            return unpack(raw, kind, dims), kind
         field = getattr(tensor, _FIELDS.get(kind, "int32_data"))
         if kind.bits < 8:
             data = np.array(field, np.int64).astype(np.uint8)

@@ -1,7 +1,8 @@
 """x * a * b → x * (a * b), x + a + b → x + (a + b), (x * a + b) * c → x * (a * c) + (b * c).
 
 Here a, b and c are constants of real numbers. Subtraction of one and division by one count as
-addition and multiplication.
+addition and multiplication. What a FakeQuantize rounds later stays as it is: one layer fewer is
+not worth values that stand between two levels and fall to the other.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ LINEAR = (*_SUMS, *_PRODUCTS)
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
     outer = taken(net, layer)
-    if outer is None:
+    if outer is None or net.is_quantized_later(layer):
         return False
     found = merged(net, layer, *outer)
     return found is not None and fuse(net, layer, put(net, layer, *found))

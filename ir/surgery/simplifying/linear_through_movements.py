@@ -1,7 +1,8 @@
 """g(x * a) * c → g(x * (a * c)), g(x + a) + c → g(x + (a + c)), g(x * a + b) * c likewise.
 
 Here a, b and c are constants of real numbers, and g moves elements (Gather, Transpose, Reshape,
-Slice, ...) but leaves the axes along which c varies as they are.
+Slice, ...) but leaves the axes along which c varies as they are. What a FakeQuantize rounds later
+stays.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _MOVERS = ("Gather", "Reshape", "Slice", "Squeeze", "StridedSlice", "Transpose",
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
     outer = taken(net, layer)
-    if outer is None:
+    if outer is None or net.is_quantized_later(layer):
         return False
     value, array = outer
     movers: list[Layer] = []

@@ -81,6 +81,11 @@ class Rewriter:
             for place, (producer, index) in enumerate(self._inputs[layer]):
                 self._uses[producer][index][layer, place] = None
                 self._given[producer, index] += layer.type == "Result"
+        #: Layers of the graph from which a FakeQuantize takes what it rounds.
+        self._quantized: set[Layer] = set()
+        for layer in reversed(order):
+            if layer.type == "FakeQuantize" or layer in self._quantized:
+                self._quantized.update(producer for producer, _ in self._inputs[layer])
 
     # What is there.
 
@@ -107,6 +112,20 @@ class Rewriter:
     def feeds_result(self, value: Value) -> bool:
         """Whether a value is an output of the graph."""
         return self._given[value] > 0
+
+    def is_quantized_later(self, layer: Layer) -> bool:
+        """Whether a FakeQuantize rounds to levels what is computed from a layer."""
+        seen, stack = {layer}, [layer]
+        while stack:
+            one = stack.pop()
+            if one in self._quantized or one.type == "FakeQuantize":
+                return True
+            if one not in self._fresh:
+                continue  # what it fed at first, it feeds still
+            for user in {user for uses in self._uses[one] for user, _ in uses} - seen:
+                seen.add(user)
+                stack.append(user)
+        return False
 
     def tensor(self, value: Value) -> Tensor:
         """What is known of a value."""
