@@ -16,6 +16,7 @@ from . import (
     convolution,
     copies,
     group_normalization,
+    levels,
     matrices,
     pooling,
     recurrent,
@@ -57,6 +58,17 @@ def _copies(node: Node, hands: Hands, scratch: Scratch) -> Steps:
     return copies.prepare(node, hands.workers, scratch)
 
 
+def _product(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    prepare = matrices.prepare if node.inputs[1].packed is None else levels.multiplied
+    return prepare(node, hands.parts, scratch)
+
+
+def _gathering(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    if node.inputs[0].packed is not None:
+        return levels.gathered(node, hands.parts, scratch)
+    return _copies(node, hands, scratch)
+
+
 def _interpolation(node: Node, hands: Hands, scratch: Scratch) -> Steps:
     copied = copies.prepare(node, hands.workers, scratch)
     return resizing.prepare(node, hands.parts, scratch) if copied is None else copied
@@ -77,10 +89,11 @@ KERNELS: dict[str, Kernel] = {
     "GroupConvolution": _convolution,
     "ConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
     "GroupConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
+    "Gather": _gathering,
     "GroupNormalization": _cut_by_shapes(group_normalization.prepare),
     "Interpolate": _interpolation,
     "LRN": _cut_by_shapes(local_response),
-    "MatMul": _cut_by_shapes(matrices.prepare),
+    "MatMul": _product,
     **dict.fromkeys(recurrent.GATES, _cut_by_shapes(recurrent.prepare)),
     "ScaledDotProductAttention": _cut_by_shapes(attention.prepare),
     "ShuffleChannels": lambda node, hands, scratch: shuffle(node),

@@ -2,8 +2,9 @@
 
 One file each, whose first line is its formula. ``PASSES`` has them in order:
 
-1. Windows lose what meets padding alone; batch normalisations become scales and shifts, powers
-   products, shuffles and attention one node: what the others look for.
+1. Weights stay levels where their reader multiplies by such, else they are made numbers. Windows
+   lose what meets padding alone; batch normalisations become scales and shifts, powers products,
+   shuffles and attention one node: what the others look for.
 2. Elementwise nodes become epilogues, and scales and shifts at their head weights.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue.
@@ -27,6 +28,7 @@ from .multiply_powers import multiply_powers
 from .pass_biases import pass_biases
 from .pass_offsets import pass_offsets
 from .pool_first import pool_first
+from .settle_weights import settle_weights
 from .shuffle_late import shuffle_late
 from .split_batch_norm import split_batch_norm
 from .take_prologues import take_prologues
@@ -34,6 +36,7 @@ from .trim_windows import trim_windows
 
 #: The passes in order.
 PASSES: tuple[Callable[[Plan], None], ...] = (
+    settle_weights,
     trim_windows,
     split_batch_norm,
     multiply_powers,

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from .channels import is_pointwise as is_pointwise
     from .channels import pads_nothing as pads_nothing
     from .channels import scale_and_shift as scale_and_shift
+    from .compressed import Columns as Columns
+    from .compressed import Compressed as Compressed
+    from .compressed import by_digits as by_digits
+    from .nodes import Means as Means
     from .nodes import Node as Node
     from .nodes import Plan as Plan
     from .nodes import Steps as Steps
@@ -47,7 +51,8 @@ __getattr__, __dir__ = face(
             "FEW add_through elementwise_steps has_many_groups has_single_place_windows "
             "is_depthwise is_incoming_image is_pointwise pads_nothing scale_and_shift"
         ),
-        "nodes": "Node Plan Steps Value constant only_user",
+        "compressed": "Columns Compressed by_digits",
+        "nodes": "Means Node Plan Steps Value constant only_user",
         "operations": (
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
             "claimed_type products stands_beside work"
