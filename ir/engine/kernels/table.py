@@ -19,6 +19,7 @@ from . import (
     levels,
     matrices,
     pooling,
+    quantized,
     recurrent,
     resizing,
     rows,
@@ -43,6 +44,8 @@ Kernel: TypeAlias = Callable[[Node, Hands, Scratch], Steps]
 
 
 def _convolution(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    if node.integers is not None:
+        return quantized.convolution(node, hands.parts, scratch)
     prepare = volumes.convolution if len(node.inputs[0].shape) == 5 else convolution.prepare
     return prepare(node, hands.parts, scratch)
 
@@ -59,6 +62,8 @@ def _copies(node: Node, hands: Hands, scratch: Scratch) -> Steps:
 
 
 def _product(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    if node.integers is not None:
+        return quantized.multiplied(node, hands.parts, scratch)
     prepare = matrices.prepare if node.inputs[1].packed is None else levels.multiplied
     return prepare(node, hands.parts, scratch)
 

@@ -10,7 +10,12 @@ from ..plan import CONVOLUTIONS, Node, Plan, constant, has_many_groups, scale_an
 def fold_affine(plan: Plan) -> None:
     """Apply the pass."""
     for node in plan.nodes:
-        if node.kind in CONVOLUTIONS:
+        if node.integers is not None:
+            axis = 1 if node.kind in CONVOLUTIONS else -1
+            scale, shift, count = scale_and_shift(node.epilogue, node.outputs[0].shape, axis)
+            node.set_epilogue(node.epilogue[count:])
+            node.integers = node.integers.then(scale, shift)
+        elif node.kind in CONVOLUTIONS:
             _fold(node)
 
 

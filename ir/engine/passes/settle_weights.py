@@ -1,6 +1,6 @@
 """Replace `x W`, W levels, by `x (W - zero) * scale` done in blocks, or by `x W'`, W' numbers.
 
-Levels take a quarter of the memory, and of the time to fetch them; numbers are made but once.
+Where x is of levels, too, that is a product of integers. Levels take a quarter of the memory, and of the time to fetch them; numbers are made but once.
 """
 
 from __future__ import annotations
@@ -10,19 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from ..plan import Compressed, Means, Node, Plan, Value, by_digits, constant
+from ..plan import Compressed, Means, Node, Plan, Value, by_digits, constant, grids, integers
 
 
 def settle_weights(plan: Plan) -> None:
     """Apply the pass."""
     numbers: dict[Compressed, Value] = {}
     kept: set[Compressed] = set()
+    known = grids(plan) if plan.means.integers > QUICKER else {}
     for node in plan.nodes:
         for place, value in enumerate(node.inputs):
             packed = value.packed
             if packed is None:
                 continue
-            if _stays(node, place, packed, plan.means):
+            grid = known.get(node.inputs[0])
+            if place == 1 and grid is not None and plan.means.integers > QUICKER:
+                node.integers = integers(node, packed, grid)
+            if node.integers is not None or _stays(node, place, packed, plan.means):
                 kept.add(packed)
                 continue
             if packed not in numbers:
@@ -67,5 +71,8 @@ def _multiplies(node: Node, packed: Compressed, means: Means) -> bool:
     return means.is_small or rows < MANY or by_digits(packed, rows, means.integers, made=True)
 
 
+#: So many times quicker than those of numbers products of integers must be, to make up for what
+#: brings their operands to levels.
+QUICKER = 1.2
 #: For so many rows it is worth to have numbers ready.
 MANY = 128

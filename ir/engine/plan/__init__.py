@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from .operations import products as products
     from .operations import stands_beside as stands_beside
     from .operations import work as work
+    from .quantized import Grid as Grid
+    from .quantized import Integers as Integers
+    from .quantized import grids as grids
+    from .quantized import integers as integers
 
 __getattr__, __dir__ = face(
     __name__,
@@ -57,5 +61,6 @@ __getattr__, __dir__ = face(
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
             "claimed_type products stands_beside work"
         ),
+        "quantized": "Grid Integers grids integers",
     },
 )

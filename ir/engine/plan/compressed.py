@@ -57,6 +57,20 @@ class Compressed:
         value = self._levels.value
         return value if value.dtype in (np.int8, np.uint8) else value.astype(np.int8)
 
+    @property
+    def signed(self) -> Array:
+        """The levels as int8, those of uint8 less 128."""
+        levels = self.levels
+        if levels.dtype == np.uint8:
+            return (levels ^ np.uint8(128)).view(np.int8)
+        return levels
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether a signed level of zero stands for zero."""
+        middle = 128 if self._levels.element_type is ElementType.U8 else 0
+        return not middle if self.zero is None else bool((self.zero == middle).all())
+
     def expanded(self) -> Array:
         """The numbers, made once for all who have them."""
         found = None if self._expanded is None else self._expanded()
@@ -109,10 +123,9 @@ class Compressed:
         if found is None:
             return None
         sizes, zeros, scales = found
-        levels = self.levels
-        if levels.dtype == np.uint8:
-            levels, zeros = (levels ^ np.uint8(128)).view(np.int8), zeros - np.float32(128)
-        levels = levels.reshape(sizes)
+        if self._levels.element_type is ElementType.U8:
+            zeros = zeros - np.float32(128)
+        levels = self.signed.reshape(sizes)
         if transposed:
             levels, zeros, scales = levels.transpose(1, 2, 0), zeros.T, scales.T
         scales = np.ascontiguousarray(scales, np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ....schemas import Array, ElementType, Tensor
 from ...document import Layer
 from .compressed import Compressed
 from .operations import claimed_type
+
+if TYPE_CHECKING:
+    from .quantized import Integers
 
 
 class Value:
@@ -117,7 +120,7 @@ class Node:
     """
 
     __slots__ = (
-        "_inputs", "epilogue", "is_outside", "laid_out", "layer", "looks_up", "op", "outputs",
+        "_inputs", "epilogue", "integers", "is_outside", "laid_out", "layer", "looks_up", "op", "outputs",
         "padding", "prologue",
     )  # fmt: skip
 
@@ -136,6 +139,8 @@ class Node:
         self.padding: Array | None = None
         #: Its weights as its kernel wants them, where they were laid out beforehand.
         self.laid_out: object = None
+        #: How it is a product of integers, where it is done so.
+        self.integers: Integers | None = None
         #: Whether its kernel looks up the memory of its first input and output at each call.
         self.looks_up = False
         self._read(inputs)
