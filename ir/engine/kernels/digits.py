@@ -84,7 +84,8 @@ def by_integers(
                     library, part, scratch,
                 )  # fmt: skip
             some = slice(first * WIDE, min(stop * WIDE, columns))
-            steps.append(_checked(a[index], digits, packed, some, whole[:, some], op))
+            flat, out, turned = a[index], whole[:, some], op.transpose_b
+            steps.append(checked(flat, digits.powers, packed, some, out, transposed=turned))
             place = (*index, ..., some)
             steps += followed(followers, output.store[place], place)
         parts.append(sequence(steps))
@@ -178,16 +179,16 @@ def _joined(room: tuple[Array, Array, Array], scale: Array, total: Array, *, fre
     return run
 
 
-def _checked(
-    rows: Array, digits: Digits, packed: Compressed, some: slice, target: Array, op: Any
+def checked(
+    rows: Array, marks: Array, packed: Compressed, some: slice, target: Array, *, transposed: bool
 ) -> Part:
-    """Rows that are not finite have no digits: these are multiplied as they are."""
+    """Rows that are not finite, as their marks are not: these are multiplied by numbers."""
 
     def run() -> None:
-        odd = np.isnan(digits.powers)
+        odd = np.logical_not(np.isfinite(marks.reshape(len(target), -1)).all(1))
         if odd.any():
             numbers = packed.expanded()
-            matrix = numbers.T if op.transpose_b else numbers
+            matrix = numbers.T if transposed else numbers
             target[odd] = np.matmul(rows.reshape(len(odd), -1)[odd], matrix[:, some])
 
     return run
@@ -207,4 +208,4 @@ def _packed(packed: Compressed, library: IntegerProducts, *, transposed: bool) -
     return found
 
 
-__all__ = ["by_integers"]
+__all__ = ["by_integers", "checked"]

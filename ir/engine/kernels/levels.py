@@ -17,7 +17,7 @@ from ..memory import is_wished, shelved
 from ..plan import Columns, Compressed, Node, by_digits
 from ..workers import Part, integer_products, spans
 from .blocks import Scratch, call, epilogue, followed, sequence
-from .digits import by_integers
+from .digits import by_integers, checked
 from .matrices import _rows as rows_of
 from .matrices import lying, pieces
 
@@ -79,7 +79,8 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
             scratch.reset()
             flat, gather = rows_of(a[index], part, scratch)
             steps += gather
-            steps += _lane(flat, blocks, (first, stop), output.store, index, part, scratch)
+            whole = output.store[index].reshape(-1, output.shape[-1])
+            steps += _lane(flat, blocks, (first, stop), whole, node, part, scratch)
             begin, end = first * blocks.wide, min(stop * blocks.wide, output.shape[-1])
             place = (*index, ..., slice(begin, end))
             steps += followed(followers, output.store[place], place)
@@ -91,15 +92,16 @@ def _lane(
     flat: Array,
     blocks: Blocks,
     span: tuple[int, int],
-    target: Array,
-    index: Any,
+    whole: Array,
+    node: Node,
     part: int,
     scratch: Scratch,
 ) -> list[Part]:
     """Rows by some blocks, into their columns of the output."""
     (levels, zero, scale), wide, matrices = blocks
     groups, each, columns = levels.shape
-    whole = target[index].reshape(-1, columns)
+    packed, op = node.inputs[1].packed, node.op
+    assert packed is not None
     memory = scratch.take(part, groups * each * wide)
     by_group = groups > 1 and len(flat) <= FEW
     steps: list[Part] = []
@@ -138,6 +140,9 @@ def _lane(
         over = scratch.take(part, *out.shape)
         shift = np.ascontiguousarray(zero[:, some] * scale[:, some])
         steps += [call(np.matmul, sums, shift, out=over), call(np.subtract, out, over, out=out)]
+        # Infinity less infinity is no number, of which the numbers themselves would know more.
+        turned: bool = op.transpose_b  # type: ignore[attr-defined]  # MatMul has it
+        steps.append(checked(flat, sums, packed, some, out, transposed=turned))
     return steps
 
 

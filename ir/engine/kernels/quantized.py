@@ -296,10 +296,8 @@ def _weights(
     found = packed.laid_out.get(key)
     if found is None:
         levels = packed.signed
-        if turned:
-            rows = levels.T
-        else:  # the channels of a window side by side
-            rows = np.moveaxis(levels, 1, -1).reshape(len(levels), -1)
+        # The channels of a window side by side.
+        rows = levels.T if turned else np.moveaxis(levels, 1, -1).reshape(len(levels), -1)
         wide = -(-len(rows) // (16 * BLOCKS)) * 16 if by_columns else len(rows)
         blocks = [library.pack(rows[begin : begin + wide]) for begin in range(0, len(rows), wide)]
         found = packed.laid_out[key] = wide, blocks, rows.sum(1, dtype=np.int64)

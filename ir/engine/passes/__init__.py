@@ -5,7 +5,8 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
 1. Weights stay levels where their reader multiplies by such, else they are made numbers. Windows
    lose what meets padding alone; batch normalisations become scales and shifts, powers products,
    shuffles and attention one node: what the others look for.
-2. Elementwise nodes become epilogues, and scales and shifts at their head weights.
+2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
+   shifts at their head weights.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue.
 4. Shuffles go where they copy least.
@@ -20,6 +21,7 @@ from ..plan import Plan
 from .absorb_followers import absorb_followers
 from .average_first import average_first
 from .clip_before import clip_before
+from .drop_clips import drop_clips
 from .fold_affine import fold_affine
 from .join_attention import join_attention
 from .join_shuffles import join_shuffles
@@ -43,6 +45,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     join_shuffles,
     join_attention,
     absorb_followers,
+    drop_clips,
     fold_affine,
     pass_offsets,
     pass_biases,

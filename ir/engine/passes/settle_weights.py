@@ -1,6 +1,7 @@
 """Replace `x W`, W levels, by `x (W - zero) * scale` done in blocks, or by `x W'`, W' numbers.
 
-Where x is of levels, too, that is a product of integers. Levels take a quarter of the memory, and of the time to fetch them; numbers are made but once.
+Where x is of levels, too, that is a product of integers. Levels take a quarter of the memory, and
+of the time to fetch them; numbers are made but once.
 """
 
 from __future__ import annotations

@@ -120,8 +120,8 @@ class Node:
     """
 
     __slots__ = (
-        "_inputs", "epilogue", "integers", "is_outside", "laid_out", "layer", "looks_up", "op", "outputs",
-        "padding", "prologue",
+        "_inputs", "epilogue", "integers", "is_outside", "laid_out", "layer", "looks_up", "op",
+        "outputs", "padding", "prologue",
     )  # fmt: skip
 
     def __init__(
