@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .compressed import Columns as Columns
     from .compressed import Compressed as Compressed
     from .compressed import by_digits as by_digits
+    from .grid import Grid as Grid
+    from .grid import Integers as Integers
     from .nodes import Means as Means
     from .nodes import Node as Node
     from .nodes import Plan as Plan
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from .operations import products as products
     from .operations import stands_beside as stands_beside
     from .operations import work as work
-    from .quantized import Grid as Grid
-    from .quantized import Integers as Integers
     from .quantized import grids as grids
     from .quantized import integers as integers
 
@@ -61,6 +61,7 @@ __getattr__, __dir__ = face(
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
             "claimed_type products stands_beside work"
         ),
-        "quantized": "Grid Integers grids integers",
+        "grid": "Grid Integers",
+        "quantized": "grids integers",
     },
 )

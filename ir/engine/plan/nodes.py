@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,10 +14,8 @@ from ....layers.value_bounds import CARRIED
 from ....schemas import Array, ElementType, Tensor
 from ...document import Layer
 from .compressed import Compressed
+from .grid import Integers
 from .operations import claimed_type
-
-if TYPE_CHECKING:
-    from .quantized import Integers
 
 
 class Value:

@@ -7,13 +7,13 @@ is moved or chosen from. By weights ``scale * w``, w from -128 to 127, the sum o
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ....schemas import Array
 from ....schemas.shapes import number
 from .compressed import Compressed
+from .grid import Grid, Integers
 from .nodes import Node, Plan, Value
 
 #: Operations that only choose and move what is in their first input.
@@ -21,35 +21,6 @@ MOVING = frozenset(
     {"Identity", "MaxPool", "Reshape", "ShuffleChannels", "Slice", "Split", "Squeeze",
      "StridedSlice", "Transpose", "Unsqueeze", "VariadicSplit"}
 )  # fmt: skip
-#: So far a level may be from a whole number, in levels.
-WHOLE = 1e-3
-
-
-class Grid(NamedTuple):
-    """The numbers ``step * level + first``."""
-
-    step: float
-    first: float
-    levels: int
-
-    @property
-    def zero(self) -> int | None:
-        """The level that stands for zero; None where none does."""
-        level = -self.first / self.step
-        whole = round(level)
-        return whole if abs(level - whole) < WHOLE and 0 <= whole < self.levels else None
-
-
-class Integers(NamedTuple):
-    """What the input is made of, and ``scale * sums + shift`` by channel."""
-
-    grid: Grid
-    scale: Array
-    shift: Array
-
-    def then(self, scale: Array, shift: Array) -> Integers:
-        """The same, with another scale and shift after it."""
-        return Integers(self.grid, self.scale * scale, self.shift * scale + shift)
 
 
 def grids(plan: Plan) -> dict[Value, Grid]:
@@ -115,4 +86,4 @@ def _pads(node: Node) -> bool:
     return any(number(pad) for axis, size in sizes for pad in op.pads(size, axis, reaches[axis]))
 
 
-__all__ = ["Grid", "Integers", "grids", "integers"]
+__all__ = ["grids", "integers"]
