@@ -215,6 +215,8 @@ def test_a_relu_before_levels_goes_only_where_they_clip(low: float) -> None:
     (node,) = plan.nodes
     kept = [op.xml_type for op, _ in node.epilogue]
     assert kept == (["FakeQuantize"] if low >= 0 else ["ReLU", "FakeQuantize"])
+    ends = [value.constant for value in node.epilogue[-1][1][1:3] if value is not None]
+    assert [float(end) for end in ends if end is not None] == ([0, 15] if low >= 0 else [-0.5, 2])
     compared(model, [one.rng.standard_normal((1, 4, 6, 6)).astype("f4")])
 
 

@@ -30,6 +30,7 @@ from .multiply_powers import multiply_powers
 from .pass_biases import pass_biases
 from .pass_offsets import pass_offsets
 from .pool_first import pool_first
+from .scale_levels import scale_levels
 from .settle_weights import settle_weights
 from .shuffle_late import shuffle_late
 from .split_batch_norm import split_batch_norm
@@ -47,6 +48,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     absorb_followers,
     drop_clips,
     fold_affine,
+    scale_levels,
     pass_offsets,
     pass_biases,
     average_first,
