@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
-from ..plan import Grid, Integers, Node
+from ..plan import Integers, Node
 from ..workers import IntegerProducts, Part, integer_products, shares, spans
 from .activations import NEAR
 from .blocks import CACHE, Scratch, call, epilogue, followed, lined, sequence, taps
@@ -48,7 +48,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     source, target = sizes.image(stored), sizes.image(output.store)
     finish = Finish(node, target, sizes, scratch)
     scratch.shared.reset()
-    room, begin = _levels(source, sizes, integers.grid, abreast, scratch)
+    room, begin = _levels(source, sizes, integers, abreast, scratch)
     places = prod(sizes.out)
     by_columns = places < FEW and not sizes.shuffled
     weights = _weights(node, library, integers, by_columns=by_columns)
@@ -127,9 +127,7 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
         steps: list[Part] = []
         for index, into in list(zip(found, levels, strict=True))[begin:end]:
             scratch.reset()
-            steps += _quantized(
-                a[index], integers.grid, into.reshape(a[index].shape), part, scratch
-            )
+            steps += _quantized(a[index], integers, into.reshape(a[index].shape), part, scratch)
         making.append(sequence(steps))
     whole = (0, len(weights.blocks))
     work = [
@@ -169,14 +167,14 @@ def _bytes(scratch: Scratch, part: int, shape: tuple[int, ...], *, shared: bool 
 
 
 def _levels(
-    source: Array, sizes: Sizes, grid: Grid, abreast: int, scratch: Scratch
+    source: Array, sizes: Sizes, integers: Integers, abreast: int, scratch: Scratch
 ) -> tuple[Array, list[Part]]:
     """All images as levels, padding included, and the step that fills them."""
     images, height, width, channels = source.shape
     (top, bottom), (left, right) = sizes.pads
     shape = images, top + height + bottom, left + width + right, channels
     room = _bytes(scratch, 0, shape, shared=True)
-    zero = np.int8((grid.zero or 0) - MIDDLE)
+    zero = np.int8((integers.grid.zero or 0) - MIDDLE)
     parts: list[Part] = []
     for part, (image, (begin, end)) in scratch.dealt(shares(images, height, abreast)):
         scratch.reset()
@@ -188,7 +186,7 @@ def _levels(
         ]  # fmt: skip
         steps = [_filled(border, zero) for border in borders if border.size]
         into = inner[:, left : left + width]
-        steps += _quantized(source[image, begin:end], grid, into, part, scratch)
+        steps += _quantized(source[image, begin:end], integers, into, part, scratch)
         parts.append(sequence(steps))
     return room, parts
 
@@ -197,26 +195,51 @@ def _filled(border: Array, zero: np.int8) -> Part:
     return lambda: border.fill(zero)
 
 
-def _quantized(source: Array, grid: Grid, into: Array, part: int, scratch: Scratch) -> list[Part]:
+def _quantized(
+    source: Array, integers: Integers, into: Array, part: int, scratch: Scratch
+) -> list[Part]:
     """Parts that bring numbers to their levels, less the middle one."""
-    gain = np.float32(1 / grid.step)
-    # Half a level more, then cut off: that is the nearest.
-    lift = np.float32(0.5 - grid.first / grid.step)
+    grid = integers.grid
+    if integers.limits is None:
+        low, high, gain = grid.first, None, 1 / grid.step
+    else:
+        low, high = integers.limits
+        gain = (grid.levels - 1) / (high - low)
+    # Of what was rounded half a level more, then cut off, is the nearest; other numbers are
+    # rounded as a FakeQuantize does it, halves to the even level.
+    lift = -low * gain + (0.5 if high is None else 0)
+    ends = None if high is None else (np.float32(low), np.float32(high))
+    factor, more = np.float32(gain), np.float32(lift)
     steps: list[Part] = []
     per_row = max(1, prod(source.shape[1:]))
-    room = scratch.take(part, min(len(source), max(1, NEAR // per_row)) * per_row)
+    room = scratch.take(part, 0)
     for begin, end in spans(len(source), -(-len(source) * per_row // NEAR)):
-        given = source[begin:end]
-        some = room[: given.size] if given.size <= room.size else scratch.take(part, given.size)
-        numbers, made = some.reshape(given.shape), into[begin:end]
+        given, made = source[begin:end], into[begin:end]
+        if given.size > room.size:
+            room = scratch.take(part, given.size)
+        numbers = room[: given.size].reshape(given.shape)
         unsigned = made.view(np.uint8)
+        if ends is not None:
+            steps.append(_clipped(given, *ends, numbers))
+            given = numbers
+        if factor != 1 or ends is None:
+            steps.append(call(np.multiply, given, factor, out=numbers))
+        if more:
+            steps.append(call(np.add, numbers, more, out=numbers))
+        if ends is not None:
+            steps.append(call(np.rint, numbers, out=numbers))
         steps += [
-            call(np.multiply, given, gain, out=numbers),
-            call(np.add, numbers, lift, out=numbers),
             _cut(numbers, unsigned),
             call(np.bitwise_xor, unsigned, np.uint8(MIDDLE), out=unsigned),
         ]
     return steps
+
+
+def _clipped(given: Array, low: np.float32, high: np.float32, into: Array) -> Part:
+    def run() -> None:
+        np.clip(given, low, high, out=into)
+
+    return run
 
 
 def _cut(numbers: Array, into: Array) -> Part:

@@ -30,6 +30,7 @@ from .multiply_powers import multiply_powers
 from .pass_biases import pass_biases
 from .pass_offsets import pass_offsets
 from .pool_first import pool_first
+from .round_late import round_late
 from .scale_levels import scale_levels
 from .settle_weights import settle_weights
 from .shuffle_late import shuffle_late
@@ -55,6 +56,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     pool_first,
     clip_before,
     take_prologues,
+    round_late,
     shuffle_late,
     choose_layouts,
 )

@@ -31,7 +31,9 @@ class Integers(NamedTuple):
     grid: Grid
     scale: Array
     shift: Array
+    #: The limits between which the input is rounded first; None where it was rounded before.
+    limits: tuple[float, float] | None = None
 
     def then(self, scale: Array, shift: Array) -> Integers:
         """The same, with another scale and shift after it."""
-        return Integers(self.grid, self.scale * scale, self.shift * scale + shift)
+        return self._replace(scale=self.scale * scale, shift=self.shift * scale + shift)
