@@ -220,6 +220,26 @@ def test_a_relu_before_levels_goes_only_where_they_clip(low: float) -> None:
     compared(model, [one.rng.standard_normal((1, 4, 6, 6)).astype("f4")])
 
 
+@pytest.mark.parametrize("grows", [True, False])
+def test_the_largest_are_found_before_levels(grows: bool) -> None:
+    """Of levels that fall as numbers grow the largest is another one."""
+    one = Net(3)
+    x = one.net.parameter("x", "f32", (1, 5, 8, 8))
+    y = one.add(
+        "Convolution", x, one.constant(one.rng.standard_normal((6, 5, 1, 1))), strides=[1, 1],
+        dilations=[1, 1], pads_begin=[0, 0], pads_end=[0, 0],
+    )  # fmt: skip
+    ends = (-2.0, 2.0, -1.0, 1.0) if grows else (-2.0, 2.0, 1.0, -1.0)
+    y = one.add("FakeQuantize", y, *[one.constant(np.float32(v)) for v in ends], levels=16)
+    y = one.add("MaxPool", y, strides=[2, 2], kernel=[2, 2], pads_begin=[0, 0], pads_end=[0, 0])
+    model = one.model(y)
+    plan = build(model, infer(model))
+    optimize(plan, after_each=lambda plan: plan.verify())
+    pooling = next(node for node in plan.nodes if node.kind == "MaxPool")
+    assert [op.xml_type for op, _ in pooling.epilogue] == (["FakeQuantize"] if grows else [])
+    compared(model, [one.rng.standard_normal((1, 5, 8, 8)).astype("f4")])
+
+
 def network(seed: int) -> ir.Model:
     """A few layers as tools quantise them: convolutions, a sum, a pooling, a last matrix."""
     one = Net(seed)
