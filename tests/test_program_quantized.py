@@ -53,6 +53,14 @@ class Net:
         scale = self.rng.random((shape[0], *[1] * (len(shape) - 1))) / 200 + 1e-3
         return self.add("Multiply", made, self.constant(scale))
 
+    def rounded(self, *shape: int, levels: int = 255) -> Any:
+        """Weights as tools leave them before they are compressed."""
+        numbers = self.rng.standard_normal(shape).astype("f4")
+        most = np.abs(numbers).max(axis=tuple(range(1, len(shape))), keepdims=True)
+        least = -most * (levels // 2) / ((levels - 1) // 2)
+        limits = [self.constant(end) for end in (least, most) * 2]
+        return self.add("FakeQuantize", self.constant(numbers), *limits, levels=levels)
+
     def model(self, *outputs: Any) -> ir.Model:
         for output in outputs:
             self.net.result(output)
@@ -172,6 +180,25 @@ def test_rows(
     model = one.model(y)
     assert integer_nodes(model) == 1
     compared(model, [one.rng.standard_normal((2, rows, inner)).astype("f4")])
+
+
+@needs_library
+@pytest.mark.parametrize("levels", [255, 256])
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_weights_that_are_rounded_in_the_file(levels: int, kernel: int) -> None:
+    one = Net(7)
+    x = one.net.parameter("x", "f32", (1, 12, 9, 9))
+    pads = [kernel // 2] * 2
+    y = one.add(
+        "Convolution", one.quantized(x, True), one.rounded(20, 12, kernel, kernel, levels=levels),
+        strides=[1, 1], dilations=[1, 1], pads_begin=pads, pads_end=pads,
+    )  # fmt: skip
+    rows = one.add("Reshape", one.quantized(y, True), one.constant(np.array([20, 81]), "i64"),
+                   special_zero=False)  # fmt: skip
+    z = one.add("MatMul", rows, one.rounded(30, 81, levels=levels), transpose_b=True)
+    model = one.model(y, z)
+    assert integer_nodes(model) == 2
+    compared(one.model(y), [one.rng.standard_normal((1, 12, 9, 9)).astype("f4")])
 
 
 @needs_library

@@ -15,6 +15,7 @@ import numpy as np
 from ....schemas import Array, ElementType
 from ...document import Layer
 from ...inference import Inferred
+from .grid import WHOLE
 
 #: By layer id: what feeds each input.
 Sources: TypeAlias = Mapping[int, Sequence[tuple[Layer, int] | None]]
@@ -58,6 +59,11 @@ class Compressed:
         return value if value.dtype in (np.int8, np.uint8) else value.astype(np.int8)
 
     @property
+    def _middle(self) -> int:
+        """What is taken from levels to make them signed."""
+        return 128 if self._levels.element_type is ElementType.U8 else 0
+
+    @property
     def signed(self) -> Array:
         """The levels as int8, those of uint8 less 128."""
         levels = self.levels
@@ -68,8 +74,9 @@ class Compressed:
     @property
     def is_symmetric(self) -> bool:
         """Whether a signed level of zero stands for zero."""
-        middle = 128 if self._levels.element_type is ElementType.U8 else 0
-        return not middle if self.zero is None else bool((self.zero == middle).all())
+        if self.zero is None:
+            return not self._middle
+        return bool((self.zero == self._middle).all())
 
     def expanded(self) -> Array:
         """The numbers, made once for all who have them."""
@@ -123,13 +130,40 @@ class Compressed:
         if found is None:
             return None
         sizes, zeros, scales = found
-        if self._levels.element_type is ElementType.U8:
-            zeros = zeros - np.float32(128)
+        if self._middle:
+            zeros = zeros - np.float32(self._middle)
         levels = self.signed.reshape(sizes)
         if transposed:
             levels, zeros, scales = levels.transpose(1, 2, 0), zeros.T, scales.T
         scales = np.ascontiguousarray(scales, np.float32)
         return Columns(levels, np.ascontiguousarray(zeros) if zeros.any() else None, scales)
+
+
+class Rounded(Compressed):
+    """Weights that a FakeQuantize rounds: levels less that of zero, which is a whole one."""
+
+    def __init__(self, layer: Layer, data: Layer, limits: Sequence[Array], gain: Array) -> None:
+        self._rounding, self._limits = layer, limits
+        super().__init__(data, None, gain, data.outputs[0].tensor.shape.static)
+
+    @property
+    def _middle(self) -> int:
+        return 0
+
+    @property
+    def levels(self) -> Array:
+        """The levels, found again among the numbers."""
+        return np.rint(self.expanded() / self.scale).astype(np.int8)
+
+    def expanded(self) -> Array:
+        """The numbers that the operation gives."""
+        found = None if self._expanded is None else self._expanded()
+        if found is None:
+            op = self._rounding.op
+            assert op is not None
+            (found,) = op.run(self._levels.value, *self._limits)
+            self._expanded = ref(found)
+        return found
 
 
 def _by_group(
@@ -168,6 +202,8 @@ def compressed_weights(
 
 def _chain(layer: Layer, sources: Sources, shape: tuple[int, ...]) -> Compressed | None:
     """``Multiply(Subtract(Convert(levels), zero), scale)``, reshaped or converted after."""
+    if layer.type == "FakeQuantize":
+        return _rounded(layer, sources)
     while layer.type in ("Convert", "Reshape"):
         source = sources[layer.id][0]
         if source is None or source[0].is_constant or not _is_plain(layer):
@@ -194,6 +230,33 @@ def _chain(layer: Layer, sources: Sources, shape: tuple[int, ...]) -> Compressed
     if not sizes or 0 in sizes or np.broadcast_shapes(*with_others) != sizes:
         return None
     return Compressed(levels, zero, scale, shape)
+
+
+def _rounded(layer: Layer, sources: Sources) -> Rounded | None:
+    """A FakeQuantize of a constant, to at most 256 levels of which one is zero."""
+    op: Any = layer.op
+    given = [None if source is None else source[0] for source in sources[layer.id]]
+    if not _is_plain(layer) or op.levels > 256 or op.auto_broadcast != "numpy":
+        return None
+    if any(one is None or one.element_type is not ElementType.F32 for one in given):
+        return None
+    data, *limits = [one for one in given if one is not None and one.is_constant]
+    if len(limits) != 4 or not data.outputs[0].tensor.shape.is_static:
+        return None
+    arrays = [limit.value for limit in limits]
+    low, high, first, last = arrays
+    with np.errstate(all="ignore"):
+        gain = np.asarray((last - first) / np.float32(op.levels - 1))
+        zero = -first / gain
+        whole = np.rint(zero)
+        ends = np.stack(np.broadcast_arrays(-whole, op.levels - 1 - whole))
+        fits = (abs(zero - whole) < WHOLE).all() and (low < high).all() and (gain > 0).all()
+    if not fits or ends.min() < -128 or ends.max() > 127:
+        return None
+    sizes = data.outputs[0].tensor.shape.static
+    if not sizes or 0 in sizes or np.broadcast_shapes(sizes, *(x.shape for x in arrays)) != sizes:
+        return None
+    return Rounded(layer, data, arrays, gain)
 
 
 def _split(layer: Layer, kind: str, sources: Sources) -> tuple[Layer, Array] | None:
