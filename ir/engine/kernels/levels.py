@@ -155,12 +155,18 @@ def _blocks(packed: Compressed, *, transposed: bool) -> Blocks:
         levels = columns.levels
         groups, each, count = levels.shape
         wide = max(16, min(WIDE, NUMBERS // (groups * each) // 16 * 16))
-        laid = [
-            np.ascontiguousarray(levels[:, :, begin : begin + wide]).reshape(groups * each, -1)
-            for begin in range(0, count, wide)
-        ]
+        taken = groups * each
+        whole = np.empty(taken * count, np.int8)
+
+        def block(begin: int) -> Array:
+            end = min(begin + wide, count)
+            return whole[taken * begin : taken * end].reshape(groups, each, end - begin)
+
+        for begin in range(0, count, wide):
+            block(begin)[...] = levels[:, :, begin : begin + wide]
         if is_wished():
-            laid = list(map(shelved, laid))
+            whole = shelved(whole)
+        laid = [block(begin).reshape(taken, -1) for begin in range(0, count, wide)]
         found = packed.laid_out["blocks", transposed] = Blocks(columns, wide, laid)
     return found
 
