@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -38,6 +38,9 @@ from .over_inputs import over_inputs
 from .progress import Progress
 from .show import value_facts
 
+if TYPE_CHECKING:
+    from ..engine import Memory
+
 #: What runs a model: inputs by index to outputs by name.
 Call = Callable[[Mapping[int, Array]], Mapping[str, Array]]
 
@@ -64,6 +67,10 @@ Call = Callable[[Mapping[int, Array]], Mapping[str, Array]]
 @click.option(
     "--compiled", is_flag=True, help="Run the program that ir.compile makes, not the definitions."
 )
+@click.option(
+    "--memory", type=click.Choice(["small", "fast"]),
+    help="With --compiled: keep weights of few bits so, or make numbers of them once.",
+)  # fmt: skip
 @click.option(
     "--save",
     type=click.Path(),
@@ -93,6 +100,7 @@ def run_command(
     seed: int,
     everything: bool,
     compiled: bool,
+    memory: Memory | None,
     save: str | None,
     force: bool,
     expect: tuple[str, ...],
@@ -110,6 +118,8 @@ def run_command(
     """
     if compiled and everything:
         raise UsageError("--all hands out what a program does not keep", hint="without --compiled")
+    if memory and not compiled:
+        raise UsageError("--memory is of programs", hint="with --compiled")
     found = source.read()
     with within(max_memory, max_seconds):
         samples = Samples(found, pairs(inputs), seed, batch)
@@ -125,7 +135,7 @@ def run_command(
     kept: list[Mapping[str, Array]] = []
     with within(max_memory, max_seconds):
         call = (
-            program_of(found, traced if trace else None, max_memory, max_seconds)
+            program_of(found, traced if trace else None, max_memory, max_seconds, memory)
             if compiled
             else definitions_of(
                 found, everything, traced if trace else None, len(samples) == 1,
@@ -201,12 +211,13 @@ def program_of(
     traced: list[dict[str, Any]] | None,
     max_memory: int | None,
     max_seconds: float | None,
+    memory: Memory | None,
 ) -> Call:
     """A call of the program; each begins with fresh variables."""
     from ..engine import Program
     from ..measuring import layer_rows
 
-    program = Program(model, max_memory=max_memory, max_seconds=max_seconds)
+    program = Program(model, max_memory=max_memory, max_seconds=max_seconds, memory=memory)
 
     def call(arrays: Mapping[int, Array]) -> Mapping[str, Array]:
         program.reset()

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .memory import shared_weights as shared_weights
     from .plan import Node as Node
     from .plan import products as products
+    from .program import Memory as Memory
     from .program import Program as Program
     from .program import compile as compile
     from .workers import core_count as core_count
@@ -20,7 +21,7 @@ __getattr__, __dir__ = face(
     {
         "memory": "shared_weights",
         "plan": "Node products",
-        "program": "Program compile",
+        "program": "Memory Program compile",
         "workers": "core_count describe",
     },
 )

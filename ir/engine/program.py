@@ -17,11 +17,12 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from typing import Any
+from math import prod
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ...layers.budget import within
+from ...layers.budget import fits, within
 from ...layers.memory import without_collection
 from ...schemas import Array, ElementType, IRError, UsageError
 from ...schemas.printing import Table, printable_name
@@ -46,7 +47,7 @@ from .memory import Direct, direct_values, lay_out, unshared_copy
 from .outside import LoosenedError, Outside, take_in
 from .passes import optimize
 from .patterns import Pattern, Patterns, holds
-from .plan import POOLINGS, Constants, Node, Plan, Value, build, work
+from .plan import POOLINGS, Constants, Means, Node, Plan, Value, build, work
 from .workers import (
     MANY,
     HelpersLostError,
@@ -56,11 +57,14 @@ from .workers import (
     blas,
     can_fork,
     hire,
+    integer_products,
     shared,
     single_blas,
     thread_share,
 )
 
+#: Whether weights of few bits stay so, or are made numbers where that is quicker.
+Memory: TypeAlias = Literal["small", "fast"]
 #: Plans for so many different input shapes are kept.
 KEPT = 4
 #: How often each way to share work is tried.
@@ -70,6 +74,8 @@ TRIALS = 3
 LARGE, SMALL = 1_000_000_000, 10_000_000
 #: Bytes that laid out weights may take beyond their own, and a third of the arena.
 ALLOWANCE = 32 << 20
+#: Bytes that a weight takes as a number: where it lies, and again as its kernel wants it.
+NUMBERS = 8
 
 
 class Planned:
@@ -104,6 +110,7 @@ class Planned:
                     else steps_of(node, threads, scratch)
                 )  # fmt: skip
             self.spans.append((node, begin, len(steps)))
+            plan.let_go(node)
         for node in plan.nodes:
             if node.laid_out is not None:
                 # Nobody needs these weights as they lay; scaled ones are a copy of their own.
@@ -237,6 +244,7 @@ class Program(Shown):
         fork: bool = True,
         max_memory: int | None = None,
         max_seconds: float | None = None,
+        memory: Memory | None = None,
         keys: list[str] | None = None,
     ) -> None:
         asked: object = threads
@@ -244,6 +252,9 @@ class Program(Shown):
             raise UsageError(f"threads is {asked!r:.60}, it is a whole number")
         self.model, self.exact, self.fork = model, exact, fork
         self.max_memory, self.max_seconds = max_memory, max_seconds
+        if memory not in (None, "small", "fast"):
+            raise UsageError(f"memory is {memory!r:.60}, it is small or fast")
+        self.memory = memory
         self.threads = min(thread_share(), MANY) if threads is None else max(1, threads)
         if blas() is None:
             # Its threads, which nobody can hold back, would fight with ours.
@@ -259,6 +270,8 @@ class Program(Shown):
         self._walk: Interpreter | None = None
         #: The types as which the outputs are handed out.
         self._kinds: list[ElementType] = []
+        #: How weights are kept, by the last plan.
+        self._weights = ""
         #: The values of the model's variables, kept from call to call.
         self.state = Variables(model)
         self._keys = output_keys(model) if keys is None else keys
@@ -336,7 +349,7 @@ class Program(Shown):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As a copy or in another process: planned anew there."""
-        limits = self.max_memory, self.max_seconds
+        limits = self.max_memory, self.max_seconds, self.memory
         how = self.model, self.threads, self.exact, self.fork, self._keys, self._aliases
         return _again, (*how, self.state, *limits)
 
@@ -347,7 +360,7 @@ class Program(Shown):
         kept = f", {len(self.state.declared)} variables" if self.state.declared else ""
         return Table(
             f"program of {printable_name(self.model.name)!r}: {takes or 'nothing'} -> {gives}; "
-            f"{self.threads} threads, {len(self._plans)} shapes planned{kept}",
+            f"{self.threads} threads, {len(self._plans)} shapes planned{kept}{self._weights}",
             ("", "name", "tensor"),
             [
                 *(("input", end.name, end.tensor) for end in self.model.inputs),
@@ -411,7 +424,11 @@ class Program(Shown):
                 plan = build(
                     self.model, inferred, self._patterns.assigned(pattern), self._constants
                 )
+                plan.means = means(plan, self.memory)
+                if self.model.weights is not None:
+                    plan.release = self.model.weights.release
                 planned = ready(plan, self.threads, fork=self.fork)
+                self._weights = _weights(plan)
         if planned is not None and self.model.weights is not None:
             # Kernels have laid out their own; a second copy need not stay in memory.
             self.model.weights.release()
@@ -419,6 +436,23 @@ class Program(Shown):
         while len(self._plans) > KEPT:
             self._plans.popitem(last=False)
         return planned
+
+
+def means(plan: Plan, memory: Memory | None) -> Means:
+    """What a plan may count on; where nobody says so, numbers may take half of what is free."""
+    found = integer_products()
+    packed = {value.packed for node in plan.nodes for value in node.inputs if value.packed}
+    taken = NUMBERS * sum(prod(one.shape) for one in packed)
+    is_small = memory == "small" or (memory is None and not fits(2 * taken))
+    return Means(is_small, found.rate if found else 0.0)
+
+
+def _weights(plan: Plan) -> str:
+    """How weights that a file keeps in few bits are kept here."""
+    if not plan.levels and not plan.numbers:
+        return ""
+    told = "small" if plan.means.is_small else "fast"
+    return f", memory {told}: {plan.levels} weights as levels, {plan.numbers} as numbers"
 
 
 def handing_out(model: Model, outputs: Wanted) -> tuple[Model, list[str]]:
@@ -451,6 +485,7 @@ def _again(
     state: State,
     max_memory: int | None,
     max_seconds: float | None,
+    memory: Memory | None,
 ) -> Program:
     program = Program(
         model,
@@ -459,6 +494,7 @@ def _again(
         fork=fork,
         max_memory=max_memory,
         max_seconds=max_seconds,
+        memory=memory,
     )
     dict.update(program.state, state)
     program._keys, program._aliases = keys, aliases
@@ -475,6 +511,7 @@ def compile(
     fork: bool = True,
     max_memory: int | None = None,
     max_seconds: float | None = None,
+    memory: Memory | None = None,
 ) -> Program:
     """Prepare a model to be called often.
 
@@ -489,6 +526,9 @@ def compile(
             quicker: threads of Python wait for each other. They share the program's memory,
             close all files, sleep between calls, and end with the program.
         max_memory: Bytes that preparing, or a call, may take; None for what the machine has left.
+        memory: ``"small"`` keeps weights that the file has in few bits so, and makes numbers of
+            them in a core's cache each time; ``"fast"`` makes them once where many rows are
+            multiplied by them. None for what the free memory allows; ``repr`` says which.
         max_seconds: Limit of preparing and of a call, looked at between layers and turns of
             loops; a call that is planned is one piece, of which the memory alone is limited.
 
@@ -507,4 +547,5 @@ def compile(
         fork=fork,
         max_memory=max_memory,
         max_seconds=max_seconds,
+        memory=memory,
     )

@@ -23,7 +23,9 @@ class Sizes:
 
     def __init__(self, node: Node) -> None:
         op = node.op
-        weights = node.inputs[1].constant
+        weights, packed = node.inputs[1].constant, node.inputs[1].packed
+        if weights is None and packed is not None:
+            weights = np.broadcast_to(np.int8(0), packed.shape)  # of which the sizes are asked
         assert weights is not None
         self.groups = weights.shape[0] if node.kind == "GroupConvolution" else 1
         if self.groups > 1 or node.kind == "GroupConvolution":

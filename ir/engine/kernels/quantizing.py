@@ -42,13 +42,16 @@ def _quantized(op: Any, block: Array, limits: Sequence[Array], target: Array) ->
     steps = np.float32(op.levels - 1)
     width, gain = high - low, (last - first) / steps
     shifted, lifted = bool(low.any()), bool(first.any())
+    # Between these limits numbers are levels themselves.
+    scaled = shifted or bool((high != steps).any())
 
     def run() -> None:
         np.clip(block, low, high, out=target)
         if shifted:
             np.subtract(target, low, target)
-        np.divide(target, width, target)
-        np.multiply(target, steps, target)
+        if scaled:
+            np.divide(target, width, target)
+            np.multiply(target, steps, target)
         np.rint(target, target)
         np.multiply(target, gain, target)
         if lifted:

@@ -16,8 +16,10 @@ from . import (
     convolution,
     copies,
     group_normalization,
+    levels,
     matrices,
     pooling,
+    quantized,
     recurrent,
     resizing,
     rows,
@@ -43,6 +45,8 @@ Kernel: TypeAlias = Callable[[Node, Hands, Scratch], Steps]
 
 
 def _convolution(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    if node.integers is not None:
+        return quantized.convolution(node, hands.parts, scratch)
     prepare = volumes.convolution if len(node.inputs[0].shape) == 5 else convolution.prepare
     return prepare(node, hands.parts, scratch)
 
@@ -56,6 +60,19 @@ def _pooling(node: Node, hands: Hands, scratch: Scratch) -> Steps:
 def _copies(node: Node, hands: Hands, scratch: Scratch) -> Steps:
     # Copies give the same, however they are cut.
     return copies.prepare(node, hands.workers, scratch)
+
+
+def _product(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    if node.integers is not None:
+        return quantized.multiplied(node, hands.parts, scratch)
+    prepare = matrices.prepare if node.inputs[1].packed is None else levels.multiplied
+    return prepare(node, hands.parts, scratch)
+
+
+def _gathering(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    if node.inputs[0].packed is not None:
+        return levels.gathered(node, hands.parts, scratch)
+    return _copies(node, hands, scratch)
 
 
 def _interpolation(node: Node, hands: Hands, scratch: Scratch) -> Steps:
@@ -78,11 +95,12 @@ KERNELS: dict[str, Kernel] = {
     "GroupConvolution": _convolution,
     "ConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
     "GroupConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
+    "Gather": _gathering,
     "GridSample": _cut_by_shapes(sampling.prepare),
     "GroupNormalization": _cut_by_shapes(group_normalization.prepare),
     "Interpolate": _interpolation,
     "LRN": _cut_by_shapes(local_response),
-    "MatMul": _cut_by_shapes(matrices.prepare),
+    "MatMul": _product,
     **dict.fromkeys(recurrent.GATES, _cut_by_shapes(recurrent.prepare)),
     "ScaledDotProductAttention": _cut_by_shapes(attention.prepare),
     "ShuffleChannels": lambda node, hands, scratch: shuffle(node),

@@ -2,10 +2,12 @@
 
 One file each, whose first line is its formula. ``PASSES`` has them in order:
 
-1. Gathers of evenly spaced slices become views; windows lose what meets padding alone; batch
-   normalisations become scales and shifts, powers products, shuffles and attention one node: what
-   the others look for.
-2. Elementwise nodes become epilogues, and scales and shifts at their head weights.
+1. Weights stay levels where their reader multiplies by such, else they are made numbers. Gathers
+   of evenly spaced slices become views; windows lose what meets padding alone; batch normalisations
+   become scales and shifts, powers products, shuffles and attention one node: what the others look
+   for.
+2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
+   shifts at their head weights.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
    as do computed factors of channels.
@@ -21,6 +23,7 @@ from ..plan import Plan
 from .absorb_followers import absorb_followers
 from .average_first import average_first
 from .clip_before import clip_before
+from .drop_clips import drop_clips
 from .fold_affine import fold_affine
 from .join_attention import join_attention
 from .join_shuffles import join_shuffles
@@ -29,6 +32,9 @@ from .multiply_powers import multiply_powers
 from .pass_biases import pass_biases
 from .pass_offsets import pass_offsets
 from .pool_first import pool_first
+from .round_late import round_late
+from .scale_levels import scale_levels
+from .settle_weights import settle_weights
 from .shuffle_late import shuffle_late
 from .slice_gathers import slice_gathers
 from .split_batch_norm import split_batch_norm
@@ -37,6 +43,7 @@ from .trim_windows import trim_windows
 
 #: The passes in order.
 PASSES: tuple[Callable[[Plan], None], ...] = (
+    settle_weights,
     slice_gathers,
     trim_windows,
     split_batch_norm,
@@ -44,13 +51,16 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     join_shuffles,
     join_attention,
     absorb_followers,
+    drop_clips,
     fold_affine,
+    scale_levels,
     pass_offsets,
     pass_biases,
     average_first,
     pool_first,
     clip_before,
     take_prologues,
+    round_late,
     shuffle_late,
     choose_layouts,
 )

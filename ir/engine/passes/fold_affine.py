@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....schemas import Array
 from ..plan import CONVOLUTIONS, Node, Plan, constant, has_many_groups, scale_and_shift
 
 
 def fold_affine(plan: Plan) -> None:
     """Apply the pass."""
     for node in plan.nodes:
-        if node.kind in CONVOLUTIONS:
-            _fold(node)
+        if node.kind in CONVOLUTIONS or node.integers is not None:
+            axis = 1 if node.kind in CONVOLUTIONS else -1
+            scale, shift, count = scale_and_shift(node.epilogue, node.outputs[0].shape, axis)
+            if fold(node, scale, shift):
+                node.set_epilogue(node.epilogue[count:])
 
 
-def _fold(node: Node) -> None:
-    """Put scales and shifts at the head of a convolution's epilogue into weights and bias."""
+def fold(node: Node, scale: Array, shift: Array) -> bool:
+    """Put a scale and a shift of each channel into weights and bias; whether that can be."""
+    if node.integers is not None:
+        node.integers = node.integers.then(scale, shift)
+        return True
     weights = node.inputs[1].constant
     if weights is None or node.inputs[0].type != np.float32 or has_many_groups(node):
-        return  # by its definition, which knows no bias
-    scale, shift, count = scale_and_shift(node.epilogue, node.outputs[0].shape)
-    node.set_epilogue(node.epilogue[count:])
+        return False  # by its definition, which knows no bias
+    bias = node.inputs[2].constant if len(node.inputs) > 2 else None
     if np.any(scale != 1):
         lead = weights.shape[:2] if node.kind == "GroupConvolution" else weights.shape[:1]
         factor = scale.reshape(*lead, *[1] * (weights.ndim - len(lead)))
         node.replace_input(1, constant(weights * factor.astype(np.float32)))
-    if np.any(shift != 0):
-        node.set_inputs([*node.inputs[:2], constant(shift.astype(np.float32))])
+    whole = shift if bias is None else bias * scale + shift
+    if bias is not None or np.any(shift != 0):
+        node.set_inputs([*node.inputs[:2], constant(whole.astype(np.float32))])
+    return True

@@ -1,17 +1,18 @@
-"""Replace `MaxPool(ReLU(x))` by `ReLU(MaxPool(x))`: fewer elements; likewise Clamp.
+"""Replace `MaxPool(ReLU(x))` by `ReLU(MaxPool(x))`: fewer elements; likewise Clamp, FakeQuantize.
 
 An image as it comes in is convolved by plain products: their bias may come after, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ....layers.base import Op
 from ....schemas.shapes import number
-from ..plan import CONVOLUTIONS, FEW, Node, Plan, constant, only_user
+from ..plan import CONVOLUTIONS, FEW, Node, Plan, Value, constant, only_user
 
 #: The larger their input, the larger (or the same) their output.
 MONOTONE = frozenset({"ReLU", "Clamp"})
@@ -27,7 +28,7 @@ def pool_first(plan: Plan) -> None:
             value.users or value.is_output for value in node.outputs[1:]
         ):
             continue
-        while before.epilogue and before.epilogue[-1][0].xml_type in MONOTONE:
+        while before.epilogue and _is_monotone(*before.epilogue[-1]):
             *earlier, last = before.epilogue
             node.set_epilogue([last, *node.epilogue])
             before.set_epilogue(earlier)
@@ -37,6 +38,17 @@ def pool_first(plan: Plan) -> None:
             step = (add, [None, constant(bias.reshape(1, -1, 1, 1))])
             node.set_epilogue([step, *node.epilogue])
             before.set_inputs(before.inputs[:2])
+
+
+def _is_monotone(op: Op, others: Sequence[Value | None]) -> bool:
+    """Whether what an operation gives grows with its input, and is the same for all numbers."""
+    if op.xml_type != "FakeQuantize":
+        return op.xml_type in MONOTONE
+    limits = [value.constant for value in others if value is not None]
+    if any(limit is None or limit.size != 1 for limit in limits):
+        return False
+    low, high, first, last = (float(limit.reshape(())) for limit in limits if limit is not None)
+    return low < high and first <= last
 
 
 def _sees_the_image(node: Node) -> bool:

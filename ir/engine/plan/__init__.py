@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from .channels import is_pointwise as is_pointwise
     from .channels import pads_nothing as pads_nothing
     from .channels import scale_and_shift as scale_and_shift
+    from .compressed import Columns as Columns
+    from .compressed import Compressed as Compressed
+    from .compressed import by_digits as by_digits
+    from .grid import Grid as Grid
+    from .grid import Integers as Integers
+    from .nodes import Means as Means
     from .nodes import Node as Node
     from .nodes import Plan as Plan
     from .nodes import Steps as Steps
@@ -38,6 +44,8 @@ if TYPE_CHECKING:
     from .operations import products as products
     from .operations import stands_beside as stands_beside
     from .operations import work as work
+    from .quantized import grids as grids
+    from .quantized import integers as integers
 
 __getattr__, __dir__ = face(
     __name__,
@@ -47,10 +55,13 @@ __getattr__, __dir__ = face(
             "FEW add_through elementwise_steps has_many_groups has_single_place_windows "
             "is_depthwise is_incoming_image is_pointwise pads_nothing scale_and_shift"
         ),
-        "nodes": "Node Plan Steps Value constant only_user",
+        "compressed": "Columns Compressed by_digits",
+        "nodes": "Means Node Plan Steps Value constant only_user",
         "operations": (
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
             "claimed_type products stands_beside work"
         ),
+        "grid": "Grid Integers",
+        "quantized": "grids integers",
     },
 )

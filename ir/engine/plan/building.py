@@ -21,13 +21,12 @@ from ....schemas import Array, ElementType, IRError, Tensor
 from ...document import Graph, Layer
 from ...execution import refuse_unknown
 from ...inference import Inferred, branch, infer_graph
+from .compressed import Compressed, Sources, compressed_weights
 from .nodes import Node, Plan, Value
 from .operations import CONVOLUTIONS, TRANSPOSED
 
 #: Constants by layer id and output index.
-Constants: TypeAlias = dict[tuple[int, int], Array]
-#: By layer id: what feeds each input.
-Sources: TypeAlias = Mapping[int, Sequence[tuple[Layer, int] | None]]
+Constants: TypeAlias = dict[tuple[int, int], "Array | Compressed"]
 #: Element types that have no place in an arena of bytes.
 UNPLANNED = (ElementType.DYNAMIC, ElementType.STRING)
 #: Layers that are more than an operation on their inputs.
@@ -84,7 +83,8 @@ class _Making:
         order = graph.order()
         sources = {layer.id: graph.sources(layer) for layer in order}
         fixed = _fixed(order, sources, inferred)
-        needed = _needed(order, sources, fixed, kept)
+        packed = compressed_weights(order, sources, fixed, inferred)
+        needed = _needed(order, sources, fixed, {*kept, *((place, 0) for place in packed)})
         values: dict[tuple[int, int], Value] = {}
         for layer in order:
             if layer.type == "Parameter" and given is not None:
@@ -95,9 +95,14 @@ class _Making:
                 continue
             tensors = inferred.of(layer)
             made = [_value(tensor) for tensor in tensors]
-            if layer.id in fixed and layer.id not in needed:
+            if layer.id in packed:
+                # Plans share what each makes of the levels.
+                shared = kept.setdefault((layer.id, 0), packed[layer.id])
+                made[0].packed = shared if isinstance(shared, Compressed) else packed[layer.id]
+            elif layer.id in fixed and layer.id not in needed:
                 for index, value in enumerate(made):
-                    value.constant = kept.get((layer.id, index))
+                    before = kept.get((layer.id, index))
+                    value.constant = before if isinstance(before, np.ndarray) else None
             elif layer.type == "Const":
                 made[0].constant = aligned(as_computed(layer.value))
             elif layer.type == "Parameter":
@@ -113,7 +118,7 @@ class _Making:
             # Of convolutions the weights are laid out anew, and not wanted as they lay.
             if layer.id not in fixed and layer.type not in CONVOLUTIONS | TRANSPOSED:
                 for source in sources[layer.id]:
-                    if source is not None and source[0].id in fixed:
+                    if source is not None and source[0].id in fixed - packed.keys():
                         place = source[0].id, source[1]
                         kept[place] = values[place].array
         return [values[layer.id, 0] for layer in graph.results]
@@ -198,7 +203,7 @@ def _fixed(order: Sequence[Layer], sources: Sources, inferred: Inferred) -> set[
 
 
 def _needed(
-    order: Sequence[Layer], sources: Sources, fixed: set[int], kept: Constants
+    order: Sequence[Layer], sources: Sources, fixed: set[int], kept: Collection[tuple[int, int]]
 ) -> set[int]:
     """Those of the constant layers that must be computed: read by others and not kept before."""
     found: set[int] = set()

@@ -64,14 +64,16 @@ def pads_nothing(node: Node) -> bool:
     return op.rounding_type == "floor" and not any(number(pad) for pair in pads for pad in pair)
 
 
-def scale_and_shift(steps: Steps, shape: tuple[int, ...]) -> tuple[Array, Array, int]:
+def scale_and_shift(
+    steps: Steps, shape: tuple[int, ...], axis: int = 1
+) -> tuple[Array, Array, int]:
     """The scale and shift by channel that the first steps apply; how many steps those are."""
-    scale, shift = np.ones(shape[1]), np.zeros(shape[1])
+    scale, shift = np.ones(shape[axis]), np.zeros(shape[axis])
     for count, (op, others) in enumerate(steps):
         given = next((value for value in others if value is not None), None)
         if given is None or given.constant is None:
             return scale, shift, count
-        each = per_channel(given.constant, shape)
+        each = per_channel(given.constant, shape, axis)
         first = others[0] is None
         if each is None or op.xml_type not in ("Add", "Subtract", "Multiply", "Divide"):
             return scale, shift, count
@@ -88,12 +90,12 @@ def scale_and_shift(steps: Steps, shape: tuple[int, ...]) -> tuple[Array, Array,
     return scale, shift, len(steps)
 
 
-def per_channel(array: Array, shape: tuple[int, ...]) -> Array | None:
+def per_channel(array: Array, shape: tuple[int, ...], axis: int = 1) -> Array | None:
     """A constant as one number for each channel; None if it varies along other axes."""
     if array.size == 1:
-        return np.full(shape[1], array.reshape(()), np.float64)
+        return np.full(shape[axis], array.reshape(()), np.float64)
     sizes = (1,) * (len(shape) - array.ndim) + array.shape
-    if len(sizes) != len(shape) or sizes[1] != shape[1] or array.size != shape[1]:
+    if len(sizes) != len(shape) or sizes[axis] != shape[axis] or array.size != shape[axis]:
         return None
     return array.reshape(-1).astype(np.float64)
 

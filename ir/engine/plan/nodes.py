@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from ....layers.base import Op
 from ....layers.value_bounds import CARRIED
 from ....schemas import Array, ElementType, Tensor
 from ...document import Layer
+from .compressed import Compressed
+from .grid import Integers
 from .operations import claimed_type
 
 
@@ -25,6 +27,7 @@ class Value:
         "inferred",
         "is_output",
         "last",
+        "packed",
         "parent",
         "producer",
         "shape",
@@ -45,6 +48,8 @@ class Value:
         self.shape, self.type, self.constant = shape, dtype, constant
         #: The element type, where the array's does not tell it: u1 is kept as u8.
         self.element = element
+        #: Constant weights that are kept as levels, where nobody has made numbers of them yet.
+        self.packed: Compressed | None = None
         self.producer: Node | None = None
         #: Who reads it, and how often.
         self.users: Counter[Node] = Counter()
@@ -67,6 +72,11 @@ class Value:
     def is_outside(self) -> bool:
         """Whether it is not in the arena: each call has an array of its own for it."""
         return self.inferred is not None
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is the same at each call."""
+        return self.constant is not None or self.packed is not None
 
     @property
     def kept_shape(self) -> tuple[int, ...]:
@@ -108,8 +118,8 @@ class Node:
     """
 
     __slots__ = (
-        "_inputs", "epilogue", "is_outside", "laid_out", "layer", "looks_up", "op", "outputs",
-        "padding", "prologue",
+        "_inputs", "epilogue", "integers", "is_outside", "laid_out", "layer", "looks_up", "op",
+        "outputs", "padding", "prologue",
     )  # fmt: skip
 
     def __init__(
@@ -127,6 +137,8 @@ class Node:
         self.padding: Array | None = None
         #: Its weights as its kernel wants them, where they were laid out beforehand.
         self.laid_out: object = None
+        #: How it is a product of integers, where it is done so.
+        self.integers: Integers | None = None
         #: Whether its kernel looks up the memory of its first input and output at each call.
         self.looks_up = False
         self._read(inputs)
@@ -206,6 +218,19 @@ def read_by(steps: Steps) -> list[Value]:
     return [value for _, others in steps for value in others if value is not None]
 
 
+#: Bytes of levels after which it is worth to let go of their pages.
+PAGES = 1 << 24
+
+
+class Means(NamedTuple):
+    """What a plan may count on."""
+
+    #: Whether weights stay levels wherever they can.
+    is_small: bool = False
+    #: How many times quicker products of int8 are than those of float32; 0 where there are none.
+    integers: float = 0.0
+
+
 class Plan:
     """The nodes in order, the values that come in and those that go out."""
 
@@ -215,10 +240,24 @@ class Plan:
         self.declared: dict[Node, list[Tensor]] = {}
         for value in outputs:
             value.is_output = True
+        #: How weights that are kept as levels are multiplied.
+        self.means = Means()
+        #: How many weights stay levels, and how many were made numbers.
+        self.levels, self.numbers = 0, 0
+        #: Lets go of the pages of the file that have been read.
+        self.release: Callable[[], None] | None = None
+        self._read = 0
 
     def replace(self, replaced: dict[Node, list[Node]]) -> None:
         """Replace nodes by other ones, or by none."""
         self.nodes = [found for node in self.nodes for found in replaced.get(node, [node])]
+
+    def let_go(self, node: Node) -> None:
+        """Note that the levels of a node have been read, and let go of their pages at times."""
+        self._read += sum(value.nbytes // 4 for value in node.inputs if value.packed is not None)
+        if self.release is not None and self._read > PAGES:
+            self.release()
+            self._read = 0
 
     def prune(self) -> None:
         """Remove nodes whose outputs nobody reads."""
@@ -264,9 +303,7 @@ class Plan:
         for place, node in enumerate(self.nodes):
             what = f"node {place} ({node.kind} of {node.layer.name})"
             for value in node.reads:
-                assert value.constant is not None or id(value) in made, (
-                    f"{what} reads what is not made yet"
-                )
+                assert value.is_fixed or id(value) in made, f"{what} reads what is not made yet"
                 counted.setdefault(id(value), Counter())[node] += 1
                 values[id(value)] = value
             for _, others in (*node.prologue, *node.epilogue):

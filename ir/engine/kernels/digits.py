@@ -1,0 +1,211 @@
+"""Numbers by levels, as products of integers: exact, and by weights of a byte each.
+
+A row of numbers is a power of two times integers of 31 bits, each four digits of 8 bits: ``x W``
+is the sum of four products of int8 matrices, each times a power of 256. What that loses of a
+number is below the last bit of the largest in its row, by seven bits.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....schemas import Array
+from ..plan import Columns, Compressed, Node
+from ..workers import IntegerProducts, Part, spans
+from .blocks import Scratch, epilogue, followed, sequence
+from .matrices import pieces
+
+#: Rows that are multiplied together, and columns that are packed together, at most.
+ROWS, WIDE = 64, 512
+#: Digits of a number, and the power of two that its integer stays below.
+DIGITS, BITS = 4, 30
+#: What the sums of each digit stand for, of a row whose largest is below two.
+POWERS = np.ldexp(np.float32(1), 8 * np.arange(DIGITS) - BITS + 1)[None]
+#: Added to an integer, and taken from each digit but the first, it makes these signed.
+CARRY = np.int32(0x808080)
+#: Sums that are brought together at once: so many stay in cache.
+SUMS = 1 << 17
+
+
+class Digits(NamedTuple):
+    """Rows as digits (groups, 4, rows, each), the power of two of each row, the rows' sums."""
+
+    digits: Array
+    powers: Array
+    sums: Array
+
+
+class Packed(NamedTuple):
+    """Levels as the library wants them: of each block of columns, a matrix for each group."""
+
+    columns: Columns
+    blocks: list[list[Any]]
+
+
+def by_integers(
+    node: Node,
+    a: Array,
+    packed: Compressed,
+    library: IntegerProducts,
+    abreast: int,
+    scratch: Scratch,
+) -> list[list[Part]]:
+    """Two steps: rows are made digits, then workers share the columns."""
+    output = node.outputs[0]
+    op: Any = node.op
+    assert output.store is not None
+    weights = _packed(packed, library, transposed=op.transpose_b)
+    groups, each, columns = weights.columns.levels.shape
+    followers = epilogue(node, scratch)
+    found = list(pieces(output.shape[:-1], ROWS))
+    taken: list[tuple[Any, Digits]] = []
+    making: list[Part] = []
+    for index in found:
+        rows = prod(a[index].shape[:-1])
+        room = scratch.shared.take(0, DIGITS * rows * groups * each // 4).view(np.int8)
+        room = room.reshape(groups, DIGITS, rows, each)
+        one = Digits(room, scratch.shared.take(0, rows), scratch.shared.take(0, rows, groups))
+        making.append(_split(a[index], one))
+        taken.append((index, one))
+    lanes = abreast if prod(output.shape[:-1]) * groups * each * columns > 1 << 18 else 1
+    parts: list[Part] = []
+    for part, (first, stop) in scratch.dealt(spans(len(weights.blocks), lanes)):
+        steps: list[Part] = []
+        for index, digits in taken:
+            whole = output.store[index].reshape(-1, columns)
+            for number in range(first, stop):
+                scratch.reset()
+                some = slice(number * WIDE, min((number + 1) * WIDE, columns))
+                steps += _block(
+                    digits, weights.columns, weights.blocks[number], some, whole[:, some],
+                    library, part, scratch,
+                )  # fmt: skip
+            some = slice(first * WIDE, min(stop * WIDE, columns))
+            flat, out, turned = a[index], whole[:, some], op.transpose_b
+            steps.append(checked(flat, digits.powers, packed, some, out, transposed=turned))
+            place = (*index, ..., some)
+            steps += followed(followers, output.store[place], place)
+        parts.append(sequence(steps))
+    return [[sequence(making[begin:end]) for begin, end in spans(len(making), abreast)], parts]
+
+
+def _split(rows: Array, into: Digits) -> Part:
+    """What makes digits of rows; of those that are not finite the power is no number."""
+    digits, powers, sums = into
+    groups, _, count, each = digits.shape
+
+    def run() -> None:
+        flat = rows.reshape(count, groups * each)
+        largest = np.abs(flat).max(1)
+        finite = np.isfinite(largest)
+        exponents = np.where(largest > 0, np.frexp(np.where(finite, largest, 1))[1], 0)
+        scaled = np.rint(np.ldexp(flat, (BITS - exponents)[:, None]))
+        if not finite.all():
+            scaled[~finite] = 0
+        integers = scaled.astype(np.int32)
+        np.copyto(powers, np.where(finite, np.ldexp(np.float32(1), exponents - 1), np.nan))
+        grouped = integers.reshape(count, groups, each)
+        whole = grouped.sum(2, dtype=np.int64)
+        np.copyto(sums, np.ldexp(whole.astype(np.float64), 1 - BITS), casting="unsafe")
+        signed = (integers + CARRY) ^ CARRY
+        split = signed.astype("<i4", copy=False).view(np.int8)
+        np.copyto(digits, split.reshape(count, groups, each, DIGITS).transpose(1, 3, 0, 2))
+
+    return run
+
+
+def _block(
+    digits: Digits,
+    columns: Columns,
+    matrices: list[Any],
+    some: slice,
+    target: Array,
+    library: IntegerProducts,
+    part: int,
+    scratch: Scratch,
+) -> list[Part]:
+    """Rows by one block of columns, into these of the output."""
+    groups, _, rows, each = digits.digits.shape
+    wide = target.shape[1]
+    at_once = min(groups, max(1, SUMS // (DIGITS * rows * wide)))
+    sums = scratch.take(part, at_once, DIGITS * rows, wide).view(np.int32)
+    numbers = scratch.take(part, at_once, DIGITS, rows * wide)
+    joined = scratch.take(part, at_once, 1, rows * wide)
+    total = scratch.take(part, rows, wide)
+    powers, zero, scale = digits.powers[:, None], columns.zero, columns.scale[:, some]
+    shift = None if zero is None else np.ascontiguousarray(zero[:, some] * scale)
+    steps: list[Part] = []
+    for begin in range(0, groups, at_once):
+        count = min(at_once, groups - begin)
+        for place in range(count):
+            left = digits.digits[begin + place].reshape(DIGITS * rows, each)
+            steps.append(library.multiplied(left, matrices[begin + place], sums[place]))
+        steps.append(
+            _joined(
+                (sums[:count], numbers[:count], joined[:count]),
+                scale[begin : begin + count, None], total, fresh=not begin,
+            )
+        )  # fmt: skip
+
+    def finish() -> None:
+        if shift is not None:
+            np.subtract(total, np.matmul(digits.sums, shift), out=total)
+        np.multiply(total, powers, out=target)
+
+    return [*steps, finish]
+
+
+def _joined(room: tuple[Array, Array, Array], scale: Array, total: Array, *, fresh: bool) -> Part:
+    """Adds up digits, then groups by their scales."""
+    sums, numbers, joined = room
+    by_group = joined.reshape(len(joined), *total.shape)
+
+    def run() -> None:
+        np.copyto(numbers, sums.reshape(numbers.shape), casting="unsafe")
+        np.matmul(POWERS, numbers, out=joined)
+        if len(by_group) == 1 and fresh:
+            np.multiply(by_group[0], scale[0], out=total)
+            return
+        np.multiply(by_group, scale, out=by_group)
+        if fresh:
+            np.add.reduce(by_group, axis=0, out=total)
+        else:
+            for one in by_group:
+                np.add(total, one, out=total)
+
+    return run
+
+
+def checked(
+    rows: Array, marks: Array, packed: Compressed, some: slice, target: Array, *, transposed: bool
+) -> Part:
+    """Rows that are not finite, as their marks are not: these are multiplied by numbers."""
+
+    def run() -> None:
+        odd = np.logical_not(np.isfinite(marks.reshape(len(target), -1)).all(1))
+        if odd.any():
+            numbers = packed.expanded()
+            matrix = numbers.T if transposed else numbers
+            target[odd] = np.matmul(rows.reshape(len(odd), -1)[odd], matrix[:, some])
+
+    return run
+
+
+def _packed(packed: Compressed, library: IntegerProducts, *, transposed: bool) -> Packed:
+    """Levels as the library wants them; plans share them."""
+    found = packed.laid_out.get(("packed", transposed))
+    if found is None:
+        columns = packed.columns(transposed=transposed)
+        assert columns is not None
+        blocks = [
+            [library.pack(group[:, begin : begin + WIDE].T) for group in columns.levels]
+            for begin in range(0, columns.levels.shape[2], WIDE)
+        ]
+        found = packed.laid_out["packed", transposed] = Packed(columns, blocks)
+    return found
+
+
+__all__ = ["by_integers", "checked"]

@@ -1,0 +1,335 @@
+"""Products of values of few levels by weights of few: int8 matrices, int32 sums, one scale each.
+
+The input is brought to its levels once, padding included; windows are then gathered of bytes, a
+quarter of what numbers are. Where a number was rounded to a level, its integer is known for sure.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....schemas import Array
+from ..plan import Integers, Node
+from ..workers import IntegerProducts, Part, integer_products, shares, spans
+from .activations import NEAR
+from .blocks import CACHE, Scratch, call, epilogue, followed, lined, sequence, taps
+from .convolution_work import Finish, Sizes
+from .matrices import lying, pieces
+
+#: Into so many blocks columns are packed where there are few rows for workers to share.
+BLOCKS = 4
+#: So many rows are worth to be shared sooner than the columns.
+FEW = 128
+#: Levels lie around zero.
+MIDDLE = 128
+
+
+class Weights(NamedTuple):
+    """Columns as the library wants them, and ``factor * sums + shift`` for each."""
+
+    wide: int
+    blocks: list[Any]
+    factor: Array
+    shift: Array
+
+
+def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
+    """Two steps: levels of the images, then windows times weights; three where rows are few."""
+    library, integers = _means(node)
+    sizes = Sizes(node)
+    value, output = node.inputs[0], node.outputs[0]
+    assert value.store is not None
+    assert output.store is not None
+    assert output.last
+    stored = value.store if value.last else np.moveaxis(value.store, 1, -1)
+    source, target = sizes.image(stored), sizes.image(output.store)
+    finish = Finish(node, target, sizes, scratch)
+    scratch.shared.reset()
+    room, begin = _levels(source, sizes, integers, abreast, scratch)
+    places = prod(sizes.out)
+    by_columns = places < FEW and not sizes.shuffled
+    weights = _weights(node, library, integers, by_columns=by_columns)
+    if by_columns:
+        more = _by_columns(room, sizes, weights, finish, library, abreast, scratch)
+        return [begin, *more]
+    taken = prod(sizes.kernel) * sizes.inner
+    per_row = sizes.out[1] * (taken + 8 * sizes.outer)
+    parts: list[Part] = []
+    for part, (image, (top, bottom)) in scratch.dealt(shares(len(target), sizes.out[0], abreast)):
+        steps: list[Part] = []
+        for first, stop in spans(bottom - top, -(-(bottom - top) * per_row // (2 * CACHE))):
+            scratch.reset()
+            rows = slice(top + first, top + stop)
+            windows, gather = _windows(room[image], sizes, rows, part, scratch)
+            made = scratch.take(part, stop - first, sizes.out[1], sizes.outer)
+            flat = made.reshape(-1, sizes.outer)
+            steps += gather
+            steps += _columns(windows, weights, (0, 1), flat, library, part, scratch)
+            steps += finish.parts(made, image, rows, slice(None))
+        parts.append(sequence(steps))
+    return [begin, parts]
+
+
+def _by_columns(
+    room: Array,
+    sizes: Sizes,
+    weights: Weights,
+    finish: Finish,
+    library: IntegerProducts,
+    abreast: int,
+    scratch: Scratch,
+) -> list[list[Part]]:
+    """All windows first, then each worker some columns: each weight is fetched by one alone."""
+    (height, width), taken = sizes.out, prod(sizes.kernel) * sizes.inner
+    given = _bytes(scratch, 0, (len(room), height * width, taken), shared=True)
+    gather: list[Part] = []
+    for _, (image, (top, bottom)) in scratch.dealt(shares(len(room), height, abreast)):
+        into = given[image, top * width : bottom * width]
+        gather.append(_gathered(room[image], sizes, slice(top, bottom), into))
+    parts: list[Part] = []
+    for part, (first, stop) in scratch.dealt(spans(len(weights.blocks), abreast)):
+        channels = slice(first * weights.wide, min(stop * weights.wide, sizes.outer))
+        steps: list[Part] = []
+        for image, windows in enumerate(given):
+            scratch.reset()
+            made = scratch.take(part, height, width, channels.stop - channels.start)
+            flat = made.reshape(height * width, -1)
+            steps += _columns(windows, weights, (first, stop), flat, library, part, scratch)
+            steps += finish.parts(made, image, slice(0, height), channels)
+        parts.append(sequence(steps))
+    return [gather, parts]
+
+
+def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
+    """The same for rows of matrices."""
+    library, integers = _means(node)
+    left, output = node.inputs[0], node.outputs[0]
+    assert output.store is not None
+    before: list[list[Part]] = []
+    scratch.shared.reset()
+    a = lying(left, before, abreast, scratch)
+    a = np.broadcast_to(a, (*output.shape[:-2], *a.shape[-2:]))
+    rows, columns = prod(output.shape[:-1]), output.shape[-1]
+    by_columns = rows < FEW
+    weights = _weights(node, library, integers, by_columns=by_columns)
+    at_once = max(1, 2 * CACHE // (a.shape[-1] + 8 * columns))
+    lanes = abreast if rows * columns * a.shape[-1] > 1 << 18 else 1
+    if not by_columns:
+        at_once = min(at_once, -(-rows // lanes))
+    found = list(pieces(output.shape[:-1], at_once))
+    levels = [_bytes(scratch, 0, (prod(a[i].shape[:-1]), a.shape[-1]), shared=True) for i in found]
+    followers = epilogue(node, scratch)
+    making: list[Part] = []
+    for part, (begin, end) in scratch.dealt(spans(len(found), abreast)):
+        steps: list[Part] = []
+        for index, into in list(zip(found, levels, strict=True))[begin:end]:
+            scratch.reset()
+            steps += _quantized(a[index], integers, into.reshape(a[index].shape), part, scratch)
+        making.append(sequence(steps))
+    whole = (0, len(weights.blocks))
+    work = [
+        [(number, span) for number in some]
+        for some, span in (
+            [(range(len(found)), span) for span in spans(len(weights.blocks), lanes)]
+            if by_columns
+            else [(range(*span), whole) for span in spans(len(found), lanes)]
+        )
+    ]
+    parts: list[Part] = []
+    for part, pairs in scratch.dealt(work):
+        steps = []
+        for number, (first, stop) in pairs:
+            scratch.reset()
+            some = slice(first * weights.wide, min(stop * weights.wide, columns))
+            out = output.store[found[number]].reshape(-1, columns)[:, some]
+            steps += _columns(levels[number], weights, (first, stop), out, library, part, scratch)
+            place = (*found[number], ..., some)
+            steps += followed(followers, output.store[place], place)
+        parts.append(sequence(steps))
+    return [*before, making, parts]
+
+
+def _means(node: Node) -> tuple[IntegerProducts, Integers]:
+    library = integer_products()
+    assert library is not None
+    assert node.integers is not None
+    return library, node.integers
+
+
+def _bytes(scratch: Scratch, part: int, shape: tuple[int, ...], *, shared: bool = False) -> Array:
+    """Memory for int8 numbers."""
+    count = prod(shape)
+    room = scratch.shared if shared else scratch
+    return room.take(part, -(-count // 4)).view(np.int8)[:count].reshape(shape)
+
+
+def _levels(
+    source: Array, sizes: Sizes, integers: Integers, abreast: int, scratch: Scratch
+) -> tuple[Array, list[Part]]:
+    """All images as levels, padding included, and the step that fills them."""
+    images, height, width, channels = source.shape
+    (top, bottom), (left, right) = sizes.pads
+    shape = images, top + height + bottom, left + width + right, channels
+    room = _bytes(scratch, 0, shape, shared=True)
+    zero = np.int8((integers.grid.zero or 0) - MIDDLE)
+    parts: list[Part] = []
+    for part, (image, (begin, end)) in scratch.dealt(shares(images, height, abreast)):
+        scratch.reset()
+        inner = room[image, top + begin : top + end]
+        borders = [
+            *([room[image, :top]] if not begin else []),
+            *([room[image, top + height :]] if end == height else []),
+            inner[:, :left], inner[:, left + width :],
+        ]  # fmt: skip
+        steps = [_filled(border, zero) for border in borders if border.size]
+        into = inner[:, left : left + width]
+        steps += _quantized(source[image, begin:end], integers, into, part, scratch)
+        parts.append(sequence(steps))
+    return room, parts
+
+
+def _filled(border: Array, zero: np.int8) -> Part:
+    return lambda: border.fill(zero)
+
+
+def _quantized(
+    source: Array, integers: Integers, into: Array, part: int, scratch: Scratch
+) -> list[Part]:
+    """Parts that bring numbers to their levels, less the middle one."""
+    grid = integers.grid
+    if integers.limits is None:
+        low, high, gain = grid.first, None, 1 / grid.step
+    else:
+        low, high = integers.limits
+        gain = (grid.levels - 1) / (high - low)
+    # Of what was rounded half a level more, then cut off, is the nearest; other numbers are
+    # rounded as a FakeQuantize does it, halves to the even level.
+    lift = -low * gain + (0.5 if high is None else 0)
+    ends = None if high is None else (np.float32(low), np.float32(high))
+    factor, more = np.float32(gain), np.float32(lift)
+    steps: list[Part] = []
+    per_row = max(1, prod(source.shape[1:]))
+    room = scratch.take(part, 0)
+    for begin, end in spans(len(source), -(-len(source) * per_row // NEAR)):
+        given, made = source[begin:end], into[begin:end]
+        if given.size > room.size:
+            room = scratch.take(part, given.size)
+        numbers = room[: given.size].reshape(given.shape)
+        unsigned = made.view(np.uint8)
+        if ends is not None:
+            steps.append(_clipped(given, *ends, numbers))
+            given = numbers
+        if factor != 1 or ends is None:
+            steps.append(call(np.multiply, given, factor, out=numbers))
+        if more:
+            steps.append(call(np.add, numbers, more, out=numbers))
+        if ends is not None:
+            steps.append(call(np.rint, numbers, out=numbers))
+        steps += [
+            _cut(numbers, unsigned),
+            call(np.bitwise_xor, unsigned, np.uint8(MIDDLE), out=unsigned),
+        ]
+    return steps
+
+
+def _clipped(given: Array, low: np.float32, high: np.float32, into: Array) -> Part:
+    def run() -> None:
+        np.clip(given, low, high, out=into)
+
+    return run
+
+
+def _cut(numbers: Array, into: Array) -> Part:
+    return lambda: np.copyto(into, numbers, casting="unsafe")
+
+
+def _windows(
+    image: Array, sizes: Sizes, rows: slice, part: int, scratch: Scratch
+) -> tuple[Array, list[Part]]:
+    """The windows of some output rows as a matrix of levels, and what fills it."""
+    count = (rows.stop - rows.start) * sizes.out[1]
+    taken = prod(sizes.kernel) * sizes.inner
+    if sizes.plain:
+        return image[rows].reshape(count, taken), []
+    into = _bytes(scratch, part, (count, taken))
+    return into, [_gathered(image, sizes, rows, into)]
+
+
+def _gathered(image: Array, sizes: Sizes, rows: slice, into: Array) -> Part:
+    """What copies the windows of some output rows."""
+    counts = rows.stop - rows.start, sizes.out[1]
+    given = image[rows.start * sizes.strides[0] :]
+    view = taps(given, sizes.kernel, sizes.strides, sizes.dilations, counts)
+    target = into.reshape(view.shape)
+    if sizes.dilations[1] == 1:
+        # Rows of a window are runs of bytes, each copied as one.
+        run = np.dtype(f"V{sizes.kernel[1] * sizes.inner}")
+        view = np.ndarray(view.shape[:3], run, given, 0, view.strides[:3])
+        target = into.reshape(-1).view(run).reshape(view.shape)
+    return call(np.copyto, target, view)
+
+
+def _columns(
+    rows: Array,
+    weights: Weights,
+    span: tuple[int, int],
+    out: Array,
+    library: IntegerProducts,
+    part: int,
+    scratch: Scratch,
+) -> list[Part]:
+    """Parts that multiply rows of levels by some blocks of columns, and scale."""
+    steps: list[Part] = []
+    start = span[0] * weights.wide
+    for number in range(*span):
+        begin = number * weights.wide
+        some = slice(begin, min(begin + weights.wide, len(weights.factor)))
+        wide = some.stop - begin
+        sums = scratch.take(part, len(rows), wide).view(np.int32)
+        target = out[:, begin - start : some.stop - start]
+        numbers = target if target.flags.c_contiguous else scratch.take(part, *target.shape)
+        steps += [
+            library.multiplied(rows, weights.blocks[number], sums),
+            _cut(sums, numbers),
+            _scaled(np.multiply, numbers, weights.factor[some], numbers, scratch),
+        ]
+        if weights.shift.any():
+            steps.append(_scaled(np.add, numbers, weights.shift[some], target, scratch))
+        elif numbers is not target:
+            steps.append(call(np.copyto, target, numbers))
+    return steps
+
+
+def _scaled(function: Any, numbers: Array, row: Array, out: Array, scratch: Scratch) -> Part:
+    return lined(function, numbers, np.broadcast_to(row, numbers.shape), out, scratch)
+
+
+def _weights(
+    node: Node, library: IntegerProducts, integers: Integers, *, by_columns: bool
+) -> Weights:
+    """The columns packed, in blocks where workers share them; plans share these."""
+    packed = node.inputs[1].packed
+    op: Any = node.op
+    assert packed is not None
+    turned = node.kind == "MatMul" and not op.transpose_b
+    key = "quantized", by_columns, turned
+    found = packed.laid_out.get(key)
+    if found is None:
+        levels = packed.signed
+        # The channels of a window side by side.
+        rows = levels.T if turned else np.moveaxis(levels, 1, -1).reshape(len(levels), -1)
+        wide = -(-len(rows) // (16 * BLOCKS)) * 16 if by_columns else len(rows)
+        blocks = [library.pack(rows[begin : begin + wide]) for begin in range(0, len(rows), wide)]
+        found = packed.laid_out[key] = wide, blocks, rows.sum(1, dtype=np.int64)
+    wide, blocks, totals = found
+    grid = integers.grid
+    # Of a level less the middle one.
+    shift = integers.scale * (grid.first + MIDDLE * grid.step) * totals + integers.shift
+    factor = integers.scale * grid.step
+    return Weights(wide, blocks, factor.astype(np.float32), shift.astype(np.float32))
+
+
+__all__ = ["convolution", "multiplied"]

@@ -1,0 +1,79 @@
+"""Replace `x W`, W levels, by `x (W - zero) * scale` done in blocks, or by `x W'`, W' numbers.
+
+Where x is of levels, too, that is a product of integers. Levels take a quarter of the memory, and
+of the time to fetch them; numbers are made but once.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..plan import Compressed, Means, Node, Plan, Value, by_digits, constant, grids, integers
+
+
+def settle_weights(plan: Plan) -> None:
+    """Apply the pass."""
+    numbers: dict[Compressed, Value] = {}
+    kept: set[Compressed] = set()
+    known = grids(plan) if plan.means.integers > QUICKER else {}
+    for node in plan.nodes:
+        for place, value in enumerate(node.inputs):
+            packed = value.packed
+            if packed is None:
+                continue
+            grid = known.get(node.inputs[0])
+            if place == 1 and grid is not None and plan.means.integers > QUICKER:
+                node.integers = integers(node, packed, grid)
+            if node.integers is not None or _stays(node, place, packed, plan.means):
+                kept.add(packed)
+                continue
+            if packed not in numbers:
+                numbers[packed] = constant(packed.expanded())
+            node.replace_input(place, numbers[packed])
+    plan.levels, plan.numbers = (sum(prod(x.shape) for x in some) for some in (kept, numbers))
+
+
+def _stays(node: Node, place: int, packed: Compressed, means: Means) -> bool:
+    """Whether a node works on levels."""
+    if node.is_outside or node.outputs[0].type != np.float32:
+        return False
+    if node.kind == "Gather":
+        return place == 0 and _takes_rows(node, packed)
+    return node.kind == "MatMul" and place == 1 and _multiplies(node, packed, means)
+
+
+def _takes_rows(node: Node, packed: Compressed) -> bool:
+    """Whether a Gather takes rows of a table, each with its own levels."""
+    axis = node.inputs[2].constant
+    return (
+        axis is not None
+        and not axis.any()
+        and not getattr(node.op, "batch_dims", 0)
+        and node.inputs[1].type.kind in "iu"
+        and packed.inner[0] == packed.shape[0]
+    )
+
+
+def _multiplies(node: Node, packed: Compressed, means: Means) -> bool:
+    """Whether a MatMul has to be done with levels, or is as quick so.
+
+    Of few rows it is: numbers are not multiplied sooner than levels are made numbers in cache.
+    """
+    op: Any = node.op
+    left, output = node.inputs[0], node.outputs[0]
+    if left.is_fixed or left.type != np.float32 or op.transpose_a or len(left.shape) < 2:
+        return False
+    if not packed.has_columns(transposed=op.transpose_b) or not prod(output.shape):
+        return False
+    rows = prod(output.shape[:-1])
+    return means.is_small or rows < MANY or by_digits(packed, rows, means.integers, made=True)
+
+
+#: So many times quicker than those of numbers products of integers must be, to make up for what
+#: brings their operands to levels.
+QUICKER = 1.2
+#: For so many rows it is worth to have numbers ready.
+MANY = 128

@@ -1,0 +1,39 @@
+"""Numbers that lie at equal steps, and what a product of such comes to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ....schemas import Array
+
+#: So far a level may be from a whole number, in levels.
+WHOLE = 1e-3
+
+
+class Grid(NamedTuple):
+    """The numbers ``step * level + first``."""
+
+    step: float
+    first: float
+    levels: int
+
+    @property
+    def zero(self) -> int | None:
+        """The level that stands for zero; None where none does."""
+        level = -self.first / self.step
+        whole = round(level)
+        return whole if abs(level - whole) < WHOLE and 0 <= whole < self.levels else None
+
+
+class Integers(NamedTuple):
+    """What the input is made of, and ``scale * sums + shift`` by channel."""
+
+    grid: Grid
+    scale: Array
+    shift: Array
+    #: The limits between which the input is rounded first; None where it was rounded before.
+    limits: tuple[float, float] | None = None
+
+    def then(self, scale: Array, shift: Array) -> Integers:
+        """The same, with another scale and shift after it."""
+        return self._replace(scale=self.scale * scale, shift=self.shift * scale + shift)

@@ -1,0 +1,67 @@
+"""Products of int8 matrices with int32 sums, where the extra ``fast`` is installed (numkong).
+
+Its kernels are chosen at run time by what the processor has; it lets go of the interpreter's lock
+while it multiplies. What is multiplied by is packed once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from ....schemas import Array
+from .team import Part
+
+#: How many int8 products a core does while BLAS does one of float32, by what the processor has;
+#: measured at the sizes of networks, the quickest first. Without any of these: half as many.
+RATES = (
+    (("sapphireamx", "graniteamx", "smebi32"), 8.0),
+    (("icelake", "diamond"), 2.0),
+    (("alder", "sierra", "neonsdot", "svesdot"), 1.5),
+)
+SLOW = 0.7
+
+
+class IntegerProducts:
+    """A library that multiplies int8 matrices."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        has = library.get_capabilities()
+        found = (rate for names, rate in RATES if any(has.get(name) for name in names))
+        #: Products of int8 while BLAS does one of float32.
+        self.rate = next(found, SLOW)
+
+    def pack(self, rows: Array) -> Any:
+        """A matrix (columns, taken) of int8, to multiply by."""
+        return self._library.dots_pack(np.ascontiguousarray(rows), dtype="int8")
+
+    def multiplied(self, left: Array, packed: Any, out: Array) -> Part:
+        """What puts ``left @ rows.T`` into an int32 array without gaps."""
+        assert left.dtype == np.int8
+        assert out.dtype == np.int32
+        assert left.flags.c_contiguous
+        assert out.flags.c_contiguous
+        # Both are looked at here alone: at a call that takes longer than small products.
+        given, made = (
+            self._library.from_pointer(array.ctypes.data, array.shape, kind, owner=array)
+            for array, kind in ((left, "int8"), (out, "int32"))
+        )
+        return partial(self._library.dots_packed, given, packed, out=made)
+
+
+@cache
+def integer_products() -> IntegerProducts | None:
+    """The library, if it is there and gives what a product is."""
+    try:
+        library = importlib.import_module("numkong")
+        found = IntegerProducts(library)
+        rows = (np.arange(5 * 67) % 251 - 125).astype(np.int8).reshape(5, 67)
+        out = np.zeros((5, 5), np.int32)
+        found.multiplied(rows, found.pack(rows), out)()
+    except (ImportError, AttributeError, TypeError, ValueError, OSError):
+        return None  # not installed, or another than what is known here
+    return found if (out == rows.astype(np.int32) @ rows.T.astype(np.int32)).all() else None

@@ -1,0 +1,245 @@
+"""Weights that stay levels: products and rows of them are those of the numbers they stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from vinoir import ir
+from vinoir.ir.engine import program as programs
+from vinoir.ir.engine.kernels import levels as level_kernels
+from vinoir.ir.engine.passes.settle_weights import MANY
+from vinoir.ir.engine.workers import integer_products
+from vinoir.schemas import Array, UsageError
+
+LIBRARY = integer_products()
+WAYS = [
+    "numpy",
+    pytest.param(
+        "numkong",
+        marks=pytest.mark.skipif(LIBRARY is None, reason="the extra fast is not installed"),
+    ),
+]
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Products with the library of the extra and without it."""
+    if request.param == "numpy":
+        monkeypatch.setattr(programs, "integer_products", lambda: None)
+        monkeypatch.setattr(level_kernels, "integer_products", lambda: None)
+    return str(request.param)
+
+
+def weights(
+    net: ir.Builder,
+    rng: np.random.Generator,
+    shape: tuple[int, int],
+    *,
+    kind: str = "u8",
+    groups: int = 0,
+    transposed: bool = True,
+    zero: bool = True,
+    half: bool = False,
+) -> ir.builder.Output:
+    """A matrix of levels with the layers that make numbers of it, as NNCF writes them."""
+    outer, inner = shape if transposed else shape[::-1]
+    sizes: list[int] = [outer, groups, inner // groups] if groups else [outer, inner]
+    beside = [outer, groups, 1] if groups else [outer, 1]
+    if not transposed:
+        sizes = [groups, inner // groups, outer] if groups else [inner, outer]
+        beside = [groups, 1, outer] if groups else [1, outer]
+    low, high = {"u8": (0, 256), "i8": (-128, 128), "u4": (0, 16), "i4": (-8, 8)}[kind]
+    real = "f16" if half else "f32"
+
+    def integers(sizes: list[int]) -> ir.builder.Output:
+        values = net.constant(rng.integers(low, high, sizes), kind)
+        return net.add("Convert", "opset1", [values], destination_type=real)
+
+    made = integers(sizes)
+    if zero:
+        made = net.add("Subtract", "opset1", [made, integers(beside)])
+    scale = net.constant((rng.random(beside) / 50 + 0.001), real)
+    made = net.add("Multiply", "opset1", [made, scale])
+    if groups:
+        whole = net.constant(np.array(shape))
+        made = net.add("Reshape", "opset1", [made, whole], special_zero=False)
+    if half:
+        made = net.add("Convert", "opset1", [made], destination_type="f32")
+    return made
+
+
+def compared(model: ir.Model, arrays: list[Array], **words: Any) -> ir.Program:
+    """A program that gives what the definitions give, called twice."""
+    wanted = list(ir.run(model, arrays).values())
+    program = ir.compile(model, threads=2, **words)
+    for _ in range(2):
+        for value, right in zip(program(arrays).values(), wanted, strict=True):
+            scale = max(float(np.abs(right).max()), 1e-9)
+            assert value.shape == right.shape
+            assert float(np.abs(value - right).max()) <= 1e-5 * scale
+    return program
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    rows=st.sampled_from([1, 2, 3, 24, 70, 150]),
+    inner=st.sampled_from([16, 48, 129, 256]),
+    outer=st.sampled_from([1, 17, 64, 200, 600]),
+    kind=st.sampled_from(["u8", "i8", "u4", "i4"]),
+    groups=st.sampled_from([0, 0, 2, 8]),
+    transposed=st.booleans(),
+    zero=st.booleans(),
+    half=st.booleans(),
+    memory=st.sampled_from(["small", "fast", None]),
+    library=st.booleans(),
+)
+def test_products_by_levels(
+    seed: int,
+    rows: int,
+    inner: int,
+    outer: int,
+    kind: str,
+    groups: int,
+    transposed: bool,
+    zero: bool,
+    half: bool,
+    memory: str | None,
+    library: bool,
+) -> None:
+    rng = np.random.default_rng(seed)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, rows, inner) if seed % 2 else (rows, inner))
+    shape = (outer, inner) if transposed else (inner, outer)
+    groups = groups if groups and not inner % groups else 0
+    matrix = weights(
+        net, rng, shape, kind=kind, groups=groups, transposed=transposed, zero=zero, half=half
+    )
+    y = net.add("MatMul", "opset1", [x, matrix], transpose_b=transposed)
+    if seed % 3:
+        y = net.add("Add", "opset1", [y, net.constant(rng.standard_normal((1, outer)), "f32")])
+    if seed % 5 == 0:
+        y = net.add("ReLU", "opset1", [y])
+    net.result(y)
+    with pytest.MonkeyPatch.context() as patch:
+        if not library:
+            patch.setattr(programs, "integer_products", lambda: None)
+            patch.setattr(level_kernels, "integer_products", lambda: None)
+        array = (
+            rng.standard_normal(x.tensor.shape.static) * 10.0 ** float(rng.integers(-3, 4))
+        ).astype("f4")
+        compared(net.model(), [array], memory=memory)
+
+
+@pytest.mark.parametrize("groups", [0, 4])
+def test_large_and_small_numbers_in_a_row(way: str, groups: int) -> None:
+    """Digits reach below the last bit of the largest: what is small beside it counts."""
+    rng = np.random.default_rng(3)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (3, 128))
+    matrix = weights(net, rng, (70, 128), groups=groups)
+    net.result(net.add("MatMul", "opset1", [x, matrix], transpose_b=True))
+    array = rng.standard_normal((3, 128)).astype("f4")
+    array[0, 5] = 3e4
+    array[1] *= np.float32(1e-30)
+    array[2] = 0
+    compared(net.model(), [array])
+    tiny = ir.compile(net.model())([array])
+    assert (next(iter(tiny.values()))[2] == 0).all()
+
+
+def test_numbers_that_are_not_finite(way: str) -> None:
+    rng = np.random.default_rng(5)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (3, 64))
+    net.result(net.add("MatMul", "opset1", [x, weights(net, rng, (40, 64))], transpose_b=True))
+    array = rng.standard_normal((3, 64)).astype("f4")
+    array[0, 3], array[2, 7] = np.inf, np.nan
+    (wanted,) = ir.run(net.model(), [array]).values()
+    (found,) = ir.compile(net.model())([array]).values()
+    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(wanted))
+    np.testing.assert_allclose(found[1], wanted[1], rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(found[0], wanted[0])
+
+
+@pytest.mark.parametrize("kind", ["u8", "i4"])
+@pytest.mark.parametrize("groups", [0, 4])
+def test_rows_of_a_table(kind: str, groups: int) -> None:
+    rng = np.random.default_rng(1)
+    net = ir.Builder()
+    places = net.parameter("places", "i64", (2, 5))
+    table = weights(net, rng, (30, 16), kind=kind, groups=groups, half=True)
+    net.result(net.add("Gather", "opset8", [table, places, net.constant(np.array(0))]))
+    program = compared(net.model(), [rng.integers(-30, 30, (2, 5))])
+    assert "480 weights as levels, 0 as numbers" in repr(program)
+
+
+def test_one_matrix_for_rows_and_products(way: str) -> None:
+    """A language model's first table is often its last matrix."""
+    rng = np.random.default_rng(2)
+    net = ir.Builder()
+    places = net.parameter("places", "i32", (1, 4))
+    table = weights(net, rng, (90, 32))
+    x = net.add("Gather", "opset8", [table, places, net.constant(np.array(0))])
+    net.result(net.add("MatMul", "opset1", [x, table], transpose_b=True))
+    program = compared(net.model(), [rng.integers(0, 90, (1, 4)).astype("i4")])
+    assert "2880 weights as levels, 0 as numbers" in repr(program)
+
+
+def test_many_rows_are_multiplied_by_numbers_where_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(programs, "integer_products", lambda: None)
+    rng = np.random.default_rng(2)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (MANY, 32))
+    net.result(net.add("MatMul", "opset1", [x, weights(net, rng, (64, 32))], transpose_b=True))
+    array = rng.standard_normal((MANY, 32)).astype("f4")
+    told = [repr(compared(net.model(), [array], memory=memory)) for memory in ("fast", "small")]
+    assert "memory fast: 0 weights as levels, 2048 as numbers" in told[0]
+    assert "memory small: 2048 weights as levels, 0 as numbers" in told[1]
+
+
+def test_little_memory_keeps_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "fits", lambda nbytes: False)
+    rng = np.random.default_rng(2)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (200, 32))
+    net.result(net.add("MatMul", "opset1", [x, weights(net, rng, (64, 32))], transpose_b=True))
+    assert "memory small" in repr(ir.compile(net.model()))
+
+
+def test_who_else_reads_weights_gets_numbers() -> None:
+    """A sum over them, and weights that are handed out, are not products."""
+    rng = np.random.default_rng(4)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 32))
+    matrix = weights(net, rng, (24, 32))
+    net.result(net.add("MatMul", "opset1", [x, matrix], transpose_b=True))
+    net.result(matrix)
+    program = compared(net.model(), [rng.standard_normal((2, 32)).astype("f4")])
+    assert "levels" not in repr(program)
+
+
+def test_scales_along_what_is_summed_become_numbers() -> None:
+    rng = np.random.default_rng(4)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 32))
+    levels = net.constant(rng.integers(0, 256, (24, 32)), "u8")
+    made = net.add("Convert", "opset1", [levels], destination_type="f32")
+    scale = net.constant(rng.random((1, 32)), "f32")
+    matrix = net.add("Multiply", "opset1", [made, scale])
+    net.result(net.add("MatMul", "opset1", [x, matrix], transpose_b=True))
+    program = compared(net.model(), [rng.standard_normal((2, 32)).astype("f4")])
+    assert "0 weights as levels, 768 as numbers" in repr(program)
+
+
+def test_a_memory_that_is_none() -> None:
+    net = ir.Builder()
+    net.result(net.add("ReLU", "opset1", [net.parameter("x", "f32", (1,))]))
+    with pytest.raises(UsageError, match="memory is 'tiny', it is small or fast"):
+        ir.compile(net.model(), memory="tiny")  # type: ignore[arg-type]
