@@ -166,13 +166,11 @@ def mish(x: Array, out: Array) -> None:
     np.multiply(x, value, out=out)
 
 
-<<<<<<< HEAD
 def numbers(*values: float) -> tuple[Array, ...]:
     """Numbers as ufuncs take them soonest."""
     return tuple(np.array(value, np.float32) for value in values)
 
 
-=======
 def _tanh_is_quick() -> bool:
     """Whether NumPy has loops for AVX-512 here: of those, tanh takes less time than exp."""
     if not hasattr(np.lib, "introspect"):
@@ -183,7 +181,6 @@ def _tanh_is_quick() -> bool:
 
 
 QUICK_TANH = _tanh_is_quick()
->>>>>>> cnn
 SIXTH = np.float32(1 / 6)
 ONE, HALF = numbers(1, 0.5)
 #: From here on Mish is x.

@@ -3,9 +3,9 @@
 One file each, whose first line is its formula. ``PASSES`` has them in order:
 
 1. Weights stay levels where their reader multiplies by such, else they are made numbers. Gathers
-   of evenly spaced slices become views; windows lose what meets padding alone; batch normalisations
-   become scales and shifts, powers products, shuffles and attention one node: what the others look
-   for.
+   of evenly spaced slices become views; windows lose what meets padding alone; batch
+   normalisations become scales and shifts, powers products, shuffles and attention one node: what
+   the others look for.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
