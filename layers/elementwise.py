@@ -42,7 +42,7 @@ class Unary(Op):
         return (Tensor(data.type, data.shape),)
 
     def run(self, data: Array) -> tuple[Array, ...]:
-        if data.size <= BLOCK and data.flags.c_contiguous:
+        if data.ndim and 0 < data.size <= BLOCK and data.flags.c_contiguous:
             with np.errstate(all="ignore"):
                 return (settled(self.of(self.widened(data)), data.dtype),)
         # In blocks, so that what lies between stays in cache: fresh memory costs more than sums.
