@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_program_kernels import DRAWS, Draw
 from vinoir import ir
-from vinoir.ir.engine.workers.denormals import flushes
+from vinoir.ir.engine.workers.denormals import flushes, flushing
 
 
 def attention(draw: Draw) -> None:
@@ -440,19 +440,24 @@ def test_weights_are_right_however_large_scores_are(scale: float, hidden: float)
         np.testing.assert_allclose(found[name], wanted[name], rtol=2e-3, atol=1e-5 * scale**0.5)
 
 
-def test_what_is_not_normal_is_zero_while_a_program_runs_and_no_longer() -> None:
+def test_what_is_not_normal_is_zero_only_where_a_mask_hides_it() -> None:
     net = ir.Builder()
-    x = net.parameter("x", "f32", (4, 64))
+    x = net.parameter("x", "f32", (1, 4, 64))
     net.result(net.add("Multiply", "opset1", [x, net.constant(np.float32(1e-20))]), name="y")
-    tiny = np.full((4, 64), 1e-20, "f4")
-    before = tiny[0, :1] * tiny[0, 1:2]
+    tiny = np.full((1, 4, 64), 1e-20, "f4")
+    mask = net.constant(np.tril(np.full((4, 4), -90, "f4"), -1))
+    net.result(
+        net.add("ScaledDotProductAttention", "opset13", [x, x, x, mask], causal=False), name="z"
+    )
+    wanted = ir.run(net.model(), [tiny])
+    assert wanted["y"].min() > 0
     for fork in (True, False):
-        program = ir.compile(net.model(), threads=2, fork=fork)
-        assert program([tiny])["y"].max() in (0, before[0])
-        assert (tiny[0, :1] * tiny[0, 1:2] == before).all()
-    if flushes():
-        assert program([tiny])["y"].max() == 0
-        assert before[0] > 0
+        found = ir.compile(net.model(), threads=2, fork=fork)([tiny])
+        np.testing.assert_array_equal(found["y"], wanted["y"])
+        np.testing.assert_allclose(found["z"], wanted["z"], atol=1e-30)
+        assert (tiny * tiny > 0).all()  # nor afterwards, in the thread that called
+    with flushing:
+        assert (tiny * tiny == 0).all() == flushes()
 
 
 def test_rows_that_see_nothing_are_no_numbers() -> None:

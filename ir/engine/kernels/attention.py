@@ -11,7 +11,7 @@ import numpy as np
 
 from ....schemas import Array
 from ..plan import Node
-from ..workers import Part, spans
+from ..workers import Part, flushing, spans
 from .blocks import CACHE, Scratch, sequence
 from .matrices import lying, pieces
 from .pointwise import QUICK_POWERS
@@ -129,7 +129,7 @@ def _attended(
         else:
             np.copyto(scores, HIDDEN, where=np.logical_not(mask))
 
-    def run() -> None:
+    def weigh() -> None:
         score(quick)
         done = np.maximum.reduce(scores, axis=None) <= MOST
         if done:
@@ -146,4 +146,8 @@ def _attended(
         np.matmul(scores, v, out=out)
         np.multiply(out, sums, out)
 
-    return run
+    def weigh_hidden() -> None:
+        with flushing:
+            weigh()
+
+    return weigh if mask is None else weigh_hidden

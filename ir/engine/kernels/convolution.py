@@ -71,7 +71,7 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
     if tiling is not None:
         stride = sizes.strides[0]
         return LaidOut(tiling, [tiling.matrices(apart(weights, stride)) for weights in groups])
-    laid = [in_blocks(weights) for weights in groups]
+    laid = [in_blocks(weights, rows=prod(sizes.out)) for weights in groups]
     return LaidOut(None, [np.stack(laid)] if sizes.plain and len(laid) > 1 else laid)
 
 
@@ -149,7 +149,7 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
                     sizes, block[:, :, inner], (rows.start, rows.stop), part, scratch
                 )
                 out = flat[:, group * each : (group + 1) * each]
-                parts += gather + multiplied(windows, matrix, out)
+                parts += gather + multiplied(windows, matrix, out, rows=height * width)
             parts += finish.parts(room, image, rows, slice(None))
         steps.append(sequence(parts))
     return [steps]
@@ -172,7 +172,8 @@ def by_channels(work: Work, blocks: Array) -> list[list[Part]]:
             scratch.reset()
             channels = slice(first * wide, stop * wide)
             room = scratch.take(part, height, width, (stop - first) * wide)
-            products = multiplied(windows, blocks[first:stop], room.reshape(height * width, -1))
+            out = room.reshape(height * width, -1)
+            products = multiplied(windows, blocks[first:stop], out, rows=height * width)
             after = finish.parts(room, image, slice(0, height), channels)
             lanes.append(sequence([*products, *after]))
         steps.append(lanes)
@@ -263,7 +264,8 @@ def by_taps(work: Work, blocks: Array) -> list[list[Part]]:
                 left, out = gathered[: prod(shape)], made[: prod(shape)]
                 into = room[low - rows.start : high - rows.start, first:stop]
                 parts.append(call(np.copyto, left.reshape(*shape, inner), given[stops]))
-                parts += multiplied(left, blocks[:, tap * inner : (tap + 1) * inner], out)
+                some = blocks[:, tap * inner : (tap + 1) * inner]
+                parts += multiplied(left, some, out, rows=prod(sizes.out))
                 parts.append(call(np.add, into, out.reshape(*shape, -1), out=into))
             parts += finish.parts(room, image, rows, slice(None))
         steps.append(sequence(parts))

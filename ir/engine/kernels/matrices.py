@@ -15,7 +15,7 @@ from ..plan import Node, Value
 from ..workers import Part, spans
 from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
-from .products import MILLION, lies, multiplied, width
+from .products import BLOCK, MILLION, lies, multiplied, width
 
 #: Fewer rows than this are not worth a product of their own.
 FEW = 16
@@ -23,8 +23,6 @@ FEW = 16
 FEWER = 64
 #: So many make up for it that weights are copied from how they lie at each call.
 MANY = 256
-#: Weights that are copied at each call lie in blocks of at most so many columns.
-BLOCK = 512
 #: Most blocks of columns are as wide as divides this.
 EVEN = 192
 

@@ -19,8 +19,8 @@ from .blocks import call, divisor, turned
 MILLION = 1_000_000
 #: Columns of weights that are multiplied together, at most.
 WIDE = 64
-#: The same where they are copied first.
-COPIED = 128
+#: The same where they are copied first: so that there are several blocks, and at most.
+COPIED, BLOCK = 128, 512
 #: BLAS takes twelve rows at a time, or six.
 DOZEN, HALF = 12, 6
 #: Sums of more products are too long for pieces that are taken as they lie.
@@ -54,7 +54,11 @@ def lies(taken: int, rows: int | None = None) -> bool:
 def width(outer: int, taken: int, rows: int | None = None) -> int:
     """How many columns of weights (taken, outer) make a block."""
     if not lies(taken, rows):
-        return divisor(outer // 16, COPIED // 16) * 16 if outer % 16 == 0 else outer
+        # Where there are fewer rows than columns, it is these that workers share.
+        most = COPIED if rows is None or rows < outer else BLOCK
+        if outer % 16 == 0:
+            return divisor(outer // 16, most // 16) * 16
+        return outer if most == BLOCK else divisor(outer, most)
     if outer <= WIDE:
         return outer
     fitting = [wide for wide in range(WIDE, 15, -16) if outer % wide == 0]
@@ -67,11 +71,11 @@ def width(outer: int, taken: int, rows: int | None = None) -> int:
     return fitting[-1]
 
 
-def in_blocks(weights: Array, wide: int = 0) -> Array:
+def in_blocks(weights: Array, wide: int = 0, *, rows: int | None = None) -> Array:
     """Weights (outer, inner, kh, kw) as blocks (outer / wide, kh * kw * inner, wide)."""
     outer, inner, *kernel = weights.shape
     taken = inner * int(np.prod(kernel))
-    wide = wide or width(outer, taken)
+    wide = wide or width(outer, taken, rows)
     found = np.empty((outer // wide, *kernel, inner, wide), np.float32)
     for start, some in turned(weights, wide):
         found[start // wide] = some
@@ -100,7 +104,8 @@ def multiplied(
     groups, count, taken, wide = blocks.shape if blocks.ndim == 4 else (1, *blocks.shape)
     blocks = blocks.reshape(groups, count, taken, wide)
     lines = len(windows)
-    each = rows_at_once(lines, taken, wide) if lies(taken, rows) else lines
+    small = wide <= COPIED and lies(taken, rows)
+    each = rows_at_once(lines, taken, wide) if small else lines
     whole = lines - lines % each
     parts = []
     for begin, end in ((0, whole), (whole, lines)):

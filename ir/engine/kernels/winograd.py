@@ -85,11 +85,13 @@ class Tiling(NamedTuple):
         count, values = prod(self.tiles(sizes)), self.points**2
         weights = values * depth(sizes) * sizes.outer
         products = 2 * weights * (count + FEW) / PRODUCTS
+        # Those that are kept are fetched by every worker.
+        fetched = self.nbytes(sizes) * (1 if self.afresh else 2)
         sums = values * count * (depth(sizes) * sizes.groups + sizes.outer) / SUMS
         # Weights are made, and tiles go through the cache that the cores share.
         more = weights / SPREAD + values * count * depth(sizes) / TILED if self.afresh else 0
         calls = (sizes.groups - 1) * (1 + count // TILES) * CALLS
-        return products + self.nbytes(sizes) / BYTES + sums + more + calls
+        return products + fetched / BYTES + sums + more + calls
 
 
 def apart(weights: Array, stride: int) -> Array:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .blas_threads import blas as blas
     from .blas_threads import describe as describe
     from .blas_threads import single_blas as single_blas
+    from .denormals import flushing as flushing
     from .integers import IntegerProducts as IntegerProducts
     from .integers import integer_products as integer_products
     from .processes import can_fork as can_fork
@@ -32,6 +33,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "blas_threads": "WIDE_KERNELS blas describe single_blas",
+        "denormals": "flushing",
         "integers": "IntegerProducts integer_products",
         "processes": "can_fork hire shared",
         "team": (

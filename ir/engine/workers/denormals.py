@@ -1,4 +1,4 @@
-"""Numbers below the smallest normal float are zero while a program runs.
+"""Numbers below the smallest normal float are zero, where nobody sees the difference.
 
 Processors take a hundred times as long for them, and masks of attention make many: exp(-100) is
 such a number. OpenVINO's exponentials give zero there, too. The C library keeps the processor's

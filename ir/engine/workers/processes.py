@@ -32,7 +32,6 @@ import numpy as np
 from ....schemas import Array
 from .blas_threads import at_rest, single_blas
 from .cores import KeepOffCore
-from .denormals import flushing
 from .team import BUFFER, Helpers, HelpersLostError, Step, Threads, sequence
 
 #: One number of shared memory in eight is used: each has a cache line for itself.
@@ -294,7 +293,7 @@ class Forked:
             # ever: whoever waits for it never comes to say that it is there.
             np.matmul(TRIAL, TRIAL)
             self._numbers[LINE * helper + READY] = 1
-            with flushing, np.errstate(all="ignore"):
+            with np.errstate(all="ignore"):
                 np.setbufsize(BUFFER)
                 while self._called(awaited, life, bell):
                     numbers, start = self._numbers, self._agenda_at

@@ -23,7 +23,6 @@ import numpy as np
 from ....layers.budget import budget
 from .blas_threads import single_blas
 from .cores import KeepOffCore
-from .denormals import flushing
 from .signals import Signal
 
 #: A piece of work with its arrays already bound.
@@ -116,7 +115,7 @@ class Team:
         stop = len(self.steps) if stop is None else stop
         agenda = [number for number in range(first, stop) if not self.alone[number]]
         alone = nullcontext() if self.on_runs else single_blas
-        with alone, flushing, np.errstate(all="ignore"):
+        with alone, np.errstate(all="ignore"):
             if not self.on_runs:
                 np.setbufsize(BUFFER)  # until errstate ends
             try:
@@ -241,7 +240,7 @@ class _Thread:
                 return
             try:
                 # Each thread has its own way with errors of arithmetic.
-                with flushing, np.errstate(all="ignore"):
+                with np.errstate(all="ignore"):
                     np.setbufsize(BUFFER)  # until errstate ends
                     for part in self._parts:
                         part()
