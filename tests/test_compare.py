@@ -429,3 +429,20 @@ def test_a_runtime_that_crashes_is_told_though_what_it_started_lives_on(tmp_path
         assert len(process.ask("again")) == 5_000_000
     started = Path("/proc", (tmp_path / "worker.py.pid").read_text().strip(), "stat")
     assert not started.exists() or started.read_text().split()[2] == "Z"
+
+
+def test_what_takes_an_empty_tensor_is_asked_about() -> None:
+    """As a cache is before the first step; told that size, OpenVINO would divide by it."""
+    pytest.importorskip("openvino")
+    net = ir.Builder("cache")
+    past = net.parameter("past", "f32", "1,4,0,8")
+    order = net.parameter("order", "i64", "1")
+    x = net.parameter("x", "f32", "1,4,3,8")
+    kept = net.add("Gather", "opset8", [past, order, net.constant(np.int64(0))], name="kept")
+    both = net.add("Concat", "opset1", [kept, x], name="both", axis=2)
+    net.result(net.add("Tanh", "opset1", [both], name="tanh"), name="y")
+    given = [np.zeros((1, 4, 0, 8), "f4"), np.zeros(1, "i8"), np.ones((1, 4, 3, 8), "f4")]
+    found = ir.compare(net.model(), "openvino", given)
+    assert not found, str(found)
+    assert not found.refused
+    assert [step.place.name for step in found.steps] == ["kept", "both", "tanh"]

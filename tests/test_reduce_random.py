@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from test_faults import drawn, feeds_of, first_feeds
 from test_faults import network as network
 from test_reduce import operations
 from vinoir import ir
-from vinoir.schemas import UsageError
+from vinoir.ir.comparing.references import TOLERANCES
+from vinoir.ir.comparing.rounding import Shake
+from vinoir.schemas import ElementType, UsageError
 
 #: Failures of each kind in each network of the shared data; 3 make some 100.
 CASES = int(os.environ.get("VINOIR_CASES", "1"))
@@ -140,3 +143,22 @@ def test_failures_in_real_networks_come_down(network: Path) -> None:
     made, missed = come_down(lambda: ir.read(network), first_feeds(network), 1, CASES)
     print(f"{network.stem}: {made} failures, {len(missed)} did not come down")
     assert not missed, "\n".join(missed)
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", ElementType.BF16.dtype])
+@pytest.mark.parametrize("shape", [(), (1,), (3, 5, 7), (70_001,)])
+def test_what_is_shaken_moves_by_its_part_and_back(kind: Any, shape: tuple[int, ...]) -> None:
+    base = np.asarray(np.random.default_rng(0).standard_normal(shape)).astype(kind)
+    allowed = TOLERANCES[ElementType.of(base.dtype)]
+    there, back = (Shake(turn)(base, allowed) for turn in (0, 1))
+    assert there.shape == back.shape == shape
+    assert there.dtype == back.dtype == base.dtype
+    one, two, wide = (np.asarray(x, "f8") for x in (there, back, base))
+    level = np.abs(wide) + np.sqrt(np.mean(np.square(wide)))
+    slack = level * float(np.finfo(np.float32).eps if kind == "f4" else allowed / 2)
+    for moved, sign in ((one, 1), (two, -1)):
+        off = np.abs(moved - wide) - 0.5 * allowed * level
+        assert (np.abs(off) <= slack).all()
+        assert sign * ((one - wide) * (moved - wide)).sum() >= 0
+    if base.size > 1000:
+        assert 0.4 < (one > wide).mean() < 0.6

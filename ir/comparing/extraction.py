@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from ...schemas import Tensor
+from ...schemas import Dim, Shape, Tensor
 from ..document import BackEdge, Edge, Graph, Info, Layer, MapEntry, Model, Port, PortMap
 
 #: An output of a layer, by its layer's id and its index.
@@ -82,6 +82,10 @@ def extract(
 def _parameter(part: Model, feeder: Layer, output: int, known: Tensor) -> Layer:
     """A Parameter in place of an output that is not there any more."""
     name = feeder.name if len(feeder.outputs) == 1 else f"{feeder.name}:{output}"
+    if known.shape.is_static and 0 in known.shape.static:
+        # It will have been open in the model; OpenVINO divides by sizes of none that it is told.
+        sizes = [Dim() if size == 0 else size for size in known.shape.static]
+        known = Tensor(known.type, Shape(sizes))
     port = Port.of(0, known, (name,))
     data = {"shape": known.shape.spelling, "element_type": str(known.type)}
     return part.add(Layer("Parameter", "opset1", name, data=data, outputs=[port]))

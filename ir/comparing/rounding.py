@@ -21,8 +21,8 @@ from .references import REFUSALS, TOLERANCES, from_constants
 #: hold exactly what it tells).
 _SHAKE = 0.5
 #: How often a whole model is run on shaken values, and how many times as far as it moves then two
-#: results may be apart.
-_RUNS, _TIMES = 4, 2
+#: results may be apart; when they are so many times as far apart, two runs have said enough.
+_RUNS, _TIMES, _FAR = 4, 2, 50
 #: Elements that are compared at a time.
 _PIECE = 1 << 16
 
@@ -45,9 +45,17 @@ class Shake:
     def __call__(self, base: Array, allowed: float) -> Array:
         """The values moved by a part of what they are allowed to be off."""
         # A sum inside is rounded as its largest part is.
-        level = np.abs(base) + np.sqrt(np.mean(np.square(real(base))))
-        signs = self.random.choice([-1.0, 1.0], base.shape)
-        return np.asarray((base + self.sign * _SHAKE * allowed * level * signs).astype(base.dtype))
+        flat = base.reshape(-1)
+        squares = sum(
+            float(np.square(real(flat[start : start + _PIECE])).sum())
+            for start in range(0, flat.size, _PIECE)
+        )
+        moves = np.asarray(np.abs(base) + base.dtype.type((squares / max(flat.size, 1)) ** 0.5))
+        moves *= base.dtype.type(self.sign * _SHAKE * allowed)
+        coins = np.frombuffer(self.random.bytes(-(-flat.size // 8)), np.uint8)
+        heads = np.unpackbits(coins, count=flat.size).view(np.bool_).reshape(base.shape)
+        np.negative(moves, out=moves, where=heads)
+        return np.asarray(base + moves)
 
 
 def may_be_rounding(
@@ -59,6 +67,10 @@ def may_be_rounding(
 ) -> bool:
     """Whether outputs are no farther apart than those of a run whose values are shaken."""
     moved = [np.zeros(2) for _ in wanted]
+    apart = [
+        np.zeros(2) if error(one, right) <= allowed_for(right) else _distance(one, right)
+        for one, right in zip(found, wanted, strict=True)
+    ]
     fixed = from_constants(model)
     with within(None, max_seconds):
         arrays = check_inputs(model, list(sample))
@@ -81,11 +93,17 @@ def may_be_rounding(
                 if one.shape != right.shape:
                     return True  # how many there are is decided by such values
                 moved[number] = np.maximum(moved[number], _distance(one, right))
-    return all(
-        error(one, right) <= allowed_for(right)
-        or bool((_distance(one, right) <= _TIMES * moved[number]).all())
-        for number, (one, right) in enumerate(zip(found, wanted, strict=True))
-    )
+            if _reach(apart, moved, _TIMES):
+                return True
+            # By then what stands next to an edge went over it.
+            if turn % 2 and not _reach(apart, moved, _FAR):
+                return False
+    return False
+
+
+def _reach(apart: Sequence[Array], moved: Sequence[Array], times: int) -> bool:
+    """Whether everything moved as far as outputs are apart, or some times less."""
+    return all(bool((one <= times * other).all()) for one, other in zip(apart, moved, strict=True))
 
 
 def allowed_for(wanted: Array) -> float:
