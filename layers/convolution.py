@@ -258,7 +258,8 @@ class ConvolutionBackpropDataV1(Convolve):
         # Each value times some of the weights, before the products are laid upon one another.
         for part in pieces(len(places), prod(made) * prod(sizes) * data.itemsize):
             some = weights[:, :, part].reshape(groups, -1, inner)
-            laid = multiplied(some, data[:, :, None]).reshape(*made, -1, *sizes)
+            count = len(places[part])
+            laid = multiplied(some, data[:, :, None]).reshape(*made, count, *sizes)
             for index, place in enumerate(steps(places[part])):
                 starts = [k * d for k, d in zip(place, self.dilations, strict=True)]
                 taken: Any = [

@@ -156,7 +156,8 @@ def test_trace_lists_every_layer(vinoir: Vinoir) -> None:
         (["ops", "MaxPol"], 2, "did you mean MaxPool?"),
         (["shwo", DIGITS], 2, "Did you mean 'show'?"),
         (["show"], 2, "Missing argument 'MODEL"),
-        (["weights", "export", DIGITS, "-o", DIGITS], 2, "is already there"),
+        (["weights", "export", DIGITS, "-o", DIGITS], 2, "does not end in .npz"),
+        (["copy", DIGITS, DIGITS], 2, "is already there"),
     ],
 )
 def test_mistakes_are_told_in_a_line(

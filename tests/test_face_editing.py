@@ -41,7 +41,7 @@ W = np.float32([1, 2, 3, 4])
 def test_plain_numbers_take_the_type_of_what_they_meet() -> None:
     model = chain()
     model.edit.insert("Reshape", after="scaled", inputs=["@", [2, -1]], special_zero=False)
-    model.edit.insert("Add", after="scaled", inputs=["@", 2])
+    model.edit.insert("Add", after="scaled", inputs=["@", [2] * 4])
     kinds = {layer.name: str(layer.element_type) for layer in model.constants}
     assert kinds["Add/constant_1"] == "f32"
     assert kinds["Reshape/constant_1"] == "i64"

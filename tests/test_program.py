@@ -190,8 +190,8 @@ def test_every_way_to_convolve(
 @pytest.mark.parametrize(("memory", "afresh"), [(1 << 30, False), (0, True)])
 def test_weights_are_kept_transformed_where_there_is_memory(memory: int, afresh: bool) -> None:
     net = ir.Builder()
-    x = net.parameter("x", "f32", (1, 256, 14, 14))
-    weights = net.constant(np.ones((256, 256, 3, 3), "f4"))
+    x = net.parameter("x", "f32", (1, 64, 56, 56))
+    weights = net.constant(np.ones((64, 64, 3, 3), "f4"))
     words = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), (1, 1))
     net.result(net.add("Convolution", "opset1", [x, weights], **words))
     model = net.model()
@@ -203,7 +203,7 @@ def test_weights_are_kept_transformed_where_there_is_memory(memory: int, afresh:
     assert way.afresh == afresh
     (blocks,) = convolution.lay_out(node, way).matrices
     taken = 9 if afresh else way.points**2
-    assert blocks.nbytes == taken * 256 * 256 * 4 == way.nbytes(convolution.Sizes(node))
+    assert blocks.nbytes == taken * 64 * 64 * 4 == way.nbytes(convolution.Sizes(node))
 
 
 @pytest.mark.parametrize("channels", [24, 36, 20])
