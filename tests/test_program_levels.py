@@ -174,6 +174,12 @@ def test_rows_of_a_table(kind: str, groups: int) -> None:
     places = net.parameter("places", "i64", (2, 5))
     table = weights(net, rng, (30, 16), kind=kind, groups=groups, half=True)
     net.result(net.add("Gather", "opset8", [table, places, net.constant(np.array(0))]))
+    # Rows that follow each other are a view of an array, which levels are not.
+    end = net.add("ShapeOf", "opset3", [places], output_type="i64")
+    end = net.add("Gather", "opset8", [end, *(net.constant(np.array(n)) for n in ([1], 0))])
+    ends = [net.constant(np.array([0])), end, *[net.constant(np.array([n])) for n in (1, 0)]]
+    first = net.add("Slice", "opset8", [net.constant(np.arange(9)), *ends])
+    net.result(net.add("Gather", "opset8", [table, first, net.constant(np.array(0))]))
     program = compared(net.model(), [rng.integers(-30, 30, (2, 5))])
     assert "480 weights as levels, 0 as numbers" in repr(program)
 

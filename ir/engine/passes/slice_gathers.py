@@ -22,7 +22,7 @@ def _sliced(node: Node) -> list[Node]:
     source, (output,) = node.inputs[0], node.outputs
     indices, axes = (value.array.ravel() for value in node.inputs[1:])
     op: Any = node.op
-    if getattr(op, "batch_dims", 0) or source.constant is not None or not source.shape:
+    if getattr(op, "batch_dims", 0) or source.is_fixed or not source.shape:
         return []
     axis = int(axes[0]) % len(source.shape)
     size = source.shape[axis]
