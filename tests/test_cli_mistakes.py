@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli_folder import Call, caller, failing, network
+from older.network import small
 from vinoir import ir
 from vinoir.ir.cli import CRASH, main
 
@@ -219,6 +220,14 @@ def test_places_in_standard_input_are_named(
     assert "looked for" not in out  # nothing lies beside what has no place
     assert "--weights FILE" in out
     assert err == "<stdin>: 1 error\n"
+    with open("good.xml", encoding="utf-8") as text, open("good.xml", "rb") as document:
+        found = [ir.check(file, weights="good.bin") for file in (text, document)]
+    assert [report.findings for report in found] == [ir.check("good.xml").findings] * 2
+    old = small(6)
+    monkeypatch.setattr(sys, "stdin", Stdin(old.xml))
+    out = call("check", "-")[1]
+    assert "IR956" in out
+    assert "looked for" not in out
 
 
 def test_the_constants_are_asked_for_by_a_verb(folder: Path, call: Call) -> None:

@@ -24,7 +24,7 @@ from ...layers.memory import without_collection
 from ...schemas import UnreadableError, UsageError, Where, placed
 from ...schemas.packing import Buffer
 from ..document import Model
-from ..files import find_pair, read_pair
+from ..files import content_of, find_pair, read_pair
 from ..storage import Weights, beside, open_weights
 from ..text import Source
 from .findings import Finding, Report
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from lxml import etree
 
 #: What can be checked: a model, a path, or the bytes of a document.
-Checkable: TypeAlias = "Model | str | PathLike[str] | bytes | IO[bytes]"
+Checkable: TypeAlias = "Model | str | PathLike[str] | bytes | IO[bytes] | IO[str]"
 
 #: So many findings of one code are told; more of them say nothing new.
 MOST = 1000
@@ -115,7 +115,7 @@ def _check(
         # An open file has a name, and nothing beside it.
         bin_place = None if place is None or hasattr(model, "read") else beside(place)
         notes += xml.rules(source)
-        notes += older.rules(source, held, place, release)
+        notes += older.rules(source, held, place, bin_place, release)
         if source.root is not None and xml.is_net(source.root) and not xml.is_old(source.root):
             with placed(Where(place)):
                 loose = LooseModel(
@@ -194,8 +194,12 @@ def _open(
     elif isinstance(model, (bytes, bytearray, memoryview)):
         data = bytes(model)
     else:
-        data, name = model.read(), getattr(model, "name", None)
+        name = getattr(model, "name", None)
         place = name if isinstance(name, str) else None
+        try:
+            data = content_of(model)
+        except UnreadableError as error:
+            return place, [Note("IR100", error.message, hint=error.hint)], None, None
     held = None
     try:
         if weights is not None and not isinstance(weights, (str, PathLike)):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .older.upgrade import examine as examine
     from .older.upgrade import names_opsets as names_opsets
     from .older.upgrade import newer as newer
+    from .reader import content_of as content_of
     from .reader import find_pair as find_pair
     from .reader import loads as loads
     from .reader import read as read
@@ -30,7 +31,7 @@ __getattr__, __dir__ = face(
         "older": "Origin Remark",
         "older.table": "entries known_types",
         "older.upgrade": "NEWER VERSIONS examine names_opsets newer",
-        "reader": "find_pair loads read read_pair",
+        "reader": "content_of find_pair loads read read_pair",
         "writer": "compose dumps write",
     },
 )

@@ -69,7 +69,7 @@ def read(
                 else None,
             )
         held = None if weights is None else _weights(weights)
-        return _build(_content(path), held, _name(path), lenient, need_weights, keep_preprocess)
+        return _build(content_of(path), held, _name(path), lenient, need_weights, keep_preprocess)
     xml, bin_ = find_pair(path)
     if weights is not None and not isinstance(weights, (str, PathLike)):
         source, held = read_pair(xml)[0], _weights(weights)
@@ -190,7 +190,8 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], os.stat_result]]:
         yield file, status
 
 
-def _content(file: IO[bytes] | IO[str]) -> bytes:
+def content_of(file: IO[bytes] | IO[str]) -> bytes:
+    """All of an open document."""
     content = file.read(LARGEST_XML + 1)
     source = _encoded(content) if isinstance(content, str) else bytes(content)
     if len(source) > LARGEST_XML:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from lxml import etree
 
 from ...files import NEWER, VERSIONS, examine, names_opsets, newer
-from ...storage import Weights, beside
+from ...storage import Weights
 from ...text import Source
 from .loose import whole
 from .note import Note
 from .portability import Release, spelled
+from .weights import missing_bin
 
 #: The finding that each kind of remark is.
 CODES = {
@@ -27,7 +28,11 @@ LAST = (2020, 4)
 
 
 def rules(
-    source: Source, held: Weights | None, file: str | None, target: Release | None
+    source: Source,
+    held: Weights | None,
+    file: str | None,
+    bin_place: str | None,
+    target: Release | None,
 ) -> Iterator[Note]:
     """What upgrading the document tells."""
     root = source.root
@@ -48,13 +53,13 @@ def rules(
             "version", "vinoir convert writes it as version 11",
         )  # fmt: skip
     if held is None:
-        yield from absent(root, file)
+        yield from absent(root, bin_place)
     for remark in examine(root, version, source.text, file, held).remarks:
         element = root if remark.element is None else remark.element
         yield Note(CODES[remark.kind], remark.message, element, hint=remark.hint)
 
 
-def absent(root: etree._Element, file: str | None) -> Iterator[Note]:
+def absent(root: etree._Element, place: str | None) -> Iterator[Note]:
     """A document without .bin: told once, at the first layer that needs it."""
     ends = {}
     for layer in root.iter("layer"):
@@ -65,9 +70,9 @@ def absent(root: etree._Element, file: str | None) -> Iterator[Note]:
     if not ends:
         return
     first = next(iter(ends.values()))[0]
-    place = f"; looked for {beside(file)}" if file else ""
+    looked = f"; looked for {place}" if place else ""
     end = max(end for _, end in ends.values())
     yield Note(
-        "IR956", f"there is no .bin, {len(ends)} blobs need {end} bytes of it{place}", first,
-        hint="put the .bin beside the .xml under the same name",
+        "IR956", f"there is no .bin, {len(ends)} blobs need {end} bytes of it{looked}", first,
+        hint=missing_bin(place),
     )  # fmt: skip

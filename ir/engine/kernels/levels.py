@@ -18,8 +18,7 @@ from ..plan import Columns, Compressed, Node, by_digits
 from ..workers import Part, integer_products, spans
 from .blocks import Scratch, call, epilogue, followed, sequence
 from .digits import by_integers, checked
-from .matrices import _rows as rows_of
-from .matrices import lying, pieces
+from .matrices import lying, pieces, rows_of
 
 #: So many numbers stay in cache while they are multiplied, in blocks of so many columns at most.
 NUMBERS, WIDE = 1 << 18, 128

@@ -115,7 +115,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
         steps: list[Part] = []
         for index in found[begin:end]:
             scratch.reset()
-            flat, gather = _rows(a[index], part, scratch)
+            flat, gather = rows_of(a[index], part, scratch)
             steps += gather
             given = output.store[index]
             widest = max(stop - first for first, stop, _ in runs)
@@ -186,7 +186,7 @@ def _runs(
     return found
 
 
-def _rows(array: Array, part: int, scratch: Scratch) -> tuple[Array, list[Part]]:
+def rows_of(array: Array, part: int, scratch: Scratch) -> tuple[Array, list[Part]]:
     """An array as rows, and what copies it where it cannot be seen so."""
     flat = array.reshape(-1, array.shape[-1])
     if np.may_share_memory(flat, array):
