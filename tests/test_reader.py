@@ -18,6 +18,7 @@ import pytest
 from conftest import ROOT, Written
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from older.network import small
 from vinoir import ir
 from vinoir.schemas import IRError, UnreadableError, UnsupportedError
 
@@ -161,6 +162,20 @@ def test_missing_weights(tmp_path: Path) -> None:
     with pytest.raises(IRError) as caught:
         _ = model.layer("w").value
     assert str(caught.value) == says
+    # An open file has a name, but nobody looked beside it.
+    asked = "but there is no .bin (name it: --weights FILE, in Python weights=)"
+    with open(xml, "rb") as file, pytest.raises(IRError) as caught:
+        _ = ir.read(file).layer("w").value
+    assert str(caught.value).endswith(asked)
+    with pytest.raises(IRError) as caught:
+        ir.loads(NET, need_weights=True)
+    assert str(caught.value).endswith(asked)
+    old = small(6)
+    (tmp_path / "old.xml").write_bytes(old.xml)
+    with pytest.raises(IRError, match=r"no \.bin \(looked for .*old\.bin\)"):
+        ir.read(tmp_path / "old.xml", need_weights=True)
+    with pytest.raises(IRError, match=r"no \.bin \(name it: --weights FILE"):
+        ir.loads(old.xml, need_weights=True)
     xml.with_suffix(".bin").write_bytes(BIN[:10])
     with pytest.raises(IRError, match=r"bytes 0 to 16 are needed, .*m\.bin has 10: 6 are missing"):
         ir.read(xml)

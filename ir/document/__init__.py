@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .attributes import write_attributes as write_attributes
     from .builder import Builder as Builder
     from .builder import Output as Output
+    from .constant_data import bin_hint as bin_hint
     from .constant_data import check_constant as check_constant
     from .constant_data import no_bin as no_bin
     from .edges import read_edges as read_edges
@@ -64,7 +65,7 @@ __getattr__, __dir__ = face(
     {
         "attributes": "unknown_attribute write_attributes",
         "builder": "Builder Output",
-        "constant_data": "check_constant no_bin",
+        "constant_data": "bin_hint check_constant no_bin",
         "edges": "read_edges",
         "editing": "Editor",
         "ends": "End Ends output_type",

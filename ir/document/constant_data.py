@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from ...schemas import ElementType, IRError
 from ...schemas.packing import needed
 from .parts import whole
 
-if TYPE_CHECKING:
-    from ..storage import Weights
-
-#: The layer that is a constant; this file knows it by what it offers.
+#: The layer that is a constant, and its model; this file knows them by what they offer.
 Layer: TypeAlias = Any
+Model: TypeAlias = Any
 
 
-def no_bin(offset: int, size: int) -> IRError:
-    """The error of a constant in a model without weights."""
-    return IRError(f"bytes {offset} to {offset + size} are needed, but there is no .bin")
+def no_bin(offset: int, size: int, sought: str | None) -> IRError:
+    """The error of a constant in a model without weights, which were sought somewhere or not."""
+    return IRError(
+        f"bytes {offset} to {offset + size} are needed, but there is no .bin",
+        hint=f"looked for {sought}" if sought else bin_hint(sought),
+    )
+
+
+def bin_hint(sought: str | None) -> str:
+    """What to do about a .bin that is not where it was sought, or was sought nowhere."""
+    if sought:
+        return "put the .bin beside the .xml under the same name"
+    return "name it: --weights FILE, in Python weights="
 
 
 def needed_text(data: Mapping[str, str], name: str) -> str:
@@ -45,17 +53,17 @@ def read_sizes(data: Mapping[str, str]) -> tuple[int, ...]:
     return tuple(whole(field.strip(), "a size in shape") for field in fields)
 
 
-def check_constant(layer: Layer, weights: Weights | None, *, absent: bool = False) -> None:
+def check_constant(layer: Layer, model: Model, *, absent: bool = False) -> None:
     """Refuse a constant whose bytes are not all there; ``absent``: there need be no .bin."""
     try:
-        _check(layer.data, weights, absent)
+        _check(layer.data, model, absent)
     except ValueError:
         # Wrong: once more, where an error gets its place (which costs more than the check).
         with layer.at("data"):
-            _check(layer.data, weights, absent)
+            _check(layer.data, model, absent)
 
 
-def _check(data: Mapping[str, str], weights: Weights | None, absent: bool) -> None:
+def _check(data: Mapping[str, str], model: Model, absent: bool) -> None:
     kind = ElementType.parse(needed_text(data, "element_type"))
     if "value" in data:
         return
@@ -64,7 +72,7 @@ def _check(data: Mapping[str, str], weights: Weights | None, absent: bool) -> No
     least = None if kind.is_dynamic else needed(kind, shape)
     if least is not None and size < least:
         raise IRError(f"{kind}{list(shape)} takes {least} bytes, size says {size}")
-    if weights is not None:
-        weights.check(offset, size)
+    if model.weights is not None:
+        model.weights.check(offset, size)
     elif not absent:
-        raise no_bin(offset, size)
+        raise no_bin(offset, size, model.bin_place)

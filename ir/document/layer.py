@@ -511,12 +511,7 @@ class Layer(_Fields):
             return text.encode()
         offset, size = (whole(needed_text(data, name), name) for name in ("offset", "size"))
         if model is None or model.weights is None:
-            error = no_bin(offset, size)
-            if model is not None and model.path is not None:
-                from ..storage import beside
-
-                error.hint = f"looked for {beside(model.path)}"
-            raise error
+            raise no_bin(offset, size, None if model is None else model.bin_place)
         return model.weights.view(offset, size)
 
     # Copies.

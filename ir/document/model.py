@@ -35,6 +35,8 @@ class Model(Graph):
         self.weights: Weights | None = None
         #: Where it was read from, and the bytes that were read there.
         self.path: str | PathLike[str] | None = None
+        #: Where its .bin was looked for; None where none was, as beside an open file.
+        self.bin_place: str | None = None
         self.source: bytes | None = None
         #: What was parsed: ``source``, unless it had to be repaired.
         self.text: bytes | None = None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, NamedTuple, TypeAlias
 
 from lxml import etree
 
@@ -69,13 +69,14 @@ def read(
                 else None,
             )
         held = None if weights is None else _weights(weights)
-        return _build(content_of(path), held, _name(path), lenient, need_weights, keep_preprocess)
+        given = _Given(content_of(path), held, _name(path))
+        return _build(given, lenient, need_weights, keep_preprocess)
     xml, bin_ = find_pair(path)
     if weights is not None and not isinstance(weights, (str, PathLike)):
         source, held = read_pair(xml)[0], _weights(weights)
     else:
         source, held = read_pair(xml, bin_ if weights is None else weights, weights is not None)
-    return _build(source, held, xml, lenient, need_weights, keep_preprocess)
+    return _build(_Given(source, held, xml, str(bin_)), lenient, need_weights, keep_preprocess)
 
 
 def loads(
@@ -94,7 +95,7 @@ def loads(
         )
     source = _encoded(xml) if isinstance(xml, str) else bytes(xml)
     held = weights if weights is None or isinstance(weights, Weights) else Weights(weights)
-    return _build(source, held, None, lenient, need_weights, keep_preprocess)
+    return _build(_Given(source, held), lenient, need_weights, keep_preprocess)
 
 
 def find_pair(path: str | PathLike[str]) -> tuple[Path | str, Path | str]:
@@ -224,17 +225,22 @@ def _weights(weights: Source) -> Weights:
     return Weights(content)
 
 
+class _Given(NamedTuple):
+    """A document, its weights, where it was read, and where a .bin was looked for."""
+
+    source: bytes
+    weights: Weights | None
+    path: str | PathLike[str] | None = None
+    bin_place: str | None = None
+
+
 def _build(
-    source: bytes,
-    weights: Weights | None,
-    path: str | PathLike[str] | None,
-    lenient: bool,
-    need_weights: bool | None,
-    keep_preprocess: bool,
+    given: _Given, lenient: bool, need_weights: bool | None, keep_preprocess: bool
 ) -> Model:
     """Make the model of a document."""
     model = Model()
-    model.path, model.source, model.text, model.weights = path, source, source, weights
+    source, model.weights, model.path, model.bin_place = given
+    model.source = model.text = source
     if lenient:
         from ..text import repair
 
@@ -301,7 +307,7 @@ def _check_constants(model: Model, root: etree._Element, *, absent: bool) -> Non
         reached = {id(layer) for layer in model.order()}
         for layer, error in bad:
             if id(layer) in reached:
-                raise _with_path(error, model)
+                raise error
 
 
 def _missing(
@@ -311,16 +317,10 @@ def _missing(
     bad = []
     for layer in constants:
         try:
-            check_constant(layer, model.weights, absent=absent)
+            check_constant(layer, model, absent=absent)
         except IRError as error:
             bad.append((layer, error))
     return bad
-
-
-def _with_path(error: IRError, model: Model) -> IRError:
-    if model.weights is None and model.path is not None and "no .bin" in error.message:
-        error.hint = f"looked for {beside(model.path)}"
-    return error
 
 
 __all__ = ["find_pair", "loads", "parse", "read"]

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from lxml import etree
 
+from ...document import bin_hint
 from ...files import NEWER, VERSIONS, examine, names_opsets, newer
 from ...storage import Weights
 from ...text import Source
 from .loose import whole
 from .note import Note
 from .portability import Release, spelled
-from .weights import missing_bin
 
 #: The finding that each kind of remark is.
 CODES = {
@@ -74,5 +74,5 @@ def absent(root: etree._Element, place: str | None) -> Iterator[Note]:
     end = max(end for _, end in ends.values())
     yield Note(
         "IR956", f"there is no .bin, {len(ends)} blobs need {end} bytes of it{looked}", first,
-        hint=missing_bin(place),
+        hint=bin_hint(place),
     )  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 from ....schemas import ElementType, IRError
 from ....schemas.packing import unpack
 from ....schemas.printing import shown
+from ...document import bin_hint
 from ...storage import Weights
 from .loose import LooseLayer, LooseModel, whole
 from .note import Note
@@ -163,13 +164,6 @@ def short(node: LooseLayer, extent: Extent, held: int, model: LooseModel) -> Not
     )  # fmt: skip
 
 
-def missing_bin(place: str | None) -> str:
-    """What to do about a .bin that is not at a place, or has none."""
-    if place:
-        return "put the .bin beside the .xml under the same name"
-    return "name it: --weights FILE, in Python weights="
-
-
 def absent(extents: list[Extent], model: LooseModel) -> Iterator[Note]:
     """A model without .bin: told once, at the first constant that needs it."""
     needed = [extent for extent in extents if model.reads(extent.node)]
@@ -182,7 +176,7 @@ def absent(extents: list[Extent], model: LooseModel) -> Iterator[Note]:
         "IR508" if needed else "IR517",
         f"there is no .bin, {len(extents)} constants need {end} bytes of it{place}",
         first.node.data_element, first.node, "offset",
-        missing_bin(model.place),
+        bin_hint(model.place),
     )  # fmt: skip
 
 

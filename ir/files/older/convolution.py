@@ -298,7 +298,7 @@ def _signs(old: Old, shape: tuple[int, ...]) -> Output:
     if held.size < needed:
         raise IRError(f"weights has {held.size} bytes, {list(shape)} of a bit each takes {needed}")
     if old.scene.weights is None:
-        raise no_bin(held.offset, needed)
+        raise no_bin(held.offset, needed, old.scene.bin_place)
     data = old.scene.weights.view(held.offset, needed)
     bits = np.unpackbits(data, bitorder="little", count=count).reshape(shape)
     return old.constant(bits.astype(np.float32) * 2 - 1)

@@ -50,6 +50,7 @@ class Scene:
     version: int
     builder: Builder
     weights: Weights | None
+    bin_place: str | None
     need_weights: bool | None
     origin: Origin
     #: The walk through the old graph that makes it; loops walk through bodies by it.
@@ -286,7 +287,7 @@ class Old:
         if scene.weights is not None and scene.need_weights is not False:
             scene.weights.check(held.offset, needed)
         elif scene.weights is None and scene.need_weights:
-            raise no_bin(held.offset, needed)
+            raise no_bin(held.offset, needed, scene.bin_place)
         data = {
             "element_type": str(kind), "shape": ", ".join(map(str, shape)),
             "offset": str(held.offset), "size": str(needed),

@@ -291,8 +291,8 @@ class Walk:
         self.wiring = Wiring(upgrade, graph)
         settings = upgrade.settings
         self.scene = Scene(
-            upgrade.version, builder, upgrade.model.weights, settings.need_weights, upgrade.origin,
-            self,
+            upgrade.version, builder, upgrade.model.weights, upgrade.model.bin_place,
+            settings.need_weights, upgrade.origin, self,
         )  # fmt: skip
         #: What feeds input ports from outside of the graph.
         self.given = given
