@@ -19,8 +19,8 @@ from networks import Drawer
 from vinoir import ir
 from vinoir.ir.engine.program import Program
 from vinoir.ir.engine.workers.blas_threads import MODULE, Blas, blas, describe, single_blas
-from vinoir.ir.engine.workers.processes import Forked, can_fork
-from vinoir.ir.engine.workers.team import HelpersLostError, Threads
+from vinoir.ir.engine.workers.processes import Forked, can_fork, shared
+from vinoir.ir.engine.workers.team import HelpersLostError, Part, Team, Threads
 from vinoir.schemas import Array
 
 forking = pytest.mark.skipif(not can_fork(), reason="processes cannot be forked here")
@@ -453,12 +453,15 @@ def test_a_helper_that_is_stopped_is_not_waited_for() -> None:
 @forking
 def test_a_helper_that_does_not_get_on_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vinoir.ir.engine.workers.processes.STUCK", 0.2)
-    me, done = os.getpid(), [0]
+    me, done, begun = os.getpid(), [0], shared(1)
 
     def mine() -> None:
+        while not begun[0]:  # what a helper has not begun the caller would do
+            time.sleep(0.001)
         done[0] += 1
 
     def theirs() -> None:
+        begun[0] = 1
         while os.getpid() != me:
             time.sleep(1)
 
@@ -470,6 +473,53 @@ def test_a_helper_that_does_not_get_on_is_not_waited_for(monkeypatch: pytest.Mon
         helpers.wait()
     helpers.leave()
     assert done == [1]
+
+
+@forking
+def test_what_a_late_helper_has_not_begun_the_caller_does() -> None:
+    me, steps, rounds = os.getpid(), 40, 30
+    counts = shared(8 * 3 * steps).view(np.int64).reshape(steps, 3)
+    by_caller = [0]
+    late = random.Random(5)
+
+    def part(step: int, worker: int) -> Part:
+        def run() -> None:
+            counts[step, worker] += 1
+            if os.getpid() == me:
+                by_caller[0] += worker > 0
+            elif late.random() < 0.2:  # kept from its core, in one step and so late for others
+                time.sleep(0.002)
+
+        return run
+
+    team = Team([[part(step, worker) for worker in range(3)] for step in range(steps)], 3, Forked)
+    for turn in range(rounds):
+        if turn % 2:
+            team.run()
+        else:  # runs follow upon each other while a helper is late
+            team.run(0, 7)
+            team.run(7, steps)
+        assert (counts == turn + 1).all()  # by one of the two, never by both
+    team.dismiss()
+    assert 0 < by_caller[0] < rounds * steps * 2
+
+
+@forking
+def test_helpers_that_are_gone_are_missed_where_they_claimed_nothing() -> None:
+    helpers = Forked([[lambda: None] * 2], 2)
+    (helper,) = helpers._crew.pids
+    os.kill(helper, signal.SIGKILL)
+
+    def run() -> None:
+        for _ in range(1000):
+            helpers.begin([0])
+            helpers.start()
+            helpers.wait()  # what it would have done the caller does
+            time.sleep(0.001)
+
+    with pytest.raises(HelpersLostError):
+        run()
+    helpers.leave()
 
 
 def interrupt_while_helpers_come() -> None:

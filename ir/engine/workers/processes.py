@@ -5,6 +5,10 @@ the same weights, and works in the same arena, which lies in shared memory. Call
 tell each other how far they are by numbers in shared memory, and wait by looking at them, which
 takes a microsecond. Between calls helpers sleep; when the caller is gone, they end.
 
+Where others want the cores as well, a helper may be kept from its core for milliseconds. So its
+share of a step is its own only when it has claimed it: what it has not begun when the caller is
+done with his, the caller does, and the helper goes on with the step that is then.
+
 A helper never returns to the program it was copied from, closes all its files, and runs
 nothing but the steps. What it raises ends it; the caller then computes alone what is missing.
 """
@@ -34,12 +38,18 @@ from .blas_threads import at_rest, single_blas
 from .cores import KeepOffCore
 from .team import BUFFER, Helpers, HelpersLostError, Step, Threads, sequence
 
+if sys.platform == "linux":
+    # Not when it is needed: a process may be forked in the middle of that.
+    from multiprocessing import get_context
+    from multiprocessing.synchronize import Semaphore
+
 #: One number of shared memory in eight is used: each has a cache line for itself.
 LINE = 8
 #: A line begins with how far one is; then comes whether it is ready.
 READY = 1
-#: Where the caller's line tells how far it was when the run began.
-BASE = 3
+#: Where the caller's line tells how far it was when the run began, how far it will be in the end,
+#: and to which step the claims belong that are to be had.
+BASE, END, CLAIMED = 3, 4, 5
 #: Looking at a number so often takes some 20 microseconds; after that the core is offered to
 #: others, and in the end the one who waits sleeps in between.
 PATIENCE, SLEEPY = 400, 20_000
@@ -180,6 +190,17 @@ class Forked:
         self._next = 0
         self._agenda: Sequence[int] | None = None
         self._steps = steps
+        #: What each helper has to do in each step, should the caller do it.
+        self._shares = [
+            [sequence(step[helper::size]) if len(step) > helper else None for step in steps]
+            for helper in range(size)
+        ]
+        #: Whether a helper did anything since the caller last looked whether they are there.
+        self._helped = True
+        try:
+            self._claims = claims(size)
+        except OSError as refused:
+            raise HelpersLostError from refused
         # Helpers sleep until their bell rings. These are events: who is woken by a byte in a
         # pipe is put on the core of who wrote it. The pipe is there to be closed with the caller.
         with undisturbed():
@@ -209,16 +230,20 @@ class Forked:
         """Tell which steps will be shared, and wake the helpers."""
         if not self._crew.pids:  # the process is about to end
             raise HelpersLostError
+        if not self._helped and any(map(self._is_gone, self._lanes())):
+            raise HelpersLostError
+        self._helped = False
         if agenda != self._agenda:
             self._agenda = agenda
             start = self._agenda_at
             self._numbers[start] = len(agenda)
             for place, number in enumerate(agenda, start + 1):
                 self._numbers[place] = number
-            lanes = range(LINE, LINE * len(self._crew.pids) + 1, LINE)
+            lanes = self._lanes()
             self._busy = [list(lanes[: len(self._steps[number]) - 1]) for number in agenda]
         self._next = 0
         self._numbers[BASE] = self._ticket
+        self._numbers[END] = self._ticket + len(agenda)
         self._apart.keep(self._crew.pids)
         # Who has no part would not be waited for, and might be late for the next run.
         needed = max((len(self._steps[number]) for number in agenda), default=0)
@@ -231,14 +256,27 @@ class Forked:
     def start(self) -> None:
         """Let them begin with the next step of the agenda."""
         self._ticket += 1
+        # Who has a claim knows its step; who sees how far the caller is finds a claim.
+        self._numbers[CLAIMED] = self._ticket
+        for lane in self._busy[self._next]:
+            self._claims[lane // LINE - 1].release()
         self._numbers[0] = self._ticket
         self._started = time.monotonic()
 
     def wait(self) -> None:
-        """Wait until they are done with it."""
+        """Wait until they are done with it; do what they have not begun."""
         numbers, ticket = self._numbers, self._ticket
         deadline = 0.0
+        assert self._agenda is not None
+        number = self._agenda[self._next]
         for lane in self._busy[self._next]:
+            helper = lane // LINE
+            if self._claims[helper - 1].acquire(False):
+                share = self._shares[helper][number]
+                assert share is not None
+                share()
+                continue
+            self._helped = True
             looks = 0
             while numbers[lane] < ticket:
                 looks += 1
@@ -250,6 +288,10 @@ class Forked:
                         if now > deadline or self._is_gone(lane):
                             raise HelpersLostError
         self._next += 1
+
+    def _lanes(self) -> range:
+        """The lines of the helpers among the numbers."""
+        return range(LINE, LINE * len(self._crew.pids) + 1, LINE)
 
     def _is_gone(self, lane: int) -> bool:
         """Whether a helper has ended, was stopped, or never came so far as to begin."""
@@ -287,8 +329,6 @@ class Forked:
             awaited = select.poll()  # any number of file will do, for select they may be too high
             awaited.register(life, select.POLLIN)
             awaited.register(bell, select.POLLIN)
-            mine = [sequence(step[helper::size]) if len(step) > helper else None
-                    for step in self._steps]  # fmt: skip
             # A lock of BLAS that another thread held in the moment of the fork stays locked for
             # ever: whoever waits for it never comes to say that it is there.
             np.matmul(TRIAL, TRIAL)
@@ -296,23 +336,30 @@ class Forked:
             with np.errstate(all="ignore"):
                 np.setbufsize(BUFFER)
                 while self._called(awaited, life, bell):
-                    numbers, start = self._numbers, self._agenda_at
-                    agenda = numbers[start + 1 : start + 1 + numbers[start]].tolist()
-                    for ticket, number in enumerate(agenda, numbers[BASE] + 1):
-                        part = mine[number]
-                        if part is None:
-                            continue
-                        looks = 0
-                        while numbers[0] < ticket:
-                            looks += 1
-                            if looks > PATIENCE:
-                                rest(looks)
-                                if looks % PATIENCE == 0 and os.getppid() != self._crew.owner:
-                                    os._exit(0)
-                        part()
-                        numbers[LINE * helper] = ticket
+                    self._take_part(helper)
         finally:
             os._exit(0)
+
+    def _take_part(self, helper: int) -> None:
+        """Do a helper's share of each step of a run that the caller has not done yet."""
+        numbers, claim, shares = self._numbers, self._claims[helper - 1], self._shares[helper]
+        seen = numbers[BASE]
+        while seen < numbers[END]:
+            looks = 0
+            while numbers[0] <= seen:
+                looks += 1
+                if looks > PATIENCE:
+                    rest(looks)
+                    if looks % PATIENCE == 0 and os.getppid() != self._crew.owner:
+                        os._exit(0)
+            seen = numbers[0]
+            if claim.acquire(False):
+                # The caller does not begin another step, nor another run, before this is done.
+                seen = numbers[CLAIMED]
+                share = shares[numbers[self._agenda_at + seen - numbers[BASE]]]
+                assert share is not None
+                share()
+                numbers[LINE * helper] = seen
 
     def _called(self, awaited: select.poll, life: int, bell: int) -> bool:
         """Sleep until there is work; False when there will be none."""
@@ -323,6 +370,13 @@ class Forked:
             if ready:
                 os.eventfd_read(bell)
                 return True
+
+
+def claims(size: int) -> list[Semaphore]:
+    """For each helper what is given with each of its shares, and taken by who does it."""
+    # Those for forked processes have no name in the system, and need no process that tidies up.
+    context = get_context("fork")
+    return [Semaphore(0, ctx=context) for _ in range(size - 1)]
 
 
 #: Those that are not let go of yet.
