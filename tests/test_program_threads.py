@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -19,8 +17,8 @@ from networks import Drawer
 from vinoir import ir
 from vinoir.ir.engine.program import Program
 from vinoir.ir.engine.workers.blas_threads import MODULE, Blas, blas, describe, single_blas
-from vinoir.ir.engine.workers.processes import Forked, can_fork, shared
-from vinoir.ir.engine.workers.team import HelpersLostError, Part, Team, Threads
+from vinoir.ir.engine.workers.processes import can_fork
+from vinoir.ir.engine.workers.team import HelpersLostError, Threads
 from vinoir.schemas import Array
 
 forking = pytest.mark.skipif(not can_fork(), reason="processes cannot be forked here")
@@ -218,12 +216,13 @@ KERNELS = pytest.mark.parametrize("kernels", ["", "Haswell"])
 
 
 def alone(function: Callable[[], None], kernels: str = "") -> None:
-    """Call a function of this module in a process of its own; it may not hang."""
+    """Call a function of a module in a process of its own; it may not hang."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     environment.pop("OPENBLAS_CORETYPE", None)
     if kernels:
         environment["OPENBLAS_CORETYPE"] = kernels
-    code = f"import test_program_threads; test_program_threads.{function.__name__}()"
+    module = function.__module__
+    code = f"import {module}; {module}.{function.__name__}()"
     done = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code],
         capture_output=True, text=True, env=environment, timeout=120,
@@ -431,171 +430,6 @@ def test_blas_says_what_it_is() -> None:
         assert "AVX-512, by OPENBLAS_CORETYPE=Haswell" in done.stdout
 
 
-@forking
-def test_a_helper_that_is_stopped_is_not_waited_for() -> None:
-    program, inputs, wanted = ready("attention")
-    program(inputs)
-    program(inputs)
-    (planned,) = program._plans.values()
-    assert planned is not None
-    helpers = planned.team._helpers
-    assert isinstance(helpers, Forked)
-    (helper,) = helpers._crew.pids
-    os.kill(helper, signal.SIGSTOP)
-    began = time.monotonic()
-    for _ in range(3):
-        assert same(program(inputs), wanted)
-    assert time.monotonic() - began < 60
-    with pytest.raises(ChildProcessError):
-        os.waitpid(helper, os.WNOHANG)
-
-
-@forking
-def test_a_helper_that_does_not_get_on_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vinoir.ir.engine.workers.processes.STUCK", 0.2)
-    me, done, begun = os.getpid(), [0], shared(1)
-
-    def mine() -> None:
-        while not begun[0]:  # what a helper has not begun the caller would do
-            time.sleep(0.001)
-        done[0] += 1
-
-    def theirs() -> None:
-        begun[0] = 1
-        while os.getpid() != me:
-            time.sleep(1)
-
-    helpers = Forked([[mine, theirs]], 2)
-    helpers.begin([0])
-    helpers.start()
-    mine()
-    with pytest.raises(HelpersLostError):
-        helpers.wait()
-    helpers.leave()
-    assert done == [1]
-
-
-@forking
-def test_what_a_late_helper_has_not_begun_the_caller_does() -> None:
-    me, steps, rounds = os.getpid(), 40, 30
-    counts = shared(8 * 3 * steps).view(np.int64).reshape(steps, 3)
-    by_caller = [0]
-    late = random.Random(5)
-
-    def part(step: int, worker: int) -> Part:
-        def run() -> None:
-            counts[step, worker] += 1
-            if os.getpid() == me:
-                by_caller[0] += worker > 0
-            elif late.random() < 0.2:  # kept from its core, in one step and so late for others
-                time.sleep(0.002)
-
-        return run
-
-    team = Team([[part(step, worker) for worker in range(3)] for step in range(steps)], 3, Forked)
-    for turn in range(rounds):
-        if turn % 2:
-            team.run()
-        else:  # runs follow upon each other while a helper is late
-            team.run(0, 7)
-            team.run(7, steps)
-        assert (counts == turn + 1).all()  # by one of the two, never by both
-    team.dismiss()
-    assert 0 < by_caller[0] < rounds * steps * 2
-
-
-@forking
-def test_helpers_that_are_gone_are_missed_where_they_claimed_nothing() -> None:
-    helpers = Forked([[lambda: None] * 2], 2)
-    (helper,) = helpers._crew.pids
-    os.kill(helper, signal.SIGKILL)
-
-    def run() -> None:
-        for _ in range(1000):
-            helpers.begin([0])
-            helpers.start()
-            helpers.wait()  # what it would have done the caller does
-            time.sleep(0.001)
-
-    with pytest.raises(HelpersLostError):
-        run()
-    helpers.leave()
-
-
-def interrupt_while_helpers_come() -> None:
-    def nothing() -> None:
-        """Nothing."""
-
-    # Whoever started the tests in the background may have had interrupts ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    main, begun, over = os.getpid(), threading.Event(), threading.Event()
-
-    def interrupt() -> None:
-        begun.wait()  # what starts a thread is not to be interrupted
-        while not over.is_set():
-            time.sleep(random.random() / 200)
-            os.kill(main, signal.SIGINT)
-
-    seen = 0
-    another = threading.Thread(target=interrupt)
-    another.start()
-    ends = time.monotonic() + 10
-    while True:
-        try:
-            begun.set()
-            while time.monotonic() < ends:
-                try:
-                    helpers = Forked([[nothing] * 3], 3)
-                    helpers.leave()
-                    del helpers
-                except KeyboardInterrupt:
-                    seen += 1
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            break
-        except KeyboardInterrupt:
-            seen += 1
-    over.set()
-    another.join()
-    gc.collect()
-    Forked([[nothing] * 3], 3).leave()  # what a finaliser was kept from, the next makes up for
-    assert seen
-    try:
-        left = os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return
-    raise AssertionError(f"{left} is left after {seen} interrupts")
-
-
-@forking
-def test_who_hires_next_makes_up_for_an_interrupted_finaliser(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def nothing() -> None:
-        """Nothing."""
-
-    def interrupted(_: Forked) -> None:
-        raise KeyboardInterrupt
-
-    helpers = Forked([[nothing] * 2], 2)
-    (helper,) = helpers._crew.pids
-    told: list[object] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "unraisablehook", lambda word: told.append(word.exc_type))
-        patch.setattr(Forked, "leave", interrupted)
-        del helpers
-        gc.collect()
-    assert told == [KeyboardInterrupt]
-    assert os.waitpid(helper, os.WNOHANG) == (0, 0)
-    Forked([[nothing] * 2], 2).leave()
-    with pytest.raises(ChildProcessError):
-        os.waitpid(helper, os.WNOHANG)
-
-
-@forking
-def test_interrupts_leave_no_helpers_behind() -> None:
-    alone(interrupt_while_helpers_come)
-
-
 def test_without_threads_to_be_had_the_caller_works_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     model, inputs = network("attention")
     wanted = ir.compile(model, threads=1)(inputs)
@@ -614,15 +448,3 @@ def test_without_threads_to_be_had_the_caller_works_alone(monkeypatch: pytest.Mo
         assert same(program(inputs), wanted)
     with pytest.raises(HelpersLostError):
         Threads([[lambda: None] * 4], 4)
-
-
-@forking
-def test_without_files_to_be_had_the_caller_works_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    program, inputs, wanted = ready("attention")
-
-    def refuse(*_: object) -> int:
-        raise OSError(24, "too many open files")
-
-    monkeypatch.setattr(os, "eventfd", refuse)
-    for _ in range(3):
-        assert same(program(inputs), wanted)
