@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from test_program_threads import alone, forking, ready, same
 from vinoir.ir.engine.workers.processes import Forked, shared
-from vinoir.ir.engine.workers.team import HelpersLostError, Part, Team
+from vinoir.ir.engine.workers.signals import Signal
+from vinoir.ir.engine.workers.team import HelpersLostError, Part, Team, Threads
 
 
 @forking
@@ -71,6 +72,8 @@ def test_what_a_late_helper_has_not_begun_the_caller_does() -> None:
     def part(step: int, worker: int) -> Part:
         def run() -> None:
             counts[step, worker] += 1
+            if not worker:
+                time.sleep(0.0005)  # as long as helpers take to begin
             if os.getpid() == me:
                 by_caller[0] += worker > 0
             elif late.random() < 0.2:  # kept from its core, in one step and so late for others
@@ -86,6 +89,35 @@ def test_what_a_late_helper_has_not_begun_the_caller_does() -> None:
             team.run(0, 7)
             team.run(7, steps)
         assert (counts == turn + 1).all()  # by one of the two, never by both
+    team.dismiss()
+    assert 0 < by_caller[0] < rounds * steps * 2
+
+
+def test_what_a_late_thread_has_not_begun_the_caller_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, rounds = 30, 20
+    counts = [[0] * 3 for _ in range(steps)]
+    by_caller = [0]
+    caller, late, given = threading.get_ident(), random.Random(5), Signal.wait
+
+    def part(step: int, worker: int) -> Part:
+        def run() -> None:
+            counts[step][worker] += 1
+            if not worker:
+                time.sleep(0.0005)  # as long as threads take to begin
+            by_caller[0] += worker > 0 and threading.get_ident() == caller
+
+        return run
+
+    def wait(self: Signal) -> None:
+        given(self)
+        if threading.get_ident() != caller and late.random() < 0.2:
+            time.sleep(0.002)
+
+    monkeypatch.setattr(Signal, "wait", wait)
+    team = Team([[part(step, worker) for worker in range(3)] for step in range(steps)], 3, Threads)
+    for turn in range(rounds):
+        team.run()
+        assert counts == [[turn + 1] * 3] * steps  # by one of the two, never by both
     team.dismiss()
     assert 0 < by_caller[0] < rounds * steps * 2
 

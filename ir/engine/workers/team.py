@@ -187,6 +187,8 @@ class Threads:
 
     def wait(self) -> None:
         """Wait until they are done with it; raise what went wrong."""
+        for worker in self._busy:
+            worker.take_back()
         errors = [error for worker in self._busy if (error := worker.wait()) is not None]
         self._busy = []
         if errors:
@@ -199,13 +201,19 @@ class Threads:
 
 
 class _Thread:
-    """A thread that waits for parts."""
+    """A thread that waits for parts.
+
+    It takes a while to wake, and on a busy machine longer: what it has not begun when the caller
+    has nothing else to do, the caller takes back and does.
+    """
 
     def __init__(self, *, awake: bool) -> None:
         # The caller has more to do after the one than the thread after the other.
         self._go, self._done = Signal(4000, awake=awake), Signal(2000, awake=awake)
-        #: What is to be done next; None: nothing, ever again.
-        self._parts: Sequence[Part] | None = ()
+        #: What is to be done next, until somebody takes it; None: nothing, ever again.
+        self._offers: list[Sequence[Part] | None] = []
+        #: Whether it was told to look, and has not yet.
+        self._told = False
         self._error: BaseException | None = None
         self._busy = False
         thread = threading.Thread(target=self._loop, daemon=True, name="vinoir")
@@ -215,38 +223,62 @@ class _Thread:
 
     def start(self, parts: Sequence[Part]) -> None:
         """Hand over parts to run."""
-        self._parts, self._busy = parts, True
-        self._go.give()
+        self._busy = True
+        self._offer(parts)
+
+    def take_back(self) -> None:
+        """Do the parts here that it has not begun."""
+        parts = self._taken()
+        if parts is not None:
+            self._busy = False
+            sequence(parts)()
 
     def wait(self) -> BaseException | None:
         """Wait until they are done; what went wrong, if anything."""
-        self._done.wait()
+        if self._busy:
+            self._done.wait()
         self._busy = False
         error, self._error = self._error, None
         return error
 
     def leave(self) -> None:
         """End the thread."""
-        if self._busy:
+        if self._busy and self._taken() is None:
             self.wait()
-        self._parts = None
-        self._go.give()
+        self._offer(None)
+
+    def _offer(self, parts: Sequence[Part] | None) -> None:
+        self._offers.append(parts)
+        if not self._told:
+            self._told = True
+            self._go.give()
+
+    def _taken(self) -> Sequence[Part] | None:
+        """What was to be done next, if nobody has taken it yet; from now on it is the caller's."""
+        try:
+            return self._offers.pop()
+        except IndexError:
+            return None
 
     def _loop(self) -> None:
         single_blas.stay()
         while True:
             self._go.wait()
-            if self._parts is None:
+            self._told = False  # first: what is offered from now on is told anew
+            try:
+                parts = self._offers.pop()
+            except IndexError:
+                continue
+            if parts is None:
                 return
             try:
                 # Each thread has its own way with errors of arithmetic.
                 with np.errstate(all="ignore"):
                     np.setbufsize(BUFFER)  # until errstate ends
-                    for part in self._parts:
+                    for part in parts:
                         part()
             except BaseException as error:  # handed to the caller by wait
                 self._error = error
-            self._parts = ()
             self._done.give()
 
 
