@@ -11,7 +11,7 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
    as do computed factors of channels.
-4. Shuffles go where they copy least.
+4. Shuffles go where they copy least; convolutions give half of what Swish takes.
 5. Layouts are chosen last, when it is settled which nodes there are.
 """
 
@@ -25,6 +25,7 @@ from .average_first import average_first
 from .clip_before import clip_before
 from .drop_clips import drop_clips
 from .fold_affine import fold_affine
+from .halve_sums import halve_sums
 from .join_attention import join_attention
 from .join_shuffles import join_shuffles
 from .layouts import choose_layouts
@@ -62,6 +63,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     take_prologues,
     round_late,
     shuffle_late,
+    halve_sums,
     choose_layouts,
 )
 
