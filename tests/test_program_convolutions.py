@@ -10,9 +10,11 @@ import pytest
 from test_program_families import Same
 from test_program_kernels import DRAWS, Draw, windows
 from vinoir import ir
+from vinoir.ir.engine import program
 from vinoir.ir.engine.kernels import activations, convolution, depthwise, winograd
 from vinoir.ir.engine.kernels.convolution_work import Sizes
 from vinoir.ir.engine.kernels.grouped import MOST, Runs, quickest
+from vinoir.ir.engine.passes import optimize
 from vinoir.ir.engine.plan import build
 
 
@@ -113,7 +115,66 @@ def grown(draw: Draw) -> None:
     draw.check(draw.surrounded(draw.add("Add", "opset1", y, bias)))
 
 
-KERNELS = [bundles, alone, excited, grown]
+def branches(draw: Draw) -> None:
+    """Convolutions of one image, scales of it and the image itself, summed in any order."""
+    channels, groups = draw.pick((4, 1), (6, 6), (8, 2), (40, 40))
+    each = draw.pick(1, 1, 2) if groups == channels else channels // groups
+    x = image(draw, channels, 5, 14)
+    stride = [draw.number(1, 2) for _ in range(2)] if draw.chance(0.3) else [1, 1]
+    found = []
+    for _ in range(draw.number(2, 4)):
+        tall, gap = draw.pick((1, 1), (3, 1), (3, 2), (5, 1))
+        kind = draw.pick("same", "scaled", "grouped", "grouped", "dense")
+        if (kind in ("same", "scaled") and (stride != [1, 1] or each * groups != channels)) or (
+            kind == "dense" and groups > 8
+        ):
+            kind = "grouped"
+        ways = windows(
+            2, strides=stride, dilations=[gap, gap],
+            pads_begin=[tall // 2 * gap] * 2, pads_end=[tall // 2 * gap] * 2,
+        )  # fmt: skip
+        y = x
+        if kind == "grouped":
+            weights = filters(draw, groups, each, channels // groups, tall, tall)
+            y = draw.add("GroupConvolution", "opset1", x, weights, **ways)
+        elif kind == "dense":
+            weights = filters(draw, each * groups, channels, tall, tall)
+            y = draw.add("Convolution", "opset1", x, weights, **ways)
+        found.append(draw.surrounded(scaled(draw, y)) if draw.chance(0.1) else scaled(draw, y))
+    y = found[0]
+    for other in found[1:]:
+        pair = draw.pick((y, other), (other, y))
+        y = scaled(draw, draw.add(draw.pick("Add", "Subtract"), "opset1", *pair))
+    if draw.sizes(y) == draw.sizes(x) and draw.chance():
+        y = draw.add("Add", "opset1", x, y)
+    finished(draw, y)
+
+
+def scaled(draw: Draw, x: ir.builder.Output) -> ir.builder.Output:
+    """A scale and a shift of each channel, or neither."""
+    shape = 1, draw.sizes(x)[1], 1, 1
+    for kind in ("Multiply", "Add", "Subtract"):
+        if draw.chance(0.3):
+            numbers = draw.constant(draw.array(*shape))
+            x = draw.add(kind, "opset1", *draw.pick((x, numbers), (numbers, x)))
+    return x
+
+
+def skipping(draw: Draw) -> None:
+    """Each channel by itself, with windows that skip columns, of runs short and long."""
+    channels, each = draw.pick(2, 24, 95, 96), draw.pick(1, 1, 3)
+    x = image(draw, channels, 6, 16)
+    kernel, gaps = [draw.number(1, 5), draw.number(1, 7)], [draw.pick(1, 1, 2, 3) for _ in "hw"]
+    reach = [(size - 1) * gap for size, gap in zip(kernel, gaps, strict=True)]
+    ways = windows(
+        2, strides=[draw.number(1, 3), draw.number(2, 4)], dilations=gaps,
+        pads_begin=[draw.pick(n // 2, n) for n in reach], pads_end=reach,
+    )  # fmt: skip
+    weights = filters(draw, channels, each, 1, *kernel)
+    finished(draw, draw.add("GroupConvolution", "opset1", x, weights, **ways))
+
+
+KERNELS = [bundles, alone, excited, grown, branches, skipping]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
@@ -189,6 +250,92 @@ def sizes_of(weights: tuple[int, ...], **given: Any) -> Sizes:
     plan = build(model, ir.infer(model))
     (node,) = (node for node in plan.nodes if node.kind == "GroupConvolution")
     return Sizes(node)
+
+
+#: The branches of one image: kinds, windows and gaps; and how many convolutions are left of them.
+BRANCHES = [
+    ("a 3x3 and a 1x1", [("dense", 3, 1), ("dense", 1, 1)], 1),
+    ("the image too", [("dense", 3, 1), ("dense", 1, 1), ("same", 1, 1)], 1),
+    ("channels by themselves", [("alone", 7, 1), ("alone", 3, 1), ("same", 1, 1)], 1),
+    ("taps apart, within taps", [("alone", 5, 1), ("alone", 3, 2)], 1),
+    ("channels by themselves in a dense one", [("dense", 3, 1), ("alone", 3, 1)], 1),
+    ("a dense one that is smaller", [("alone", 3, 1), ("dense", 1, 1)], 2),
+    ("taps between taps", [("dense", 3, 2), ("dense", 3, 1)], 2),
+]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "left"), [row[1:] for row in BRANCHES], ids=[row[0] for row in BRANCHES]
+)
+def test_branches_are_one_where_windows_fit(kinds: list[tuple[str, int, int]], left: int) -> None:
+    net, rng = ir.Builder(), np.random.default_rng(3)
+    x = net.parameter("x", "f32", (1, 6, 9, 9))
+    total = None
+    for kind, tall, gap in kinds:
+        pads = [tall // 2 * gap] * 2
+        ways = windows(2, dilations=[gap, gap], pads_begin=pads, pads_end=pads)
+        shape = (6, 6, tall, tall) if kind == "dense" else (6, 1, 1, tall, tall)
+        weights = net.constant(rng.standard_normal(shape).astype("f4"))
+        name = "Convolution" if kind == "dense" else "GroupConvolution"
+        y = x if kind == "same" else net.add(name, "opset1", [x, weights], **ways)
+        total = y if total is None else net.add("Add", "opset1", [total, y])
+    assert total is not None
+    net.result(net.add("ReLU", "opset1", [total]), name="y")
+    model = net.model()
+    plan = build(model, ir.infer(model))
+    optimize(plan, after_each=lambda plan: plan.verify())
+    assert len([node for node in plan.nodes if "Convolution" in node.kind]) == left
+    given = rng.standard_normal((1, 6, 9, 9)).astype("f4")
+    wanted, found = ir.run(model, [given])["y"], ir.compile(model)([given])["y"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5, strict=True)
+
+
+def test_a_branch_that_others_read_stays() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 4, 5, 5))
+    one, two = (
+        net.add("Convolution", "opset1", [x, net.constant(np.eye(4, dtype="f4")[..., None, None])],
+                **windows(2))
+        for _ in range(2)
+    )  # fmt: skip
+    net.result(net.add("Add", "opset1", [one, two]), name="sum")
+    net.result(one, name="one")
+    model = net.model()
+    plan = build(model, ir.infer(model))
+    optimize(plan)
+    assert len([node for node in plan.nodes if node.kind == "Convolution"]) == 2
+    given = np.arange(100, dtype="f4").reshape(1, 4, 5, 5)
+    found = ir.compile(model)([given])
+    np.testing.assert_array_equal(found["sum"], 2 * given)
+    np.testing.assert_array_equal(found["one"], given)
+
+
+@pytest.mark.parametrize("kind", ["Convolution", "GroupConvolution"])
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("beta", [None, 1.0, 0.5])
+def test_a_convolution_gives_half_of_what_swish_takes(
+    kind: str, quick: bool, beta: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "QUICK_TANH", quick)
+    plans = []
+    monkeypatch.setattr(
+        program, "optimize", lambda plan: (optimize(plan), plans.append(plan), plan.verify())
+    )
+    net, rng = ir.Builder(), np.random.default_rng(5)
+    x = net.parameter("x", "f32", (2, 6, 9, 8))
+    shape = (4, 6, 3, 3) if kind == "Convolution" else (6, 1, 1, 3, 3)
+    y = net.add(
+        kind, "opset1", [x, net.constant(rng.standard_normal(shape).astype("f4"))], **windows(2)
+    )
+    y = net.add("Add", "opset1", [y, net.constant(np.full((1, 1, 1, 1), 0.3, "f4"))])
+    numbers = [] if beta is None else [net.constant(np.float32(beta))]
+    net.result(net.add("Swish", "opset4", [y, *numbers]), name="y")
+    model = net.model()
+    given = (5 * rng.standard_normal((2, 6, 9, 8))).astype("f4")
+    wanted, found = ir.run(model, [given])["y"], ir.compile(model)([given])["y"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5, strict=True)
+    halved = [node.halved for plan in plans for node in plan.nodes if node.kind == kind]
+    assert halved == [quick and beta != 0.5]
 
 
 @pytest.mark.parametrize("quick", [True, False])

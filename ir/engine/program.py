@@ -42,7 +42,7 @@ from ..execution import (
 from ..faces import Shown
 from ..inference import Inferred, Shapes, infer, output_array
 from ..opening import ModelLike, opened
-from .kernels import Scratch, lay_out_weights, private, steps_of
+from .kernels import QUICK_TANH, Scratch, lay_out_weights, private, steps_of
 from .memory import Direct, direct_values, lay_out, unshared_copy
 from .outside import LoosenedError, Outside, take_in
 from .passes import optimize
@@ -444,7 +444,7 @@ def means(plan: Plan, memory: Memory | None) -> Means:
     packed = {value.packed for node in plan.nodes for value in node.inputs if value.packed}
     taken = NUMBERS * sum(prod(one.shape) for one in packed)
     is_small = memory == "small" or (memory is None and not fits(2 * taken))
-    return Means(is_small, found.rate if found else 0.0)
+    return Means(is_small, found.rate if found else 0.0, QUICK_TANH)
 
 
 def _weights(plan: Plan) -> str:

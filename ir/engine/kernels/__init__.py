@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...faces import face
 
 if TYPE_CHECKING:
+    from .activations import QUICK_TANH as QUICK_TANH
     from .blocks import Scratch as Scratch
     from .blocks import private as private
     from .laying_out import lay_out_weights as lay_out_weights
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "activations": "QUICK_TANH",
         "blocks": "Scratch private",
         "laying_out": "lay_out_weights",
         "table": "KERNELS steps_of",

@@ -40,10 +40,18 @@ _rooms = _Rooms()
 
 
 def activation(
-    op: Op, block: Array, target: Array, parameters: Sequence[Array | None] = ()
+    op: Op,
+    block: Array,
+    target: Array,
+    parameters: Sequence[Array | None] = (),
+    *,
+    halved: bool = False,
 ) -> Part | None:
-    """An activation from a block to a target; None where its definition does as well."""
-    function = _function(op, parameters)
+    """An activation from a block to a target; None where its definition does as well.
+
+    Of Swish, the block may hold half of what it takes.
+    """
+    function = swish_of_half if halved else _function(op, parameters)
     if function is None or not block.ndim:
         return None
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), None)
@@ -100,6 +108,14 @@ def swish(x: Array, out: Array) -> None:
     np.multiply(half, value, out)
 
 
+def swish_of_half(half: Array, out: Array) -> None:
+    """``half * (1 + tanh(half))``."""
+    value = _rooms.take(0, half.size).reshape(half.shape)
+    np.tanh(half, value)
+    np.add(value, ONE, value)
+    np.multiply(half, value, out)
+
+
 def weighted(x: Array, curve: Sequence[Array], out: Array) -> None:
     """``x * sigmoid(x * p(x ** 2))``, of the polynomial with these negative coefficients."""
     value = _rooms.take(0, x.size)
@@ -142,17 +158,16 @@ def sloped(x: Array, slope: Array, out: Array) -> None:
 
 def three_lines(x: Array, out: Array) -> None:
     """``min(max(x + 3, 0), 6) / 6``."""
-    np.add(x, 3, out=out)
-    np.clip(out, 0, 6, out=out)
-    np.multiply(out, SIXTH, out=out)
+    np.add(x, THREE, out)
+    out.clip(ZERO, SIX, out)
+    np.multiply(out, SIXTH, out)
 
 
 def weighted_lines(x: Array, out: Array) -> None:
     """``x`` times that."""
-    value = x + np.float32(3)
-    np.clip(value, 0, 6, out=value)
-    np.multiply(value, SIXTH, out=value)
-    np.multiply(x, value, out=out)
+    value = _rooms.take(0, x.size).reshape(x.shape)
+    three_lines(x, value)
+    np.multiply(x, value, out)
 
 
 def mish(x: Array, out: Array) -> None:
@@ -181,8 +196,7 @@ def _tanh_is_quick() -> bool:
 
 
 QUICK_TANH = _tanh_is_quick()
-SIXTH = np.float32(1 / 6)
-ONE, HALF = numbers(1, 0.5)
+ONE, HALF, THREE, SIX, ZERO, SIXTH = numbers(1, 0.5, 3, 6, 0, 1 / 6)
 #: From here on Mish is x.
 STEEP = np.float32(20)
 

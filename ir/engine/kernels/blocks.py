@@ -122,14 +122,18 @@ Follower = Callable[[Array, Any, Array], list[Part]]
 
 def epilogue(node: Node, scratch: Scratch) -> list[Follower]:
     """For each follower of a node: what makes its parts for a block and the block's index."""
-    return followers(node.epilogue, node.outputs[0], scratch)
+    return followers(node.epilogue, node.outputs[0], scratch, halved=node.halved)
 
 
 def followers(
-    steps: Sequence[tuple[Op, list[Value | None]]], output: Value, scratch: Scratch
+    steps: Sequence[tuple[Op, list[Value | None]]],
+    output: Value,
+    scratch: Scratch,
+    *,
+    halved: bool = False,
 ) -> list[Follower]:
-    """The same for any steps on a value."""
-    found = []
+    """The same for any steps on a value, or on twice that."""
+    found: list[Follower] = []
     for op, others in steps:
         if op.xml_type in UFUNCS or op.xml_type == "SquaredDifference":
             given = [None if v is None else kept(v, output.shape, output.last) for v in others]
@@ -140,7 +144,8 @@ def followers(
         else:
             # Parameters of activations: numbers.
             given = [None if v is None else v.constant for v in others]
-        found.append(follower(op, given, scratch, fixed=tileable(others, output)))
+        fixed, first = tileable(others, output), not found
+        found.append(follower(op, given, scratch, fixed=fixed, halved=halved and first))
     return found
 
 
@@ -171,7 +176,14 @@ def tileable(values: Sequence[Value | None], output: Value) -> bool:
     return all(v is None or v.constant is not None or v.shape == output.shape for v in values)
 
 
-def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: bool) -> Follower:
+def follower(
+    op: Op,
+    given: Sequence[Array | None],
+    scratch: Scratch,
+    *,
+    fixed: bool,
+    halved: bool = False,
+) -> Follower:
     """Make the parts of one elementwise operation, from a block to a target of its shape."""
     kind = op.xml_type
     apart = kind == QUANTIZE and limits_apart(given[1:])
@@ -211,7 +223,7 @@ def follower(op: Op, given: Sequence[Array | None], scratch: Scratch, *, fixed: 
                 return [quantized(op, block, bounds, target)]
             return [lambda: np.copyto(target, op.run(block, *bounds)[0])]
         rest = given[1:]
-        prepared = activation(op, block, target, rest)
+        prepared = activation(op, block, target, rest, halved=halved)
         if prepared is not None:
             return [prepared]
         return [lambda: np.copyto(target, op.run(block, *rest)[0])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 from typing import TypeAlias
 
 import numpy as np
@@ -23,8 +23,8 @@ def depthwise(work: Work) -> list[list[Part]]:
     """Each channel with a window of its own: weighted sums of shifted rows.
 
     Weights are tiled along the row, so that whole runs of pixels are multiplied at once. Where
-    windows skip columns and pixels are short runs, what each column of a window meets is put
-    side by side before.
+    windows skip columns and pixels are short runs, columns that are met by the same taps are put
+    side by side before, and what these taps make is added to what others made.
     """
     sizes, source, _, finish, _, scratch = work
     made = sizes.outer // sizes.groups
@@ -51,8 +51,13 @@ def depthwise(work: Work) -> list[list[Part]]:
                 block = scratch.take(part, *block.shape)
             out = block if made == 1 else scratch.take(part, *block.shape[:-1], channels)
             sums = out.reshape(end - begin, -1, times * channels)
+            more = scratch.take(part, *sums.shape) if len(windows) > 1 else sums
             for turn, tiled in enumerate(weights):
-                parts.append(_summed(windows, tiled, sums))
+                for number, (taps, view) in enumerate(windows):
+                    some = np.ascontiguousarray(tiled[:, taps])
+                    parts.append(_summed(view, some, more if number else sums))
+                    if number:
+                        parts.append(call(np.add, sums, more, out=sums))
                 if out is not block:
                     parts.append(call(np.copyto, block[..., turn::made], out))
             parts += finish.parts(block, image, rows, outer)
@@ -73,8 +78,8 @@ def _lanes(work: Work) -> tuple[list[Lane], int]:
     sizes, images, abreast = work.sizes, len(work.target), work.abreast
     height, width = sizes.out
     made = sizes.outer // sizes.groups
-    across = sizes.kernel[1] if _is_apart(sizes, sizes.groups) else sizes.strides[1]
-    per_channel = width * 4 * (made + (made > 1) + across * sizes.strides[0])
+    sums = made + (made > 1) + _is_apart(sizes, sizes.groups)
+    per_channel = width * 4 * (sums + prod(sizes.strides))
     at_once = max(1, CACHE // (per_channel * sizes.groups))
     by_rows = shares(images, height, abreast)
     rows = min(at_once, max(end - begin for _, (begin, end) in by_rows))
@@ -91,50 +96,61 @@ def _lanes(work: Work) -> tuple[list[Lane], int]:
 
 
 def _is_apart(sizes: Sizes, channels: int) -> bool:
-    """Whether columns of windows are put side by side before they are summed."""
+    """Whether columns that windows skip to are put side by side before they are summed."""
     return sizes.strides[1] > 1 and channels < APART
 
 
 def _runs(
     work: Work, image: Array, rows: slice, times: int, part: int, *, apart: bool
-) -> tuple[Array, list[Part]]:
+) -> tuple[list[tuple[slice, Array]], list[Part]]:
     """The windows of some rows, so many neighbours as one run of channels, and what fills them.
 
-    They are a view (rows, runs, kh, kw, channels).
+    For all taps of a row, or for some and then others, they are a view (rows, runs, kh, kw,
+    channels).
     """
     sizes, finish, scratch = work.sizes, work.finish, work.scratch
+    count = rows.stop - rows.start
+
+    def view(room: Array, taps: int, pixel: int, column: int) -> Array:
+        line = room.strides[0]
+        shape = count, sizes.out[1] // times, sizes.kernel[0], taps, times * image.shape[2]
+        strides = line * sizes.strides[0], pixel * times, line * sizes.dilations[0], column, 4
+        return as_strided(room, shape, strides, writeable=False)
+
+    step, gap = sizes.strides[1], sizes.dilations[1]
     if apart:
         room, parts = _columns(work, image, rows, part)
-        column, pixel = room.strides[1], room.strides[2]
-    else:
-        between = rows.start, rows.stop
-        room, parts = reached(sizes, image, between, part, scratch, put=finish.put)
-        if times > 1 and room.strides[1] != room.shape[2] * room.itemsize:
-            whole = scratch.take(part, *room.shape)
-            parts.append(call(np.copyto, whole, room))
-            room = whole
-        pixel = room.strides[1] * sizes.strides[1]
-        column = room.strides[1] * sizes.dilations[1]
-    line = room.strides[0]
-    count = rows.stop - rows.start
-    shape = count, sizes.out[1] // times, *sizes.kernel, times * image.shape[2]
-    strides = line * sizes.strides[0], pixel * times, line * sizes.dilations[0], column, 4
-    return as_strided(room, shape, strides, writeable=False), parts
+        pixel, found = room.strides[2], []
+        common = gcd(step, gap)
+        for first in range(min(step // common, sizes.kernel[1])):
+            # These taps meet each ``step``-th column, from neighbours or further apart on.
+            taps = slice(first, None, step // common)
+            place, rest = divmod(first * gap, step)
+            number = len(range(sizes.kernel[1])[taps])
+            found.append((taps, view(room[:, rest, place:], number, pixel, pixel * gap // common)))
+        return found, parts
+    room, parts = reached(sizes, image, (rows.start, rows.stop), part, scratch, put=finish.put)
+    if times > 1 and room.strides[1] != room.shape[2] * room.itemsize:
+        whole = scratch.take(part, *room.shape)
+        parts.append(call(np.copyto, whole, room))
+        room = whole
+    beside = room.strides[1]
+    return [(slice(None), view(room, sizes.kernel[1], beside * step, beside * gap))], parts
 
 
 def _columns(work: Work, image: Array, rows: slice, part: int) -> tuple[Array, list[Part]]:
-    """What each column of the windows meets, one beside the other (rows, kw, stops, C)."""
+    """What windows meet, each ``step``-th column beside the next (rows, step, columns, C)."""
     sizes, finish = work.sizes, work.finish
-    (stride, step), (width, wide) = sizes.strides, (sizes.out[1], sizes.kernel[1])
+    (stride, step), width = sizes.strides, sizes.out[1]
     top = rows.start * stride - sizes.pads[0][0]
     tall = (rows.stop - rows.start - 1) * stride + sizes.reach[0]
-    room = work.scratch.take(part, tall, wide, width, image.shape[2])
+    wide = width + (sizes.reach[1] - 1) // step
+    room = work.scratch.take(part, tall, step, wide, image.shape[2])
     parts: list[Part] = []
-    for tap in range(wide):
-        # It meets each ``step``-th column of the image, from one of the first on.
-        first, rest = divmod(tap * sizes.dilations[1] - sizes.pads[1][0], step)
-        reached = (top, top + tall), (first, first + width)
-        parts += padded(image[:, rest::step], *reached, room[:, tap], sizes.fill, finish.put)
+    for rest in range(step):
+        first, start = divmod(rest - sizes.pads[1][0], step)
+        reached = (top, top + tall), (first, first + wide)
+        parts += padded(image[:, start::step], *reached, room[:, rest], sizes.fill, finish.put)
     return room, parts
 
 
@@ -144,7 +160,7 @@ MADE = 4
 #: ones leave the nearest cache.
 TAPS_TILE, RUN = 38400, 1152
 #: So many channels are a run that is long enough; and fewer are not worth a turn of their own.
-APART, FEWEST = 72, 64
+APART, FEWEST = 96, 64
 
 
 def _summed(windows: Array, weights: Array, out: Array) -> Part:

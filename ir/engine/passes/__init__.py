@@ -4,14 +4,14 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
 
 1. Weights stay levels where their reader multiplies by such, else they are made numbers. Gathers
    of evenly spaced slices become views; windows lose what meets padding alone; batch
-   normalisations become scales and shifts, powers products, shuffles and attention one node: what
-   the others look for.
+   normalisations become scales and shifts, powers products, branches of convolutions, shuffles
+   and attention one node: what the others look for.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
    as do computed factors of channels.
-4. Shuffles go where they copy least.
+4. Shuffles go where they copy least; convolutions give half of what Swish takes.
 5. Layouts are chosen last, when it is settled which nodes there are.
 """
 
@@ -25,7 +25,9 @@ from .average_first import average_first
 from .clip_before import clip_before
 from .drop_clips import drop_clips
 from .fold_affine import fold_affine
+from .halve_sums import halve_sums
 from .join_attention import join_attention
+from .join_branches import join_branches
 from .join_shuffles import join_shuffles
 from .layouts import choose_layouts
 from .multiply_powers import multiply_powers
@@ -48,6 +50,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     trim_windows,
     split_batch_norm,
     multiply_powers,
+    join_branches,
     join_shuffles,
     join_attention,
     absorb_followers,
@@ -62,6 +65,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     take_prologues,
     round_late,
     shuffle_late,
+    halve_sums,
     choose_layouts,
 )
 

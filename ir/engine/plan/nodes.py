@@ -118,8 +118,8 @@ class Node:
     """
 
     __slots__ = (
-        "_inputs", "epilogue", "integers", "is_outside", "laid_out", "layer", "looks_up", "op",
-        "outputs", "padding", "prologue",
+        "_inputs", "epilogue", "halved", "integers", "is_outside", "laid_out", "layer", "looks_up",
+        "op", "outputs", "padding", "prologue",
     )  # fmt: skip
 
     def __init__(
@@ -131,6 +131,8 @@ class Node:
         self.is_outside = False
         #: Operations that follow element by element.
         self.epilogue: Steps = []
+        #: Whether the first of these, a Swish, is given half of what it takes.
+        self.halved = False
         #: The same for its first input: what is done to that before.
         self.prologue: Steps = []
         #: What a convolution pads each channel with, if not with zero.
@@ -229,6 +231,8 @@ class Means(NamedTuple):
     is_small: bool = False
     #: How many times quicker products of int8 are than those of float32; 0 where there are none.
     integers: float = 0.0
+    #: Whether tanh takes less time than exp.
+    tanh: bool = False
 
 
 class Plan:
