@@ -95,7 +95,7 @@ def test_poolings_shared_by_workers(
     monkeypatch.setattr(planar, "SHARED", 0)
     for _ in range(6):
         # One plane at a time and many; a caller who does more than the others, and much more.
-        monkeypatch.setattr(planar, "AT_ONCE_SHARED", int(rng.choice([1, 1 << 12, 1 << 16])))
+        monkeypatch.setattr(planar, "AT_ONCE", int(rng.choice([1, 1 << 12, 1 << 16])))
         monkeypatch.setattr(planar, "AWAKE", int(rng.choice([0, 1 << 12, 1 << 20])))
         shape = (
             int(rng.integers(1, 4)),
