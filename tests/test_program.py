@@ -492,12 +492,11 @@ def test_a_helper_that_is_not_always_needed_keeps_count() -> None:
     steps = [[part(0), part(1)], [part(2), part(3), part(4)], [part(5)]]
     team = Team(steps, 3, Forked)
     for _ in range(50):
-        team.run(0, 1)
-        team.run(0, 1)
-        team.run(1, 3)
-        team.run()
+        for shared_steps in ({0}, {0}, {1}, {0, 1}):
+            team.alone = [number not in shared_steps for number in range(3)]
+            team.run()
     team.dismiss()
-    assert room.tolist() == [150, 150, 100, 100, 100, 100]
+    assert room.tolist() == [200] * 6
 
 
 @forking

@@ -95,7 +95,7 @@ def test_poolings_shared_by_workers(
     monkeypatch.setattr(planar, "SHARED", 0)
     for _ in range(6):
         # One plane at a time and many; a caller who does more than the others, and much more.
-        monkeypatch.setattr(planar, "AT_ONCE_SHARED", int(rng.choice([1, 1 << 12, 1 << 16])))
+        monkeypatch.setattr(planar, "AT_ONCE", int(rng.choice([1, 1 << 12, 1 << 16])))
         monkeypatch.setattr(planar, "AWAKE", int(rng.choice([0, 1 << 12, 1 << 20])))
         shape = (
             int(rng.integers(1, 4)),
@@ -195,3 +195,21 @@ def test_poolings_alone_are_shared_with_threads(monkeypatch: pytest.MonkeyPatch)
     assert planned is not None
     assert not any(planned.team.alone)
     assert isinstance(planned.team._helpers, Threads)
+
+
+@pytest.mark.parametrize("sooner", ["one", "several"])
+def test_poolings_alone_keep_to_what_was_sooner(
+    sooner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planar, "SHARED", 0)
+    program, array, wanted = shared_pooling()
+    (planned,) = program._plans.values()
+    assert planned is not None
+    program([array])
+    while len(planned._trials) > 1:
+        np.testing.assert_array_equal(program([array])["y"], wanted)
+    planned._seconds[sooner == "several"] = [0.0] * len(planned.team.steps)
+    for _ in range(3):
+        np.testing.assert_array_equal(program([array])["y"], wanted)
+    assert not planned._trials
+    assert planned.team.alone == [sooner == "one"] * len(planned.team.steps)

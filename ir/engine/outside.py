@@ -77,7 +77,7 @@ class Outside:
 
     def begin(self, state: State) -> None:
         """Take the variables of the call; they change when it has succeeded, not before."""
-        self.state, self._assigned = dict(state), {}
+        self.state, self._assigned = dict(state) if state else {}, {}
         self._allowed = budget()
 
     def settle(self) -> None:

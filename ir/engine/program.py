@@ -82,8 +82,7 @@ class Planned:
     """A plan for inputs of known shapes: its steps, bound to their memory.
 
     Whether several threads do a step sooner than one depends on how long they take to wake: the
-    first calls try both, later ones keep the better. Forked helpers wake in no time, and poolings
-    know from their size.
+    first calls try both, later ones keep the better. Forked helpers wake in no time.
     """
 
     @without_collection()
@@ -127,7 +126,7 @@ class Planned:
         self._alone = self.team.alone if amount > SMALL or pooling_alone else nobody
         if amount < (LARGE if forked else SMALL):
             self.team.alone = nobody
-        tried = not forked and not pooling_alone and not all(self._alone)
+        tried = not forked and not all(self._alone)
         self._trials = deque([True, False] * TRIALS if tried else [])
         self._seconds = {way: [float("inf")] * len(steps) for way in (True, False)}
 
@@ -270,6 +269,7 @@ class Program(Shown):
         self._walk: Interpreter | None = None
         #: The types as which the outputs are handed out.
         self._kinds: list[ElementType] = []
+        self._dtypes: list[np.dtype | None] = []
         #: How weights are kept, by the last plan.
         self._weights = ""
         #: The values of the model's variables, kept from call to call.
@@ -403,8 +403,11 @@ class Program(Shown):
 
     def _handed_out(self, arrays: Iterable[Array]) -> list[Array]:
         """Outputs as arrays of the element types that were inferred."""
-        pairs = zip(arrays, self._kinds, strict=True)
-        return [output_array(self.model, array, kind) for array, kind in pairs]
+        pairs = zip(arrays, self._kinds, self._dtypes, strict=True)
+        return [
+            array if array.dtype is dtype else output_array(self.model, array, kind)
+            for array, kind, dtype in pairs
+        ]
 
     def _planned(self, shapes: Pattern, inferred: Inferred | None = None) -> Planned | None:
         """The plan for these shapes, made where there is none yet."""
@@ -418,6 +421,7 @@ class Program(Shown):
         if inferred is None:
             inferred = self._patterns.infer(pattern)
         self._kinds = [inferred.of(layer)[0].type for layer in self.model.results]
+        self._dtypes = [None if kind.is_dynamic else kind.dtype for kind in self._kinds]
         planned = None
         if not self.exact:
             with single_blas:

@@ -21,9 +21,9 @@ from ..plan import Value
 from ..workers import Part, spans
 from .blocks import Scratch, call, followed, sequence
 
-#: So many numbers are worked on at once: calls should be long, and what they share be in cache.
-#: Threads get in each other's way between calls, so theirs are longer.
-AT_ONCE, AT_ONCE_SHARED = 3 << 15, 1 << 18
+#: So many numbers are worked on at once: calls should be long, for threads get in each other's way
+#: between them, and what they share be in cache: beyond that two threads are slower than one.
+AT_ONCE = 1 << 16
 #: To begin with a row takes as long as so many numbers.
 ROW = 25
 #: Numbers looked at from which on several workers are sooner done than one.
@@ -83,8 +83,7 @@ def planar(
     if planes * grid.effort < SHARED:
         threads = 1
     lead = AWAKE // grid.effort if threads > 1 else 0
-    numbers = AT_ONCE if threads == 1 else AT_ONCE_SHARED
-    at_once = max(1, min(-(-planes // threads), numbers // grid.plane))
+    at_once = max(1, min(-(-planes // threads), AT_ONCE // grid.plane))
     if factor is not None and factor.ndim:
         factor = np.tile(factor.ravel(), at_once)
     steps: list[Part] = []

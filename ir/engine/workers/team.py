@@ -14,7 +14,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from itertools import pairwise
 from typing import Protocol, TypeAlias
 
@@ -91,6 +90,9 @@ class Team:
         self._own = [sequence(step[0::size]) for step in steps]
         self._hire = hire
         self._helpers: Helpers | None = None
+        #: Which steps are shared, and for which ``alone`` that was seen.
+        self._agenda: list[int] = []
+        self._seen: list[bool] | None = None
 
     def __del__(self) -> None:
         self.dismiss()
@@ -102,45 +104,50 @@ class Team:
 
     def run(
         self,
-        first: int = 0,
-        stop: int | None = None,
         *,
         seconds: list[float] | None = None,
         before: Callable[[], None] | None = None,
     ) -> None:
-        """Run some steps; how long each takes is put into ``seconds``.
+        """Run all steps; how long each takes is put into ``seconds``.
 
         Something may be done before, while helpers wake up.
         """
-        stop = len(self.steps) if stop is None else stop
-        agenda = [number for number in range(first, stop) if not self.alone[number]]
-        alone = nullcontext() if self.on_runs else single_blas
-        with alone, np.errstate(all="ignore"):
-            if not self.on_runs:
-                np.setbufsize(BUFFER)  # until errstate ends
-            try:
-                if agenda:
-                    if self._helpers is None:
-                        self._helpers = self._hire(self.steps, self.size)
-                    self._helpers.begin(agenda)
-                if before is not None:
-                    before()
-                self._run(range(first, stop), self._helpers, seconds)
-            except BaseException:
-                # Helpers may be in the middle of a step that nobody will finish.
-                self.dismiss()
-                raise
+        if self._seen is not self.alone:
+            self._agenda = [number for number, alone in enumerate(self.alone) if not alone]
+            self._seen = self.alone
+        with np.errstate(all="ignore"):
+            if self.on_runs:
+                self._begin(before, seconds)
+                return
+            np.setbufsize(BUFFER)  # until errstate ends
+            with single_blas:
+                self._begin(before, seconds)
 
-    def _run(self, numbers: range, helpers: Helpers | None, seconds: list[float] | None) -> None:
+    def _begin(self, before: Callable[[], None] | None, seconds: list[float] | None) -> None:
+        try:
+            if self._agenda:
+                if self._helpers is None:
+                    self._helpers = self._hire(self.steps, self.size)
+                self._helpers.begin(self._agenda)
+            if before is not None:
+                before()
+            self._run(self._helpers, seconds)
+        except BaseException:
+            # Helpers may be in the middle of a step that nobody will finish.
+            self.dismiss()
+            raise
+
+    def _run(self, helpers: Helpers | None, seconds: list[float] | None) -> None:
         moments = [time.perf_counter()]
         allowed = budget()
-        for number in numbers:
-            allowed.check_time()
-            if self.alone[number] or helpers is None:
-                self._whole[number]()
+        for alone, whole, own in zip(self.alone, self._whole, self._own, strict=True):
+            if allowed.max_seconds is not None:
+                allowed.check_time()
+            if alone or helpers is None:
+                whole()
             else:
                 helpers.start()
-                self._own[number]()
+                own()
                 helpers.wait()
             if seconds is not None:
                 moments.append(time.perf_counter())
