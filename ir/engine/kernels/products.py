@@ -3,8 +3,8 @@
 OpenBLAS copies large matrices into an order of its own before it multiplies them. For processors
 with AVX-512 it takes products of at most a million steps from where they are, and at a tenth more
 operations a second: there weights are kept in blocks of columns, and rows are taken so many at a
-time. Where sums are long that leaves too few rows for each block, where there are many rows what
-is copied is used often, and other processors have no such kernels: there pieces are large.
+time. Where sums are long that leaves too few rows for each block, and other processors have no
+such kernels: there pieces are large. All of it begins on cache lines: else each load meets two.
 """
 
 from __future__ import annotations
@@ -25,10 +25,6 @@ COPIED, BLOCK = 128, 512
 DOZEN, HALF = 12, 6
 #: Sums of more products are too long for pieces that are taken as they lie.
 LONG = 512
-#: The same by the number of rows, where weights come from memory at each call: from few rows,
-#: which hardly use again what was copied, to many.
-LONGEST = ((40, LONG),)
-MANY_ROWS = 384
 #: So few are multiplied together, by as many columns as that leaves, at least 16.
 FEW_ROWS = 24
 
@@ -44,11 +40,9 @@ def lies(taken: int, rows: int | None = None) -> bool:
     library = blas()
     if library is not None and library.name == "OpenBLAS" and library.kernels not in WIDE_KERNELS:
         return False
-    if rows is None:
-        return taken <= LONG
-    if rows <= FEW_ROWS:
+    if rows is not None and rows <= FEW_ROWS:
         return rows * taken * 16 <= MILLION
-    return taken <= next((most for up_to, most in LONGEST if rows <= up_to), MANY_ROWS)
+    return taken <= LONG
 
 
 def width(outer: int, taken: int, rows: int | None = None, lanes: int = 1) -> int:
