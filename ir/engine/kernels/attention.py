@@ -1,6 +1,8 @@
 """Attention, prepared: scores of some queries at a time, which stay in cache until all is done.
 
-Rows are divided by their sums last, when there are no longer as many numbers as keys.
+Rows are divided by their sums last, when there are no longer as many numbers as keys. Where BLAS
+multiplies small matrices as they lie, keys are turned when they are scaled, which queries then
+need not be, and so many queries are taken at a time as make such a product.
 """
 
 from __future__ import annotations
@@ -15,12 +17,15 @@ from ..workers import Part, flushing, spans
 from .blocks import CACHE, Scratch, sequence
 from .matrices import lying, pieces
 from .pointwise import QUICK_POWERS
+from .products import DOZEN, lies, rows_at_once
 from .rows import LEAST, MOST
 
 #: Fewer queries than these are not worth a product of their own.
 FEW = 16
 #: So many are taken at a time, however many keys there are: BLAS copies these for each product.
 TOGETHER = 320
+#: Scores of so many keys or more are padded to whole cache lines of numbers.
+PADDED, LINE = 128, 16
 #: What turns powers of e into powers of two.
 LOG2 = np.float32(np.log2(np.e))
 #: The score of what is not to be seen.
@@ -92,6 +97,34 @@ def _added(mask: Array) -> Array:
     return np.where(mask, np.float32(0), np.float32(-np.inf))
 
 
+def _at_once(q: Array, keys: int, depth: int) -> int:
+    """How many queries make a product that BLAS takes as it lies; 0 where that gains nothing."""
+    rows, taken = q.shape[-2:]
+    down, along = q.strides[-2:]
+    if not lies(max(taken, depth)) or rows < 2 * DOZEN:
+        return 0
+    if along != q.itemsize or down < taken * q.itemsize:
+        return 0
+    each = min(rows, rows_at_once(rows, taken, keys), rows_at_once(rows, keys, depth))
+    return each if each >= 2 * DOZEN else 0
+
+
+def _products(a: Array, b: Array, out: Array, each: int) -> list[tuple[Array, Array, Array]]:
+    """Stacks of products of so many rows each, and of what is left; of all for 0."""
+    rows = a.shape[-2]
+    whole = rows - rows % each if each else 0
+    found = []
+    if whole:
+        runs = [
+            array[..., :whole, :].reshape(*array.shape[:-2], -1, each, array.shape[-1])
+            for array in (a, out)
+        ]
+        found.append((runs[0], b[..., None, :, :], runs[1]))
+    if whole < rows:
+        found.append((a[..., whole:, :], b, out[..., whole:, :]))
+    return found
+
+
 def _attended(
     q: Array,
     k: Array,
@@ -109,19 +142,34 @@ def _attended(
     them too small; else the largest exponent of each row, which takes far longer to find than the
     largest of all.
     """
-    query = scratch.take(part, *q.shape)
-    scores = scratch.take(part, *q.shape[:-1], k.shape[-1])
+    keys = k.shape[-1]
+    each = _at_once(q, keys, v.shape[-1])
+    wide = -(-keys // LINE) * LINE if each and keys >= PADDED else keys
+    padded = scratch.take(part, *q.shape[:-1], wide)
+    scores = padded[..., :keys]
     sums = scratch.take(part, *q.shape[:-1], 1)
-    ones = np.ones(k.shape[-1], np.float32)
-    rows, totals = scores.reshape(-1, scores.shape[-1]), sums.reshape(-1)
+    ones = np.zeros(wide, np.float32)
+    ones[:keys] = 1
+    rows, totals = padded.reshape(-1, wide), sums.reshape(-1)
+    if each:
+        room = scratch.take(part, *k.shape[:-1], wide)
+        given, scaled, beside = k, room[..., :keys], room[..., keys:]
+        keyed = _products(q, room, padded, each)
+    else:
+        room = scratch.take(part, *q.shape)
+        given, scaled, beside = q, room, room[..., :0]
+        keyed = _products(room, k, padded, 0)
+    weighed = _products(scores, v, out, each)
     # Powers of two are quicker only as long as none is next to nothing, as masks make them.
     in_twos = QUICK_POWERS and mask is None
     power, quick = (np.exp2, factor * LOG2) if in_twos else (np.exp, factor)
     adds = mask is not None and mask.dtype != np.bool_
 
     def score(by: np.float32) -> None:
-        np.multiply(q, by, query)
-        np.matmul(query, k, out=scores)
+        np.multiply(given, by, scaled)
+        beside.fill(0)  # keys that are none, which get no weight
+        for one in keyed:
+            np.matmul(*one)
         if mask is None:
             return
         if adds:
@@ -131,9 +179,9 @@ def _attended(
 
     def weigh() -> None:
         score(quick)
-        done = np.maximum.reduce(scores, axis=None) <= MOST
+        done = np.maximum.reduce(padded, axis=None) <= MOST
         if done:
-            power(scores, scores)
+            power(padded, padded)
             np.matmul(rows, ones, out=totals)
             done = np.minimum.reduce(totals) >= LEAST
         if not done:
@@ -143,7 +191,8 @@ def _attended(
             np.exp(scores, scores)
             np.matmul(rows, ones, out=totals)
         np.reciprocal(sums, sums)
-        np.matmul(scores, v, out=out)
+        for one in weighed:
+            np.matmul(*one)
         np.multiply(out, sums, out)
 
     def weigh_hidden() -> None:

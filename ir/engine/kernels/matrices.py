@@ -13,7 +13,7 @@ from ....schemas import Array
 from ..memory import is_wished, shelved
 from ..plan import Node, Value
 from ..workers import Part, spans
-from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
+from .blocks import CACHE, Scratch, call, epilogue, followed, laid_out, sequence
 from .copies import copied
 from .products import BLOCK, MILLION, lies, multiplied, width
 
@@ -60,7 +60,7 @@ def lying(value: Value, before: list[list[Part]], abreast: int, scratch: Scratch
         if along == array.itemsize and down >= way.shape[-1] * array.itemsize:
             return array
     if value.constant is not None:
-        return np.ascontiguousarray(array)
+        return laid_out(array)
     room = scratch.shared.take(0, *array.shape)
     before.append(copied(array, room, abreast))
     return room
@@ -92,10 +92,10 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
     followers = epilogue(node, scratch)
     lanes = abreast if rows * b.size > 1 << 18 else 1
     if lies(deep, rows):
-        across = lanes if rows <= FEWER else 1
-        wide = width(columns - columns % EVEN or columns, deep, rows)
+        across = lanes if rows <= FEWER else _least_copied(rows, columns, lanes)
+        wide = width(columns - columns % EVEN or columns, deep, rows, across)
         blocks = _in_columns(node.inputs[1], b, wide)
-        at_once = max(FEW, CACHE // (4 * columns)) if across == 1 else rows
+        at_once = max(FEW if across == 1 else FEWER, across * CACHE // (4 * columns))
         together = max(1, CACHE // (4 * rows * wide)) if followers and across > 1 else columns
     else:
         across = _least_copied(rows, columns, lanes)
@@ -152,22 +152,23 @@ def _in_columns(value: Value, matrix: Array, wide: int, *, copied: bool = True) 
     blocks = matrix[:, :even].reshape(deep, even // wide, wide).transpose(1, 0, 2)
     rest = matrix[None, :, even:]
     if copied:
-        blocks, rest = _shared(source, blocks, matrix.strides), np.ascontiguousarray(rest)
+        blocks, rest = _shared(source, blocks, matrix.strides), laid_out(rest)
     return [blocks, rest] if even < columns else [blocks]
 
 
 def _shared(source: Array, blocks: Array, strides: tuple[int, ...]) -> Array:
     """A copy of blocks of a constant; plans that are alive share it."""
     key = id(source), blocks.shape[-1], strides
-    found = _in_use.get(key)
-    if found is None:
-        found = np.ascontiguousarray(blocks)
+    owner = _in_use.get(key)
+    if owner is None:
+        found = laid_out(blocks)
         if is_wished() and not np.may_share_memory(found, source):
             found = shelved(found)
-        _in_use[key] = found
+        owner = found.base if isinstance(found.base, np.ndarray) else found
+        _in_use[key] = owner
         # Another array may get its number when this one is gone.
         finalize(source, _in_use.pop, key, None)
-    return found
+    return owner.reshape(blocks.shape)
 
 
 #: Weights in blocks, by the constant, the width of a block and how the matrix lies.

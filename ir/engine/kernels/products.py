@@ -3,8 +3,8 @@
 OpenBLAS copies large matrices into an order of its own before it multiplies them. For processors
 with AVX-512 it takes products of at most a million steps from where they are, and at a tenth more
 operations a second: there weights are kept in blocks of columns, and rows are taken so many at a
-time. Where sums are long that leaves too few rows for each block, where there are many rows what
-is copied is used often, and other processors have no such kernels: there pieces are large.
+time. Where sums are long that leaves too few rows for each block, and other processors have no
+such kernels: there pieces are large. All of it begins on cache lines: else each load meets two.
 """
 
 from __future__ import annotations
@@ -13,22 +13,18 @@ import numpy as np
 
 from ....schemas import Array
 from ..workers import WIDE_KERNELS, Part, blas
-from .blocks import call, divisor, turned
+from .blocks import call, divisor, on_lines, turned
 
 #: Steps of a product that is taken as it lies.
 MILLION = 1_000_000
-#: Columns of weights that are multiplied together, at most.
-WIDE = 64
+#: Columns of weights that are multiplied together, at most; and where they come from memory.
+WIDE, WIDER = 64, 128
 #: The same where they are copied first: so that there are several blocks, and at most.
 COPIED, BLOCK = 128, 512
 #: BLAS takes twelve rows at a time, or six.
 DOZEN, HALF = 12, 6
 #: Sums of more products are too long for pieces that are taken as they lie.
 LONG = 512
-#: The same by the number of rows, where weights come from memory at each call: from few rows,
-#: which hardly use again what was copied, to many.
-LONGEST = ((40, LONG), (64, 256))
-MANY_ROWS = 192
 #: So few are multiplied together, by as many columns as that leaves, at least 16.
 FEW_ROWS = 24
 
@@ -44,15 +40,20 @@ def lies(taken: int, rows: int | None = None) -> bool:
     library = blas()
     if library is not None and library.name == "OpenBLAS" and library.kernels not in WIDE_KERNELS:
         return False
-    if rows is None:
-        return taken <= LONG
-    if rows <= FEW_ROWS:
+    if rows is not None and rows <= FEW_ROWS:
         return rows * taken * 16 <= MILLION
-    return taken <= next((most for up_to, most in LONGEST if rows <= up_to), MANY_ROWS)
+    return taken <= LONG
 
 
-def width(outer: int, taken: int, rows: int | None = None) -> int:
-    """How many columns of weights (taken, outer) make a block."""
+def width(outer: int, taken: int, rows: int | None = None, lanes: int = 1) -> int:
+    """How many columns of weights (taken, outer) make a block.
+
+    Args:
+        outer: The columns that there are.
+        taken: How many products a sum has.
+        rows: By how many rows the weights are multiplied, where they come from memory each time.
+        lanes: Among how many the blocks of columns are dealt then.
+    """
     if not lies(taken, rows):
         # Where there are fewer rows than columns, it is these that workers share.
         most = COPIED if rows is None or rows < outer else BLOCK
@@ -61,6 +62,10 @@ def width(outer: int, taken: int, rows: int | None = None) -> int:
         return outer if most == BLOCK else divisor(outer, most)
     if outer <= WIDE:
         return outer
+    if rows is not None and rows > FEW_ROWS:
+        for wide in range(WIDER, WIDE // 2 - 1, -16):
+            if outer % (wide * lanes) == 0 and DOZEN * wide * taken <= MILLION:
+                return wide
     fitting = [wide for wide in range(WIDE, 15, -16) if outer % wide == 0]
     if not fitting:
         return next((wide for wide in range(WIDE, 15, -1) if outer % wide == 0), outer)
@@ -76,7 +81,7 @@ def in_blocks(weights: Array, wide: int = 0, *, rows: int | None = None) -> Arra
     outer, inner, *kernel = weights.shape
     taken = inner * int(np.prod(kernel))
     wide = wide or width(outer, taken, rows)
-    found = np.empty((outer // wide, *kernel, inner, wide), np.float32)
+    found = on_lines(outer // wide, *kernel, inner, wide)
     for start, some in turned(weights, wide):
         found[start // wide] = some
     return found.reshape(-1, taken, wide)

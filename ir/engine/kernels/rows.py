@@ -6,7 +6,7 @@ does not matter which axes these are, as long as they are neighbours there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -16,7 +16,8 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node, Value
 from ..workers import Part, spans
-from .blocks import CACHE, Scratch, call, sequence
+from .blocks import CACHE, Follower, Scratch, call, epilogue, followed, sequence
+from .matrices import pieces
 
 REDUCTIONS: dict[str, Any] = {
     "ReduceMean": np.add,
@@ -63,10 +64,19 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     target = output.store.reshape(rows)
     if not np.may_share_memory(target, output.store):
         return None
+    followers = epilogue(node, scratch)
     if node.kind == "MVN" and source.size == source.shape[1]:
-        return [[_standardized_row(node.op, source.reshape(-1), target.reshape(-1))]]
+        row = _standardized_row(node.op, source.reshape(-1), target.reshape(-1))
+        return [[sequence([row, *followed(followers, output.store, (...,))])]]
     make = _soft_max if node.kind == "SoftMax" else _standardized(node.op)
-    return [_cut(make, source, target, abreast, scratch)]
+    if rows.after == 1 and followers and not value.last:
+        lead = value.shape[: len(value.shape) - len(axes)]
+        return [_cut_for(followers, make, value.store, output.store, lead, abreast, scratch)]
+    steps = [_cut(make, source, target, abreast, scratch)]
+    if followers:
+        runs = pieces(output.store.shape, -(-source.size // abreast))
+        steps.append([sequence(followed(followers, output.store[run], run)) for run in runs])
+    return steps
 
 
 def _axes(node: Node) -> tuple[int, ...] | None:
@@ -127,6 +137,35 @@ def _cut(
     return parts
 
 
+def _cut_for(
+    followers: Sequence[Follower],
+    make: Callable[[Array, Array, Array, Array], None],
+    source: Array,
+    target: Array,
+    lead: tuple[int, ...],
+    abreast: int,
+    scratch: Scratch,
+) -> list[Part]:
+    """Blocks of rows with what follows, while they are in cache."""
+    total = prod(lead)
+    joined = source.size // total
+    lanes = abreast if source.size >= SMALL else 1
+    found = list(pieces(lead, max(1, min(CACHE // (8 * joined), -(-total // lanes)))))
+    parts: list[Part] = []
+    for part, (begin, end) in scratch.dealt(spans(len(found), lanes)):
+        steps: list[Part] = []
+        for index in found[begin:end]:
+            scratch.reset()
+            given, made = source[index], target[index]
+            count = given.size // joined
+            rooms = scratch.take(part, count, 1, 1), scratch.take(part, count, 1, 1)
+            shape = (count, joined, 1)
+            steps.append(call(make, given.reshape(shape), made.reshape(shape), *rooms))
+            steps += followed(followers, made, index)
+        parts.append(sequence(steps))
+    return parts
+
+
 def _soft_max(source: Array, target: Array, room: Array, _: Array) -> None:
     """Quotients of powers, from whose exponents only what is too large for them is taken."""
     done = np.maximum.reduce(source, axis=None) <= MOST
@@ -154,7 +193,10 @@ def _standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:
         np.subtract(source, mean, out=target)
         if not op.normalize_variance:
             return
-        np.einsum("bjx,bjx->bx", target, target, out=spread[:, 0])
+        if target.shape[2] == 1:
+            np.vecdot(target[:, :, 0], target[:, :, 0], out=spread[:, 0, 0])
+        else:
+            np.einsum("bjx,bjx->bx", target, target, out=spread[:, 0])
         np.multiply(spread, part, out=spread)
         if inside:
             np.add(spread, eps, out=spread)

@@ -22,7 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..workers import Part, shares, spans
-from .blocks import Scratch, call, lined, padded, sequence, turned
+from .blocks import Scratch, call, lined, on_lines, padded, sequence, turned
 from .convolution_work import Finish, Sizes, Work
 from .grouped import quickest
 from .products import MILLION, in_blocks
@@ -67,7 +67,7 @@ class Tiling(NamedTuple):
             return blocks.reshape(len(blocks), prod(kernel), inner, -1)
         wide = block_width(outer, inner)
         spread = self.spread
-        found = np.empty((self.points**2, outer // wide, inner, wide), np.float32)
+        found = on_lines(self.points**2, outer // wide, inner, wide)
         taps = np.empty((*kernel, inner, wide), np.float32)
         for start, some in turned(weights, wide):
             taps[...] = some
