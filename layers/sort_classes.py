@@ -18,7 +18,8 @@ from ..schemas.shapes import compatible, interval, limits
 from .base import element_type
 from .budget import steps
 from .sort import Indexed, descending
-from .sort_nms import REAL, Found, best, check_boxes, grown, overlaps, overlaps_met, product
+from .sort_nms import REAL, Found, check_boxes, product
+from .sort_suppression import best, grown, overlaps, overlaps_met
 
 COMMON = (
     "sort_result_type", "output_type", "nms_top_k", "keep_top_k", "sort_result_across_batch",
@@ -141,7 +142,7 @@ class MatrixNmsV8(ManyClasses):
         if not len(order):
             return order, scores
         # Row by row, the overlap with each better box.
-        shared = np.tril([overlaps_met(box, boxes, self.extra) for box in boxes], -1)
+        shared = np.tril([grown(overlaps_met, self.extra)(box, boxes) for box in boxes], -1)
         most = shared.max(1)
         if self.decay_function == "gaussian":
             sigma = np.float32(self.gaussian_sigma)
