@@ -87,7 +87,9 @@ class ROIPoolingV1(Boxed):
         return (Tensor(data.type.merge(boxes.type), shape),)
 
     def run(self, data: Array, boxes: Array) -> tuple[Array, ...]:
-        wide = data.astype(np.float32)
+        wide = data.astype(np.float32, copy=False)
+        if self.method == "max":
+            wide = np.ascontiguousarray(wide.transpose(0, 2, 3, 1))
         pooled = (self.pooled_h, self.pooled_w)
         result = np.zeros((len(boxes), data.shape[1], *pooled), np.float32)
         for index, (batch, *corners) in enumerate(steps(boxes.astype(np.float32))):
@@ -96,21 +98,28 @@ class ROIPoolingV1(Boxed):
             box = np.array(corners, np.float32)
             image = image_of(wide, batch)
             if self.method == "max":
-                self.largest(image, box, result[index])
+                self.largest(image, box, result[index].transpose(1, 2, 0))
             else:
                 result[index] = self.sampled(image, box)
         return (result.astype(data.dtype),)
 
     def largest(self, image: Array, box: Array, result: Array) -> None:
-        """The largest value in each cell of a box; nothing where a cell is off the image."""
+        """The largest value in each cell of a box; nothing where a cell is off the image.
+
+        Channels are the last axis.
+        """
         left, top, right, bottom = round_away(box * np.float32(self.spatial_scale)).astype(int)
-        rows = list(cells(top, bottom, self.pooled_h, image.shape[1]))
-        columns = list(cells(left, right, self.pooled_w, image.shape[2]))
-        for i, row in enumerate(rows):
-            for j, column in enumerate(steps(columns)):
-                cell = image[:, row, column]
+        rows = list(cells(top, bottom, self.pooled_h, image.shape[0]))
+        columns = list(cells(left, right, self.pooled_w, image.shape[1]))
+        reached = slice(min(c.start for c in columns), max(c.stop for c in columns))
+        for i, row in enumerate(steps(rows)):
+            if row.start >= row.stop:
+                continue
+            line = image[row, reached].max(0)
+            for j, column in enumerate(columns):
+                cell = line[column.start - reached.start : column.stop - reached.start]
                 if cell.size:
-                    result[:, i, j] = cell.max((1, 2))
+                    cell.max(0, out=result[i, j])
 
     def sampled(self, image: Array, box: Array) -> Array:
         """One sample for each cell; the corners are parts of the image."""
@@ -247,7 +256,11 @@ class ROIAlignV3(RegionPooling):
 
     def run(self, data: Array, rois: Array, batch_indices: Array) -> tuple[Array, ...]:
         before, after, at_least_one = self.shifts[self.aligned()]
-        wide = data.astype(np.float32)
+        wide = data.astype(np.float32, copy=False)
+        # Means of samples are sums of pixels with weights for each row and each column.
+        flat = self.mode == "avg" and bool(np.isfinite(wide).all())
+        if flat:
+            wide = np.ascontiguousarray(wide.transpose(0, 2, 3, 1))
         scale = np.float32(self.spatial_scale)
         corners = (rois.astype(np.float32) + np.float32(before)) * scale + np.float32(after)
         result = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), np.float32)
@@ -259,7 +272,17 @@ class ROIAlignV3(RegionPooling):
             (y, in_y), (x, in_x) = (
                 self.places(*row, at_least_one=at_least_one) for row in (rows, columns)
             )
-            values = between(image_of(wide, batch), y.ravel(), x.ravel())
+            if flat and y.size and x.size:
+                image = image_of(wide, batch)
+                check_pixels(data)
+                (of_rows, down), (of_columns, across) = weights(y, in_y), weights(x, in_x)
+                means = down @ np.matmul(across, image[of_rows, of_columns]).reshape(
+                    down.shape[1], -1
+                )
+                means = means.reshape(self.pooled_h, self.pooled_w, -1)
+                result[index] = means.transpose(2, 0, 1)
+                continue
+            values = between(image_of(data, batch), y.ravel(), x.ravel())
             values = np.where(in_y.ravel()[:, None] & in_x.ravel(), values, 0)
             apart = values.reshape(data.shape[1], *y.shape, *x.shape)
             if apart.size:
@@ -401,6 +424,27 @@ def check_pixels(image: Array) -> None:
     """Refuse an image, its axes the last, that has no pixel to be sampled."""
     if 0 in image.shape[-2:]:
         raise IRError(f"an image of {image.shape[-2]} x {image.shape[-1]} has no pixels to sample")
+
+
+def weights(places: Array, inside: Array) -> tuple[slice, Array]:
+    """Which pixels of an axis count, and how much each does in the mean of each cell's samples.
+
+    A place between two pixels is so much of either as it lies near to it.
+    """
+    count, samples = places.shape
+    low = np.floor(places)
+    part = np.where(inside, places - low, 0) / samples
+    before = low.astype(np.int64)
+    first, end = int(before.min()), int(np.ceil(places).max()) + 1
+    into = before - first + (end - first + 1) * np.arange(count)[:, None]
+    near = np.where(inside, np.float32(1) / samples, 0) - part
+    found = np.bincount(
+        np.concatenate([into, into + 1], None),
+        np.concatenate([near, part], None),
+        count * (end - first + 1),
+    )
+    table = found.reshape(count, -1)[:, :-1]
+    return slice(first, end), table.astype(np.float32)
 
 
 def between(image: Array, y: Array, x: Array) -> Array:

@@ -19,7 +19,7 @@ from .base import element_type
 from .budget import steps
 from .sort import Indexed, descending
 from .sort_nms import REAL, Found, check_boxes, product
-from .sort_suppression import best, grown, overlaps, overlaps_met
+from .sort_suppression import Columns, best, crossed, grown, overlaps, overlaps_met
 
 COMMON = (
     "sort_result_type", "output_type", "nms_top_k", "keep_top_k", "sort_result_across_batch",
@@ -142,7 +142,13 @@ class MatrixNmsV8(ManyClasses):
         if not len(order):
             return order, scores
         # Row by row, the overlap with each better box.
-        shared = np.tril([grown(overlaps_met, self.extra)(box, boxes) for box in boxes], -1)
+        measure = grown(overlaps_met, self.extra)
+        columns = Columns.of(boxes, np.arange(len(boxes)), self.extra)
+        if np.isfinite(columns.area).all():
+            shared = np.maximum(crossed(columns, columns, measure), 0)
+        else:
+            shared = np.array([measure(box, boxes) for box in boxes])
+        shared = np.tril(shared, -1)
         most = shared.max(1)
         if self.decay_function == "gaussian":
             sigma = np.float32(self.gaussian_sigma)

@@ -165,6 +165,14 @@ def blocked(columns: Columns, count: int, limit: np.float32, measure: Upright) -
 
 def clashes(one: Columns, other: Columns, limit: np.float32, measure: Upright) -> Array:
     """Which boxes overlap which others by the limit or more: a row for each of the first."""
+    return crossed(one, other, measure) >= limit
+
+
+def crossed(one: Columns, other: Columns, measure: Upright) -> Array:
+    """How much boxes overlap others: a row for each of the first; not above 0 where they do not.
+
+    Their areas are finite.
+    """
     wide = np.minimum(one.right[:, None], other.right)
     low = np.maximum(one.left[:, None], other.left)
     wide -= low
@@ -181,14 +189,13 @@ def clashes(one: Columns, other: Columns, limit: np.float32, measure: Upright) -
     np.add(one.area[:, None], other.area, out=high)
     high -= wide
     wide /= high
-    found: Array = wide >= limit
     if apart is not None:
-        found &= ~apart
-    for area in (one.area[:, None], other.area):
-        there = area > 0
-        if not there.all():
-            found &= there
-    return found
+        wide[apart] = 0
+    if not (one.area > 0).all():
+        wide[one.area <= 0] = 0
+    if not (other.area > 0).all():
+        wide[:, other.area <= 0] = 0
+    return wide
 
 
 def are_apart(columns: Columns) -> bool:
