@@ -189,8 +189,9 @@ class PSROIPoolingV1(Boxed):
         ends = self.ends(boxes[:, 1:])
         tops, bottoms = self.edges(ends[:, 1, None], ends[:, 3, None], height)
         lefts, rights = self.edges(ends[:, 0, None], ends[:, 2, None], width)
+        cells = np.arange(size)
         image, planes, rows, columns = np.ix_(
-            boxes[:, 0].astype(np.int64), range(self.output_dim), range(size), range(size)
+            boxes[:, 0].astype(np.int64), np.arange(self.output_dim), cells, cells
         )
         total = np.zeros((len(boxes), self.output_dim, size, size))
         for y, x, sign in (

@@ -173,9 +173,10 @@ class GatherND(Op):
             return (np.asarray(taken, data.dtype),)
         # The place of each slice, were the axes before it one: NumPy takes slices of one quickly.
         place: Array = np.zeros((), np.int64)
-        for axis, row in enumerate(np.indices(leading, sparse=True)[:batch]):
-            place = place * data.shape[axis] + row
-        for row, size in zip(np.moveaxis(indices, -1, 0), data.shape[batch:], strict=False):
+        for axis, shared in enumerate(np.indices(leading, sparse=True)[:batch]):
+            place = place * data.shape[axis] + shared
+        rows: Array = np.moveaxis(indices, -1, 0)
+        for row, size in zip(rows, data.shape[batch:], strict=False):
             inside = within_axis(row, size)
             place = place * size + np.where(inside < 0, inside + size, inside)
         together = data.reshape(-1, *inner) if data.size else np.empty((0, *inner), data.dtype)

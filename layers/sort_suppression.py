@@ -36,7 +36,7 @@ class Upright(NamedTuple):
     extra: float = 0
     met: bool = False
 
-    def __call__(self, one: Array, others: Array) -> Array:
+    def __call__(self, one: Array, others: Array, /) -> Array:
         extra = self.extra
         sides = others[..., 2:] - others[..., :2] + extra
         size = one[..., 2:] - one[..., :2] + extra

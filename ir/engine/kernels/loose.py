@@ -156,6 +156,10 @@ def _pairs(op: Any, function: np.ufunc, kinds: tuple[np.dtype, ...]) -> Quick:
     return run
 
 
+def _pairing(function: np.ufunc, kinds: tuple[np.dtype, ...]) -> Callable[[Any], Quick]:
+    return lambda op: _pairs(op, function, kinds)
+
+
 def _extreme(op: Any, function: np.ufunc) -> Quick:
     """The least or the greatest of a list."""
     keep = op.keep_dims
@@ -196,10 +200,10 @@ _MAKERS: dict[str, Callable[[Any], Quick]] = {
     "ShapeOf": _shape,
     "Squeeze": _squeeze,
     "Unsqueeze": _unsqueeze,
-    "Divide": lambda op: _pairs(op, np.divide, _REAL),
-    **{name: lambda op, f=UFUNCS[name]: _pairs(op, f, PLAIN) for name in _ARITHMETIC},
-    **{name: lambda op, f=f: _pairs(op, f, MOVED) for name, f in _COMPARISONS.items()},
-    **{name: lambda op, f=f: _pairs(op, f, MOVED[-1:]) for name, f in _TRUTHS.items()},
+    "Divide": _pairing(np.divide, _REAL),
+    **{name: _pairing(UFUNCS[name], PLAIN) for name in _ARITHMETIC},
+    **{name: _pairing(function, MOVED) for name, function in _COMPARISONS.items()},
+    **{name: _pairing(function, MOVED[-1:]) for name, function in _TRUTHS.items()},
 }
 
 
