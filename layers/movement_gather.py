@@ -173,7 +173,8 @@ class GatherND(Op):
             return (np.asarray(taken, data.dtype),)
         # The place of each slice, were the axes before it one: NumPy takes slices of one quickly.
         place: Array = np.zeros((), np.int64)
-        for axis, shared in enumerate(np.indices(leading, sparse=True)[:batch]):
+        grid: tuple[Array, ...] = np.indices(leading, sparse=True)
+        for axis, shared in enumerate(grid[:batch]):
             place = place * data.shape[axis] + shared
         rows: Array = np.moveaxis(indices, -1, 0)
         for row, size in zip(rows, data.shape[batch:], strict=False):

@@ -7,6 +7,7 @@ them reach each other along one axis, as those of classes that were moved apart,
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,7 +27,8 @@ CHUNK, BLOCK, LEAST = 512, 256, 32
 LOOKED_FOR = 40
 
 
-class Upright(NamedTuple):
+@dataclass(frozen=True)
+class Upright:
     """The intersection of an upright box with others over the union.
 
     ``extra`` adds to each length; where boxes are to be ``met``, those that lie apart do not
@@ -53,7 +55,7 @@ overlaps_met = Upright(met=True)
 
 def grown(measure: Upright, extra: float) -> Upright:
     """The same of boxes to whose lengths something is added."""
-    return measure._replace(extra=extra)
+    return replace(measure, extra=extra)
 
 
 class Judgement(NamedTuple):

@@ -43,7 +43,7 @@ FEW = 1 << 12
 #: So many numbers fit everywhere.
 LITTLE = 1 << 17
 #: Bytes of arrays that are worth being counted.
-COUNTED = 1 << 12
+COUNTED = 1 << 15
 
 
 class LoosenedError(Exception):
@@ -120,8 +120,10 @@ class Outside:
                     np.copyto(place, array)
                     continue
                 # What lies in the arena will be something else soon.
-                if lent and any(np.may_share_memory(array, other) for other in lent):
-                    array = array.copy()
+                for other in lent:
+                    if np.may_share_memory(array, other):
+                        array = array.copy()
+                        break
                 if array.nbytes > COUNTED:
                     self._hold(value, array)
                 value.store = array
