@@ -301,6 +301,7 @@ class ROIAlignV3(RegionPooling):
         # Means of samples are sums of pixels with weights for each row and each column.
         flat = self.mode == "avg" and bool(np.isfinite(wide).all())
         if flat:
+            require(wide.nbytes)
             wide = np.ascontiguousarray(wide.transpose(0, 2, 3, 1))
         scale = np.float32(self.spatial_scale)
         corners = (rois.astype(np.float32) + np.float32(before)) * scale + np.float32(after)
@@ -313,23 +314,24 @@ class ROIAlignV3(RegionPooling):
             (y, in_y), (x, in_x) = (
                 self.places(*row, at_least_one=at_least_one) for row in (rows, columns)
             )
-            if flat and y.size and x.size:
+            if not (y.size and x.size):
+                continue
+            if flat:
                 image = image_of(wide, batch)
                 check_pixels(data)
                 (of_rows, down), (of_columns, across) = weights(y, in_y), weights(x, in_x)
-                means = down @ np.matmul(across, image[of_rows, of_columns]).reshape(
-                    down.shape[1], -1
-                )
-                means = means.reshape(self.pooled_h, self.pooled_w, -1)
+                count = down.shape[1]
+                require(4 * (count + len(down)) * len(across) * image.shape[2])
+                lines = np.matmul(across, image[of_rows, of_columns]).reshape(count, -1)
+                means = (down @ lines).reshape(len(down), len(across), -1)
                 result[index] = means.transpose(2, 0, 1)
                 continue
-            values = between(image_of(data, batch), y.ravel(), x.ravel())
+            values = between(image_of(wide, batch), y.ravel(), x.ravel())
             values = np.where(in_y.ravel()[:, None] & in_x.ravel(), values, 0)
             apart = values.reshape(data.shape[1], *y.shape, *x.shape)
-            if apart.size:
-                result[index] = (
-                    apart.mean((2, 4)) if self.mode == "avg" else apart.max((2, 4), initial=0)
-                )
+            result[index] = (
+                apart.mean((2, 4)) if self.mode == "avg" else apart.max((2, 4), initial=0)
+            )
         return (result.astype(data.dtype),)
 
     def places(
