@@ -52,9 +52,11 @@ class NonZeroV3(Op):
         if data.ndim == 0:
             # OpenVINO counts one axis in a number, and none if it is zero.
             places: Any = np.zeros((1, 1) if data != 0 else (0, 0))
+        elif data.ndim == 1:
+            places = np.nonzero(widened(data))[0][None]
         else:
-            places = np.array(np.nonzero(widened(data)))
-        return (places.astype(self.output_type.dtype),)
+            places = np.stack(np.nonzero(widened(data)))
+        return (places.astype(self.output_type.dtype, copy=False),)
 
 
 class BucketizeV3(Op):

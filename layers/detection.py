@@ -87,7 +87,9 @@ class ROIPoolingV1(Boxed):
         return (Tensor(data.type.merge(boxes.type), shape),)
 
     def run(self, data: Array, boxes: Array) -> tuple[Array, ...]:
-        wide = data.astype(np.float32)
+        wide = data.astype(np.float32, copy=False)
+        if self.method == "max":
+            wide = np.ascontiguousarray(wide.transpose(0, 2, 3, 1))
         pooled = (self.pooled_h, self.pooled_w)
         result = np.zeros((len(boxes), data.shape[1], *pooled), np.float32)
         for index, (batch, *corners) in enumerate(steps(boxes.astype(np.float32))):
@@ -96,21 +98,28 @@ class ROIPoolingV1(Boxed):
             box = np.array(corners, np.float32)
             image = image_of(wide, batch)
             if self.method == "max":
-                self.largest(image, box, result[index])
+                self.largest(image, box, result[index].transpose(1, 2, 0))
             else:
                 result[index] = self.sampled(image, box)
         return (result.astype(data.dtype),)
 
     def largest(self, image: Array, box: Array, result: Array) -> None:
-        """The largest value in each cell of a box; nothing where a cell is off the image."""
+        """The largest value in each cell of a box; nothing where a cell is off the image.
+
+        Channels are the last axis.
+        """
         left, top, right, bottom = round_away(box * np.float32(self.spatial_scale)).astype(int)
-        rows = list(cells(top, bottom, self.pooled_h, image.shape[1]))
-        columns = list(cells(left, right, self.pooled_w, image.shape[2]))
-        for i, row in enumerate(rows):
-            for j, column in enumerate(steps(columns)):
-                cell = image[:, row, column]
+        rows = list(cells(top, bottom, self.pooled_h, image.shape[0]))
+        columns = list(cells(left, right, self.pooled_w, image.shape[1]))
+        reached = slice(min(c.start for c in columns), max(c.stop for c in columns))
+        for i, row in enumerate(steps(rows)):
+            if row.start >= row.stop:
+                continue
+            line = image[row, reached].max(0)
+            for j, column in enumerate(columns):
+                cell = line[column.start - reached.start : column.stop - reached.start]
                 if cell.size:
-                    result[:, i, j] = cell.max((1, 2))
+                    cell.max(0, out=result[i, j])
 
     def sampled(self, image: Array, box: Array) -> Array:
         """One sample for each cell; the corners are parts of the image."""
@@ -160,16 +169,57 @@ class PSROIPoolingV1(Boxed):
         wide = data.astype(np.float32)
         size = self.group_size
         result = np.zeros((len(boxes), self.output_dim, size, size), np.float32)
+        if self.mode == "average" and np.isfinite(wide).all() and np.isfinite(boxes).all():
+            return (self.all_averages(wide, boxes.astype(np.float32)).astype(data.dtype),)
         of = self.averages if self.mode == "average" else self.samples
         for index, (batch, *corners) in enumerate(steps(boxes.astype(np.float32))):
             result[index] = of(image_of(wide, batch), np.array(corners, np.float32))
         return (result.astype(data.dtype),)
 
+    def all_averages(self, images: Array, boxes: Array) -> Array:
+        """The means of the cells of all boxes, from the sums of all before each pixel."""
+        size, (height, width) = self.group_size, images.shape[2:]
+        require(16 * images.size + 64 * len(boxes) * self.output_dim * size * size)
+        for number in np.unique(boxes[:, 0]):
+            image_of(images, number)
+        sums = np.zeros((*images.shape[:2], height + 1, width + 1))
+        np.cumsum(images, 2, np.float64, out=sums[:, :, 1:, 1:])
+        np.cumsum(sums, 3, out=sums)
+        sums = sums.reshape(len(images), self.output_dim, size, size, height + 1, width + 1)
+        ends = self.ends(boxes[:, 1:])
+        tops, bottoms = self.edges(ends[:, 1, None], ends[:, 3, None], height)
+        lefts, rights = self.edges(ends[:, 0, None], ends[:, 2, None], width)
+        cells = np.arange(size)
+        image, planes, rows, columns = np.ix_(
+            boxes[:, 0].astype(np.int64), np.arange(self.output_dim), cells, cells
+        )
+        total = np.zeros((len(boxes), self.output_dim, size, size))
+        for y, x, sign in (
+            (bottoms, rights, 1), (bottoms, lefts, -1), (tops, rights, -1), (tops, lefts, 1)
+        ):  # fmt: skip
+            total += (
+                sign * sums[image, planes, rows, columns, y[:, None, :, None], x[:, None, None]]
+            )
+        counts = np.maximum(bottoms - tops, 0)[:, :, None] * np.maximum(rights - lefts, 0)[:, None]
+        return np.where(counts[:, None] > 0, total / np.maximum(counts, 1)[:, None], 0)
+
+    def ends(self, corners: Array) -> Array:
+        """Where boxes begin and end on the image."""
+        ends = round_away(corners) + np.array([0, 0, 1, 1], np.float32)
+        scaled: Array = ends * np.float32(self.spatial_scale)
+        return scaled
+
+    def edges(self, begin: Any, end: Any, size: int) -> tuple[Array, Array]:
+        """The first pixels of the cells along one axis, and those behind the last."""
+        step = (end - begin) / np.float32(self.group_size)
+        cell = np.arange(self.group_size + 1, dtype=np.float32)
+        first, last = np.floor(begin + cell[:-1] * step), np.ceil(begin + cell[1:] * step)
+        return np.clip(first, 0, size).astype(np.int64), np.clip(last, 0, size).astype(np.int64)
+
     def averages(self, image: Array, box: Array) -> Array:
         """The mean of each cell, each from a channel of its own."""
         size = self.group_size
-        scale = np.float32(self.spatial_scale)
-        ends = (round_away(box) + np.array([0, 0, 1, 1], np.float32)) * scale
+        ends = self.ends(box)
         planes = image.reshape(self.output_dim, size, size, *image.shape[1:])
         result = np.zeros((self.output_dim, size, size), np.float32)
         rows = list(self.bins(ends[1], ends[3], image.shape[1]))
@@ -247,7 +297,12 @@ class ROIAlignV3(RegionPooling):
 
     def run(self, data: Array, rois: Array, batch_indices: Array) -> tuple[Array, ...]:
         before, after, at_least_one = self.shifts[self.aligned()]
-        wide = data.astype(np.float32)
+        wide = data.astype(np.float32, copy=False)
+        # Means of samples are sums of pixels with weights for each row and each column.
+        flat = self.mode == "avg" and bool(np.isfinite(wide).all())
+        if flat:
+            require(wide.nbytes)
+            wide = np.ascontiguousarray(wide.transpose(0, 2, 3, 1))
         scale = np.float32(self.spatial_scale)
         corners = (rois.astype(np.float32) + np.float32(before)) * scale + np.float32(after)
         result = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), np.float32)
@@ -259,13 +314,24 @@ class ROIAlignV3(RegionPooling):
             (y, in_y), (x, in_x) = (
                 self.places(*row, at_least_one=at_least_one) for row in (rows, columns)
             )
+            if not (y.size and x.size):
+                continue
+            if flat:
+                image = image_of(wide, batch)
+                check_pixels(data)
+                (of_rows, down), (of_columns, across) = weights(y, in_y), weights(x, in_x)
+                count = down.shape[1]
+                require(4 * (count + len(down)) * len(across) * image.shape[2])
+                lines = np.matmul(across, image[of_rows, of_columns]).reshape(count, -1)
+                means = (down @ lines).reshape(len(down), len(across), -1)
+                result[index] = means.transpose(2, 0, 1)
+                continue
             values = between(image_of(wide, batch), y.ravel(), x.ravel())
             values = np.where(in_y.ravel()[:, None] & in_x.ravel(), values, 0)
             apart = values.reshape(data.shape[1], *y.shape, *x.shape)
-            if apart.size:
-                result[index] = (
-                    apart.mean((2, 4)) if self.mode == "avg" else apart.max((2, 4), initial=0)
-                )
+            result[index] = (
+                apart.mean((2, 4)) if self.mode == "avg" else apart.max((2, 4), initial=0)
+            )
         return (result.astype(data.dtype),)
 
     def places(
@@ -401,6 +467,27 @@ def check_pixels(image: Array) -> None:
     """Refuse an image, its axes the last, that has no pixel to be sampled."""
     if 0 in image.shape[-2:]:
         raise IRError(f"an image of {image.shape[-2]} x {image.shape[-1]} has no pixels to sample")
+
+
+def weights(places: Array, inside: Array) -> tuple[slice, Array]:
+    """Which pixels of an axis count, and how much each does in the mean of each cell's samples.
+
+    A place between two pixels is so much of either as it lies near to it.
+    """
+    count, samples = places.shape
+    low = np.floor(places)
+    part = np.where(inside, places - low, 0) / samples
+    before = low.astype(np.int64)
+    first, end = int(before.min()), int(np.ceil(places).max()) + 1
+    into = before - first + (end - first + 1) * np.arange(count)[:, None]
+    near = np.where(inside, np.float32(1) / samples, 0) - part
+    found = np.bincount(
+        np.concatenate([into, into + 1], None),
+        np.concatenate([near, part], None),
+        count * (end - first + 1),
+    )
+    table = found.reshape(count, -1)[:, :-1]
+    return slice(first, end), table.astype(np.float32)
 
 
 def between(image: Array, y: Array, x: Array) -> Array:

@@ -19,7 +19,8 @@ from .base import Op, index_type
 from .budget import require, steps
 from .detection import of_rank
 from .sort import descending, real_type
-from .sort_nms import above, best, grown, overlaps_met, product
+from .sort_nms import product
+from .sort_suppression import above, best, grown, overlaps_met
 
 #: The names under which the first files with these operations know their opset.
 OLD = frozenset({"experimental", "extension"})
@@ -266,7 +267,7 @@ class ExperimentalDetectronDetectionOutputV6(Op):
                 order,
                 count,
                 above(self.nms_threshold),
-                lambda one, others: overlaps_met(one, others, 1),
+                grown(overlaps_met, 1),
             )
             found += [(-marks[i], kind, i) for i in chosen.tolist()]
         count = self.max_detections_per_image

@@ -5,7 +5,7 @@ Specification pages: DetectionOutput-1, -8.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -15,17 +15,10 @@ from ..schemas.shapes import compatible
 from .base import Op
 from .budget import steps
 from .detection import of_rank
-from .sort import real_type
+from .sort import descending, real_type
+from .sort_suppression import above, best, overlaps
 
 F = np.float32
-
-
-class Found(NamedTuple):
-    """A box that was chosen: its class, its prior and its score."""
-
-    label: int
-    prior: int
-    score: float
 
 
 class Detection(Op):
@@ -153,19 +146,21 @@ class Detection(Op):
             refined = aux_box_preds.reshape(places.shape).astype(F)
             boxes = self.decode(boxes, variances[:, :, None], refined)
         boxes = self.decode(boxes, variances[:, :, None], places)
-        rows = []
+        rows = [np.zeros((0, 7), F)]
         for image in steps(range(images)):
-            for found in self.choose(boxes[image], scores[image]):
-                box = boxes[image, found.prior, 0 if self.share_location else found.label]
-                if self.clip_after_nms:
-                    box = np.clip(box, 0, 1)
-                rows.append((image, found.label - self.decrease_label_id, found.score, *box))
+            labels, chosen = self.choose(boxes[image], scores[image])
+            found = boxes[image, chosen, 0 if self.share_location else labels]
+            if self.clip_after_nms:
+                found = np.clip(found, 0, 1)
+            told = [np.full(len(labels), image), labels - self.decrease_label_id]
+            told.append(scores[image, chosen, labels])
+            rows.append(np.concatenate([np.stack(told, 1), found], 1, dtype=F))
         output = np.zeros(result.shape.static, F)
         size = output.shape[2]
-        if rows:
-            output[0, 0, : len(rows)] = np.array(rows, F)[:size]
-        if len(rows) < size:
-            output[0, 0, len(rows), 0] = -1
+        all_rows = np.concatenate(rows)[:size]
+        output[0, 0, : len(all_rows)] = all_rows
+        if len(all_rows) < size:
+            output[0, 0, len(all_rows), 0] = -1
         return (output.astype(box_logits.dtype),)
 
     def decode(self, priors: Array, variances: Array, places: Array) -> Array:
@@ -183,33 +178,35 @@ class Detection(Op):
         clipped: Array = np.clip(corners, 0, 1) if self.clip_before_nms else corners
         return clipped
 
-    def choose(self, boxes: Array, scores: Array) -> list[Found]:
-        """The boxes of one image that are kept, by class."""
-        kept: dict[int, list[int]] = {}
-        for label, prior in steps(self.candidates(scores)):
-            place = boxes[:, 0 if self.share_location else label]
-            rivals = kept.setdefault(label, [])
-            if not rivals or (overlaps(place[prior], place[rivals]) <= self.nms_threshold).all():
-                rivals.append(prior)
-        found = [
-            Found(label, prior, float(scores[prior, label]))
-            for label in sorted(kept)
-            for prior in kept[label]
-        ]
-        if -1 < self.keep_top_k[0] < len(found):
-            best = sorted(found, key=lambda box: (-box.score, box.prior))[: self.keep_top_k[0]]
-            found = sorted(best, key=lambda box: box.label)
-        return found
+    def choose(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
+        """The labels and priors of the boxes of one image that are kept, by class."""
+        measure = overlaps if np.isfinite(boxes).all() else shared_part
+        limit = above(self.nms_threshold)
+        boxes = np.asfortranarray(boxes.swapaxes(0, 1)) if self.share_location else boxes
+        kept: list[tuple[Array, Array]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+        for label, order in steps(self.candidates(scores)):
+            place = boxes[0] if self.share_location else boxes[:, label]
+            chosen = best(place, order, len(order), limit, measure)
+            kept.append((np.full(len(chosen), label), chosen))
+        labels, priors = map(np.concatenate, zip(*kept, strict=True))
+        if -1 < self.keep_top_k[0] < len(labels):
+            some = np.lexsort((priors, -scores[priors, labels]))[: self.keep_top_k[0]]
+            some = some[labels[some].argsort(kind="stable")]
+            labels, priors = labels[some], priors[some]
+        return labels, priors
 
-    def candidates(self, scores: Array) -> list[tuple[int, int]]:
-        """Classes and priors whose scores suffice, the best first."""
+    def candidates(self, scores: Array) -> list[tuple[int, Array]]:
+        """Of each class the priors whose scores suffice, the best first."""
         labels = [n for n in range(scores.shape[1]) if n != self.background_label_id]
+        least = F(self.confidence_threshold)
         if not self.decrease_label_id:
             rows = []
-            for label in steps(labels):
-                order = np.argsort(-scores[:, label], kind="stable")
-                good = order[scores[order, label] > F(self.confidence_threshold)]
-                rows += [(label, int(prior)) for prior in self.best(good)]
+            for label, row in zip(
+                steps(labels), np.ascontiguousarray(scores.T[labels]), strict=True
+            ):
+                good = (row > least).nonzero()[0]
+                if len(good):
+                    rows.append((label, self.best(good[descending(row[good], 0)])))
             return rows
         # So MXNet has it: each prior stands for its best class alone.
         labels = [label for label in labels if label]
@@ -217,9 +214,9 @@ class Detection(Op):
             return []
         picked = np.array(labels)[scores[:, labels].argmax(1)]
         values = scores[np.arange(len(scores)), picked]
-        order = np.argsort(-values, kind="stable")
-        good = order[(values[order] >= F(self.confidence_threshold)) & (values[order] > -1)]
-        return [(int(picked[prior]), int(prior)) for prior in self.best(good)]
+        good = ((values >= least) & (values > -1)).nonzero()[0]
+        order = self.best(good[descending(values[good], 0)])
+        return [(label, order[picked[order] == label]) for label in labels]
 
     def best(self, order: Array) -> Array:
         """The first of them, as many as are wanted."""
@@ -275,7 +272,7 @@ def agree(priors: int | None, size: Size, each: int, what: str) -> int | None:
     return priors
 
 
-def overlaps(box: Array, others: Array) -> Array:
+def shared_part(box: Array, others: Array) -> Array:
     """The shared part of a box and each of others: intersection over union."""
     sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     shared = np.where((sides > 0).all(1), sides[:, 0] * sides[:, 1], F(0))

@@ -171,12 +171,17 @@ class GatherND(Op):
         if not batch and indices.shape[-1] == 1:
             taken = np.take(data, within_axis(indices[..., 0], len(data)), 0)
             return (np.asarray(taken, data.dtype),)
-        shared = np.indices(leading, sparse=True)[:batch]
-        rows = np.moveaxis(indices, -1, 0)
-        places = [
-            within_axis(row, size) for row, size in zip(rows, data.shape[batch:], strict=False)
-        ]
-        return (data[(*shared, *places)],)
+        # The place of each slice, were the axes before it one: NumPy takes slices of one quickly.
+        place: Array = np.zeros((), np.int64)
+        grid: tuple[Array, ...] = np.indices(leading, sparse=True)
+        for axis, shared in enumerate(grid[:batch]):
+            place = place * data.shape[axis] + shared
+        rows: Array = np.moveaxis(indices, -1, 0)
+        for row, size in zip(rows, data.shape[batch:], strict=False):
+            inside = within_axis(row, size)
+            place = place * size + np.where(inside < 0, inside + size, inside)
+        together = data.reshape(-1, *inner) if data.size else np.empty((0, *inner), data.dtype)
+        return (np.asarray(np.take(together, place, 0), data.dtype),)
 
 
 class GatherNDV5(GatherND):

@@ -22,6 +22,10 @@ from .budget import steps
 
 #: Rows shorter than this are sorted as a whole, and where more than one of so many is taken.
 SHORT, FEW = 64, 4
+#: Longer rows of these types are sorted by keys.
+LONG = 512
+KEYED = (np.dtype(np.float32), np.dtype(np.int32))
+_UPPER = 0x7FFFFFFF
 
 
 class Indexed(Op):
@@ -107,13 +111,44 @@ def chosen(size: Size, count: Size) -> Size:
 
 def ascending(data: Array, axis: int) -> Array:
     """Indices in ascending order of the elements; of equals, the first comes first."""
-    return comparable(data).argsort(axis, kind="stable")
+    data = comparable(data)
+    if data.shape[axis] > LONG and data.dtype in KEYED:
+        return _by_key(_keys(data), axis)
+    return data.argsort(axis, kind="stable")
 
 
 def descending(data: Array, axis: int) -> Array:
     """Indices in descending order of the elements; of equals, the first comes first."""
+    data = comparable(data)
+    if data.shape[axis] > LONG and data.dtype in KEYED:
+        return _by_key(~_keys(data), axis)
     backwards = ascending(np.flip(data, axis), axis)
     return data.shape[axis] - 1 - np.flip(backwards, axis)
+
+
+def _keys(data: Array) -> Array:
+    """Whole numbers of 32 bits that are ordered as the elements are; NaN stands above all."""
+    if data.dtype == np.int32:
+        return data
+    bits = (data + np.float32(0)).view(np.int32)  # of zeros there is one
+    keys: Array = bits ^ ((bits >> 31) & np.int32(_UPPER))
+    unordered = np.isnan(data)
+    if unordered.any():
+        keys[unordered] = _UPPER
+    return keys
+
+
+def _by_key(keys: Array, axis: int) -> Array:
+    """The order of keys, sorted with their places in one number each: no two are equal.
+
+    NumPy sorts numbers with vector instructions, but keeps equals in order without.
+    """
+    paired = keys.swapaxes(axis, -1).astype(np.int64)
+    paired <<= 32
+    paired |= np.arange(paired.shape[-1])
+    paired.sort(-1)
+    paired &= 0xFFFFFFFF
+    return paired.swapaxes(axis, -1)
 
 
 def first_few(data: Array, axis: int, count: int, *, largest: bool) -> Array:
@@ -124,6 +159,8 @@ def first_few(data: Array, axis: int, count: int, *, largest: bool) -> Array:
     """
     order = descending if largest else ascending
     size = data.shape[axis]
+    if data.ndim == 1 and 0 < FEW * count < size and size > SHORT and data.dtype.kind in "fiu":
+        return _first_of_row(data, count, largest=largest)
     if 0 < FEW * count < size and size > SHORT and data.size and data.dtype.kind in "fiu":
         rows = data.swapaxes(axis, -1)
         place = size - count if largest else count - 1
@@ -136,6 +173,19 @@ def first_few(data: Array, axis: int, count: int, *, largest: bool) -> Array:
             few = order(_along(rows, some, -1), rows.ndim - 1)
             return _along(some, few, -1).swapaxes(axis, -1)
     return np.take(order(data, axis), np.arange(count), axis)
+
+
+def _first_of_row(data: Array, count: int, *, largest: bool) -> Array:
+    """The same of one row: those beyond the last that is taken, then the first of its equals."""
+    place = len(data) - count if largest else count - 1
+    last = np.partition(data, place)[place]
+    order = descending if largest else ascending
+    if last != last:
+        return order(data, 0)[:count]
+    taken = (data >= last if largest else data <= last).nonzero()[0]
+    if len(taken) < count:  # what is no number comes first
+        return order(data, 0)[:count]
+    return taken[order(data[taken], 0)[:count]]
 
 
 def _along(data: Array, places: Array, axis: int) -> Array:

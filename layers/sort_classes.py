@@ -16,9 +16,10 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Type
 from ..schemas.shapes import compatible, interval, limits
 from .base import element_type
-from .budget import steps
+from .budget import require, steps
 from .sort import Indexed, descending
-from .sort_nms import REAL, Found, best, check_boxes, grown, overlaps, overlaps_met, product
+from .sort_nms import REAL, Found, check_boxes, product
+from .sort_suppression import Columns, best, crossed, grown, overlaps, overlaps_met
 
 COMMON = (
     "sort_result_type", "output_type", "nms_top_k", "keep_top_k", "sort_result_across_batch",
@@ -93,8 +94,8 @@ class ManyClasses(Indexed):
 
     def candidates(self, scores: Array, enough: Array) -> Array:
         """The boxes of a class to be looked at, by falling score."""
-        order = descending(scores, 0)
-        order = order[enough[order]]
+        good = enough.nonzero()[0]
+        order = good[descending(scores[good], 0)]
         return order if self.nms_top_k == -1 else order[: self.nms_top_k]
 
     def ordered(self, parts: Sequence[Found]) -> Found:
@@ -141,7 +142,14 @@ class MatrixNmsV8(ManyClasses):
         if not len(order):
             return order, scores
         # Row by row, the overlap with each better box.
-        shared = np.tril([overlaps_met(box, boxes, self.extra) for box in boxes], -1)
+        measure = grown(overlaps_met, self.extra)
+        require(16 * len(boxes) ** 2)
+        columns = Columns.of(boxes, np.arange(len(boxes)), self.extra)
+        if np.isfinite(columns.area).all():
+            shared = np.maximum(crossed(columns, columns, measure), 0)
+        else:
+            shared = np.array([measure(box, boxes) for box in boxes])
+        shared = np.tril(shared, -1)
         most = shared.max(1)
         if self.decay_function == "gaussian":
             sigma = np.float32(self.gaussian_sigma)

@@ -7,8 +7,8 @@ lets those go, too, that overlap exactly as much.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -16,23 +16,17 @@ from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Type
 from ..schemas.shapes import compatible, interval, limits
 from .base import element_type
-from .budget import budget, steps
+from .budget import steps
 from .sort import Indexed, descending
-
-#: How much one box overlaps each of others: the intersection over the union.
-Overlaps: TypeAlias = Callable[[Array, Array], Array]
-
-
-class Grown(Protocol):
-    """The same for boxes to whose lengths something may be added."""
-
-    def __call__(self, one: Array, others: Array, extra: float = 0, /) -> Array: ...
-
-
-#: So many pairs of boxes are held against each other at once.
-PAIRS = 1 << 17
-#: So many boxes are looked at before it is known whether further ones are needed.
-CHUNK = 512
+from .sort_suppression import (
+    Judgement,
+    Overlaps,
+    above,
+    best,
+    faded,
+    overlaps,
+    overlaps_rotated,
+)
 
 REAL = tuple(map(ElementType, ("f32", "f16", "bf16")))
 
@@ -66,18 +60,6 @@ class Found(NamedTuple):
         return np.lexsort((self.box, self.kind, self.image, -self.score))
 
 
-class Judgement(NamedTuple):
-    """When a box goes: overlaps more than ``overlap``, or its score is no more than ``score``.
-
-    With a ``sigma``, scores fade with the overlap; with ``fades_only``, they do nothing else.
-    """
-
-    overlap: np.float32
-    score: np.float32
-    sigma: np.float32 = np.float32(0)
-    fades_only: bool = False
-
-
 class Boxes(Indexed):
     """Suppression of upright boxes."""
 
@@ -90,7 +72,10 @@ class Boxes(Indexed):
         """The boxes that stay."""
         corners = [self.corners(image) for image in boxes.astype(np.float32)]
         found = suppressed(corners, scores, number_of(count), judgement, overlaps)
-        return found.at(found.by_score) if self.sort_result_descending else found
+        if not self.sort_result_descending:
+            return found
+        # Fading changes the order of equals within a class, which is else that of the boxes.
+        return found.at(found.by_score if judgement.sigma > 0 else descending(found.score, 0))
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def corners(self, boxes: Array) -> Array:
@@ -269,7 +254,7 @@ class NMSRotatedV13(Indexed):
         count = number_of(max_output_boxes_per_class)
         found = suppressed(list(turned), scores, count, judgement, overlaps_rotated)
         if self.sort_result_descending:
-            found = found.at(found.by_score)
+            found = found.at(descending(found.score, 0))
         return told(found, self.output_type)
 
 
@@ -358,236 +343,24 @@ def fraction(threshold: Array | None) -> np.float32:
 
 @np.errstate(all="ignore")  # what is infinite or no number goes its way
 def suppressed(
-    boxes: Sequence[Array], scores: Array, count: int, judgement: Judgement, overlaps: Overlaps
+    boxes: Sequence[Array], scores: Array, count: int, judgement: Judgement, measure: Overlaps
 ) -> Found:
     """The boxes of every image and class that stay, those of a class by falling score."""
     parts = []
     for image, (its_boxes, its_scores) in enumerate(
-        zip(boxes, scores.astype(np.float32), strict=True)
+        zip(boxes, scores.astype(np.float32, copy=False), strict=True)
     ):
+        its_boxes = np.asfortranarray(its_boxes)  # each of the four numbers side by side
+        good = its_scores > judgement.score
         for kind, row in enumerate(steps(its_scores)):
             if judgement.sigma > 0:
-                chosen, left = faded(its_boxes, row, count, judgement, overlaps)
+                chosen, left = faded(its_boxes, row, count, judgement, measure)
             else:
-                order = descending(row, 0)
-                order = order[row[order] > judgement.score]
-                chosen = best(its_boxes, order, count, above(judgement.overlap), overlaps)
+                some = good[kind].nonzero()[0]
+                if not len(some):
+                    continue
+                order = some[descending(row[some], 0)]
+                chosen = best(its_boxes, order, count, above(judgement.overlap), measure)
                 left = row[chosen]
             parts.append(Found.of(image, kind, chosen, left))
     return Found.all(parts)
-
-
-def above(threshold: float | np.float32) -> np.float32:
-    """The limit of those who may reach a threshold."""
-    return np.nextafter(np.float32(threshold), np.float32(np.inf))
-
-
-def best(
-    boxes: Array,
-    order: Array,
-    count: int,
-    limit: np.float32,
-    overlaps: Overlaps,
-    eta: float = 1,
-) -> Array:
-    """Of boxes in order, each that overlaps the chosen ones less; ``eta`` lowers the limit."""
-    if overlaps in UPRIGHT and eta == 1 and limit > 0 and np.isfinite(boxes).all():
-        return order[swept(boxes[order], count, limit, overlaps)]
-    chosen: list[int] = []
-    counted = budget()
-    for first in range(0, len(order), CHUNK):
-        part = order[first : first + CHUNK]
-        worst: Array = np.full(len(part), -np.inf, np.float32)
-        for index in steps(chosen):
-            worst = np.maximum(worst, overlaps(boxes[index], boxes[part]))
-        while len(chosen) < count:
-            counted.step()
-            part, worst = part[worst < limit], worst[worst < limit]
-            if not len(part):
-                break
-            chosen.append(int(part[0]))
-            if limit > 0.5:
-                limit *= eta
-            worst = np.maximum(worst[1:], overlaps(boxes[part[0]], boxes[part[1:]]))
-            part = part[1:]
-        if len(chosen) >= count:
-            break
-    return np.array(chosen, np.int64)
-
-
-def swept(boxes: Array, count: int, limit: np.float32, overlaps: Overlaps) -> Array:
-    """The places of those of all boxes that overlap the chosen ones before them less."""
-    chosen: list[int] = []
-    counted = budget()
-    for first in range(0, len(boxes), CHUNK):
-        if len(chosen) >= count:
-            break
-        before, new = np.array(chosen, np.int64), np.arange(first, min(first + CHUNK, len(boxes)))
-        for one, other in ((before, new), (new, before)):
-            pairs = rivals(boxes, one, other, limit, overlaps)
-            new = np.setdiff1d(new, pairs[1 if one is before else 0], assume_unique=True)
-        one, other = rivals(boxes, new, new, limit, overlaps)
-        better, worse = np.minimum(one, other), np.maximum(one, other)
-        by_better = better.argsort()
-        worse = worse[by_better] - first
-        edges = np.searchsorted(better[by_better], new).tolist()
-        stays = np.ones(CHUNK, np.bool_)
-        for place, begin, end in zip(new.tolist(), edges, [*edges[1:], len(worse)], strict=True):
-            if stays[place - first]:
-                counted.step()
-                chosen.append(place)
-                if len(chosen) == count:
-                    break
-                if begin != end:
-                    stays[worse[begin:end]] = False
-    return np.array(chosen, np.int64)
-
-
-def rivals(
-    boxes: Array, some: Array, others: Array, limit: np.float32, overlaps: Overlaps
-) -> tuple[Array, Array]:
-    """Pairs of some boxes and others that overlap too much, where the other begins within the one.
-
-    By where they begin others are put in order: each is only held against those of a run there.
-    """
-    left, top, right, bottom = np.ascontiguousarray(boxes.T)
-    others = others[left[others].argsort()]
-    begins = np.searchsorted(left[others], left[some])
-    counts = np.searchsorted(left[others], right[some]) - begins
-    before = np.concatenate([[0], np.maximum(counts, 0).cumsum()])
-    found: list[tuple[Array, Array]] = [(some[:0], others[:0])]
-    begin = 0
-    while begin < len(some):
-        end = max(int(np.searchsorted(before, before[begin] + PAIRS, "right")) - 1, begin + 1)
-        each = np.diff(before[begin : end + 1])
-        one = np.repeat(some[begin:end], each)
-        starts = np.repeat(begins[begin:end] - before[begin:end], each)
-        other = others[starts + np.arange(before[begin], before[end])]
-        near = (top[one] < bottom[other]) & (top[other] < bottom[one]) & (one != other)
-        one, other = one[near], other[near]
-        much = ~(overlaps(boxes[one], boxes[other]) < limit)
-        found.append((one[much], other[much]))
-        begin = end
-    one, other = (np.concatenate(side) for side in zip(*found, strict=True))
-    return one, other
-
-
-def faded(
-    boxes: Array, scores: Array, count: int, judgement: Judgement, overlaps: Overlaps
-) -> tuple[Array, Array]:
-    """Boxes whose score stays great enough while it fades with each overlap, and the scores."""
-    scores, chosen = scores.copy(), list[int]()
-    waiting = scores > judgement.score
-    # How many of the chosen boxes each score has already been held against.
-    met = np.zeros(len(scores), np.int64)
-    counted = budget()
-    while waiting.any() and len(chosen) < count:
-        counted.step()
-        index = int(np.where(waiting, scores, -np.inf).argmax())
-        shared = overlaps(boxes[index], boxes[chosen[met[index] :]])
-        score = scores[index] * np.exp(shared * shared / (-2 * judgement.sigma)).prod()
-        met[index] = len(chosen)
-        if score == scores[index]:
-            chosen.append(index)
-            waiting[index] = False
-        too_much = not judgement.fades_only and (shared > judgement.overlap).any()
-        # A score that is no number goes, too.
-        if too_much or not score > judgement.score:
-            waiting[index] = False
-        scores[index] = score
-    return np.array(chosen, np.int64), scores[chosen]
-
-
-def overlaps(one: Array, others: Array, extra: float = 0) -> Array:
-    """The intersection of a box with others over the union; ``extra`` adds to each length."""
-    sides, size = others[..., 2:] - others[..., :2] + extra, one[..., 2:] - one[..., :2] + extra
-    low = np.maximum(one[..., :2], others[..., :2])
-    high = np.minimum(one[..., 2:], others[..., 2:])
-    shared = np.maximum(high - low + extra, 0).prod(-1)
-    return ratio(shared, size.prod(-1), sides.prod(-1))
-
-
-def overlaps_met(one: Array, others: Array, extra: float = 0) -> Array:
-    """The same, where boxes that lie apart do not overlap, however much a length is added to."""
-    apart = (others[..., :2] > one[..., 2:]) | (others[..., 2:] < one[..., :2])
-    return np.where(apart.any(-1), np.float32(0), overlaps(one, others, extra))
-
-
-def grown(measure: Grown, extra: float) -> Overlaps:
-    """The same of boxes to whose lengths something is added; where that is nothing, as it is."""
-    if not extra:
-        return measure
-    return lambda one, others: measure(one, others, extra)
-
-
-#: The overlaps of upright boxes; those that do not reach into each other have none.
-UPRIGHT: tuple[Overlaps, ...] = (overlaps, overlaps_met)
-
-
-def ratio(shared: Array, one: Array, others: Array) -> Array:
-    """The intersection over the union of areas; nothing where an area is nothing."""
-    there = (one > 0) & (others > 0)
-    return np.divide(shared, one + others - shared, out=np.zeros_like(shared), where=there)
-
-
-def overlaps_rotated(one: Array, others: Array) -> Array:
-    """The intersection of one rotated box with others over the union."""
-    first, rest = vertices(one[None]), vertices(others)
-    shared = shared_area(np.broadcast_to(first, rest.shape), rest)
-    return ratio(shared, one[2] * one[3], others[:, 2] * others[:, 3])
-
-
-def vertices(boxes: Array) -> Array:
-    """The four vertices of rotated boxes, in order: ``(boxes, 4, 2)``."""
-    signs = np.array([(-1, 1), (-1, -1), (1, -1), (1, 1)], np.float32) / 2
-    along, across = (signs * boxes[:, None, 2:4]).transpose(2, 0, 1)
-    cosine, sine = np.cos(boxes[:, None, 4]), np.sin(boxes[:, None, 4])
-    turned = [along * cosine - across * sine, along * sine + across * cosine]
-    return np.stack(turned, -1) + boxes[:, None, :2]
-
-
-def shared_area(one: Array, other: Array) -> Array:
-    """Areas that pairs of rectangles share: those of the polygons of their common points."""
-    inside = [contained(one, other), contained(other, one)]
-    crossings, crossed = intersections(one, other)
-    points = np.concatenate([one, other, crossings], 1)
-    there = np.concatenate([*inside, crossed], 1)
-    count = there.sum(1, keepdims=True)
-    centre = (points * there[..., None]).sum(1) / np.maximum(count, 1)
-    points = np.where(there[..., None], points - centre[:, None], 0)
-    angle = np.where(there, np.arctan2(points[..., 1], points[..., 0]), np.inf)
-    order = angle.argsort(1)[..., None]
-    # Those not there come last; they stand where the first stands, and enclose nothing.
-    points = np.take_along_axis(points, order, 1)
-    last = np.take_along_axis(there, order[..., 0], 1)[..., None]
-    points = np.where(last, points, points[:, :1])
-    following = np.roll(points, -1, 1)
-    return np.abs(cross(points, following).sum(1)) / 2
-
-
-def cross(one: Array, other: Array) -> Array:
-    """The cross product of pairs of vectors in the plane."""
-    return one[..., 0] * other[..., 1] - one[..., 1] * other[..., 0]
-
-
-def contained(points: Array, rectangles: Array) -> Array:
-    """Which points lie in their rectangle."""
-    corner = rectangles[:, :1]
-    there = np.ones(points.shape[:2], np.bool_)
-    for edge in (rectangles[:, 1:2] - corner, rectangles[:, 3:4] - corner):
-        along = ((points - corner) * edge).sum(-1)
-        there &= (along >= 0) & (along <= (edge * edge).sum(-1))
-    return there
-
-
-def intersections(one: Array, other: Array) -> tuple[Array, Array]:
-    """Where the edges of pairs of rectangles cross: 16 points, and whether they are there."""
-    start, begin = one[:, :, None], other[:, None]
-    edge, side = np.roll(one, -1, 1)[:, :, None] - start, np.roll(other, -1, 1)[:, None] - begin
-    turn = cross(edge, side)
-    parallel = np.abs(turn) <= 1e-14
-    turn = np.where(parallel, 1, turn)
-    t, u = cross(begin - start, side) / turn, cross(begin - start, edge) / turn
-    there = ~parallel & (t >= 0) & (t <= 1) & (u >= 0) & (u <= 1)
-    points = start + edge * t[..., None]
-    return points.reshape(len(one), 16, 2), there.reshape(len(one), 16)

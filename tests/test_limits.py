@@ -216,7 +216,7 @@ def model_of(kind: str, version: str, inputs: list[Any], attributes: dict[str, A
 IMAGE = np.ones((1, 1, 4, 4), np.float32)
 BOX = np.array([[0, 0, 3, 3]], np.float32)
 ROI = {
-    "pooled_h": 2, "pooled_w": 2, "sampling_ratio": 20_000, "spatial_scale": 1.0, "mode": "avg",
+    "pooled_h": 2, "pooled_w": 2, "sampling_ratio": 20_000, "spatial_scale": 1.0, "mode": "max",
     "aligned_mode": "half_pixel",
 }  # fmt: skip
 

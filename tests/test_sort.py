@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from vinoir.layers import sort, sort_nms
+from vinoir.layers import sort, sort_suppression
 from vinoir.layers.sort import SearchSortedV15, TopKV1, TopKV11
 from vinoir.layers.sort_nms import (
     NonMaxSuppressionV4,
     NonMaxSuppressionV5,
     NonMaxSuppressionV9,
-    overlaps_rotated,
 )
+from vinoir.layers.sort_suppression import overlaps_rotated
 from vinoir.schemas import Dim, IRError, Shape, Tensor
 
 VALUE = {"axis": "0", "mode": "max", "sort": "value"}
@@ -125,10 +125,37 @@ def test_boxes_swept_together_stay_as_one_by_one(seed: int) -> None:
     boxes = np.concatenate([corners, corners + sides], 1)
     order = rng.permutation(count)[: rng.integers(0, count + 1)]
     most = int(rng.choice([0, 1, 5, 10**6]))
-    limit = sort_nms.above(float(rng.choice([0, 0.1, 0.5, 1])))
-    found = sort_nms.best(boxes, order, most, limit, sort_nms.overlaps)
-    alone = sort_nms.best(boxes, order, most, limit, lambda *pair: sort_nms.overlaps(*pair))
-    np.testing.assert_array_equal(found, alone)
+    limit = sort_suppression.above(float(rng.choice([0, 0.1, 0.5, 1])))
+    extra = float(rng.choice([0, 0, 1]))
+    for measure in (sort_suppression.overlaps, sort_suppression.overlaps_met):
+        measure = sort_suppression.grown(measure, extra)
+        found = sort_suppression.best(boxes, order, most, limit, measure)
+        alone = sort_suppression.best(boxes, order, most, limit, lambda *x, m=measure: m(*x))
+        np.testing.assert_array_equal(found, alone)
+        columns = sort_suppression.Columns.of(boxes, order, extra)
+        for way in (sort_suppression.blocked, sort_suppression.swept)[: 1 if extra else 2]:
+            more = (measure,) if way is sort_suppression.blocked else ()
+            np.testing.assert_array_equal(order[way(columns, most, limit, *more)], alone)
+
+
+@pytest.mark.parametrize("kind", ["f4", "i4"])
+@pytest.mark.parametrize("seed", range(10))
+def test_long_rows_are_ordered_by_keys_as_by_comparison(kind: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = [2, 3]
+    axis = int(rng.integers(0, 3))
+    shape.insert(axis, sort.LONG + 1 + seed)
+    data = rng.integers(*([-9, 9] if seed % 2 else [-(2**31), 2**31 - 1]), shape).astype(kind)
+    if kind == "f4":
+        values = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1e-45, -1e-45]
+        data.flat[rng.integers(0, data.size, 200)] = rng.choice(np.array(values, "f4"), 200)
+    else:
+        data.flat[:2] = -(2**31), 2**31 - 1
+    least = data.argsort(axis, kind="stable")
+    np.testing.assert_array_equal(sort.ascending(data, axis), least)
+    largest = np.flip(data, axis).argsort(axis, kind="stable")
+    largest = data.shape[axis] - 1 - np.flip(largest, axis)
+    np.testing.assert_array_equal(sort.descending(data, axis), largest)
 
 
 @pytest.mark.parametrize("seed", range(40))

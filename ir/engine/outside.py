@@ -16,12 +16,14 @@ import numpy as np
 from ...layers.base import Kernel, Op
 from ...layers.budget import budget
 from ...layers.casting import as_computed
-from ...schemas import Array, Tensor
+from ...schemas import Array, Shape, Tensor
 from ...schemas.errors import MISTAKES
+from ...schemas.shapes import compatible
 from ..document import Graph
 from ..execution import Interpreter, State, by_definition, read_variable, run_bodies
 from ..inference import Inferred, body_parameters, infer_graph
 from .attention import attended, is_plain, is_shared, share_heads
+from .kernels import quick
 from .memory import Growing
 from .plan import Node, Plan, Value, build, claimed_type
 from .workers import Part, single_blas
@@ -41,7 +43,7 @@ FEW = 1 << 12
 #: So many numbers fit everywhere.
 LITTLE = 1 << 17
 #: Bytes of arrays that are worth being counted.
-COUNTED = 1 << 12
+COUNTED = 1 << 15
 
 
 class LoosenedError(Exception):
@@ -63,7 +65,8 @@ class Outside:
         self.state: State = {}
         #: What is assigned in a call: who reads a variable in the same one gets its old value.
         self._assigned: State = {}
-        self._held: list[tuple[Array, ...]] = []
+        #: The large arrays that are alive: nobody counts the others.
+        self._held: dict[Value, Array] = {}
         self._allowed = budget()
         self._last: dict[Node, list[Value]] = {}
         last = {
@@ -86,8 +89,7 @@ class Outside:
 
     def end(self) -> None:
         """Let go of the arrays of the call."""
-        for arrays in self._held:
-            self._allowed.let_go(arrays)
+        self._allowed.let_go(self._held.values())
         self._held.clear()
         for value in self.values:
             value.store = None
@@ -101,36 +103,40 @@ class Outside:
         lent = [value.array for value in inputs if not value.is_outside and value.constant is None]
         fixed = [None if _comes(value) else value.array for value in inputs]
         pairs = list(zip(inputs, fixed, strict=True))
+        places = [None if value.is_outside else value.array for value in outputs]
+        made = list(zip(outputs, places, strict=True))
         done = self._last.get(node, [])
 
         def run() -> None:
-            given = [value.array if array is None else array for value, array in pairs]
             try:
-                self._allowed.check_time()
-                found = kernel(*given)
+                found = kernel(*[value.store if here is None else here for value, here in pairs])
             except Exception:
                 with at():
                     raise
-            for value, array in zip(outputs, found, strict=True):
-                if not value.is_outside:
-                    if array.shape != value.shape:
+            for (value, place), array in zip(made, found, strict=True):
+                if place is not None:
+                    if array.shape != place.shape:
                         raise LoosenedError
-                    np.copyto(value.array, array)
+                    np.copyto(place, array)
                     continue
                 # What lies in the arena will be something else soon.
-                if lent and any(np.may_share_memory(array, other) for other in lent):
-                    array = array.copy()
+                for other in lent:
+                    if np.may_share_memory(array, other):
+                        array = array.copy()
+                        break
                 if array.nbytes > COUNTED:
-                    self._hold(array)
+                    self._hold(value, array)
                 value.store = array
             for value in done:
                 value.store = None
+                if value in self._held:
+                    self._allowed.let_go((self._held.pop(value),))
 
         return [[run]]
 
-    def _hold(self, array: Array) -> None:
+    def _hold(self, value: Value, array: Array) -> None:
         self._allowed.hold((array,))
-        self._held.append((array,))
+        self._held[value] = array
 
     def _kernel(self, node: Node) -> Kernel:
         """What computes a node."""
@@ -147,12 +153,12 @@ class Outside:
         if type(op).prepare is not Op.prepare:
             return op.prepare([value.tensor for value in node.inputs])
         if kind == "Gather" and _chooses_rows(node):
-            quick = _quick(op, kind)
+            chosen = quick(op, _unasked(op, kind))
             return lambda data, indices, axis: (
-                (data,) if _is_all(indices, data) else quick(data, indices, axis)
+                (data,) if _is_all(indices, data) else chosen(data, indices, axis)
             )
         if kind == "ScaledDotProductAttention" and is_plain(node):
-            general = _quick(op, kind)
+            general = _unasked(op, kind)
             return lambda *given: attended(*given) if is_shared(given) else general(*given)
         if kind == "Concat" and len(node.inputs) == 2 and _is_kept(node.inputs[0]):
             growing = Growing(op.axis)  # type: ignore[attr-defined]  # Concat has it
@@ -163,7 +169,7 @@ class Outside:
                 return (growing.join(past, new),)
 
             return joined
-        return _quick(op, kind)
+        return quick(op, _unasked(op, kind))
 
     def _assign(self, node: Node, value: Array) -> Array:
         """Keep an assigned value as an array that is not in the arena."""
@@ -200,16 +206,16 @@ class Body:
         self._graph, self._given, self._outside = graph, given, outside
         kept = any(x.type in ("Assign", "ReadValue") for x in graph.everywhere())
         parameters = {layer.id for layer in graph.parameters}
-        self._is_planned = not kept and all(
-            tensor.shape.is_static and not tensor.type.is_dynamic for tensor in given.values()
-        ) and parameters <= given.keys()  # fmt: skip
+        self._is_planned = not kept and parameters <= given.keys() and not any(
+            tensor.type.is_dynamic for tensor in given.values()
+        )  # fmt: skip
         self._planned: Callable[[Mapping[int, Array]], list[Array]] | None = None
         self._walk: Interpreter | None = None
 
     def __call__(self, arrays: Mapping[int, Array]) -> dict[int, Array]:
         """What the Results hand out."""
         if self._is_planned and all(
-            arrays[place].shape == tensor.shape.static for place, tensor in self._given.items()
+            _is_of(arrays[place], tensor.shape) for place, tensor in self._given.items()
         ):
             try:
                 return self._run(arrays)
@@ -230,12 +236,23 @@ class Body:
         return {layer.id: array for layer, array in zip(self._graph.results, found, strict=True)}
 
 
+def _is_of(array: Array, shape: Shape) -> bool:
+    """Whether an array has a shape, as far as that is known."""
+    return shape.rank is None or (
+        array.ndim == shape.rank
+        and all(
+            size == known if isinstance(known, int) else compatible(size, known)
+            for size, known in zip(array.shape, shape.sizes, strict=True)
+        )
+    )
+
+
 def _comes(value: Value) -> bool:
     """Whether each call has an array of its own for a value."""
     return value.is_outside and value.constant is None
 
 
-def _quick(op: Op, kind: str) -> Kernel:
+def _unasked(op: Op, kind: str) -> Kernel:
     """An operation by its definition; where it cannot take much memory, nobody asks for it."""
     most = _MOST.get(kind) if op.is_standard else None
     least = 0 if kind in GENEROUS else FEW

@@ -27,6 +27,7 @@ from .blocks import (
     slopes,
     tileable,
 )  # fmt: skip
+from .loose import quick
 from .pooling import joined
 
 
@@ -191,7 +192,7 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
     followers = epilogue(node, scratch)
     at = node.layer.at
     with at():
-        kernel = node.op.prepare([value.tensor for value in node.inputs])
+        kernel = quick(node.op, node.op.prepare([value.tensor for value in node.inputs]))
     places = [value.store for value in node.outputs]
 
     def run() -> None:

@@ -1,0 +1,223 @@
+"""Kernels for arrays of whatever shape: small steps that depend on values, done without ado.
+
+Each is tried before the definition of its operation, and gives what that gives, or None where
+arrays are not of the plain kind that it knows: of plain types, in range, and small enough that
+nobody need ask for memory. The caller has told NumPy to say nothing of infinities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ....layers.base import Kernel, Op
+from ....layers.budget import budget
+from ....schemas import Array, ElementType
+from .blocks import UFUNCS
+
+#: What an operation gives; None: the definition has to tell.
+Quick: TypeAlias = "Callable[..., tuple[Array, ...] | None]"
+
+#: Types in which NumPy computes as the definitions do, each with itself alone.
+PLAIN = tuple(map(np.dtype, (np.float32, np.int32, np.int64)))
+_NUMBERS = (ElementType.F32, ElementType.I32, ElementType.I64)
+#: The same, and truth values: types that are moved and compared.
+MOVED = (*PLAIN, np.dtype(np.bool_))
+#: So many elements fit everywhere, unless someone has said how many bytes there are.
+LITTLE = 1 << 17
+
+
+def _fits(size: int) -> bool:
+    return size <= LITTLE and budget().max_memory is None
+
+
+def _shape(op: Any) -> Quick:
+    kind = op.kind().dtype
+    return lambda data: (np.array(data.shape, kind),)
+
+
+def _reshape(op: Any) -> Quick:
+    def run(data: Array, shape: Array) -> tuple[Array, ...] | None:
+        pattern = shape.tolist()
+        if not data.size or not pattern or min(pattern) < -1 or 0 in pattern:
+            return None
+        try:
+            return (data.reshape(pattern),)
+        except ValueError:
+            return None
+
+    return run
+
+
+def _unsqueeze(op: Any) -> Quick:
+    def run(data: Array, axes: Array) -> tuple[Array, ...] | None:
+        if axes.size != 1:
+            return None
+        place, rank = int(axes.reshape(())), data.ndim + 1
+        if not -rank <= place < rank:
+            return None
+        place %= rank
+        return (data.reshape(*data.shape[:place], 1, *data.shape[place:]),)
+
+    return run
+
+
+def _squeeze(op: Any) -> Quick:
+    def run(data: Array, axes: Array | None = None) -> tuple[Array, ...] | None:
+        if axes is None or axes.size != 1:
+            return None
+        place, rank = int(axes.reshape(())), data.ndim
+        if not -rank <= place < rank or data.shape[place] != 1:
+            return None
+        place %= rank
+        return (data.reshape(data.shape[:place] + data.shape[place + 1 :]),)
+
+    return run
+
+
+def _rows(op: Any) -> Quick:
+    """GatherND by one index each: slices of the first axis."""
+    if op.batch_dims:
+        return _never
+
+    def run(data: Array, indices: Array) -> tuple[Array, ...] | None:
+        if indices.shape[-1] != 1 or data.dtype not in MOVED or not len(data):
+            return None
+        if not _fits(indices.size * (data.size // len(data))):
+            return None
+        with suppress(IndexError):
+            return (data.take(indices.reshape(indices.shape[:-1]), 0),)
+        return None
+
+    return run
+
+
+def _slices(op: Any) -> Quick:
+    if getattr(op, "batch_dims", 0):
+        return _never
+
+    def run(data: Array, indices: Array, axis: Array) -> tuple[Array, ...] | None:
+        place = int(axis.reshape(()))
+        if data.dtype not in MOVED or not -data.ndim <= place < data.ndim or not data.size:
+            return None
+        if not _fits(indices.size * (data.size // data.shape[place])):
+            return None
+        with suppress(IndexError):
+            return (np.asarray(data.take(indices, place)),)
+        return None
+
+    return run
+
+
+def _broadcast(op: Any) -> Quick:
+    """One number, repeated."""
+
+    def run(data: Array, target: Array, axes: Array | None = None) -> tuple[Array, ...] | None:
+        shape = target.tolist()
+        if data.ndim or axes is not None or min(shape, default=0) < 0 or not _fits(prod(shape)):
+            return None
+        found = np.empty(shape, data.dtype)
+        found.fill(data[()])
+        return (found,)
+
+    return run
+
+
+def _convert(op: Any) -> Quick:
+    kind = op.destination_type.dtype
+
+    def run(data: Array) -> tuple[Array, ...] | None:
+        # Real numbers are rounded, and may be beyond what integers hold.
+        if data.dtype not in PLAIN or (data.dtype.kind == "f" and kind != data.dtype):
+            return None
+        return (data.astype(kind, copy=False),)
+
+    return run if op.destination_type in _NUMBERS else _never
+
+
+def _pairs(op: Any, function: np.ufunc, kinds: tuple[np.dtype, ...]) -> Quick:
+    if getattr(op, "auto_broadcast", "") != "numpy":
+        return _never
+
+    def run(one: Array, other: Array) -> tuple[Array, ...] | None:
+        if one.dtype is not other.dtype or one.dtype not in kinds:
+            return None
+        if one.shape != other.shape and not _fits(one.size * other.size):
+            return None
+        try:
+            return (np.asarray(function(one, other)),)
+        except ValueError:
+            return None  # of shapes that do not go together
+
+    return run
+
+
+def _pairing(function: np.ufunc, kinds: tuple[np.dtype, ...]) -> Callable[[Any], Quick]:
+    return lambda op: _pairs(op, function, kinds)
+
+
+def _extreme(op: Any, function: np.ufunc) -> Quick:
+    """The least or the greatest of a list."""
+    keep = op.keep_dims
+
+    def run(data: Array, axes: Array) -> tuple[Array, ...] | None:
+        if data.ndim != 1 or not data.size or data.dtype not in PLAIN or axes.ravel().any():
+            return None
+        return (np.asarray(function.reduce(data, 0, keepdims=keep)),) if axes.size else None
+
+    return run
+
+
+def _never(*arrays: Array) -> None:
+    """The definition tells."""
+
+
+_COMPARISONS = {
+    "Equal": np.equal,
+    "Greater": np.greater,
+    "GreaterEqual": np.greater_equal,
+    "Less": np.less,
+    "LessEqual": np.less_equal,
+    "NotEqual": np.not_equal,
+}
+_TRUTHS = {"LogicalAnd": np.logical_and, "LogicalOr": np.logical_or}
+#: Of whole numbers these are more than what NumPy does, and division is none of them.
+_ARITHMETIC = ("Add", "Subtract", "Multiply", "Maximum", "Minimum")
+_REAL = (np.dtype(np.float32),)
+
+_MAKERS: dict[str, Callable[[Any], Quick]] = {
+    "Broadcast": _broadcast,
+    "Convert": _convert,
+    "Gather": _slices,
+    "GatherND": _rows,
+    "ReduceMax": lambda op: _extreme(op, np.maximum),
+    "ReduceMin": lambda op: _extreme(op, np.minimum),
+    "Reshape": _reshape,
+    "ShapeOf": _shape,
+    "Squeeze": _squeeze,
+    "Unsqueeze": _unsqueeze,
+    "Divide": _pairing(np.divide, _REAL),
+    **{name: _pairing(UFUNCS[name], PLAIN) for name in _ARITHMETIC},
+    **{name: _pairing(function, MOVED) for name, function in _COMPARISONS.items()},
+    **{name: _pairing(function, MOVED[-1:]) for name, function in _TRUTHS.items()},
+}
+
+
+def quick(op: Op, general: Kernel) -> Kernel:
+    """What computes an operation: without ado where that is possible, else by ``general``."""
+    maker = _MAKERS.get(op.xml_type) if op.is_standard else None
+    if maker is None:
+        return general
+    kernel = maker(op)
+    if kernel is _never:
+        return general
+
+    def run(*arrays: Array) -> tuple[Array, ...]:
+        found = kernel(*arrays)
+        return general(*arrays) if found is None else found
+
+    return run

@@ -1,0 +1,169 @@
+"""Regions of images and chosen boxes: what is done for many at once is what the pages say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from vinoir.layers import detection
+from vinoir.layers.detection import PSROIPoolingV1, ROIAlignV9, ROIPoolingV1, between
+from vinoir.layers.detection_output import DetectionOutputV8, shared_part
+from vinoir.layers.sort_classes import MatrixNmsV8
+from vinoir.schemas import Array
+
+SEEDS = range(12)
+
+
+def boxes_of(rng: np.random.Generator, count: int, size: float) -> Array:
+    """Boxes some of which are off the image, turned around or without an extent."""
+    corners = rng.uniform(-0.2 * size, size, (count, 2))
+    sides = rng.uniform(-0.1 * size, 0.6 * size, (count, 2)) * rng.integers(0, 2, (count, 1))
+    return np.concatenate([corners, corners + sides], 1).astype("f4")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("mode", ["asymmetric", "half_pixel_for_nn", "half_pixel"])
+def test_means_of_samples_are_products_of_weights(seed: int, mode: str) -> None:
+    rng = np.random.default_rng(seed)
+    data = rng.standard_normal((2, 5, 9, 7)).astype("f4")
+    rois, images = boxes_of(rng, 9, 36), rng.integers(0, 2, 9)
+    ratio = int(rng.integers(0, 4))
+    op: Any = ROIAlignV9.read(
+        {"pooled_h": "3", "pooled_w": "2", "sampling_ratio": str(ratio), "spatial_scale": "0.25",
+         "mode": "avg", "aligned_mode": mode}
+    )  # fmt: skip
+    (found,) = op.run(data, rois, images)
+    before, after, least = op.shifts[mode]
+    for index, (left, top, right, bottom) in enumerate((rois + before) / np.float32(4) + after):
+        y, in_y = op.places(top, bottom - top, 3, 9, at_least_one=least)
+        x, in_x = op.places(left, right - left, 2, 7, at_least_one=least)
+        wanted = np.zeros((5, 3, 2), "f4")
+        if y.size and x.size:
+            samples = between(data[images[index]], y.ravel(), x.ravel())
+            samples = np.where(in_y.ravel()[:, None] & in_x.ravel(), samples, 0)
+            wanted = samples.reshape(5, *y.shape, *x.shape).mean((2, 4))
+        np.testing.assert_allclose(found[index], wanted, atol=2e-6)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_no_number_stays_in_the_cells_that_sample_it(bad: float) -> None:
+    data = np.ones((1, 2, 8, 8), "f4")
+    data[0, 1, 0, 0] = bad
+    op = ROIAlignV9.read(
+        {"pooled_h": "2", "pooled_w": "2", "sampling_ratio": "1", "spatial_scale": "1",
+         "mode": "avg"}
+    )  # fmt: skip
+    with np.errstate(all="ignore"):
+        (found,) = op.run(data, np.array([[0, 0, 8, 8]], "f4"), np.array([0]))
+    np.testing.assert_array_equal(found, 1)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_largest_of_cells(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = rng.standard_normal((2, 3, 8, 9)).astype("f4")
+    boxes = boxes_of(rng, 8, 16)
+    rois = np.concatenate([rng.integers(0, 2, (8, 1)), boxes], 1).astype("f4")
+    op = ROIPoolingV1.read({"pooled_h": "3", "pooled_w": "4", "spatial_scale": "0.5"})
+    (found,) = op.run(data, rois)
+    for index, (image, *corners) in enumerate(rois):
+        scaled = detection.round_away(np.array(corners, "f4") * np.float32(0.5)).astype(int)
+        left, top, right, bottom = scaled
+        for i, rows in enumerate(detection.cells(top, bottom, 3, 8)):
+            for j, columns in enumerate(detection.cells(left, right, 4, 9)):
+                cell = data[int(image), :, rows, columns]
+                wanted = cell.max((1, 2)) if cell.size else np.zeros(3)
+                np.testing.assert_array_equal(found[index, :, i, j], wanted)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_means_of_cells_from_sums_are_means(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = rng.standard_normal((2, 18, 8, 9)).astype("f4")
+    rois = np.concatenate([rng.integers(0, 2, (8, 1)), boxes_of(rng, 8, 16)], 1).astype("f4")
+    op: Any = PSROIPoolingV1.read({"output_dim": "2", "group_size": "3", "spatial_scale": "0.5"})
+    (found,) = op.run(data, rois)
+    wanted = [op.averages(data[int(image)], np.array(box, "f4")) for image, *box in rois]
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def chosen_one_by_one(op: Any, boxes: Array, scores: Array) -> list[tuple[int, int]]:
+    """Labels and priors of one image, box by box."""
+    found = []
+    for label in range(scores.shape[1]):
+        if label == op.background_label_id:
+            continue
+        place = boxes[:, 0 if op.share_location else label]
+        order = np.argsort(-scores[:, label], kind="stable")
+        order = order[scores[order, label] > np.float32(op.confidence_threshold)]
+        kept: list[int] = []
+        for prior in op.best(order).tolist():
+            near = shared_part(place[prior], place[kept]) <= op.nms_threshold
+            if not kept or near.all():
+                kept.append(prior)
+        found += [(label, prior) for prior in kept]
+    if -1 < op.keep_top_k[0] < len(found):
+        found.sort(key=lambda one: (-scores[one[1], one[0]], one[1]))
+        found = sorted(found[: op.keep_top_k[0]], key=lambda one: one[0])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_detections_are_chosen_as_box_by_box(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    classes, priors = 4, int(rng.choice([1, 30, 200]))
+    share = bool(rng.integers(0, 2))
+    op: Any = DetectionOutputV8.read(
+        {
+            "keep_top_k": str(rng.choice([-1, 3, 50])),
+            "top_k": str(rng.choice([-1, 5, 40])),
+            "nms_threshold": str(rng.choice([0, 0.3, 0.5, 1])),
+            "confidence_threshold": "0.2",
+            "share_location": str(share).lower(),
+            "normalized": "true",
+        }
+    )
+    boxes = np.round(boxes_of(rng, priors * (1 if share else classes), 1), 1)
+    boxes = boxes.reshape(priors, -1, 4)
+    if seed % 5 == 0:
+        boxes[0] = np.nan
+    scores = np.round(rng.random((priors, classes)), 1 + seed % 2).astype("f4")
+    labels, chosen = op.choose(boxes, scores)
+    wanted = chosen_one_by_one(op, boxes, scores)
+    assert list(zip(labels.tolist(), chosen.tolist(), strict=True)) == wanted
+
+
+@pytest.mark.parametrize("normalized", ["true", "false"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_scores_fall_with_the_overlap_of_all_at_once(seed: int, normalized: str) -> None:
+    rng = np.random.default_rng(seed)
+    op: Any = MatrixNmsV8.read(
+        {"normalized": normalized, "score_threshold": "0.1", "post_threshold": "0.05",
+         "sort_result_type": "score", "background_class": "-1", "nms_top_k": "-1",
+         "keep_top_k": "-1"}
+    )  # fmt: skip
+    boxes = boxes_of(rng, 40, 10)
+    scores = rng.random(40).astype("f4")
+    with np.errstate(all="ignore"):
+        chosen, left = op.suppressed(boxes, scores)
+        order = op.candidates(scores, scores > np.float32(0.1))
+        extra = np.float32(0 if normalized == "true" else 1)
+        wanted = []
+        shared = np.zeros((len(order), len(order)))
+        for i, one in enumerate(order):
+            for j, other in enumerate(order[:i]):
+                low = np.maximum(boxes[one, :2], boxes[other, :2])
+                high = np.minimum(boxes[one, 2:], boxes[other, 2:])
+                areas = [(boxes[n, 2:] - boxes[n, :2] + extra).prod() for n in (one, other)]
+                if (high >= low).all() and min(areas) > 0:
+                    both = np.maximum(high - low + extra, 0).prod()
+                    shared[i, j] = both / (areas[0] + areas[1] - both)
+        most = shared.max(1)
+        for i, one in enumerate(order):
+            decays = [(1 - shared[i, j]) / (1 - most[j] + 1e-10) for j in range(i)]
+            score = scores[one] * min([1, *decays])
+            if score > 0.05:
+                wanted.append((one, score))
+    assert chosen.tolist() == [one for one, _ in wanted]
+    np.testing.assert_allclose(left, [score for _, score in wanted], rtol=1e-4, atol=1e-6)

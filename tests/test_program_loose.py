@@ -1,0 +1,189 @@
+"""Small steps outside the arena: what is done without ado is what the definitions give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from vinoir import layers
+from vinoir.ir.engine.kernels import quick
+from vinoir.layers.base import Op
+from vinoir.layers.budget import within
+from vinoir.schemas import Array, IRError
+
+DATA = {kind: np.array([3, -1, 0, 7, 7, -5], kind) for kind in ("f4", "i4", "i8", "?", "f2", "i1")}
+ODD = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45], "f4")
+
+
+def ints(*values: int) -> Array:
+    return np.array(values, np.int64)
+
+
+def both(op: Op, *arrays: Array) -> tuple[bool, tuple[Array, ...]]:
+    """Whether an operation was done without its definition, and what it gave."""
+    asked: list[bool] = []
+
+    def general(*given: Array) -> tuple[Array, ...]:
+        asked.append(True)
+        return op.run(*given)
+
+    with np.errstate(all="ignore"):
+        found = quick(op, general)(*arrays)
+    return not asked, found
+
+
+def agree(op: Op, *arrays: Array) -> bool:
+    """Hold an operation against its definition; whether it did without it."""
+    alone, found = both(op, *arrays)
+    with np.errstate(all="ignore"):
+        wanted = op.run(*arrays)
+    for one, other in zip(found, wanted, strict=True):
+        assert isinstance(one, np.ndarray)
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        np.testing.assert_array_equal(one, other)
+    return alone
+
+
+PAIRS = ["Add", "Subtract", "Multiply", "Maximum", "Minimum", "Divide", "Equal", "Greater",
+         "GreaterEqual", "Less", "LessEqual", "NotEqual", "LogicalAnd", "LogicalOr"]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs(name: str, kind: str) -> None:
+    op = getattr(layers, f"{name}V1").read({})
+    if name.startswith("Logical") is not (kind == "?"):
+        return
+    one = DATA[kind]
+    for other in (one[::-1], one[:1], one[:1].reshape(()), one[:, None], one[:0, None]):
+        alone = agree(op, one, other)
+        known = {"f4"} if name == "Divide" else {"f4", "i4", "i8", "?"}
+        if name in PAIRS[:6]:
+            known -= {"?"}
+        assert alone is (kind in known)
+    if kind == "f4":
+        assert agree(op, ODD, ODD[::-1])
+
+
+def test_pairs_that_do_not_go_together_are_refused_by_the_definition() -> None:
+    op = layers.AddV1.read({})
+    asked: list[int] = []
+
+    def general(*arrays: Array) -> tuple[Array, ...]:
+        asked.append(len(arrays))
+        return arrays
+
+    quick(op, general)(np.ones(3, "f4"), np.ones(4, "f4"))
+    quick(op, general)(np.ones(3, "f4"), np.ones(3, "i4"))
+    pdpd = layers.AddV1.read({"auto_broadcast": "pdpd"})
+    quick(pdpd, general)(np.ones(3, "f4"), np.ones(3, "f4"))
+    assert asked == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "alone"),
+    [([2, 3], True), ([-1], True), ([3, -1], True), ([-1, 1, 6], True), ([0, 1], False),
+     ([6, 1, 1], True)],
+)  # fmt: skip
+def test_reshape(pattern: list[int], alone: bool) -> None:
+    op = layers.ReshapeV1.read({"special_zero": "true"})
+    assert agree(op, DATA["f4"], ints(*pattern)) is alone
+    agree(op, DATA["f4"][:0], ints(0))
+
+
+@pytest.mark.parametrize("pattern", [[4], [-1, 4], [-2, 3], [-1, -1]])
+def test_reshape_refuses_what_the_definition_refuses(pattern: list[int]) -> None:
+    op = layers.ReshapeV1.read({"special_zero": "true"})
+    with pytest.raises(IRError):
+        both(op, DATA["f4"], ints(*pattern))
+
+
+@pytest.mark.parametrize("axis", [-3, -2, -1, 0, 1, 2])
+def test_axes_of_one(axis: int) -> None:
+    data = DATA["f4"].reshape(2, 3)
+    assert agree(layers.UnsqueezeV1.read({}), data, ints(axis))
+    wide = np.expand_dims(data, axis)
+    for op in (layers.SqueezeV1.read({}), layers.SqueezeV15.read({})):
+        assert agree(op, wide, ints(axis))
+        assert agree(op, wide, np.array(axis))
+    assert not agree(layers.SqueezeV1.read({}), wide)
+    assert not agree(layers.UnsqueezeV1.read({}), data, ints(0, 1))
+
+
+def test_squeeze_of_another_size_is_the_definitions() -> None:
+    alone, _ = both(layers.SqueezeV15.read({}), np.ones((1, 2), "f4"), ints(0))
+    assert alone
+    try:
+        alone, _ = both(layers.SqueezeV15.read({}), np.ones((1, 2), "f4"), ints(1))
+    except IRError:
+        alone = False
+    assert not alone
+
+
+@pytest.mark.parametrize("kind", ["f4", "i4", "i8", "?", "f2"])
+def test_rows_and_slices(kind: str) -> None:
+    data = np.concatenate([DATA[kind]] * 4).reshape(4, 3, 2)
+    rows = ints(3, 0, -1, 2, 2)
+    known = kind != "f2"
+    for op in (layers.GatherNDV8.read({}), layers.GatherNDV5.read({})):
+        assert agree(op, data, rows[:, None]) is known
+        assert agree(op, data, rows[:4].reshape(2, 2, 1)) is known
+        assert not agree(op, data, ints(1, 2, 3, 0)[:, None] * ints(1, 0))
+    for axis in (0, 1, -1):
+        chosen = ints(1, 0, -1, 1)
+        op = layers.GatherV8.read({})
+        assert agree(op, data, chosen, np.array(axis)) is known
+        assert agree(op, data, chosen.reshape(2, 2), ints(axis)) is known
+        assert agree(op, data, chosen[0].reshape(()), ints(axis)) is known
+        # What lies beyond the axis, the definition makes zeros of.
+        if known:
+            assert not agree(op, data, ints(9, 0), ints(axis))
+    with pytest.raises(IRError):
+        both(layers.GatherNDV8.read({}), data, ints(4)[:, None])
+
+
+def test_gather_nd_by_several_indices_is_that_by_one() -> None:
+    rng = np.random.default_rng(0)
+    for batch in (0, 1, 2):
+        data = rng.random((2, 3, 4, 5)).astype("f4")
+        for depth in range(1, 5 - batch):
+            sizes = data.shape[batch : batch + depth]
+            indices = np.stack([rng.integers(-n, n, (2, 3, 6)) for n in sizes], -1)
+            (found,) = layers.GatherNDV8.read({"batch_dims": str(batch)}).run(data, indices)
+            for place in np.ndindex(2, 3, 6):
+                wanted = data[(*place[:batch], *indices[place])]
+                np.testing.assert_array_equal(found[place], wanted)
+
+
+def test_what_repeats_converts_and_counts() -> None:
+    broadcast = layers.BroadcastV3.read({})
+    assert agree(broadcast, np.array(2.5, "f4"), ints(2, 3))
+    assert agree(broadcast, np.array(True), ints())
+    assert not agree(broadcast, DATA["f4"], ints(2, 6))
+    assert agree(layers.ShapeOfV3.read({"output_type": "i32"}), np.ones((2, 0, 3)))
+    for kind in ("f32", "i32", "i64", "u8", "f16", "boolean", "nf4"):
+        op = layers.ConvertV1.read({"destination_type": kind})
+        for data in DATA.values():
+            plain = kind in ("f32", "i32", "i64") and data.dtype in ("f4", "i4", "i8")
+            same = data.dtype.kind != "f" or kind == "f32"
+            assert agree(op, data) is (plain and same)
+
+
+@pytest.mark.parametrize("keep", ["true", "false"])
+@pytest.mark.parametrize("name", ["ReduceMin", "ReduceMax"])
+def test_extremes(name: str, keep: str) -> None:
+    op = getattr(layers, f"{name}V1").read({"keep_dims": keep})
+    for data in (DATA["f4"], DATA["i8"], ODD):
+        assert agree(op, data, ints(0))
+        assert not agree(op, data, ints(-1))
+    assert not agree(op, DATA["f4"].reshape(2, 3), ints(0))
+    assert not agree(op, DATA["f4"][:0], ints(0))
+
+
+def test_where_bytes_are_counted_the_definition_is_asked() -> None:
+    op: Any = layers.GatherNDV8.read({})
+    assert agree(op, DATA["f4"], ints(0)[:, None])
+    with within(max_memory=1 << 20):
+        assert not agree(op, DATA["f4"], ints(0)[:, None])
