@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...layers.base import NEWEST
+from ...layers.value_bounds import CARRIED
 from ...schemas import ElementType, IRError, Shape, Tensor, UsageError, Where, placed
 from ...schemas.attributes import spelled
 from ...schemas.shapes import ShapeLike
@@ -62,6 +63,11 @@ class Output:
         """What is known of it."""
         return self._tensors[self.index]
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is a constant."""
+        return self.layer.is_constant
+
     def __getitem__(self, index: int) -> Output:
         if not 0 <= index < len(self._tensors):
             raise IndexError(f"{self.layer!r} has {len(self._tensors)} outputs, not {index}")
@@ -104,6 +110,8 @@ class Builder:
         self.opset = opset
         self._names = {layer.name for layer in self.graph.layers}
         self._free = FreeNames(self._names.__contains__)
+        #: What inference would know of the layers that it made, by their ids.
+        self.tensors: dict[int, tuple[Tensor, ...]] = {}
 
     def __repr__(self) -> str:
         return f"<builder of {self.graph!r}>"
@@ -135,7 +143,10 @@ class Builder:
         layer.set_value(array, kind)
         self.graph.add(layer)
         held = layer.value
-        return Output(layer, 0, [Tensor(layer.element_type, held.shape, held)], self)
+        tensor = Tensor(layer.element_type, Shape(held.shape), held)
+        large = held.size > CARRIED
+        self.tensors[layer.id] = (Tensor(tensor.type, tensor.shape) if large else tensor,)
+        return Output(layer, 0, [tensor], self)
 
     def add(
         self,
@@ -176,12 +187,14 @@ class Builder:
             if op is None and outputs is None:
                 raise UsageError(_unknown(kind), hint="or say what its outputs are")
             tensors, chosen = _settled(op, given, None if outputs is None else list(outputs))
-        sources = [
-            one
-            if isinstance(one, Output)
-            else self.constant(tensor.value, tensor.type, name=f"{name or kind}/{label}")
-            for one, tensor, label in zip(given, chosen, _labels(op, len(given)), strict=True)
-        ]
+        sources = [one for one in given if isinstance(one, Output)]
+        if len(sources) < len(given):
+            sources = [
+                one
+                if isinstance(one, Output)
+                else self.constant(tensor.value, tensor.type, name=f"{name or kind}/{label}")
+                for one, tensor, label in zip(given, chosen, _labels(op, len(given)), strict=True)
+            ]
         texts = op.attributes() if op is not None else _texts(values)
         return self._place(kind, version or "", name or kind, texts, sources, tensors)
 
@@ -191,6 +204,8 @@ class Builder:
             if isinstance(one, Output) and one.layer.graph is not self.graph:
                 raise UsageError(f"input {index} is {one.layer!r}, which is in another graph")
         types = [one.tensor.type for one in inputs if isinstance(one, Output)]
+        if len(types) == len(inputs):
+            return list(inputs)  # type: ignore[arg-type]  # outputs all of them
         return [
             one if isinstance(one, Output) else literals(one, types, f"input {index}")
             for index, one in enumerate(inputs)
@@ -216,6 +231,7 @@ class Builder:
             text.replace(",", "\\,") for text in source.layer.outputs[source.index].names
         )
         self.graph.add(layer)
+        self.tensors[layer.id] = (source.tensor,)
         self.graph.connect((source.layer, source.index), layer, 0)
         return layer
 
@@ -253,6 +269,7 @@ class Builder:
         if layer.outputs and names:
             layer.outputs[0].names = tuple(names)
         self.graph.add(layer)
+        self.tensors[layer.id] = tuple(tensors)
         for index, one in enumerate(inputs):
             self.graph.connect((one.layer, one.index), layer, index)
         return Output(layer, 0, list(tensors), self)
@@ -272,6 +289,9 @@ def _settled(
     op: Op | None, given: Sequence[Output | Literals], outputs: list[Tensor] | None
 ) -> tuple[list[Tensor], tuple[Tensor, ...]]:
     """The outputs and the inputs, values in the first types that the operation's rule takes."""
+    plain = tuple([one.tensor for one in given if isinstance(one, Output)])
+    if op is not None and outputs is None and len(plain) == len(given):
+        return list(op.infer_outputs(plain)), plain
     refusal: IRError | None = None
     choices = [(one.tensor,) if isinstance(one, Output) else one for one in given]
     for index in () if op is None else op.like_first:

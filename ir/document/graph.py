@@ -409,16 +409,17 @@ class Graph(Named):
         for layer in (producer, target):
             if self._by_id.get(layer.id) is not layer:
                 raise UsageError(f"{layer!r} is not in this graph")
-        if output_index >= len(producer.outputs):
-            raise UsageError(f"{producer!r} has {len(producer.outputs)} outputs")
-        origin = producer.outputs[output_index]
+        outputs, inputs = producer.outputs, target.inputs
+        if output_index >= len(outputs):
+            raise UsageError(f"{producer!r} has {len(outputs)} outputs")
+        origin = outputs[output_index]
         if input_index is None:
-            input_index = len(target.inputs)
-        if input_index > len(target.inputs):
-            raise UsageError(f"{target!r} has {len(target.inputs)} inputs, not {input_index}")
-        if input_index == len(target.inputs):
+            input_index = len(inputs)
+        if input_index > len(inputs):
+            raise UsageError(f"{target!r} has {len(inputs)} inputs, not {input_index}")
+        if input_index == len(inputs):
             self._add_input(target, origin)
-        port = target.inputs[input_index]
+        port = inputs[input_index]
         new = Edge(producer.id, origin.id, target.id, port.id)
         self._use_lists().put(new)
         self._rewired = True

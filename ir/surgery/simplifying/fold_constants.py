@@ -31,8 +31,11 @@ _CONE = 64
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
-    op = layer.op
-    if layer.type in _KEPT or op is None or op.is_random or op.rows_vary or _widens(net, layer):
+    # Most layers are fed by what is not known, and need no further look.
+    if layer.type in _KEPT or not (net.feeds_on_known(layer) or net.gives_known(layer)):
+        return False
+    kind = layer.kind
+    if kind is None or kind.is_random or kind.rows_vary or _widens(net, layer):
         return False
     used = [(layer, i) for i in range(len(layer.outputs)) if net.uses((layer, i))]
     if not used or any(net.kind(one) not in _TYPES for one in used):

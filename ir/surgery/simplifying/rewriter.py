@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ....schemas import Array, ElementType, Tensor
+from ....schemas import Array, ElementType, Shape, Tensor
 from ...document import SINKS, FreeNames, Graph, Layer, Port
+
+if TYPE_CHECKING:
+    from ....layers.base import Op
 
 #: An output of a layer, by its index.
 Value: TypeAlias = "tuple[Layer, int]"
@@ -66,6 +69,7 @@ class Rewriter:
         self._given: Counter[Value] = Counter()
         self._unused = FreeNames(self._names.__contains__)
         self._gone: list[Layer] = []
+        self._operations: dict[tuple[Any, ...], tuple[Op, dict[str, str]]] = {}
         self._fresh: dict[Layer, None] = {}
         self._moved: dict[tuple[Layer, int], None] = {}
         #: What rules keep between their applications, by rule.
@@ -140,6 +144,20 @@ class Rewriter:
         """The element type of a value."""
         return self.tensor(value).type
 
+    def gives_known(self, layer: Layer) -> bool:
+        """Whether inference knows all values that a layer gives and that are used."""
+        return all(
+            tensor.value is not None or not uses
+            for tensor, uses in zip(self._tensors[layer], self._uses[layer], strict=True)
+        )
+
+    def feeds_on_known(self, layer: Layer) -> bool:
+        """Whether all that feeds a layer is the same whatever the inputs are."""
+        return all(
+            source.type == "Const" or self._tensors[source][index].value is not None
+            for source, index in self._inputs[layer]
+        )
+
     def known(self, value: Value) -> Array | None:
         """The numbers of a value that is the same whatever the inputs are; None of others."""
         layer = value[0]
@@ -182,7 +200,7 @@ class Rewriter:
         layer.set_value(np.asarray(value), kind)
         array = layer.value
         small = array if array.size <= _SMALL else None
-        self._take(layer, [], (Tensor(kind, array.shape, small),))
+        self._take(layer, [], (Tensor(kind, Shape(array.shape), small),))
         return layer, 0
 
     def add(
@@ -196,17 +214,33 @@ class Rewriter:
     ) -> Value:
         """A new layer, named after one that it does the work of; its first output."""
         inputs = list(inputs)
-        layer = Layer(type, version, self._free(like.name), data=data)
-        op = layer.op
-        if op is None:
-            raise AssertionError(f"{type} {version} is not known")
-        layer.data = op.attributes() | layer.data
-        tensors = op.infer_outputs([self.tensor(one) for one in inputs])
-        layer.inputs = [Port.of(i, self.tensor(one)) for i, one in enumerate(inputs)]
-        layer.outputs = [Port.of(len(inputs) + i, t) for i, t in enumerate(tensors)]
+        op, texts = self._operation(type, version, data or {})
+        given = [self.tensor(one) for one in inputs]
+        tensors = op.infer_outputs(given)
+        layer = Layer(
+            type,
+            version,
+            self._free(like.name),
+            data=texts,
+            inputs=[Port.of(i, tensor) for i, tensor in enumerate(given)],
+            outputs=[Port.of(len(inputs) + i, tensor) for i, tensor in enumerate(tensors)],
+        )
         layer.rt_info = deepcopy(like.rt_info)
         self._take(layer, inputs, tensors)
         return layer, 0
+
+    def _operation(
+        self, type: str, version: str, data: Mapping[str, str]
+    ) -> tuple[Op, dict[str, str]]:
+        """The operation of these attributes, and all of them as text: most are there before."""
+        key = type, version, tuple(data.items())
+        found = self._operations.get(key)
+        if found is None:
+            op = Layer(type, version, type, data=data).op
+            if op is None:
+                raise AssertionError(f"{type} {version} is not known")
+            found = self._operations[key] = op, op.attributes() | dict(data)
+        return found
 
     def copy(self, layer: Layer, inputs: Iterable[Value]) -> Value:
         """A layer of the same operation on other inputs."""
