@@ -17,6 +17,7 @@ element (see :func:`placed`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -159,12 +160,13 @@ class placed:  # noqa: N801  # read as a statement
     """Give errors raised inside the place ``where``, as far as they lack one.
 
     A ValueError is about what the file says, and becomes an IRError; what only wrong code
-    raises becomes an InternalError.
+    raises becomes an InternalError. What makes the place may be given for it: it is asked only
+    when there is an error.
     """
 
     __slots__ = ("where",)
 
-    def __init__(self, where: Where) -> None:
+    def __init__(self, where: Where | Callable[[], Where]) -> None:
         self.where = where
 
     def __enter__(self) -> None:
@@ -173,7 +175,7 @@ class placed:  # noqa: N801  # read as a statement
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             return
-        where = self.where
+        where = self.where if isinstance(self.where, Where) else self.where()
         if isinstance(error, (IRError, InternalError)):
             error.where = error.where.within(where)
         elif isinstance(error, ValidationError):

@@ -13,6 +13,7 @@ Example::
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -129,7 +130,7 @@ class Builder:
         self, value: Any, type: ElementType | str | None = None, *, name: str | None = None
     ) -> Output:
         """A constant; ``type`` where the array's own says it not (nf4, u1)."""
-        with placed(Where(name=name or "Constant", type="Const")):
+        with placed(partial(Where, name=name or "Constant", type="Const")):
             array = np.asarray(value)
             kind = None if type is None else ElementType.named(type)
             if array.dtype.kind == "O" and not all(isinstance(x, str) for x in array.flat):
@@ -173,7 +174,7 @@ class Builder:
         values = {**(data or {}), **attributes}
         kind = type if isinstance(type, str) else type.xml_type
         version = version if isinstance(type, str) else version or type.version()
-        where = Where(name=name or kind, type=kind, version=version)
+        where = partial(Where, name=name or kind, type=kind, version=version)
         op: Op | None = None if isinstance(type, str) else type
         with placed(where):
             if isinstance(type, str):

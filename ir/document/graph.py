@@ -294,12 +294,18 @@ class Graph(Named):
                     part.keep_value()
         if self._free_id is None:
             self._free_id = max(self._by_id, default=-1) + 1
-        if layer.id < 0 or layer.id in self._by_id:
-            layer.take_id(self._free_id)
-        self._free_id = max(self._free_id, layer.id + 1)
+        number = layer.id
+        if number < 0 or number in self._by_id:
+            number = self._free_id
+            layer.take_id(number)
+        if number >= self._free_id:
+            self._free_id = number + 1
         layer.graph = self
-        self._layers.insert(len(self._layers) if index is None else index, layer)
-        self._by_id[layer.id] = layer
+        if index is None:
+            self._layers.append(layer)
+        else:
+            self._layers.insert(index, layer)
+        self._by_id[number] = layer
         if index is None and self._names is not None:
             self._names.setdefault(layer.name, layer)
         else:

@@ -254,7 +254,7 @@ class Layer(_Fields):
     @property
     def data(self) -> dict[str, str]:
         """The attributes as text, in the order of the file; other values are spelt as text."""
-        data: Attributes = self._part("data")
+        data: Attributes = self._parts.get("data") or self._part("data")
         return data
 
     @data.setter
@@ -264,7 +264,7 @@ class Layer(_Fields):
     @property
     def inputs(self) -> Ports:
         """The input ports; an input's index is its rank here."""
-        ports: Ports = self._part("inputs")
+        ports: Ports = self._parts.get("inputs") or self._part("inputs")
         return ports
 
     @inputs.setter
@@ -274,7 +274,7 @@ class Layer(_Fields):
     @property
     def outputs(self) -> Ports:
         """The output ports; an output's index is its rank here."""
-        ports: Ports = self._part("outputs")
+        ports: Ports = self._parts.get("outputs") or self._part("outputs")
         return ports
 
     @outputs.setter

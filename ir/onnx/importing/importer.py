@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +205,7 @@ class Importer:
             self._row = Row(label(proto), proto.op_type)
             self.rows.append(self._row)
         try:
-            with placed(where_of(proto, self.place, self.opsets.get(domain))):
+            with placed(partial(where_of, proto, self.place, self.opsets.get(domain))):
                 self._convert(proto, domain)
         except IRError as error:
             row = self._row

@@ -7,7 +7,7 @@ that a rewrite costs what it touches, whatever the size of the graph.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -34,6 +34,19 @@ class Rule(NamedTuple):
     exact: bool = True
     #: Rules of a later stage are tried when no earlier one finds anything any more.
     stage: int = 0
+
+
+class _ByType(dict[str, list[Rule]]):
+    """The rules that are tried at layers of a type, those of that type first."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = rules
+
+    def __missing__(self, type: str) -> list[Rule]:
+        found = [rule for rule in self._rules if type in rule.types]
+        found += [rule for rule in self._rules if not rule.types]
+        self[type] = found
+        return found
 
 
 class Rewrite(NamedTuple):
@@ -63,6 +76,8 @@ class Rewriter:
         self._names = {layer.name for layer in graph.layers}
         self._queue: deque[Layer] = deque()
         self._queued: set[Layer] = set()
+        #: Layers at which nothing changed since rules of earlier stages were tried.
+        self._tried: set[Layer] = set()
         #: Layers that may feed nothing any more.
         self._loose: list[Layer] = []
         #: How many Results take a value.
@@ -351,26 +366,26 @@ class Rewriter:
 
     def look_at(self, *layers: Layer) -> None:
         """Try the rules at layers once more."""
+        queued = self._queued
         for layer in layers:
-            if layer not in self._queued:
-                self._queued.add(layer)
+            self._tried.discard(layer)
+            if layer not in queued:
+                queued.add(layer)
                 self._queue.append(layer)
 
-    def run(self, rules: Sequence[Rule]) -> None:
-        """Apply rules until none finds its pattern."""
-        by_type: dict[str, list[Rule]] = {}
+    def run(self, rules: Sequence[Rule], tried: Collection[Rule] = ()) -> None:
+        """Apply rules until none finds its pattern; those ``tried`` find none as things are."""
         limit = len(self.done) + _PER_LAYER * (len(self._inputs) + 10)
-        everywhere = [rule for rule in rules if not rule.types]
+        all_rules, new_rules = _ByType(rules), _ByType([r for r in rules if r not in tried])
         self.look_at(*(layer for layer in self._order if layer in self._inputs))
         self.look_at(*self._fresh)
+        self._tried.update(self._queue if tried else ())
         while self._queue:
             layer = self._queue.popleft()
             self._queued.discard(layer)
             if layer not in self._inputs:
                 continue
-            if layer.type not in by_type:
-                by_type[layer.type] = [r for r in rules if layer.type in r.types] + everywhere
-            name = layer.name
+            name, by_type = layer.name, new_rules if layer in self._tried else all_rules
             for rule in by_type[layer.type]:
                 applied = rule.apply(self, layer)
                 touched, self._loose = self._loose, []

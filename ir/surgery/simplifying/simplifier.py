@@ -166,8 +166,11 @@ def _simplify(
     net = Rewriter(graph, tensors, order, spare)
     if judge is not None:
         net.watch = judge
+    tried: list[Rule] = []
     for stage in sorted({rule.stage for rule in work}):
-        net.run([rule for rule in work if rule.stage <= stage])
+        now = [rule for rule in work if rule.stage <= stage]
+        net.run(now, tried)
+        tried = now
     rewrites += net.done
     net.finish()
     for layer in net.layers():
