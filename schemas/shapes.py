@@ -372,7 +372,7 @@ class Shape:
         sizes = self._sizes
         if sizes is None or Dim in map(type, sizes):
             raise NotKnownError(f"shape {self} is not known exactly")
-        return tuple([int(size) for size in sizes if type(size) is not Dim])
+        return tuple([int(size) for size in sizes if not isinstance(size, Dim)])
 
     @property
     def count(self) -> Size:

@@ -12,6 +12,7 @@ from networks import Drawer
 from simplify_patterns import APPLIES, STAYS, Net, network, row_of_patterns
 from vinoir import ir
 from vinoir.ir.surgery.simplifying import RULES
+from vinoir.ir.surgery.simplifying.certificate import Judge
 from vinoir.schemas import MismatchError, UsageError
 
 EXACT = {rule.name for rule in RULES if rule.exact}
@@ -263,6 +264,40 @@ def test_a_wrong_rule_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     model = network("2,3", lambda n, x: n("Exp", n("Sin", x)))
     with pytest.raises(MismatchError, match="differs by"):
         ir.simplify(model, certify=1)
+
+
+def quantized(n: Net, x: ir.Output) -> ir.Output:
+    """Numbers of which many stand between two levels, as well as 32 bits can tell."""
+    far = n("Multiply", n("Sin", x), 98765.4)
+    return n("FakeQuantize", far, -1e5, 1e5, -1e5, 1e5, levels=100001)
+
+
+@pytest.mark.parametrize(("factor", "is_rounding"), [(1.0, True), (1.001, False)])
+def test_ties_of_rounding_are_told_from_wrong_rules(
+    factor: float, is_rounding: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vinoir.ir.surgery.simplifying import simplifier
+    from vinoir.ir.surgery.simplifying.rewriter import Rule
+
+    def divided(net: Any, layer: ir.Layer) -> bool:
+        value, other = net.inputs(layer)
+        fixed = net.constant(factor / net.known(other), net.kind(other), layer)
+        new = net.add("Divide", "opset1", [value, fixed], like=layer)
+        return bool(net.replace((layer, 0), new))
+
+    model = network("300,200", quantized)
+    monkeypatch.setattr(simplifier, "RULES", (Rule("divided", ("Multiply",), divided),))
+    monkeypatch.setattr(Judge, "__call__", lambda *_: None)
+    if not is_rounding:
+        with pytest.raises(MismatchError, match="differs by") as caught:
+            ir.simplify(model, certify=1)
+        assert caught.value.hint is not None
+        assert "more than rounding" in caught.value.hint
+        return
+    _, done = ir.simplify(model, certify=1)
+    assert done.certificate is not None
+    assert 1e-5 < done.certificate.ties < 1e-4
+    assert done.certificate.difference == 0.0
 
 
 def test_a_rule_that_gives_up_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:

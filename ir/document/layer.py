@@ -478,8 +478,7 @@ class Layer(_Fields):
                 self._value = unpack(pack(array, kind), kind, array.shape)
         else:
             dtype = kind.dtype
-            held = array if array.dtype == dtype else array.astype(dtype)
-            object.__setattr__(self, "_value", held)
+            self._value = array if array.dtype == dtype else array.astype(dtype)
         data, outputs = self.data, self.outputs
         data["element_type"] = kind.value
         data["shape"] = ", ".join(map(str, array.shape))

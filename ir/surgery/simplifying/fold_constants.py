@@ -41,7 +41,8 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     if not used or any(net.kind(one) not in _TYPES for one in used):
         return False
     # What is left of weights that stay compressed is left, too, though inference may know it.
-    if any(
+    # Of what ShapeOf is asked, no number is kept.
+    if layer.type != "ShapeOf" and any(
         net.kind(one).dtype.kind == "f" and not one[0].is_constant for one in net.inputs(layer)
     ):
         return False
@@ -95,7 +96,8 @@ def _widens(net: Rewriter, layer: Layer) -> bool:
     if made.dtype.kind != "f" or given.bits >= made.bits:
         return False
     # A number of its own is no weights; of integers it may be the zero point of some.
-    return given.bits <= 8 or prod(net.shape((layer, 0)) or (0,)) != 1
+    shape = net.shape((layer, 0))
+    return given.bits <= 8 or shape is None or prod(shape) != 1
 
 
 def _freed(net: Rewriter, layer: Layer) -> int:
