@@ -395,3 +395,21 @@ def test_import_simplifies(tmp_path: Path) -> None:
             cli, ["import", str(tmp_path / "m.onnx"), "-o", target, *words], catch_exceptions=False
         )
         assert len(kinds(ir.read(target))) == count
+
+
+def test_bytes_that_are_alike_in_samples_are_told_apart() -> None:
+    rows = np.zeros((4, 5000), np.float32)
+    rows[1, 777] = rows[3, 777] = 1.0
+
+    def build(n: Net, x: ir.Output) -> ir.Output:
+        for row in rows:
+            x = n("Sin", n("Add", x, n.net.constant(row)))
+        return x
+
+    model = network("5000", build)
+    assert len(ir.dumps(model)[1]) == 2 * rows[0].nbytes
+    new, done = ir.simplify(model, only=["share-constants"])
+    assert done.rules == {"share-constants": 2}
+    assert len(new.constants) == 2
+    alike(model, new, exact=True)
+    assert len(ir.dumps(new)[1]) == 2 * rows[0].nbytes
