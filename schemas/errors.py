@@ -17,8 +17,7 @@ element (see :func:`placed`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -157,26 +156,36 @@ def describe(error: ValidationError) -> tuple[str, str | None]:
     return f"{name}: {message[:1].lower()}{message[1:]}", name
 
 
-@contextmanager
-def placed(where: Where) -> Iterator[None]:
+class placed:  # noqa: N801  # read as a statement
     """Give errors raised inside the place ``where``, as far as they lack one.
 
     A ValueError is about what the file says, and becomes an IRError; what only wrong code
-    raises becomes an InternalError.
+    raises becomes an InternalError. What makes the place may be given for it: it is asked only
+    when there is an error.
     """
-    try:
-        yield
-    except (IRError, InternalError) as error:
-        error.where = error.where.within(where)
-        raise
-    except ValidationError as error:
-        message, attribute = describe(error)
-        raise IRError(message, replace(where, attribute=attribute)) from error
-    except MemoryError as error:
-        raise IRError(f"not enough memory: {error}".rstrip(": "), where) from error
-    except ValueError as error:
-        # Our own ValueErrors are sentences; what NumPy raises says more with its type.
-        ours = type(error) is ValueError
-        raise IRError(f"{error}" if ours else f"{type(error).__name__}: {error}", where) from error
-    except MISTAKES as error:
-        raise InternalError(error, where) from error
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: Where | Callable[[], Where]) -> None:
+        self.where = where
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        where = self.where if isinstance(self.where, Where) else self.where()
+        if isinstance(error, (IRError, InternalError)):
+            error.where = error.where.within(where)
+        elif isinstance(error, ValidationError):
+            message, attribute = describe(error)
+            raise IRError(message, replace(where, attribute=attribute)) from error
+        elif isinstance(error, MemoryError):
+            raise IRError(f"not enough memory: {error}".rstrip(": "), where) from error
+        elif isinstance(error, ValueError):
+            # Our own ValueErrors are sentences; what NumPy raises says more with its type.
+            said = f"{error}" if type(error) is ValueError else f"{type(error).__name__}: {error}"
+            raise IRError(said, where) from error
+        elif isinstance(error, MISTAKES):
+            raise InternalError(error, where) from error

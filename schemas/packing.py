@@ -106,7 +106,7 @@ def pack(array: Array, kind: ElementType) -> bytes:
         return np.bitwise_or.reduce(padded << shifts, axis=1).astype(np.uint8).tobytes()
     if kind.bits < 8:
         return _split_planes(_encode(array.reshape(-1), kind), kind.bits)
-    return np.ascontiguousarray(_fitted(array, kind)).tobytes()
+    return _fitted(array, kind).tobytes()
 
 
 def packed(array: Array, kind: ElementType) -> Buffer:

@@ -364,14 +364,15 @@ class Shape:
     @property
     def is_static(self) -> bool:
         """Whether every size is known."""
-        return self._sizes is not None and not any(isinstance(s, Dim) for s in self._sizes)
+        return self._sizes is not None and Dim not in map(type, self._sizes)
 
     @property
     def static(self) -> tuple[int, ...]:
         """The sizes as numbers; an error where one is unknown."""
-        if self._sizes is None or not self.is_static:
+        sizes = self._sizes
+        if sizes is None or Dim in map(type, sizes):
             raise NotKnownError(f"shape {self} is not known exactly")
-        return tuple(int(size) for size in self._sizes if not isinstance(size, Dim))
+        return tuple([int(size) for size in sizes if not isinstance(size, Dim)])
 
     @property
     def count(self) -> Size:

@@ -53,6 +53,9 @@ class ElementType(StrEnum):
     @classmethod
     def parse(cls, text: str) -> ElementType:
         """Read the spelling of an attribute; letter case is free, as in OpenVINO."""
+        known = SPELLED.get(text)
+        if known is not None:
+            return known
         name = text.lower()
         if name == "undefined":
             return cls.DYNAMIC
@@ -160,6 +163,9 @@ class ElementType(StrEnum):
             return -(-count // values) * size
         return -(-count * self.bits // 8)
 
+
+#: The types by their spelling as it is written: found without a look at its letters.
+SPELLED: dict[str, ElementType] = {kind.value: kind for kind in ElementType}
 
 _ROWS: dict[ElementType, _Row] = {
     ElementType.DYNAMIC: _Row("UNSPECIFIED", 0, "?", None),

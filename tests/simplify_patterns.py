@@ -48,6 +48,7 @@ class Net:
 
 IMAGE = "2,4,6,6"
 ROWS = "2,3,8,16"
+WIDE = "2,9,60,60"
 
 
 def gelu(n: Net, x: ir.Output) -> ir.Output:
@@ -112,6 +113,33 @@ def scaled_fake(n: Net, x: ir.Output) -> ir.Output:
 def dynamic_reshape(n: Net, x: ir.Output) -> ir.Output:
     first = n("Gather", n("ShapeOf", x, opset=3, output_type="i64"), [0], 0, opset=8)
     return n("Reshape", n("Exp", x), n("Concat", first, [2, 12], axis=0), special_zero=False)
+
+
+def turned_halves(n: Net, x: ir.Output) -> ir.Output:
+    """The halves of an axis, the other way around, as rotary positions take them."""
+    last = n("Slice", x, [8], [2**62], [1], [3], opset=8)
+    first = n("Slice", x, [0], [8], [1], [-1], opset=8)
+    return n("Concat", n("Negative", last), first, axis=3)
+
+
+def ones(n: Net, x: ir.Output, number: float = 1.0) -> ir.Output:
+    """A tensor like another, all of one number."""
+    return n(
+        "Broadcast", number, n("ShapeOf", x, opset=3, output_type="i64"), opset=3, mode="numpy"
+    )
+
+
+def tenths(n: Net, x: ir.Output) -> ir.Output:
+    """What is summed in some order, in which it is rounded."""
+    rows = n("Broadcast", 0.1, [4000, 6], opset=3, mode="numpy")
+    return n("Add", n("ReduceSum", rows, [0], keep_dims=False), x)
+
+
+def shared_ones(n: Net, x: ir.Output) -> ir.Output:
+    """A Broadcast that is there in any case."""
+    shared = n("Broadcast", 2.0, [40, 60], opset=3, mode="numpy")
+    first = n("Concat", shared, n("Sin", shared), axis=0)
+    return n("Add", n("ReduceMax", first, [0, 1], keep_dims=False), x)
 
 
 def hswish(n: Net, x: ir.Output) -> ir.Output:
@@ -217,6 +245,15 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
         x, n("Transpose", n("Exp", x), [0, 1, 3, 2])), "Exp MatMul"),
     ("broadcast-into-elementwise", IMAGE, lambda n, x: n("Add", x, n(
         "Broadcast", n.mean(x, [2, 3]), [2, 4, 6, 6], opset=3, mode="numpy")), "Add ReduceMean"),
+    ("uniform-values", WIDE, lambda n, x: n("Divide", x, n("Maximum", n(
+        "ReduceSum", ones(n, x), [2], keep_dims=True), 1.0)), "Divide"),
+    ("uniform-values", WIDE, lambda n, x: n("Multiply", n(
+        "Transpose", n("Sqrt", ones(n, x)), [0, 1, 3, 2]), x), "Multiply"),
+    ("uniform-values", WIDE, lambda n, x: n("Add", n("Negative", ones(n, x)), ones(n, x, 3.0)),
+     "Broadcast"),
+    ("slices-into-split", ROWS, turned_halves, "Concat Negative VariadicSplit"),
+    ("neutral-elements", "2,?", lambda n, x: n("Exp", n("Add", x, n.value(np.zeros((1, 1))))),
+     "Exp"),
     ("shuffle-channels", IMAGE, shuffle, "ShuffleChannels"),
     ("depth-to-space", IMAGE, spread, "DepthToSpace"),
     ("depth-to-space", IMAGE, gathered, "SpaceToDepth"),
@@ -348,6 +385,15 @@ STAYS: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output]]] = [
         "Add", x, n.numbers(1, 4, 1, 1)), n.numbers(1, 1, 6, 6))),
     ("fold-constants", IMAGE, lambda n, x: n("Add", x, n("Broadcast", n.numbers(1), n.value(
         [2, 4, 6, 6]), opset=3, mode="numpy"))),
+    ("neutral-elements", "?", lambda n, x: n("Exp", n("Add", x, n.value(np.zeros((1, 1)))))),
+    ("slices-into-split", ROWS, lambda n, x: n("Concat", n(
+        "Slice", x, [8], [2**62], [1], [3], opset=8), n(
+        "Slice", x, [0], [7], [1], [-1], opset=8), axis=3)),
+    ("slices-into-split", ROWS, lambda n, x: n("Concat", n(
+        "Slice", x, [0], [2**62], [2], [3], opset=8), n(
+        "Slice", x, [1], [2**62], [2], [3], opset=8), axis=3)),
+    ("uniform-values", IMAGE, tenths),
+    ("uniform-values", IMAGE, shared_ones),
     ("broadcast-into-elementwise", "1,4,1,1", lambda n, x: n("Exp", n(
         "Broadcast", x, [2, 4, 6, 6], opset=3, mode="numpy"))),
 ]  # fmt: skip

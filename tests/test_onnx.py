@@ -17,6 +17,7 @@ from vinoir import ir
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx_models import model_of, one_node  # noqa: E402
+from vinoir.ir.onnx.importing.entry import examine  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 import onnx_coverage  # noqa: E402
@@ -89,6 +90,19 @@ def with_random_weights(proto: Any) -> Any:
     del proto.graph.node[:]
     proto.graph.node.extend(kept)
     return proto
+
+
+@pytest.mark.parametrize("name", ["light_squeezenet", "light_shufflenet", "light_inception_v1"])
+def test_what_the_importer_knows_is_what_inference_finds(name: str) -> None:
+    importer = examine(LIGHT / f"{name}.onnx")
+    known, found = importer.tensors, ir.infer(importer.model)
+    assert known is not None
+    for layer in importer.model.layers:
+        for one, other in zip(known[layer.id], found.of(layer), strict=True):
+            assert one == other, layer
+            assert (one.value is None) == (other.value is None), layer
+            if one.value is not None and other.value is not None:
+                np.testing.assert_array_equal(one.value, other.value)
 
 
 @pytest.mark.parametrize("name", ["light_squeezenet", "light_shufflenet", "light_inception_v1"])

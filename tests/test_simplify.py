@@ -12,6 +12,7 @@ from networks import Drawer
 from simplify_patterns import APPLIES, STAYS, Net, network, row_of_patterns
 from vinoir import ir
 from vinoir.ir.surgery.simplifying import RULES
+from vinoir.ir.surgery.simplifying.certificate import Judge
 from vinoir.schemas import MismatchError, UsageError
 
 EXACT = {rule.name for rule in RULES if rule.exact}
@@ -265,6 +266,40 @@ def test_a_wrong_rule_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
         ir.simplify(model, certify=1)
 
 
+def quantized(n: Net, x: ir.Output) -> ir.Output:
+    """Numbers of which many stand between two levels, as well as 32 bits can tell."""
+    far = n("Multiply", n("Sin", x), 98765.4)
+    return n("FakeQuantize", far, -1e5, 1e5, -1e5, 1e5, levels=100001)
+
+
+@pytest.mark.parametrize(("factor", "is_rounding"), [(1.0, True), (1.001, False)])
+def test_ties_of_rounding_are_told_from_wrong_rules(
+    factor: float, is_rounding: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vinoir.ir.surgery.simplifying import simplifier
+    from vinoir.ir.surgery.simplifying.rewriter import Rule
+
+    def divided(net: Any, layer: ir.Layer) -> bool:
+        value, other = net.inputs(layer)
+        fixed = net.constant(factor / net.known(other), net.kind(other), layer)
+        new = net.add("Divide", "opset1", [value, fixed], like=layer)
+        return bool(net.replace((layer, 0), new))
+
+    model = network("300,200", quantized)
+    monkeypatch.setattr(simplifier, "RULES", (Rule("divided", ("Multiply",), divided),))
+    monkeypatch.setattr(Judge, "__call__", lambda *_: None)
+    if not is_rounding:
+        with pytest.raises(MismatchError, match="differs by") as caught:
+            ir.simplify(model, certify=1)
+        assert caught.value.hint is not None
+        assert "more than rounding" in caught.value.hint
+        return
+    _, done = ir.simplify(model, certify=1)
+    assert done.certificate is not None
+    assert 1e-5 < done.certificate.ties < 1e-4
+    assert done.certificate.difference == 0.0
+
+
 def test_a_rule_that_gives_up_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     from vinoir.ir.surgery.simplifying import simplifier
     from vinoir.ir.surgery.simplifying.rewriter import Rule
@@ -360,3 +395,21 @@ def test_import_simplifies(tmp_path: Path) -> None:
             cli, ["import", str(tmp_path / "m.onnx"), "-o", target, *words], catch_exceptions=False
         )
         assert len(kinds(ir.read(target))) == count
+
+
+def test_bytes_that_are_alike_in_samples_are_told_apart() -> None:
+    rows = np.zeros((4, 5000), np.float32)
+    rows[1, 777] = rows[3, 777] = 1.0
+
+    def build(n: Net, x: ir.Output) -> ir.Output:
+        for row in rows:
+            x = n("Sin", n("Add", x, n.net.constant(row)))
+        return x
+
+    model = network("5000", build)
+    assert len(ir.dumps(model)[1]) == 2 * rows[0].nbytes
+    new, done = ir.simplify(model, only=["share-constants"])
+    assert done.rules == {"share-constants": 2}
+    assert len(new.constants) == 2
+    alike(model, new, exact=True)
+    assert len(ir.dumps(new)[1]) == 2 * rows[0].nbytes

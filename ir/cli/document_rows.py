@@ -309,6 +309,7 @@ class CertificateRow(Part):
     alone: int
     not_alone: int
     difference_alone: Number
+    ties: Number
 
 
 class ChangeRow(Part):

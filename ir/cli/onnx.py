@@ -85,7 +85,7 @@ def import_command(
     if target.path is not None:
         if not no_simplify:
             with waiting("simplifying"):
-                simplified(importer.model)
+                simplified(importer)
         target.write(importer.model)
         note(f"wrote {target.path}: {len(importer.model)} layers")
 

@@ -85,6 +85,12 @@ def simplify_command(
             f"{certificate.difference:.1e}; {certificate.alone} rewrites alone, "
             f"{certificate.difference_alone:.1e}; {certificate.not_alone} not alone"
         )
+        if certificate.ties:
+            note(
+                f"outputs differ by {certificate.ties:.1e} where numbers that stand between two "
+                "levels of a FakeQuantize are rounded to the other; with finer levels all is "
+                "equal: no rewrite is wrong"
+            )
     note(f"wrote {target.path}" if target.path is not None else "nothing written")
 
 

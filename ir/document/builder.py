@@ -13,12 +13,14 @@ Example::
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...layers.base import NEWEST
+from ...layers.value_bounds import CARRIED
 from ...schemas import ElementType, IRError, Shape, Tensor, UsageError, Where, placed
 from ...schemas.attributes import spelled
 from ...schemas.shapes import ShapeLike
@@ -62,6 +64,11 @@ class Output:
         """What is known of it."""
         return self._tensors[self.index]
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is a constant."""
+        return self.layer.is_constant
+
     def __getitem__(self, index: int) -> Output:
         if not 0 <= index < len(self._tensors):
             raise IndexError(f"{self.layer!r} has {len(self._tensors)} outputs, not {index}")
@@ -104,6 +111,8 @@ class Builder:
         self.opset = opset
         self._names = {layer.name for layer in self.graph.layers}
         self._free = FreeNames(self._names.__contains__)
+        #: What inference would know of the layers that it made, by their ids.
+        self.tensors: dict[int, tuple[Tensor, ...]] = {}
 
     def __repr__(self) -> str:
         return f"<builder of {self.graph!r}>"
@@ -121,7 +130,7 @@ class Builder:
         self, value: Any, type: ElementType | str | None = None, *, name: str | None = None
     ) -> Output:
         """A constant; ``type`` where the array's own says it not (nf4, u1)."""
-        with placed(Where(name=name or "Constant", type="Const")):
+        with placed(partial(Where, name=name or "Constant", type="Const")):
             array = np.asarray(value)
             kind = None if type is None else ElementType.named(type)
             if array.dtype.kind == "O" and not all(isinstance(x, str) for x in array.flat):
@@ -135,7 +144,10 @@ class Builder:
         layer.set_value(array, kind)
         self.graph.add(layer)
         held = layer.value
-        return Output(layer, 0, [Tensor(layer.element_type, held.shape, held)], self)
+        tensor = Tensor(layer.element_type, Shape(held.shape), held)
+        large = held.size > CARRIED
+        self.tensors[layer.id] = (Tensor(tensor.type, tensor.shape) if large else tensor,)
+        return Output(layer, 0, [tensor], self)
 
     def add(
         self,
@@ -162,7 +174,7 @@ class Builder:
         values = {**(data or {}), **attributes}
         kind = type if isinstance(type, str) else type.xml_type
         version = version if isinstance(type, str) else version or type.version()
-        where = Where(name=name or kind, type=kind, version=version)
+        where = partial(Where, name=name or kind, type=kind, version=version)
         op: Op | None = None if isinstance(type, str) else type
         with placed(where):
             if isinstance(type, str):
@@ -176,12 +188,14 @@ class Builder:
             if op is None and outputs is None:
                 raise UsageError(_unknown(kind), hint="or say what its outputs are")
             tensors, chosen = _settled(op, given, None if outputs is None else list(outputs))
-        sources = [
-            one
-            if isinstance(one, Output)
-            else self.constant(tensor.value, tensor.type, name=f"{name or kind}/{label}")
-            for one, tensor, label in zip(given, chosen, _labels(op, len(given)), strict=True)
-        ]
+        sources = [one for one in given if isinstance(one, Output)]
+        if len(sources) < len(given):
+            sources = [
+                one
+                if isinstance(one, Output)
+                else self.constant(tensor.value, tensor.type, name=f"{name or kind}/{label}")
+                for one, tensor, label in zip(given, chosen, _labels(op, len(given)), strict=True)
+            ]
         texts = op.attributes() if op is not None else _texts(values)
         return self._place(kind, version or "", name or kind, texts, sources, tensors)
 
@@ -191,6 +205,8 @@ class Builder:
             if isinstance(one, Output) and one.layer.graph is not self.graph:
                 raise UsageError(f"input {index} is {one.layer!r}, which is in another graph")
         types = [one.tensor.type for one in inputs if isinstance(one, Output)]
+        if len(types) == len(inputs):
+            return list(inputs)  # type: ignore[arg-type]  # outputs all of them
         return [
             one if isinstance(one, Output) else literals(one, types, f"input {index}")
             for index, one in enumerate(inputs)
@@ -216,6 +232,7 @@ class Builder:
             text.replace(",", "\\,") for text in source.layer.outputs[source.index].names
         )
         self.graph.add(layer)
+        self.tensors[layer.id] = (source.tensor,)
         self.graph.connect((source.layer, source.index), layer, 0)
         return layer
 
@@ -253,6 +270,7 @@ class Builder:
         if layer.outputs and names:
             layer.outputs[0].names = tuple(names)
         self.graph.add(layer)
+        self.tensors[layer.id] = tuple(tensors)
         for index, one in enumerate(inputs):
             self.graph.connect((one.layer, one.index), layer, index)
         return Output(layer, 0, list(tensors), self)
@@ -272,6 +290,9 @@ def _settled(
     op: Op | None, given: Sequence[Output | Literals], outputs: list[Tensor] | None
 ) -> tuple[list[Tensor], tuple[Tensor, ...]]:
     """The outputs and the inputs, values in the first types that the operation's rule takes."""
+    plain = tuple([one.tensor for one in given if isinstance(one, Output)])
+    if op is not None and outputs is None and len(plain) == len(given):
+        return list(op.infer_outputs(plain)), plain
     refusal: IRError | None = None
     choices = [(one.tensor,) if isinstance(one, Output) else one for one in given]
     for index in () if op is None else op.like_first:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from ...schemas import ElementType, IRError
@@ -39,7 +40,13 @@ def needed_text(data: Mapping[str, str], name: str) -> str:
 
 def read_sizes(data: Mapping[str, str]) -> tuple[int, ...]:
     """The shape of a constant: plain numbers."""
-    text = needed_text(data, "shape").strip()
+    return _sizes_of(needed_text(data, "shape"))
+
+
+@lru_cache(1024)
+def _sizes_of(text: str) -> tuple[int, ...]:
+    """Sizes from their text, of which a network has few."""
+    text = text.strip()
     if not text:
         return ()
     fields = text.split(",")

@@ -294,12 +294,18 @@ class Graph(Named):
                     part.keep_value()
         if self._free_id is None:
             self._free_id = max(self._by_id, default=-1) + 1
-        if layer.id < 0 or layer.id in self._by_id:
-            layer.take_id(self._free_id)
-        self._free_id = max(self._free_id, layer.id + 1)
+        number = layer.id
+        if number < 0 or number in self._by_id:
+            number = self._free_id
+            layer.take_id(number)
+        if number >= self._free_id:
+            self._free_id = number + 1
         layer.graph = self
-        self._layers.insert(len(self._layers) if index is None else index, layer)
-        self._by_id[layer.id] = layer
+        if index is None:
+            self._layers.append(layer)
+        else:
+            self._layers.insert(index, layer)
+        self._by_id[number] = layer
         if index is None and self._names is not None:
             self._names.setdefault(layer.name, layer)
         else:
@@ -409,16 +415,17 @@ class Graph(Named):
         for layer in (producer, target):
             if self._by_id.get(layer.id) is not layer:
                 raise UsageError(f"{layer!r} is not in this graph")
-        if output_index >= len(producer.outputs):
-            raise UsageError(f"{producer!r} has {len(producer.outputs)} outputs")
-        origin = producer.outputs[output_index]
+        outputs, inputs = producer.outputs, target.inputs
+        if output_index >= len(outputs):
+            raise UsageError(f"{producer!r} has {len(outputs)} outputs")
+        origin = outputs[output_index]
         if input_index is None:
-            input_index = len(target.inputs)
-        if input_index > len(target.inputs):
-            raise UsageError(f"{target!r} has {len(target.inputs)} inputs, not {input_index}")
-        if input_index == len(target.inputs):
+            input_index = len(inputs)
+        if input_index > len(inputs):
+            raise UsageError(f"{target!r} has {len(inputs)} inputs, not {input_index}")
+        if input_index == len(inputs):
             self._add_input(target, origin)
-        port = target.inputs[input_index]
+        port = inputs[input_index]
         new = Edge(producer.id, origin.id, target.id, port.id)
         self._use_lists().put(new)
         self._rewired = True

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from ...schemas import Array, ElementType, IRError, Tensor, UsageError, Where
+from ...schemas import Array, ElementType, IRError, UsageError, Where
 from ...schemas.packing import Buffer, pack, packed, unpack
 from ...schemas.printing import printable_name
+from ...schemas.types import SPELLED
 from ..faces import door
 from ..text import at, exact
 from .attributes import Attributes, known, read_attribute, write_attributes, write_op
@@ -112,18 +113,23 @@ class Layer(_Fields):
         inputs: Iterable[Port] = (),
         outputs: Iterable[Port] = (),
     ) -> None:
-        self.graph = None
-        self.id, self._name, self.type, self.version = id, name, type, version
-        self.element = None
+        # A network has thousands: nothing has to be looked at before it is put in.
+        put = object.__setattr__
+        put(self, "graph", None)
+        put(self, "id", id)
+        put(self, "_name", name)
+        put(self, "type", type)
+        put(self, "version", version)
+        put(self, "element", None)
+        put(self, "_value", None)
+        put(self, "_op", None)
         #: What was read or made so far, by the names in the table of parts.
-        self._parts = {name: part.empty() for name, part in PARTS.items()}
-        self._parts |= {
+        parts = {
             "data": Attributes(data or {}),
             "inputs": Ports(self, inputs),
             "outputs": Ports(self, outputs),
         }
-        self._value = None
-        self._op = None
+        put(self, "_parts", parts)
 
     @classmethod
     def of(cls, element: etree._Element, graph: Graph) -> Layer:
@@ -248,7 +254,7 @@ class Layer(_Fields):
     @property
     def data(self) -> dict[str, str]:
         """The attributes as text, in the order of the file; other values are spelt as text."""
-        data: Attributes = self._part("data")
+        data: Attributes = self._parts.get("data") or self._part("data")
         return data
 
     @data.setter
@@ -258,7 +264,7 @@ class Layer(_Fields):
     @property
     def inputs(self) -> Ports:
         """The input ports; an input's index is its rank here."""
-        ports: Ports = self._part("inputs")
+        ports: Ports = self._parts.get("inputs") or self._part("inputs")
         return ports
 
     @inputs.setter
@@ -268,7 +274,7 @@ class Layer(_Fields):
     @property
     def outputs(self) -> Ports:
         """The output ports; an output's index is its rank here."""
-        ports: Ports = self._part("outputs")
+        ports: Ports = self._parts.get("outputs") or self._part("outputs")
         return ports
 
     @outputs.setter
@@ -385,11 +391,13 @@ class Layer(_Fields):
         """The operation with its attributes read; None where the type is not known."""
         known = self._op
         data = self.data
-        if known is not None and known[:3] == (data, self.type, self.version):
-            return known[3]
+        if known is not None:
+            was, type_, version, op = known
+            if type_ == self.type and version == self.version and was == data:
+                return op
         kind = self.kind
         with self.at("data"):
-            op: Op | None = None if kind is None else kind.read(data)
+            op = None if kind is None else kind.read(data)
         self._op = (dict(data), self.type, self.version, op)
         return op
 
@@ -412,8 +420,11 @@ class Layer(_Fields):
     @property
     def element_type(self) -> ElementType:
         """The element type that ``data`` names."""
+        text = self.data.get("element_type")
+        known = None if text is None else SPELLED.get(text)
+        if known is not None:
+            return known
         with self.at("data"):
-            text = self.data.get("element_type")
             if text is None:
                 raise IRError("attribute element_type is missing")
             return ElementType.parse(text)
@@ -466,15 +477,16 @@ class Layer(_Fields):
             with self.at("data"):
                 self._value = unpack(pack(array, kind), kind, array.shape)
         else:
-            self._value = array.astype(kind.dtype, copy=False)
-        old = self.data
-        self.data = {
-            **old, "element_type": str(kind), "shape": ", ".join(map(str, array.shape))
-        }  # fmt: skip
-        self.data.pop("value", None)
-        if not self.outputs:
-            self.outputs.append(Port(0))
-        self.outputs[0].describe(Tensor(kind, array.shape))
+            dtype = kind.dtype
+            self._value = array if array.dtype == dtype else array.astype(dtype)
+        data, outputs = self.data, self.outputs
+        data["element_type"] = kind.value
+        data["shape"] = ", ".join(map(str, array.shape))
+        data.pop("value", None)
+        if not outputs:
+            outputs.append(Port(0))
+        port = outputs[0]
+        port.precision, port.dims = kind.port, array.shape
 
     @property
     def has_new_value(self) -> bool:

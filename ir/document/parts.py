@@ -410,6 +410,8 @@ def dims_of(shape: Shape) -> tuple[int, ...]:
     """The sizes as a port says them: -1 for all that is not one number."""
     if shape.rank is None:
         return ()
+    if shape.is_static:
+        return shape.static
     return tuple(-1 if isinstance(size, Dim) else int(size) for size in shape.sizes)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...schemas import IRError, UnsupportedError
 from ...schemas.packing import Buffer
 from ..document import Info, Layer, Model, whole
-from ..storage import Weights, digest_of
+from ..storage import WHOLE, Weights, digest_of, sample_of
 from .printer import written_order
 
 _Bytes: TypeAlias = NDArray[np.uint8]
@@ -42,6 +42,9 @@ class Layout:
         self.missing: list[IRError] = []
         #: The .bin that was read, where it is to be written as it is.
         self.read: Weights | None = None
+        #: Where pieces are that no other was like so far, by their sizes and samples.
+        self._first: dict[tuple[int, bytes], tuple[Buffer, int] | None] = {}
+        #: Where the others are, by their sizes and digests: most need none.
         self._known: dict[tuple[int, bytes], int] = {}
 
     def append(self, blob: Buffer) -> int:
@@ -54,14 +57,38 @@ class Layout:
 
     def share(self, blob: Buffer) -> Range:
         """Offset and size of bytes that are stored once."""
-        key = _key(blob)
-        if key not in self._known:
-            self._known[key] = self.append(blob)
-        return self._known[key], key[0]
+        size = len(blob)
+        offset = self._find(blob)
+        if offset is None:
+            offset = self.append(blob)
+            self._note(blob, offset)
+        return offset, size
 
     def know(self, blob: Buffer, offset: int) -> None:
         """Note bytes that the .bin has already, so that they are shared."""
-        self._known.setdefault(_key(blob), offset)
+        if self._find(blob) is None:
+            self._note(blob, offset)
+
+    def _find(self, blob: Buffer) -> int | None:
+        """The offset of bytes that are stored."""
+        sample = len(blob), sample_of(blob)
+        if sample not in self._first:
+            return None
+        first = self._first[sample]
+        if first is not None:
+            if len(blob) < WHOLE:
+                return first[1]
+            self._known[_key(first[0])] = first[1]
+            self._first[sample] = None
+        return self._known.get(_key(blob))
+
+    def _note(self, blob: Buffer, offset: int) -> None:
+        """Remember where bytes are that were not found."""
+        sample = len(blob), sample_of(blob)
+        if sample in self._first:
+            self._known[_key(blob)] = offset
+        else:
+            self._first[sample] = blob, offset
 
     @property
     def bytes(self) -> bytes:

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from .remote import fetch as fetch
     from .remote import list_urls as list_urls
     from .remote import url_mark as url_mark
+    from .weights import WHOLE as WHOLE
     from .weights import Path as Path
     from .weights import Weights as Weights
     from .weights import blocks as blocks
     from .weights import digest_of as digest_of
     from .weights import identity as identity
     from .weights import open_regular as open_regular
+    from .weights import same_bytes as same_bytes
+    from .weights import sample_of as sample_of
 
 __getattr__, __dir__ = face(
     __name__,
@@ -30,6 +33,8 @@ __getattr__, __dir__ = face(
         "opening": "fetch_pair open_weights",
         "places": "beside is_url",
         "remote": "fetch list_urls url_mark",
-        "weights": "Path Weights blocks digest_of identity open_regular",
+        "weights": (
+            "WHOLE Path Weights blocks digest_of identity open_regular same_bytes sample_of"
+        ),
     },
 )

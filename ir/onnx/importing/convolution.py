@@ -57,7 +57,7 @@ def grouped(node: Node, weights: Output, group: int, channels: int = 0) -> Outpu
 def along_channels(node: Node, values: Output, rank: int) -> Output:
     """One value for each channel, as a tensor that broadcasts."""
     return node.reshape(values, [1, -1, *[1] * (rank - 2)]) if values.tensor.value is None or (
-        not values.layer.is_constant
+        not values.is_constant
     ) else node.constant(
         values.tensor.value.reshape(1, -1, *[1] * (rank - 2)), values.tensor.type
     )  # fmt: skip

@@ -57,15 +57,15 @@ def from_onnx(
             + "; ".join(shown),
             Where(importer.place),
         )
-    return simplified(importer.model) if simplify else importer.model
+    return simplified(importer) if simplify else importer.model
 
 
-def simplified(model: Model) -> Model:
+def simplified(importer: Importer) -> Model:
     """An imported model with fewer layers; weights that were said by a rule become constants."""
     from ...surgery import rewrite
 
-    rewrite(model, spare=SPARE)
-    return model
+    rewrite(importer.model, spare=SPARE, known=importer.tensors)
+    return importer.model
 
 
 def examine(

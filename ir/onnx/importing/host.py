@@ -5,9 +5,39 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from ...document import Builder, Output
+from ....layers.base import Op
+from ....schemas import Array, ElementType, Shape, Tensor
+from ...document import Builder, Layer, Output
 from .semantics import Semantics
 from .tensors import Store
+
+
+class Initializer(Output):
+    """A tensor of the protobuf, which becomes a layer when one is fed by it.
+
+    Many are only read: shapes, axes, and what converters lay out in another way.
+    """
+
+    __slots__ = ("_made", "_name", "_type")
+
+    def __init__(self, builder: Builder, array: Array, kind: ElementType, name: str) -> None:
+        self.index, self._builder = 0, builder
+        self._tensors = [Tensor(kind, Shape(array.shape), array)]
+        self._type, self._name = kind, name
+        self._made: Layer | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        """It always is one."""
+        return True
+
+    @property
+    def layer(self) -> Layer:  # type: ignore[override]  # what feeds others has one, sooner or later
+        """Its layer, made when it is first asked for."""
+        if self._made is None:
+            made = self.builder.constant(self.tensor.value, self._type, name=self._name)
+            self._made = made.named(self._name).layer
+        return self._made
 
 
 class Scope:
@@ -30,6 +60,8 @@ class Host(Protocol):
 
     store: Store
     semantics: Semantics
+    #: Operations that were made so far, by their names and attributes: many are alike.
+    operations: dict[tuple[str, str | None], Op]
 
     @property
     def builder(self) -> Builder:

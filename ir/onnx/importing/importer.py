@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import onnx
 from onnx import helper
 
 from ....layers.base import Op
+from ....layers.memory import without_collection
 from ....schemas import ElementType, IRError, Shape, Tensor, UnsupportedError, Where, placed
 from ...document import Builder, Graph, Layer, Model, Output, Port, join_names, keep_symbols
 from . import (  # noqa: F401  # declare the converters
@@ -28,7 +30,7 @@ from . import (  # noqa: F401  # declare the converters
     reduction,
     signals,
 )
-from .host import Scope
+from .host import Initializer, Scope
 from .node import Node, find
 from .proto import (
     calls_of,
@@ -85,6 +87,7 @@ class Importer:
         self._row: Row | None = None
         self._missing: dict[tuple[int, int], str] = {}
         self._inner = 0
+        self.operations: dict[tuple[str, str | None], Op] = {}
         #: How many nodes a call of each function comes to.
         self._amounts: dict[tuple[str, str, str], int] = {}
         self._depth = 0
@@ -93,7 +96,7 @@ class Importer:
 
     def run(self) -> Model:
         """The model."""
-        with placed(Where(self.place)):
+        with placed(Where(self.place)), without_collection():
             check(self.proto)
             self.opsets = opsets(self.proto.opset_import)
             self.functions = functions_of(self.proto)
@@ -110,6 +113,13 @@ class Importer:
     def model(self) -> Model:
         """The model as far as it is made."""
         return self._root.model()
+
+    @property
+    def tensors(self) -> Mapping[int, tuple[Tensor, ...]] | None:
+        """What inference would know of each layer; None where it has to look at bodies."""
+        if any(layer.bodies for layer in self.model.layers):
+            return None
+        return self._root.tensors
 
     @property
     def builder(self) -> Builder:
@@ -161,14 +171,13 @@ class Importer:
             return scope.values[name]
         if name in scope.tensors:
             array, kind = self._initializer(scope.tensors[name])
-            made = scope.builder.constant(array, kind, name=scope.prefix + name)
-            scope.values[name] = made.named(scope.prefix + name)
+            scope.values[name] = Initializer(scope.builder, array, kind, scope.prefix + name)
             return scope.values[name]
         outer = None if scope.around is None else self._lookup(name, scope.around)
         if outer is None or scope.around is None or scope.around.builder is scope.builder:
             return outer
         # A body has its own copy of a constant, and a Parameter for all else.
-        if outer.layer.is_constant:
+        if outer.is_constant:
             made = scope.builder.constant(outer.tensor.value, outer.tensor.type, name=name)
         else:
             made = scope.builder.parameter(name, outer.tensor.type, outer.tensor.shape)
@@ -196,7 +205,7 @@ class Importer:
             self._row = Row(label(proto), proto.op_type)
             self.rows.append(self._row)
         try:
-            with placed(where_of(proto, self.place, self.opsets.get(domain))):
+            with placed(partial(where_of, proto, self.place, self.opsets.get(domain))):
                 self._convert(proto, domain)
         except IRError as error:
             row = self._row
@@ -215,11 +224,12 @@ class Importer:
         row = self._row
         if row is None:
             return
-        row.waits_for += [
-            self._missing[key]
-            for one in inputs
-            if one is not None and (key := (one.layer.id, one.index)) in self._missing
-        ]
+        if self._missing:
+            row.waits_for += [
+                self._missing[key]
+                for one in inputs
+                if one is not None and (key := (one.layer.id, one.index)) in self._missing
+            ]
         called = (domain, proto.op_type, getattr(proto, "overload", ""))
         function = self.functions.get(called)
         if function is not None:

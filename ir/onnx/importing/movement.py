@@ -49,9 +49,10 @@ def constant_of_shape(node: Node) -> Made:
         value, kind = node.importer.store.array(tensor)
         if value.size != 1:
             raise IRError(f"value has {value.size} elements, one is needed")
-    shape = node.value(0)
-    if shape is not None and prod(int(n) for n in shape) <= _SMALL and (shape >= 0).all():
-        return node.constant(np.full([int(n) for n in shape], value.reshape(())), kind)
+    known = node.value(0)
+    shape = [-1] if known is None else known.tolist()
+    if min(shape, default=0) >= 0 and prod(shape) <= _SMALL:
+        return node.constant(np.full(shape, value.reshape(())), kind)
     return node.add("Broadcast-3", node.constant(value.reshape(()), kind), node[0])
 
 

@@ -166,12 +166,18 @@ class Node:
 
     def add(self, spec: str, *inputs: Output, **attributes: Any) -> Output:
         """A layer of an operation named as its specification, such as ``MaxPool-8``."""
-        kind, _, number = spec.partition("-")
-        found = Op.registry.get((kind, int(number)))
-        if found is None:
-            raise UnsupportedError(f"it needs {spec}, which is not among the operations")
-        op = found.model_validate(attributes)
-        return self.importer.builder.add(op, None, inputs, name=f"{self.name}/{kind}")
+        known = self.importer.operations
+        key = spec, _spelled(attributes)
+        op = known.get(key)
+        if op is None:
+            kind, _, number = spec.partition("-")
+            found = Op.registry.get((kind, int(number)))
+            if found is None:
+                raise UnsupportedError(f"it needs {spec}, which is not among the operations")
+            op = found.model_validate(attributes)
+            if key[1] is not None:
+                known[key] = op
+        return self.importer.builder.add(op, None, inputs, name=f"{self.name}/{op.xml_type}")
 
     def constant(self, value: Any, kind: ElementType | None = None) -> Output:
         """A constant."""
@@ -199,7 +205,7 @@ class Node:
         """The same elements in another shape; 0 is a size of none."""
         if isinstance(shape, Output):
             return self.add("Reshape-1", x, shape, special_zero=False)
-        if x.tensor.value is not None and -1 not in shape and x.layer.is_constant:
+        if x.is_constant and x.tensor.value is not None and -1 not in shape:
             return self.constant(x.tensor.value.reshape(shape), x.tensor.type)
         return self.add("Reshape-1", x, self.ints64(list(shape)), special_zero=False)
 
@@ -274,6 +280,19 @@ _PLAIN: dict[str, Callable[[int, int], int]] = {
     "Maximum-1": max,
     "Minimum-1": min,
 }
+
+
+def _spelled(attributes: Mapping[str, Any]) -> str | None:
+    """Attributes as text that tells them from others; None of values that are not plain."""
+    for value in attributes.values():
+        for one in value if type(value) in (list, tuple) else (value,):
+            if type(one) not in _TOLD:
+                return None
+    return repr(attributes)
+
+
+#: Types of which a value is told from others by how Python shows it.
+_TOLD = frozenset({bool, int, float, str, ElementType})
 
 
 def normal(axis: int, rank: int) -> int:

@@ -84,7 +84,9 @@ def _check_text(message: Any) -> None:
     text, messages = _fields(message.DESCRIPTOR)
     for name in text:
         value = getattr(message, name)
-        for one in (value,) if isinstance(value, (str, bytes)) else value:
+        if type(value) is str or (type(value) is not bytes and bytes not in map(type, value)):
+            continue
+        for one in (value,) if isinstance(value, bytes) else value:
             if isinstance(one, bytes):
                 shown = one.decode("utf-8", "backslashreplace")
                 kind = message.DESCRIPTOR.name.removesuffix("Proto").lower()

@@ -24,6 +24,8 @@ WORDS: dict[ElementType, str] = {
     ElementType.F4E2M1: "float4e2m1", ElementType.F8E8M0: "float8e8m0", ElementType.U2: "uint2",
 }  # fmt: skip
 
+_TENSORS = {kind: f"tensor({WORDS.get(kind, kind)})" for kind in ElementType}
+
 
 class Signature(NamedTuple):
     """One version of an operator."""
@@ -128,19 +130,18 @@ def check_types(found: Signature, attributes: Iterable[Any]) -> None:
 
 def check_inputs(found: Signature, kinds: Sequence[ElementType | None]) -> None:
     """Refuse a number or types of inputs that this version does not take."""
-    spec = f"{found.name}-{found.since}"
     there = len(kinds)
     while there and kinds[there - 1] is None:
         there -= 1
     if not found.least <= there <= max(found.most, found.least):
         many = found.least if found.least == found.most else f"{found.least} to {found.most}"
-        raise IRError(f"{there} inputs, {spec} takes {many}")
+        raise IRError(f"{there} inputs, {found.name}-{found.since} takes {many}")
     for index, kind in enumerate(kinds):
         row = found.inputs[min(index, len(found.inputs) - 1)] if found.inputs else None
-        if row is None or kind is None or kind.is_dynamic:
+        if row is None or kind is None or kind is ElementType.DYNAMIC:
             continue
         name, allowed, _ = row
-        word = f"tensor({WORDS.get(kind, kind)})"
+        word = _TENSORS[kind]
         if allowed and word not in allowed:
             raise IRError(_wrong_type(found, index, name, word))
 

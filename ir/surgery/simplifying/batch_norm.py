@@ -14,12 +14,12 @@ from .scale_into_weights import AXES, biased, channels_of, scale_outputs, weight
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
-    op = layer.op
-    if op is None:
+    kind = layer.kind
+    if kind is None:
         return False
     inputs = net.inputs(layer)
     # The first version takes the data after gamma and beta.
-    value, others = (inputs[2], [*inputs[:2], *inputs[3:]]) if op.number == 1 else (
+    value, others = (inputs[2], [*inputs[:2], *inputs[3:]]) if kind.number == 1 else (
         inputs[0], list(inputs[1:])
     )  # fmt: skip
     given = [net.known(one) if one[0].is_constant else None for one in others]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from math import prod
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ TOLERANCES = {ElementType.F16: 4e-3, ElementType.BF16: 2e-2}
 TOLERANCE = 1e-5
 #: Layers of a pattern, and elements of a tensor, up to which a rewrite is tried by itself.
 _LAYERS = 48
+#: Levels of a FakeQuantize at which it rounds no more than a number of 32 bits is rounded.
+_FINE = 1 << 24
 _ELEMENTS = 1 << 24
 
 
@@ -34,6 +37,9 @@ class Certificate(NamedTuple):
     alone: int
     not_alone: int
     difference_alone: float
+    #: The greatest difference of an output in runs where it is only rounding: numbers that stood
+    #: between two levels of a FakeQuantize fell to the other, and with finer levels all is equal.
+    ties: float = 0.0
 
 
 class Judge:
@@ -108,7 +114,8 @@ def _cone(
 ) -> tuple[set[Value], set[Layer] | None]:
     """The values at which the layers above a value begin, and these layers.
 
-    New layers are gone through, older ones only where ``deep``, up to the given ends.
+    New layers are gone through, older ones only where ``deep``, up to the given ends; so is what
+    repeats constants, as rules may know that it consists of one number.
     """
     found: set[Value] = set()
     inside: set[Layer] = set()
@@ -118,7 +125,7 @@ def _cone(
         layer = one[0]
         enter = layer.is_constant or net.is_fresh(layer) or (first and deep) or (
             bool(ends) and deep
-        )  # fmt: skip
+        ) or _repeats(net, layer)  # fmt: skip
         first = False
         if one in ends or not enter or layer.op is None or layer.bodies or (
             layer.type in ("Parameter", "ReadValue")
@@ -131,6 +138,13 @@ def _cone(
                 return found, None
             stack += net.inputs(layer)
     return found, inside
+
+
+def _repeats(net: Rewriter, layer: Layer) -> bool:
+    """Whether a layer repeats a constant."""
+    return layer.type in ("Broadcast", "Tile") and all(
+        source.is_constant for source, _ in net.inputs(layer)
+    )
 
 
 def _computed(net: Rewriter, value: Value, arrays: dict[Value, Array]) -> Array:
@@ -168,12 +182,9 @@ def refuse(name: str, kind: ElementType, before: Array, after: Array) -> float:
         if not np.array_equal(before, after):
             raise MismatchError(f'"{name}" is not what it was')
         return 0.0
-    one, other = (np.asarray(array, np.float64) for array in (before, after))
-    finite = np.isfinite(one)
-    if not np.array_equal(one[~finite], other[~finite], equal_nan=True):
+    apart, largest, alike = _measured(before, after)
+    if not alike:
         raise MismatchError(f'"{name}" is infinite or no number elsewhere than it was')
-    apart = float(np.max(np.abs(one - other), where=finite, initial=0.0))
-    largest = float(np.max(np.abs(one), where=finite, initial=0.0))
     difference = apart / max(largest, 1.0)
     allowed = TOLERANCES.get(kind, TOLERANCE) if kind.dtype.kind == "f" else 0.0
     if difference > allowed:
@@ -184,9 +195,18 @@ def refuse(name: str, kind: ElementType, before: Array, after: Array) -> float:
     return difference
 
 
+def _measured(before: Array, after: Array) -> tuple[float, float, bool]:
+    """How far two arrays are apart, the largest number, and whether all else is equal."""
+    one, other = (np.asarray(array, np.float64) for array in (before, after))
+    finite = np.isfinite(one)
+    alike = np.array_equal(one[~finite], other[~finite], equal_nan=True)
+    apart = float(np.max(np.abs(one - other), where=finite, initial=0.0))
+    return apart, float(np.max(np.abs(one), where=finite, initial=0.0)), alike
+
+
 def compare_models(before: Model, after: Model, count: int, judge: Judge) -> Certificate:
     """Run two models on the same random inputs; refused where an output differs."""
-    worst = 0.0
+    worst = ties = 0.0
     for number in range(count):
         feeds: dict[str, Any] = {}
         for parameter in before.parameters:
@@ -198,12 +218,51 @@ def compare_models(before: Model, after: Model, count: int, judge: Judge) -> Cer
                     hint="give it a shape and a type, or leave the certificate out",
                 )
             feeds[parameter.name] = array
-        one, other = run(before, feeds), run(after, feeds)
-        worst = max(worst, _difference(before, one, other))
-    return Certificate(count, worst, judge.alone, judge.not_alone, judge.difference)
+        outputs = run(before, feeds), run(after, feeds)
+        try:
+            worst = max(worst, _difference(*outputs))
+        except MismatchError as error:
+            refusal = _unless_ties(error, before, after, feeds)
+            if refusal is not None:
+                raise refusal from None
+            ties = max(ties, _apart(*outputs))
+    return Certificate(count, worst, judge.alone, judge.not_alone, judge.difference, ties)
 
 
-def _difference(model: Model, one: Outputs, other: Outputs) -> float:
+def _unless_ties(
+    error: MismatchError, before: Model, after: Model, feeds: dict[str, Any]
+) -> MismatchError | None:
+    """The error; None where nothing is left of it once FakeQuantize has finer levels.
+
+    What differs by rounding alone then differs by as little; a rewrite that is wrong, still is.
+    """
+    finer = _with_finer_levels(before), _with_finer_levels(after)
+    if finer[0] is None or finer[1] is None:
+        return error
+    try:
+        _difference(run(finer[0], feeds), run(finer[1], feeds))
+    except MismatchError:
+        error.hint = "the rewrites change more than rounding: with finer levels it differs, too"
+        return error
+    return None
+
+
+def _with_finer_levels(model: Model) -> Model | None:
+    """A copy whose FakeQuantize hardly round; None where there are none."""
+    new = deepcopy(model)
+    layers = [layer for layer in new.everywhere() if layer.type == "FakeQuantize"]
+    for layer in layers:
+        layer.data["levels"] = str(_FINE)
+    return new if layers else None
+
+
+def _apart(one: Outputs, other: Outputs) -> float:
+    """The greatest difference of outputs, in parts of the largest number of each."""
+    return max((apart / max(largest, 1.0) for apart, largest, _ in map(
+        _measured, one.values(), other.values())), default=0.0)  # fmt: skip
+
+
+def _difference(one: Outputs, other: Outputs) -> float:
     if list(one) != list(other):
         raise MismatchError(f"outputs were {list(one)}, and are {list(other)} simplified")
     worst = 0.0

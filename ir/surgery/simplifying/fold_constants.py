@@ -31,14 +31,18 @@ _CONE = 64
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
-    op = layer.op
-    if layer.type in _KEPT or op is None or op.is_random or op.rows_vary or _widens(net, layer):
+    # Most layers are fed by what is not known, and need no further look.
+    if layer.type in _KEPT or not (net.feeds_on_known(layer) or net.gives_known(layer)):
+        return False
+    kind = layer.kind
+    if kind is None or kind.is_random or kind.rows_vary or _widens(net, layer):
         return False
     used = [(layer, i) for i in range(len(layer.outputs)) if net.uses((layer, i))]
     if not used or any(net.kind(one) not in _TYPES for one in used):
         return False
     # What is left of weights that stay compressed is left, too, though inference may know it.
-    if any(
+    # Of what ShapeOf is asked, no number is kept.
+    if layer.type != "ShapeOf" and any(
         net.kind(one).dtype.kind == "f" and not one[0].is_constant for one in net.inputs(layer)
     ):
         return False
@@ -92,7 +96,8 @@ def _widens(net: Rewriter, layer: Layer) -> bool:
     if made.dtype.kind != "f" or given.bits >= made.bits:
         return False
     # A number of its own is no weights; of integers it may be the zero point of some.
-    return given.bits <= 8 or prod(net.shape((layer, 0)) or (0,)) != 1
+    shape = net.shape((layer, 0))
+    return given.bits <= 8 or shape is None or prod(shape) != 1
 
 
 def _freed(net: Rewriter, layer: Layer) -> int:

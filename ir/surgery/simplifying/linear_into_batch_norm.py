@@ -13,14 +13,14 @@ from .scale_into_weights import biased, channels_of, scaling
 def _apply(net: Rewriter, layer: Layer) -> bool:
     found = biased(net, layer) if layer.type == "Add" else scaling(net, layer)
     norm = None if found is None else made_by(net, found[0], "BatchNormInference")
-    if found is None or norm is None or not net.is_private(found[0]) or norm.op is None:
+    if found is None or norm is None or not net.is_private(found[0]) or norm.kind is None:
         return False
     rank = net.tensor(found[0]).rank
     rows = None if rank is None or rank < 2 else channels_of(found[1], rank, 1)
     if rows is None or net.kind(found[0]) not in REALS:
         return False
     # The first version takes the data after gamma and beta.
-    at = 0 if norm.op.number == 1 else 1
+    at = 0 if norm.kind.number == 1 else 1
     inputs = list(net.inputs(norm))
     gamma, beta = (net.known(one) if one[0].is_constant else None for one in inputs[at : at + 2])
     if gamma is None or beta is None or gamma.shape != beta.shape:

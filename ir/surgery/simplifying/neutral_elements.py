@@ -21,7 +21,10 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
             continue
         if not np.all(array == _NEUTRAL[layer.type]):
             continue
-        if same_shape(net.tensor(value).shape, net.tensor((layer, 0)).shape):
+        shape = net.tensor(value).shape
+        # One number changes no shape, also one of which nobody knows the sizes.
+        one = array.size == 1 and shape.rank is not None and array.ndim <= shape.rank
+        if one or same_shape(shape, net.tensor((layer, 0)).shape):
             return net.replace((layer, 0), value)
     return False
 

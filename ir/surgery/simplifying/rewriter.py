@@ -7,14 +7,17 @@ that a rewrite costs what it touches, whatever the size of the graph.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ....schemas import Array, ElementType, Tensor
+from ....schemas import Array, ElementType, Shape, Tensor
 from ...document import SINKS, FreeNames, Graph, Layer, Port
+
+if TYPE_CHECKING:
+    from ....layers.base import Op
 
 #: An output of a layer, by its index.
 Value: TypeAlias = "tuple[Layer, int]"
@@ -31,6 +34,19 @@ class Rule(NamedTuple):
     exact: bool = True
     #: Rules of a later stage are tried when no earlier one finds anything any more.
     stage: int = 0
+
+
+class _ByType(dict[str, list[Rule]]):
+    """The rules that are tried at layers of a type, those of that type first."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = rules
+
+    def __missing__(self, type: str) -> list[Rule]:
+        found = [rule for rule in self._rules if type in rule.types]
+        found += [rule for rule in self._rules if not rule.types]
+        self[type] = found
+        return found
 
 
 class Rewrite(NamedTuple):
@@ -60,12 +76,15 @@ class Rewriter:
         self._names = {layer.name for layer in graph.layers}
         self._queue: deque[Layer] = deque()
         self._queued: set[Layer] = set()
+        #: Layers at which nothing changed since rules of earlier stages were tried.
+        self._tried: set[Layer] = set()
         #: Layers that may feed nothing any more.
         self._loose: list[Layer] = []
         #: How many Results take a value.
         self._given: Counter[Value] = Counter()
         self._unused = FreeNames(self._names.__contains__)
         self._gone: list[Layer] = []
+        self._operations: dict[tuple[Any, ...], tuple[Op, dict[str, str]]] = {}
         self._fresh: dict[Layer, None] = {}
         self._moved: dict[tuple[Layer, int], None] = {}
         #: What rules keep between their applications, by rule.
@@ -140,6 +159,20 @@ class Rewriter:
         """The element type of a value."""
         return self.tensor(value).type
 
+    def gives_known(self, layer: Layer) -> bool:
+        """Whether inference knows all values that a layer gives and that are used."""
+        return all(
+            tensor.value is not None or not uses
+            for tensor, uses in zip(self._tensors[layer], self._uses[layer], strict=True)
+        )
+
+    def feeds_on_known(self, layer: Layer) -> bool:
+        """Whether all that feeds a layer is the same whatever the inputs are."""
+        return all(
+            source.type == "Const" or self._tensors[source][index].value is not None
+            for source, index in self._inputs[layer]
+        )
+
     def known(self, value: Value) -> Array | None:
         """The numbers of a value that is the same whatever the inputs are; None of others."""
         layer = value[0]
@@ -182,7 +215,7 @@ class Rewriter:
         layer.set_value(np.asarray(value), kind)
         array = layer.value
         small = array if array.size <= _SMALL else None
-        self._take(layer, [], (Tensor(kind, array.shape, small),))
+        self._take(layer, [], (Tensor(kind, Shape(array.shape), small),))
         return layer, 0
 
     def add(
@@ -196,17 +229,33 @@ class Rewriter:
     ) -> Value:
         """A new layer, named after one that it does the work of; its first output."""
         inputs = list(inputs)
-        layer = Layer(type, version, self._free(like.name), data=data)
-        op = layer.op
-        if op is None:
-            raise AssertionError(f"{type} {version} is not known")
-        layer.data = op.attributes() | layer.data
-        tensors = op.infer_outputs([self.tensor(one) for one in inputs])
-        layer.inputs = [Port.of(i, self.tensor(one)) for i, one in enumerate(inputs)]
-        layer.outputs = [Port.of(len(inputs) + i, t) for i, t in enumerate(tensors)]
+        op, texts = self._operation(type, version, data or {})
+        given = [self.tensor(one) for one in inputs]
+        tensors = op.infer_outputs(given)
+        layer = Layer(
+            type,
+            version,
+            self._free(like.name),
+            data=texts,
+            inputs=[Port.of(i, tensor) for i, tensor in enumerate(given)],
+            outputs=[Port.of(len(inputs) + i, tensor) for i, tensor in enumerate(tensors)],
+        )
         layer.rt_info = deepcopy(like.rt_info)
         self._take(layer, inputs, tensors)
         return layer, 0
+
+    def _operation(
+        self, type: str, version: str, data: Mapping[str, str]
+    ) -> tuple[Op, dict[str, str]]:
+        """The operation of these attributes, and all of them as text: most are there before."""
+        key = type, version, tuple(data.items())
+        found = self._operations.get(key)
+        if found is None:
+            op = Layer(type, version, type, data=data).op
+            if op is None:
+                raise AssertionError(f"{type} {version} is not known")
+            found = self._operations[key] = op, op.attributes() | dict(data)
+        return found
 
     def copy(self, layer: Layer, inputs: Iterable[Value]) -> Value:
         """A layer of the same operation on other inputs."""
@@ -317,26 +366,26 @@ class Rewriter:
 
     def look_at(self, *layers: Layer) -> None:
         """Try the rules at layers once more."""
+        queued = self._queued
         for layer in layers:
-            if layer not in self._queued:
-                self._queued.add(layer)
+            self._tried.discard(layer)
+            if layer not in queued:
+                queued.add(layer)
                 self._queue.append(layer)
 
-    def run(self, rules: Sequence[Rule]) -> None:
-        """Apply rules until none finds its pattern."""
-        by_type: dict[str, list[Rule]] = {}
+    def run(self, rules: Sequence[Rule], tried: Collection[Rule] = ()) -> None:
+        """Apply rules until none finds its pattern; those ``tried`` find none as things are."""
         limit = len(self.done) + _PER_LAYER * (len(self._inputs) + 10)
-        everywhere = [rule for rule in rules if not rule.types]
+        all_rules, new_rules = _ByType(rules), _ByType([r for r in rules if r not in tried])
         self.look_at(*(layer for layer in self._order if layer in self._inputs))
         self.look_at(*self._fresh)
+        self._tried.update(self._queue if tried else ())
         while self._queue:
             layer = self._queue.popleft()
             self._queued.discard(layer)
             if layer not in self._inputs:
                 continue
-            if layer.type not in by_type:
-                by_type[layer.type] = [r for r in rules if layer.type in r.types] + everywhere
-            name = layer.name
+            name, by_type = layer.name, new_rules if layer in self._tried else all_rules
             for rule in by_type[layer.type]:
                 applied = rule.apply(self, layer)
                 touched, self._loose = self._loose, []

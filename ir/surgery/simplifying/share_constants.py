@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ...document import Layer
-from ...storage import blocks, digest_of
+from ...storage import WHOLE, digest_of, same_bytes, sample_of
 from .rewriter import Rewriter, Rule
-
-#: Bytes that are looked at before all of them are, from so many places.
-_SAMPLE, _PLACES = 16, 4
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
@@ -30,42 +25,36 @@ def _equal(net: Rewriter, layer: Layer, known: dict[Any, Any]) -> Layer | None:
     Where two are alike by one key, the next tells them apart: most bytes are never looked at.
     """
     for level, key in enumerate(_KEYS):
-        own = key(layer)
+        own = key(net, layer)
         held = known.get(own)
         if held is None or (isinstance(held, Layer) and held not in net):
             known[own] = layer
             return None
         if isinstance(held, Layer):
-            if level and _same(held, layer):
+            # A sample of few bytes has all of them.
+            whole = level == 1 and len(own) < WHOLE
+            if whole or (level and same_bytes(held.blob, layer.blob)):
                 return held
-            known[own] = held = {_KEYS[level + 1](held): held}
+            known[own] = held = {_KEYS[level + 1](net, held): held}
         known = held
     raise AssertionError("the last key tells constants apart")
 
 
-def _same(one: Layer, other: Layer) -> bool:
-    """Whether two constants hold the same bytes."""
-    pairs = zip(*(blocks(np.frombuffer(x.blob, np.uint8)) for x in (one, other)), strict=True)
-    return all(np.array_equal(left, right) for left, right in pairs)
+def _kind(net: Rewriter, layer: Layer) -> tuple[Any, ...]:
+    """Type and sizes, of which a constant's bytes are as many as another's."""
+    return net.kind((layer, 0)), net.shape((layer, 0))
 
 
-def _sample(layer: Layer) -> bytes:
-    """Some of the bytes of a constant; of a small one all."""
-    piece = np.frombuffer(layer.blob, np.uint8)
-    if len(piece) <= _SAMPLE * _PLACES:
-        return piece.tobytes()
-    starts = [(len(piece) - _SAMPLE) * number // (_PLACES - 1) for number in range(_PLACES)]
-    return b"".join(piece[start : start + _SAMPLE].tobytes() for start in starts)
+def _sample(net: Rewriter, layer: Layer) -> bytes:
+    return sample_of(layer.blob)
 
 
-def _print(layer: Layer) -> bytes:
+def _print(net: Rewriter, layer: Layer) -> bytes:
     """What tells the bytes of a constant from others of its type and shape."""
-    piece = np.frombuffer(layer.blob, np.uint8)
-    return b"" if len(piece) <= _SAMPLE * _PLACES else digest_of(piece)
+    blob = layer.blob
+    return b"" if len(blob) < WHOLE else digest_of(blob)
 
 
-_KEYS: tuple[Callable[[Layer], Any], ...] = (
-    lambda layer: (layer.element_type, layer.sizes), _sample, _print
-)  # fmt: skip
+_KEYS: tuple[Callable[[Rewriter, Layer], Any], ...] = (_kind, _sample, _print)
 
 RULE = Rule("share-constants", ("Const",), _apply)

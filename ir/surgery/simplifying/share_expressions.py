@@ -9,8 +9,10 @@ _KEPT = SINKS | {"Const", "Parameter", "ReadValue"}
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
-    op = layer.op
-    if layer.type in _KEPT or op is None or op.is_random or layer.bodies or not net.inputs(layer):
+    kind = layer.kind
+    if layer.type in _KEPT or kind is None or kind.is_random or layer.bodies:
+        return False
+    if not net.inputs(layer):
         return False
     known = net.memory.setdefault("share-expressions", {})
     key = _key(net, layer)

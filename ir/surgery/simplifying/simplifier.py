@@ -9,6 +9,7 @@ from copy import deepcopy
 from typing import NamedTuple
 
 from ....layers.budget import within
+from ....layers.memory import without_collection
 from ....schemas import IRError, Tensor, UsageError
 from ....schemas.printing import Table
 from ...document import SINKS, Graph, Model
@@ -109,10 +110,12 @@ def rewrite(
     rules: Sequence[Rule] | None = None,
     judge: Judge | None = None,
     spare: int = 0,
+    known: Mapping[int, tuple[Tensor, ...]] | None = None,
 ) -> list[Rewrite]:
     """Rewrite a model itself by rules, all of them where none are given; what was done.
 
-    ``spare`` are bytes by which constants may grow together, each by a part of them.
+    ``spare`` are bytes by which constants may grow together, each by a part of them; ``known`` is
+    what ``infer_graph`` would find, where somebody knows that already.
     """
     bare = next((x for x in model.everywhere() if x.is_constant and not x.has_value), None)
     if bare is not None:
@@ -121,7 +124,9 @@ def rewrite(
         )
     rewrites: list[Rewrite] = []
     rules = chosen() if rules is None else rules
-    _simplify(model, infer_graph(model, {}), rules, judge, rewrites, spare)
+    with without_collection():
+        tensors = infer_graph(model, {}) if known is None else known
+        _simplify(model, tensors, rules, judge, rewrites, spare)
     return rewrites
 
 
@@ -161,8 +166,11 @@ def _simplify(
     net = Rewriter(graph, tensors, order, spare)
     if judge is not None:
         net.watch = judge
+    tried: list[Rule] = []
     for stage in sorted({rule.stage for rule in work}):
-        net.run([rule for rule in work if rule.stage <= stage])
+        now = [rule for rule in work if rule.stage <= stage]
+        net.run(now, tried)
+        tried = now
     rewrites += net.done
     net.finish()
     for layer in net.layers():
