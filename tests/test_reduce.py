@@ -124,7 +124,7 @@ def test_what_fails_with_one_sample_of_many_is_kept() -> None:
 
 def test_two_layers_that_fail_together_are_both_kept() -> None:
     def fails(model: ir.Model, samples: Sequence[Sequence[Array]]) -> bool:
-        return {"conv1", "elu4"} <= {x.name for x in model.layers}
+        return {"conv1", "elu4"} <= {x.name for x in model.layers if x.type != "Parameter"}
 
     found = ir.reduce(chain(), fails)
     assert sorted(operations(found.model)) == ["Convolution", "Elu"]

@@ -48,7 +48,7 @@ from .references import (
     has_state,
     make_reference,
 )
-from .rounding import Shake, error, identical, real, scale
+from .rounding import MODEL_TIMES, Shake, error, identical, real, scale
 
 #: Layers for which the reference is asked at once; and bytes of what they take from the file and
 #: give, as a part of the whole file, but so many at least and at most.
@@ -234,16 +234,34 @@ def compare(
                 getattr(reference, held).close()
 
 
-def has_wrong_layer(
+def wrong_layer(
     model: Model, reference: Reference, sample: Sequence[Array], max_seconds: float | None = None
-) -> bool:
-    """Whether a layer is wrong with exact inputs, for one sample."""
+) -> int | None:
+    """The id of a layer that is wrong with exact inputs, for one sample.
+
+    The first that is so far off that it would be noticed in a model of its own, else the first.
+    """
+    first = None
     with within(None, max_seconds) as budget:
         for _, step in _walk(model, reference, check_inputs(model, list(sample)), None, None):
             budget.check_time()
-            if step.is_wrong:
-                return True
-    return False
+            if step.is_wrong and not step.own <= MODEL_TIMES * step.tolerance:
+                return step.place.id
+            if step.is_wrong and first is None:
+                first = step.place.id
+    return first
+
+
+def refused_layer(
+    model: Model, reference: InPieces, sample: Sequence[Array], max_seconds: float | None = None
+) -> int | None:
+    """The id of a layer that the reference refuses by itself, for one sample."""
+    with within(None, max_seconds) as budget:
+        for _ in _walk(model, reference, check_inputs(model, list(sample)), None, None):
+            budget.check_time()
+            if reference.refused:
+                break
+    return next(iter(reference.refused), None)
 
 
 def _badness(step: Step) -> tuple[bool, float, float]:
@@ -471,7 +489,7 @@ class Judge:
             return "rounding", "the layer makes rounding of its inputs larger"
         with np.errstate(invalid="ignore"):  # infinite in both
             apart = np.abs(real(found) - real(wanted))
-        apart[~np.isfinite(apart)] = 0
+        apart = np.where(np.isfinite(apart), apart, 0)
         worst = np.unravel_index(int(apart.argmax()), apart.shape) if apart.ndim else ()
         place = ",".join(str(int(i)) for i in worst)
         return "wrong", f"[{place}] is {found[worst]:.6g}, there {wanted[worst]:.6g}"

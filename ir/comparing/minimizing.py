@@ -1,4 +1,4 @@
-"""Delta debugging: the smallest part of a list that still fails."""
+"""The smallest part of a list that still fails: halves of it, its ends, delta debugging."""
 
 from __future__ import annotations
 
@@ -6,6 +6,42 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+
+
+def halved(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
+    """Neighbours in a list that fail, as few as by going on with a half that does.
+
+    Halves are the first, the last and the one in the middle.
+    """
+    found = list(items)
+    while len(found) > 1:
+        size = -(-len(found) // 2)
+        for start in (0, len(found) - size, (len(found) - size) // 2):
+            part = found[start : start + size]
+            if fails(part):
+                found = part
+                break
+        else:
+            return found
+    return found
+
+
+def trimmed(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
+    """What is left of a list that fails when as much as may be is left out at either end.
+
+    Found by bisection: what fails is taken to fail with more of its neighbours, too.
+    """
+    found = list(items)
+    for last in (True, False):
+        least, most = 1, len(found)
+        while least < most:
+            size = (least + most) // 2
+            if fails(found[:size] if last else found[-size:]):
+                most = size
+            else:
+                least = size + 1
+        found = found[:most] if last else found[len(found) - most :]
+    return found
 
 
 def smallest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:

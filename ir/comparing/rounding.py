@@ -23,6 +23,8 @@ _SHAKE = 0.5
 #: How often a whole model is run on shaken values, and how many times as far as it moves then two
 #: results may be apart; when they are so many times as far apart, two runs have said enough.
 _RUNS, _TIMES, _FAR = 4, 2, 50
+#: How many times as far as those of a layer the outputs of a whole model may be off.
+MODEL_TIMES = 4
 #: Elements that are compared at a time.
 _PIECE = 1 << 16
 
@@ -108,7 +110,7 @@ def _reach(apart: Sequence[Array], moved: Sequence[Array], times: int) -> bool:
 
 def allowed_for(wanted: Array) -> float:
     """How far an output of a whole model may be off."""
-    return 4 * TOLERANCES.get(ElementType.of(wanted.dtype), 0.0)
+    return MODEL_TIMES * TOLERANCES.get(ElementType.of(wanted.dtype), 0.0)
 
 
 def _shaken(
