@@ -48,7 +48,8 @@ from .references import (
     has_state,
     make_reference,
 )
-from .rounding import MODEL_TIMES, Shake, error, identical, real, scale
+from .rounding import MODEL_TIMES, Shake, endless, error, farthest, identical, real, too_far
+from .weights import made_of_constants
 
 #: Layers for which the reference is asked at once; and bytes of what they take from the file and
 #: give, as a part of the whole file, but so many at least and at most.
@@ -369,8 +370,8 @@ class Judge:
     ) -> None:
         self.model, self.reference, self.inferred = model, reference, inferred
         self.tolerance = tolerance
-        self.ours: dict[int, tuple[Array, ...]] = {}
-        self.theirs: dict[int, tuple[Array, ...]] = {}
+        self.ours: dict[int, Sequence[Array]] = {}
+        self.theirs: dict[int, Sequence[Array]] = {}
         #: Layers that depend on constants alone: their values belong to those that take them.
         self.fixed = from_constants(model)
 
@@ -389,16 +390,24 @@ class Judge:
         """Compute a layer from both runs' values, and compare it with what is told of it."""
         layer, kernel = step.layer, step.kernel
         assert kernel is not None
-        with np.errstate(all="ignore"), layer.at():
-            outputs = kernel(*(self.ours[i][k] for i, k in step.sources))
-        self.ours[layer.id] = self.theirs[layer.id] = outputs
         if layer.id in self.fixed:
+            with np.errstate(all="ignore"):
+                made = made_of_constants(step, self.ours, self.inferred.of(layer))
+            self.ours[layer.id] = self.theirs[layer.id] = made
             return
+        with np.errstate(all="ignore"), layer.at():
+            given = [self.ours[i][k] for i, k in step.sources]
+            outputs = kernel(*given)
+        self.ours[layer.id] = self.theirs[layer.id] = outputs
         if layer.op is not None and layer.op.is_random:
             found = [told.get((layer.id, i), array) for i, array in enumerate(outputs)]
             self.ours[layer.id] = self.theirs[layer.id] = tuple(found)
             return
-        own = self._own(step, outputs)
+        there = [
+            array if i in self.fixed else self.theirs[i][k]
+            for array, (i, k) in zip(given, step.sources, strict=True)
+        ]
+        own = self._own(step, given, there, outputs)
         values = outputs if own is None else own
         self.theirs[layer.id] = tuple(
             told.get((layer.id, i), array) for i, array in enumerate(values)
@@ -408,19 +417,25 @@ class Judge:
         for index, array in enumerate(outputs):
             wanted = told.get((layer.id, index))
             if wanted is not None:
-                yield (layer.id, index), self._judged(step, index, array, own, wanted)
+                yield (layer.id, index), self._judged(step, index, there, array, own, wanted)
 
-    def _own(self, step: InterpreterStep, outputs: tuple[Array, ...]) -> tuple[Array, ...] | None:
+    def _own(
+        self,
+        step: InterpreterStep,
+        given: Sequence[Array],
+        there: Sequence[Array],
+        outputs: tuple[Array, ...],
+    ) -> tuple[Array, ...] | None:
         """What the layer gives for the reference's inputs; None where it does not take them."""
-        pairs = [(self.ours[i][k], self.theirs[i][k]) for i, k in step.sources]
-        if has_state(step.layer) or all(identical(a, b) for a, b in pairs):
+        pairs = [*zip(given, there, strict=True)]
+        if all(identical(a, b) for a, b in pairs):
             return outputs
         if any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
             return None
         assert step.kernel is not None
         try:
             with np.errstate(all="ignore"), step.layer.at():
-                return step.kernel(*(b for _, b in pairs))
+                return step.kernel(*there)
         except REFUSALS:
             return None
 
@@ -439,6 +454,7 @@ class Judge:
         self,
         step: InterpreterStep,
         index: int,
+        there: Sequence[Array],
         array: Array,
         own: tuple[Array, ...] | None,
         wanted: Array,
@@ -450,7 +466,7 @@ class Judge:
         if own is None:
             verdict, reason = "inherited", "its inputs are of other shapes there"
         elif alone > allowed:
-            verdict, reason = self._verdict(step, index, own, wanted, allowed)
+            verdict, reason = self._verdict(step, index, there, own[index], wanted, allowed)
         elif total > allowed:
             verdict = "inherited"
         elif alone or total:
@@ -470,58 +486,62 @@ class Judge:
         self,
         step: InterpreterStep,
         index: int,
-        own: tuple[Array, ...],
+        there: Sequence[Array],
+        found: Array,
         wanted: Array,
         allowed: float,
     ) -> tuple[str, str]:
         """What is the matter with a layer that is off by more than is allowed."""
-        found = own[index]
         if found.shape != wanted.shape:
             return "shape", f"the shape is {found.shape}, there {wanted.shape}"
         if found.dtype.kind == "T" or wanted.dtype.kind == "T":
             return "wrong", "texts differ"
-        bad = [int(np.count_nonzero(~np.isfinite(real(x)))) for x in (found, wanted)]
+        bad = [endless(found), endless(wanted)]
         if bad[0] != bad[1]:
             return "NaN", f"{bad[0]} values are NaN or infinite, there {bad[1]}"
-        if allowed and self._stands_on_edge(step, index, found, wanted, allowed):
+        if allowed and self._stands_on_edge(step, index, there, found, wanted, allowed):
             if found.dtype.kind in "iub":
                 return "ties", "the decision is between values that rounding tells apart"
             return "rounding", "the layer makes rounding of its inputs larger"
-        with np.errstate(invalid="ignore"):  # infinite in both
-            apart = np.abs(real(found) - real(wanted))
-        apart = np.where(np.isfinite(apart), apart, 0)
-        worst = np.unravel_index(int(apart.argmax()), apart.shape) if apart.ndim else ()
+        worst = np.unravel_index(farthest(found, wanted), found.shape) if found.ndim else ()
         place = ",".join(str(int(i)) for i in worst)
         return "wrong", f"[{place}] is {found[worst]:.6g}, there {wanted[worst]:.6g}"
 
     def _stands_on_edge(
-        self, step: InterpreterStep, index: int, found: Array, wanted: Array, allowed: float
+        self,
+        step: InterpreterStep,
+        index: int,
+        there: Sequence[Array],
+        found: Array,
+        wanted: Array,
+        allowed: float,
     ) -> bool:
         """Whether a result moves as far when the inputs are shaken in their last digits."""
-        given = [self.theirs[i][k] for i, k in step.sources]
         moving = [
             place
             for place, (i, _) in enumerate(step.sources)
-            if i not in self.fixed and given[place].dtype.kind == "f"
+            if i not in self.fixed and there[place].dtype.kind == "f"
         ]
         if not moving or has_state(step.layer):
             return False
         assert step.kernel is not None
-        reach = np.zeros(found.shape)
+        # What is within the tolerance needs no explanation.
+        places = too_far(found, wanted, allowed)
+        right, far = real(found.reshape(-1)[places]), real(wanted.reshape(-1)[places])
         with np.errstate(all="ignore"):
+            off, reach = np.abs(right - far), np.zeros(len(places))
             for turn in range(_SHAKES):
-                shake = Shake(turn)
+                shake, given = Shake(turn), list(there)
                 for place in moving:
-                    base = self.theirs[step.sources[place][0]][step.sources[place][1]]
-                    given[place] = shake(base, allowed)
+                    given[place] = shake(there[place], allowed)
                 try:
                     moved = step.kernel(*given)[index]
                 except REFUSALS:
                     return False
                 if moved.shape != found.shape:
                     return True
-                np.maximum(reach, np.abs(real(moved) - real(found)), out=reach)
-            off = np.abs(real(found) - real(wanted))
-            # What is within the tolerance needs no explanation.
-            too_far = ~(off <= allowed * scale(real(wanted)))
-            return not bool((too_far & ~(off <= 2 * reach)).any())
+                now = np.abs(real(moved.reshape(-1)[places]) - right)
+                np.maximum(reach, now, out=reach)
+                if (off <= 2 * reach).all():
+                    return True
+        return False

@@ -33,9 +33,10 @@ from .extraction import Spot, extract
 from .fingerprints import Anatomy, Numbers
 from .matching import Matching, match
 from .runtimes import RuntimeProcess, run_openvino
+from .weights import made_of_constants
 
 #: What layers gave, by layer id.
-Values = Mapping[int, tuple[Array, ...]]
+Values = Mapping[int, Sequence[Array]]
 
 
 class Reference(Protocol):
@@ -65,6 +66,7 @@ class InPieces:
     ) -> None:
         self.model, self.name, self.compute = model, name, compute
         self.fixed = from_constants(model)
+        self.places = {layer.id: place for place, layer in enumerate(model.order())}
         #: Why layers could not be asked about, by their ids.
         self.refused: dict[int, str] = {}
 
@@ -79,7 +81,8 @@ class InPieces:
     def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
         """Their outputs; where a piece is refused, those of its halves."""
         rows = [x for x in layers if x.type not in ("Parameter", "Result", "ReadValue", "Assign")]
-        rows = [x for x in rows if not x.is_constant and x.id not in self.refused]
+        rows = [x for x in rows if x.id not in self.fixed and x.id not in self.refused]
+        rows = self._within_reach(rows, known)
         if not rows:
             return {}
 
@@ -89,10 +92,10 @@ class InPieces:
             array = known[layer.id][index]
             return Tensor(ElementType.of(array.dtype) if kind.is_dynamic else kind, array.shape)
 
-        rows = _within_reach(self.model, rows, known)
-        if all(layer.id in self.fixed for layer in rows):
-            return {}
-        part = extract(self.model, rows, tensor, every_output=True, silent=self.fixed)
+        # What is made of constants comes along: as inputs, weights would be several times as
+        # large, and what is declared as f16, which is computed in f32, would be rounded.
+        made = self._made_of_constants(rows)
+        part = extract(self.model, [*made, *rows], tensor, every_output=True, silent=self.fixed)
         given = [known[layer_id][index] for layer_id, index in part.inputs]
         try:
             found = self.compute(part.model, given)
@@ -105,6 +108,29 @@ class InPieces:
             # What follows is asked for again when these are known.
             return self.told(rows[: len(rows) // 2], known)
         return {spot: as_computed(array) for spot, array in zip(part.outputs, found, strict=True)}
+
+    def _made_of_constants(self, rows: Sequence[Layer]) -> list[Layer]:
+        """The layers between constants and what takes them, in order."""
+        found: dict[int, Layer] = {}
+        pending = [*rows]
+        while pending:
+            for source in self.model.sources(pending.pop()):
+                if source is None or source[0].is_constant or source[0].id not in self.fixed:
+                    continue
+                if source[0].id not in found:
+                    found[source[0].id] = source[0]
+                    pending.append(source[0])
+        return sorted(found.values(), key=lambda layer: self.places[layer.id])
+
+    def _within_reach(self, layers: Sequence[Layer], known: Values) -> list[Layer]:
+        """The layers all of whose inputs are known, constants, or given by layers before."""
+        found: list[Layer] = []
+        reached = known.keys() | self.fixed
+        for layer in layers:
+            if all(source and source[0].id in reached for source in self.model.sources(layer)):
+                found.append(layer)
+                reached.add(layer.id)
+        return found
 
 
 class OpenVINO(InPieces):
@@ -242,12 +268,13 @@ class OtherModel:
             array, kind = arrays[ours.id], parameter.outputs[0].type
             given[place] = array if kind.is_dynamic else array.astype(kind.dtype, copy=False)
         held = check_inputs(self.other, given)
-        walk = Interpreter(self.other, None, self.order, infer_for(self.other, held))
+        self.inferred = infer_for(self.other, held)
+        walk = Interpreter(self.other, None, self.order, self.inferred)
         self.steps = iter(walk.steps)
         self.arrays = held
-        self.values: dict[int, tuple[Array, ...]] = {}
-        self.asked: dict[int, tuple[Array, ...]] = {}
-        self.wanted = {y.id for x, y in self.matching.pairs}
+        self.values: dict[int, Sequence[Array]] = {}
+        self.asked: dict[int, Sequence[Array]] = {}
+        self.wanted = {y.id for x, y in self.matching.pairs} - self.fixed[1]
 
     def tolerance(self, layer: Layer) -> float | None:
         """None at all where other numbers or attributes go in: whatever differs is told."""
@@ -278,7 +305,7 @@ class OtherModel:
         found: dict[Spot, Array] = {}
         for layer in layers:
             other = self.matching.forth.get(layer.id)
-            if other is None or layer.is_constant:
+            if other is None or other.id not in self.wanted:
                 continue
             while other.id not in self.asked and self._step():
                 pass
@@ -294,13 +321,16 @@ class OtherModel:
         if step is None:
             return False
         with np.errstate(all="ignore"), step.layer.at():
-            outputs: tuple[Array, ...]
+            outputs: Sequence[Array]
             if step.kernel is None:
                 outputs = (as_computed(self.arrays[step.layer.id]),)
+            elif step.layer.id in self.fixed[1]:
+                tensors = self.inferred.of(step.layer)
+                outputs = made_of_constants(step, self.values, tensors)
             else:
                 outputs = step.kernel(*(self.values[i][index] for i, index in step.sources))
         self.values[step.layer.id] = outputs
-        if step.layer.id in self.wanted and not step.layer.is_constant:
+        if step.layer.id in self.wanted:
             self.asked[step.layer.id] = outputs
         for done in step.freed:
             del self.values[done]
@@ -357,18 +387,6 @@ TOLERANCES: dict[ElementType, float] = {
     ElementType.F16: 4e-3,  # 11 bits: four units in the last place
     ElementType.BF16: 3e-2,  # 8 bits: four units in the last place
 }
-
-
-def _within_reach(model: Model, layers: Sequence[Layer], known: Values) -> list[Layer]:
-    """The layers all of whose inputs are known, constants, or given by layers before."""
-    found: list[Layer] = []
-    reached = set(known)
-    for layer in layers:
-        feeders = [source[0] for source in model.sources(layer) if source is not None]
-        if all(feeder.is_constant or feeder.id in reached for feeder in feeders):
-            found.append(layer)
-            reached.add(layer.id)
-    return found
 
 
 def _held_types(anatomy: Anatomy, layer: Layer) -> set[ElementType]:

@@ -155,15 +155,13 @@ def error(found: Array, wanted: Array) -> float:
         return 0.0 if np.array_equal(found.astype(str), wanted.astype(str)) else float("inf")
     if not found.size or identical(found, wanted):
         return 0.0
-    total, count, worst = 0.0, 0, 0.0
+    worst = 0.0
     with np.errstate(all="ignore"):
         for x, y in _pieces(found, wanted):
             finite = np.isfinite(x) & np.isfinite(y)
             if not (finite | (x == y) | (np.isnan(x) & np.isnan(y))).all():
                 return float("inf")
-            total += float(np.square(y[finite]).sum())
-            count += int(np.count_nonzero(finite))
-        level = (total / count) ** 0.5 if count else 0.0
+        level = _level(found, wanted)
         for x, y in _pieces(found, wanted):
             finite = np.isfinite(x) & np.isfinite(y) & (x != y)
             off, size = np.abs(x - y)[finite], np.abs(y[finite]) + level
@@ -179,9 +177,45 @@ def _pieces(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:
         yield real(ones[start : start + _PIECE]), real(others[start : start + _PIECE])
 
 
-def scale(wanted: Array) -> Array:
-    """What errors are relative to: the value itself and the root of the mean square."""
-    return np.asarray(np.abs(wanted) + np.sqrt(np.mean(np.square(wanted))))
+def endless(array: Array) -> int:
+    """How many values are NaN or infinite."""
+    return sum(int(np.count_nonzero(~np.isfinite(x))) for x, _ in _pieces(array, array))
+
+
+def farthest(found: Array, wanted: Array) -> int:
+    """Where in the flat array the largest difference is, of those that are finite."""
+    worst, place, start = -1.0, 0, 0
+    for x, y in _pieces(found, wanted):
+        with np.errstate(invalid="ignore"):  # infinite in both
+            off = np.abs(x - y)
+        off = np.where(np.isfinite(off), off, 0)
+        if off.max() > worst:
+            worst, place = float(off.max()), start + int(off.argmax())
+        start += len(x)
+    return place
+
+
+def too_far(found: Array, wanted: Array, allowed: float) -> Array:
+    """Where in the flat array values are farther apart than is allowed, as ``error`` has it."""
+    rows, start = [], 0
+    level = _level(found, wanted)
+    with np.errstate(all="ignore"):
+        for x, y in _pieces(found, wanted):
+            off = np.abs(x - y)
+            same = (x == y) | (np.isnan(x) & np.isnan(y))
+            rows.append(start + np.flatnonzero(~(same | (off <= allowed * (np.abs(y) + level)))))
+            start += len(x)
+    return np.concatenate(rows)
+
+
+def _level(found: Array, wanted: Array) -> float:
+    """The root of the mean square of what is finite in both."""
+    total, count = 0.0, 0
+    for x, y in _pieces(found, wanted):
+        finite = np.isfinite(x) & np.isfinite(y)
+        total += float(np.square(y[finite]).sum())
+        count += int(np.count_nonzero(finite))
+    return (total / count) ** 0.5 if count else 0.0
 
 
 def real(array: Array) -> Array:
