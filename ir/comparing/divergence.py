@@ -216,13 +216,18 @@ def compare(
             rows = list(_samples(whole, reference, inputs, samples, seed))
             found = Comparison(reference.name, len(rows))
             worst: dict[Spot, Step] = {}
-            for number, given in enumerate(rows):
-                for spot, step in _walk(whole, reference, given, tolerance, progress):
-                    budget.check_time()
-                    step = replace(step, sample=number)
-                    known = worst.get(spot)
-                    if known is None or _badness(step) > _badness(known):
-                        worst[spot] = step
+            try:
+                for number, given in enumerate(rows):
+                    for spot, step in _walk(whole, reference, given, tolerance, progress):
+                        budget.check_time()
+                        step = replace(step, sample=number)
+                        known = worst.get(spot)
+                        if known is None or _badness(step) > _badness(known):
+                            worst[spot] = step
+            except IRError as error:
+                if inputs is None and isinstance(samples, int) and whole.parameters:
+                    error.hint = error.hint or RANDOM
+                raise
             found.steps = [*worst.values()]
             if isinstance(reference, InPieces):
                 found.refused = {

@@ -20,10 +20,11 @@ from ...schemas import (
     InternalError,
     IRError,
     LimitError,
+    Tensor,
     UnsupportedError,
     UsageError,
 )
-from ..document import Model
+from ..document import Layer, Model, Port
 from ..engine import Program
 from ..execution import Traced, run
 from ..files import write
@@ -33,6 +34,8 @@ from .references import Compiled, OpenVINO, Reference
 from .rounding import allowed_for, error, may_be_rounding
 from .runtimes import RuntimeProcess, run_openvino
 
+#: Seconds that a command has for a model of nothing.
+_PATIENCE = 60.0
 #: The inputs of a model in order, for each sample.
 Samples = Sequence[Sequence[Array]]
 
@@ -190,10 +193,12 @@ class FailsToAgree:
 class FailsCommand:
     """A command ends with another exit code than 0."""
 
-    word: str = "command"
-
     def __init__(self, command: str) -> None:
-        self.words = shlex.split(command)
+        self.word = command
+        try:
+            self.words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"the command {command!r} cannot be read: {error}") from None
         if not self.words:
             raise UsageError("the command is empty")
         self.test: Sequence[str] = (
@@ -235,6 +240,22 @@ class FailsCommand:
         except OSError as error:
             raise UsageError(f"{words[0]} cannot be started: {error.strerror}") from None
         return None if done.returncode == 0 else Failure(f"exit {done.returncode}")
+
+    def doubt(self, text: str) -> str | None:
+        """What speaks against the command: it fails alike with a model of nothing."""
+        empty = Model("nothing", 11)
+        port = Port.of(0, Tensor("f32", (1,)), ("x",))
+        words = {"shape": "1", "element_type": "f32"}
+        given = empty.add(Layer("Parameter", "opset1", "x", data=words, outputs=[port]))
+        taken = empty.add(Layer("Result", "opset1", "y", inputs=[Port(0, "FP32", (1,))]))
+        empty.connect((given, 0), taken, 0)
+        (found,) = self(empty, [[np.ones(1, np.float32)]], time.monotonic() + _PATIENCE)
+        if found is None or found.text != text:
+            return None
+        return (
+            f"the command ends with {text} also for a model of one input and one output: it may "
+            "fail whatever it is given (a file that is not there, an output that it looks for)"
+        )
 
 
 class FailsFunction:

@@ -41,6 +41,8 @@ class Reduction:
     seeds: dict[str, str] = field(default_factory=dict)
     origin: str = ""
     asked: str = ""
+    #: What may be wrong with what was asked.
+    doubt: str | None = None
 
     @property
     def note(self) -> str:
@@ -57,6 +59,8 @@ class Reduction:
                 f"It fails with {len(self.failing)} of {len(self.samples)} samples "
                 f"({', '.join(map(str, self.failing))}), which are in inputs.npz as SAMPLE.INPUT."
             ]
+        if self.doubt:
+            lines += ["", f"But {self.doubt}."]
         if self.seeds:
             lines += ["", "Random numbers stand in place of:", ""]
             lines += [f"- {name}: {text}" for name, text in self.seeds.items()]

@@ -1,4 +1,4 @@
-"""The smallest part of a list that still fails: halves of it, its ends, delta debugging."""
+"""The smallest part of a list that still fails: halves, bisection, delta debugging."""
 
 from __future__ import annotations
 
@@ -26,21 +26,23 @@ def halved(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
     return found
 
 
-def trimmed(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
-    """What is left of a list that fails when as much as may be is left out at either end.
+def gathered(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
+    """Items that fail together, each found by bisection: the last that the ones before need.
 
-    Found by bisection: what fails is taken to fail with more of its neighbours, too.
+    What fails is taken to fail with more items, too; where it does not, some are found in vain.
     """
-    found = list(items)
-    for last in (True, False):
-        least, most = 1, len(found)
+    found: list[T] = []
+    before = list(items)
+    while before and not (found and fails(found)):
+        least, most = 1, len(before)
         while least < most:
             size = (least + most) // 2
-            if fails(found[:size] if last else found[-size:]):
+            if fails([*before[:size], *found]):
                 most = size
             else:
                 least = size + 1
-        found = found[:most] if last else found[len(found) - most :]
+        found.insert(0, before[most - 1])
+        del before[most - 1 :]
     return found
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 
@@ -24,10 +25,11 @@ from ...schemas import Array, InternalError, IRError, LimitError, UsageError
 from ..document import Model
 from ..execution import Inputs, check_inputs, fill
 from ..opening import ModelLike, opened
+from .divergence import RANDOM
 from .extraction import cut_off, extract, operations_of
-from .failures import Failing, Failures, Samples, failing
+from .failures import Failing, FailsCommand, Failures, Samples, failing
 from .keeping import Folder, Reduction
-from .minimizing import halved, smallest, trimmed
+from .minimizing import gathered, halved, smallest
 from .recording import Recording
 from .shrinking import SMALL, like, resized
 
@@ -71,7 +73,12 @@ def reduce(
         rows = [] if check.word == "infer" else list(_samples(whole, inputs, samples, seed))
         until = None if max_seconds is None else time.monotonic() + max_seconds
         folder = None if output is None else Folder(Path(output), whole, check.word, rows)
-        return _Reducer(whole, rows, check, until, folder, progress).run()
+        try:
+            return _Reducer(whole, rows, check, until, folder, progress).run()
+        except IRError as error:
+            if rows and inputs is None and isinstance(samples, int):
+                error.hint = error.hint or RANDOM
+            raise
 
 
 def _samples(
@@ -138,6 +145,9 @@ class _Reducer:
             )
         self.best.failure = max(kinds, key=kinds.count)
         self.best.failing = self._failing(failures)
+        if isinstance(self.check, FailsCommand):
+            with suppress(LimitError):
+                self.best.doubt = self.check.doubt(self.best.failure)
         first = failures[self.best.failing[0]]
         self.suspect = None if first is None else first.layer
         try:
@@ -203,7 +213,7 @@ class _Reducer:
         found = self._near(ids) or halved(ids, self._fails)
         if len(found) == len(ids) and not self._fails(found):
             return
-        smallest(trimmed(found, self._fails), self._fails)
+        smallest(gathered(found, self._fails), self._fails)
 
     def _near(self, ids: Sequence[int]) -> list[int] | None:
         """The surroundings of the layer at fault, as far as they are needed to fail."""

@@ -9,8 +9,10 @@ import gc
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
@@ -105,8 +107,10 @@ class InPieces:
             if len(rows) == 1:
                 self.refused[rows[0].id] = error.message
                 return {}
-            # What follows is asked for again when these are known.
-            return self.told(rows[: len(rows) // 2], known)
+            half = len(rows) // 2
+            first = self.told(rows[:half], known)
+            # What takes a layer that is refused is asked for again when that is computed.
+            return {**first, **self.told(rows[half:], _with_told(known, rows[:half], first))}
         return {spot: as_computed(array) for spot, array in zip(part.outputs, found, strict=True)}
 
     def _made_of_constants(self, rows: Sequence[Layer]) -> list[Layer]:
@@ -131,6 +135,16 @@ class InPieces:
                 found.append(layer)
                 reached.add(layer.id)
         return found
+
+
+def _with_told(known: Values, layers: Sequence[Layer], told: Mapping[Spot, Array]) -> Values:
+    """What is known, and what was told of layers."""
+    found = dict(known)
+    for layer in layers:
+        arrays = [told.get((layer.id, index)) for index in range(len(layer.outputs))]
+        if all(array is not None for array in arrays):
+            found[layer.id] = [array for array in arrays if array is not None]
+    return found
 
 
 class OpenVINO(InPieces):
@@ -199,6 +213,10 @@ class OnnxRuntime:
         return {wanted[name]: as_computed(array) for name, array in found.items()}
 
 
+#: How a file of tensors comes about.
+RECORD = 'record tensors: np.savez(path, **inputs, **ir.run(model, inputs, outputs="all"))'
+
+
 class Recorded:
     """Arrays of an .npz, by the names of tensors or layers."""
 
@@ -206,15 +224,24 @@ class Recorded:
 
     def __init__(self, model: Model, path: str) -> None:
         self.model, self.name = model, os.path.basename(path)
+        if not os.path.exists(path):
+            raise UsageError(f"{path} is not there", hint=RECORD)
+        if not is_zipfile(path):
+            raise UsageError(f"{path} is no .npz", hint=RECORD)
         try:
             self.content = np.load(path, allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            raise UsageError(f"{path} is no .npz of plain arrays: {error}") from None
-        names = set(named_spots(model, model.order()))
-        if not names & set(self.content.files):
+        except (ValueError, EOFError, OSError, BadZipFile) as error:
+            raise UsageError(f"{path} is no .npz of arrays: {error}", hint=RECORD) from None
+        names = named_spots(model, model.order())
+        if not names.keys() & set(self.content.files):
+            held, wanted = (
+                ", ".join(f'"{name}"' for name in islice(some, 4))
+                for some in (self.content.files, names)
+            )
+            self.content.close()
             raise UsageError(
-                f"no array of {path} has the name of a tensor",
-                hint=f"it has {', '.join(self.content.files[:8])}",
+                f"no array of {path} has the name of a tensor or layer: it has {held}",
+                hint=f"names of this model are {wanted}; {RECORD}",
             )
 
     def inputs(self) -> dict[str, Array]:
@@ -267,8 +294,14 @@ class OtherModel:
                 raise UsageError(f'input "{parameter.name}" of {self.name} is none of the model')
             array, kind = arrays[ours.id], parameter.outputs[0].type
             given[place] = array if kind.is_dynamic else array.astype(kind.dtype, copy=False)
-        held = check_inputs(self.other, given)
-        self.inferred = infer_for(self.other, held)
+        try:
+            held = check_inputs(self.other, given)
+            self.inferred = infer_for(self.other, held)
+        except IRError as error:
+            raise UsageError(
+                f"{self.name} does not take these inputs: {error.message}",
+                hint=error.hint or "compare with another version of the same model",
+            ) from None
         walk = Interpreter(self.other, None, self.order, self.inferred)
         self.steps = iter(walk.steps)
         self.arrays = held

@@ -203,9 +203,10 @@ def too_far(found: Array, wanted: Array, allowed: float) -> Array:
         for x, y in _pieces(found, wanted):
             off = np.abs(x - y)
             same = (x == y) | (np.isnan(x) & np.isnan(y))
-            rows.append(start + np.flatnonzero(~(same | (off <= allowed * (np.abs(y) + level)))))
+            near = np.isfinite(off) & (off <= allowed * (np.abs(y) + level))
+            rows.append(start + np.flatnonzero(~(same | near)))
             start += len(x)
-    return np.concatenate(rows)
+    return np.concatenate(rows) if rows else np.zeros(0, np.intp)
 
 
 def _level(found: Array, wanted: Array) -> float:
