@@ -160,6 +160,48 @@ def test_what_is_assigned_is_not_at_fault_for_what_it_takes() -> None:
     assert verdicts.get("assign_b", "inherited") == "inherited"
 
 
+def test_places_of_equal_values_are_ties_others_are_wrong(tmp_path: Path) -> None:
+    net = ir.Builder("ranks")
+    x = net.parameter("x", "f32", "1,6")
+    found = net.add("TopK", "opset11", [x, net.constant(np.int64(4))], axis=1, mode="max",
+                    sort="value", index_element_type="i64", name="top")  # fmt: skip
+    net.result(found, name="values")
+    model = net.model()
+    given = np.float32([[1, 3, 3, 3, 2, 0]])
+    layer = model.layer("top")
+
+    def judged(places: list[int], values: np.ndarray = given) -> str:
+        def compute(part: ir.Model, arrays: Any) -> list[np.ndarray]:
+            right = [*ir.run(part, list(arrays)).values()]
+            return [right[0], np.array([places], right[1].dtype)]
+
+        reference = references.InPieces(model, "told", compute)
+        rows = divergence._walk(model, reference, {model.parameters[0].id: values}, None, None)
+        return {spot: step.verdict for spot, step in rows}[layer.id, 1]
+
+    assert judged([1, 2, 3, 4]) == "equal"
+    assert judged([3, 1, 2, 4]) == "ties"
+    assert judged([3, 1, 2, 5]) == "wrong"
+    assert judged([4, 1, 2, 3]) == "wrong"
+    assert judged([1, 2, 3, 6]) == "wrong"
+    assert judged([1, 2, 3, -1]) == "wrong"
+    layer.data |= {"sort": "index"}
+    assert judged([1, 2, 3, 4]) == "equal"
+    assert judged([4, 3, 2, 1]) == "ties"
+
+
+def test_whole_numbers_beyond_32_bits_are_as_openvino_holds_them() -> None:
+    pytest.importorskip("openvino")
+    net = ir.Builder("whole")
+    x = net.parameter("x", "f32", "4")
+    y = net.add("Convert", "opset1", [x], destination_type="i64", name="whole")
+    net.result(net.add("Add", "opset1", [y, net.constant(np.int64(1))], name="more"), name="y")
+    found = ir.compare(net.model(), "openvino", [np.float32([-np.inf, -1e12, 7, 9.4])])
+    assert not found, str(found)
+    (told,) = (step for step in found.steps if step.place.name == "whole")
+    assert told.verdict == "equal"
+
+
 def test_a_scalar_that_is_wrong_is_named(tmp_path: Path) -> None:
     net = ir.Builder("scalar")
     x = net.parameter("x", "f32", "")

@@ -47,6 +47,8 @@ class Reference(Protocol):
     name: str
     #: Whether it tells more when layers that it did not tell are known.
     asks_again: bool
+    #: Whether it holds integers of 64 bits in 32.
+    narrows: bool
 
     def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
         """Get ready for one sample; its inputs are given by layer id."""
@@ -62,6 +64,7 @@ class InPieces:
     """What runs whole models, asked for each piece of the graph with all its tensors."""
 
     asks_again = True
+    narrows = False
 
     def __init__(
         self, model: Model, name: str, compute: Callable[[Model, Sequence[Array]], Sequence[Array]]
@@ -150,6 +153,8 @@ def _with_told(known: Values, layers: Sequence[Layer], told: Mapping[Spot, Array
 class OpenVINO(InPieces):
     """OpenVINO's CPU at f32."""
 
+    narrows = True
+
     def __init__(self, model: Model, process: RuntimeProcess) -> None:
         self.process = process
         super().__init__(model, f"OpenVINO {process.version}", partial(run_openvino, self.process))
@@ -179,6 +184,7 @@ class OnnxRuntime:
     """The same model as ONNX, its tensors found by their names."""
 
     asks_again = False
+    narrows = False
 
     def __init__(self, model: Model, path: str, process: RuntimeProcess) -> None:
         self.model, self.path, self.process = model, path, process
@@ -221,6 +227,7 @@ class Recorded:
     """Arrays of an .npz, by the names of tensors or layers."""
 
     asks_again = False
+    narrows = False
 
     def __init__(self, model: Model, path: str) -> None:
         self.model, self.name = model, os.path.basename(path)
@@ -274,6 +281,7 @@ class OtherModel:
     """Another model, its layers paired with ours by what they compute."""
 
     asks_again = False
+    narrows = False
 
     def __init__(self, model: Model, other: Model) -> None:
         self.other = other
@@ -374,6 +382,7 @@ class HalfPrecision:
     """The model itself with every f32 tensor and constant rounded to half precision."""
 
     asks_again = False
+    narrows = False
 
     def __init__(self, model: Model, kind: ElementType) -> None:
         self.model, self.kind, self.name = model, kind, f"{kind} throughout"

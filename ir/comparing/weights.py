@@ -22,6 +22,8 @@ from ..execution import InterpreterStep
 
 #: What is smaller is computed once, for all that take it.
 _LARGE = 1 << 18
+#: Beside what is larger, the part of the file that it is made of is not kept in memory.
+_HUGE = 1 << 24
 #: Elements that are made at a time.
 _PIECE = 1 << 18
 
@@ -78,8 +80,16 @@ class Weights(Sequence[Array]):
             for start in range(count, self.shape[0], count):
                 rows = slice(start, start + count)
                 found[rows] = self._rows(rows, held, {})
+                if found.nbytes > _HUGE:
+                    self._let_go()
         held[key] = found
         return found
+
+    def _let_go(self) -> None:
+        """What of the file was read to make rows, nobody needs any more."""
+        model = self.step.layer.model
+        if model is not None and model.weights is not None:
+            model.weights.release()
 
     def _rows(self, rows: slice, held: dict[int, Array], made: dict[int, Array]) -> Array:
         """Some rows; ``made`` are those of the layers before."""
