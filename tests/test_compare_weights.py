@@ -202,6 +202,31 @@ def test_whole_numbers_beyond_32_bits_are_as_openvino_holds_them() -> None:
     assert told.verdict == "equal"
 
 
+def test_what_follows_from_a_number_that_a_reference_cannot_hold_is_right() -> None:
+    """It may have computed both in floats, or gone on from the end of 32 bits."""
+    net = ir.Builder("whole")
+    x = net.parameter("x", "f32", "3")
+    y = net.add("Convert", "opset1", [x], destination_type="i64", name="whole")
+    net.result(net.add("Add", "opset1", [y, net.constant(np.int64(8))], name="more"), name="y")
+    model, given = net.model(), np.float32([-np.inf, 3e9, 5])
+
+    def compute(part: ir.Model, arrays: Any) -> list[np.ndarray]:
+        assert all(np.abs(array).max() <= 2**31 for array in arrays if array.dtype == np.int64)
+        named = {"whole": [-(2**31), 2**31 - 1, 5], "more": [*ends, last]}
+        makers = [part.producer(x, 0) for x in part.results]
+        return [np.array(named[one[0].name], "i8") for one in makers if one is not None]
+
+    here = [-(2**31), 2**31 - 1]
+    cases: list[tuple[list[int], int, list[str]]] = [
+        (here, 13, []), ([8 - 2**31, 7 - 2**31], 13, []), (here, 14, ["more"])
+    ]  # fmt: skip
+    for ends, last, wrong in cases:  # noqa: B007  # compute takes them
+        reference = references.InPieces(model, "narrow", compute)
+        reference.narrows = True
+        rows = divergence._walk(model, reference, {model.parameters[0].id: given}, None, None)
+        assert [step.place.name for _, step in rows if step.is_wrong] == wrong
+
+
 def test_a_scalar_that_is_wrong_is_named(tmp_path: Path) -> None:
     net = ir.Builder("scalar")
     x = net.parameter("x", "f32", "")

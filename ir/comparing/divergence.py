@@ -46,6 +46,7 @@ from .references import (
     Reference,
     from_constants,
     has_state,
+    in_32_bits,
     make_reference,
 )
 from .rounding import MODEL_TIMES, Shake, endless, error, farthest, identical, real, too_far
@@ -415,7 +416,7 @@ class Judge:
         own = self._own(step, given, there, outputs)
         values = outputs if own is None else own
         self.theirs[layer.id] = tuple(
-            told.get((layer.id, i), array) for i, array in enumerate(values)
+            self._meant(told.get((layer.id, i), array), array) for i, array in enumerate(values)
         )
         if layer.type == "Result":
             return
@@ -455,12 +456,17 @@ class Judge:
         types += [self.inferred.tensors[i][k].type for i, k in step.sources]
         return max((TOLERANCES.get(kind, 0.0) for kind in types), default=0.0)
 
-    def _as_there(self, array: Array) -> Array:
-        """What was computed, as the reference can tell it: OpenVINO's CPU holds i64 in 32 bits."""
-        if not self.reference.narrows or array.dtype != np.int64:
+    def _sayable(self, array: Array, told: Array) -> Array:
+        """An array, of numbers that the reference cannot hold what it tells in their place."""
+        if not self.reference.narrows or array.dtype != np.int64 or array.shape != told.shape:
             return array
-        ends = np.iinfo(np.int32)
-        return np.clip(array, ends.min, ends.max)
+        return np.where(array == in_32_bits(array), array, told)
+
+    def _meant(self, told: Array, own: Array) -> Array:
+        """What is told, but numbers that the reference cannot hold as they are here."""
+        if not self.reference.narrows or told.dtype != np.int64 or told.shape != own.shape:
+            return told
+        return np.where(own == in_32_bits(own), told, own)
 
     def _judged(
         self,
@@ -472,8 +478,8 @@ class Judge:
         wanted: Array,
     ) -> Step:
         allowed = self._allowed(step)
-        ours = self._as_there(array)
-        found = ours if own is None else self._as_there(own[index])
+        ours = self._sayable(array, wanted)
+        found = ours if own is None else self._sayable(own[index], wanted)
         total = error(ours, wanted)
         alone = 0.0 if own is None else error(found, wanted)
         verdict, reason = "equal", ""
@@ -547,7 +553,7 @@ class Judge:
         assert step.kernel is not None
         # What is within the tolerance needs no explanation.
         places = too_far(found, wanted, allowed)
-        right, far = real(found.reshape(-1)[places]), real(wanted.reshape(-1)[places])
+        right, far = real(found.flat[places]), real(wanted.flat[places])
         with np.errstate(all="ignore"):
             off, reach = np.abs(right - far), np.zeros(len(places))
             for turn in range(_SHAKES):
@@ -560,7 +566,7 @@ class Judge:
                     return False
                 if moved.shape != found.shape:
                     return True
-                now = np.abs(real(moved.reshape(-1)[places]) - right)
+                now = np.abs(real(moved.flat[places]) - right)
                 np.maximum(reach, now, out=reach)
                 if (off <= 2 * reach).all():
                     return True

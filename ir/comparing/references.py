@@ -102,6 +102,7 @@ class InPieces:
         made = self._made_of_constants(rows)
         part = extract(self.model, [*made, *rows], tensor, every_output=True, silent=self.fixed)
         given = [known[layer_id][index] for layer_id, index in part.inputs]
+        given = [in_32_bits(array) if self.narrows else array for array in given]
         try:
             found = self.compute(part.model, given)
         except LimitError:
@@ -138,6 +139,14 @@ class InPieces:
                 found.append(layer)
                 reached.add(layer.id)
         return found
+
+
+def in_32_bits(array: Array) -> Array:
+    """What is left of integers of 64 bits in half of them."""
+    if array.dtype != np.int64:
+        return array
+    ends = np.iinfo(np.int32)
+    return np.clip(array, ends.min, ends.max)
 
 
 def _with_told(known: Values, layers: Sequence[Layer], told: Mapping[Spot, Array]) -> Values:

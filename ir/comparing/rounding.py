@@ -47,15 +47,11 @@ class Shake:
     def __call__(self, base: Array, allowed: float) -> Array:
         """The values moved by a part of what they are allowed to be off."""
         # A sum inside is rounded as its largest part is.
-        flat = base.reshape(-1)
-        squares = sum(
-            float(np.square(real(flat[start : start + _PIECE])).sum())
-            for start in range(0, flat.size, _PIECE)
-        )
-        moves = np.asarray(np.abs(base) + base.dtype.type((squares / max(flat.size, 1)) ** 0.5))
+        squares = sum(float(np.square(x).sum()) for x, _ in _pieces(base, base))
+        moves = np.asarray(np.abs(base) + base.dtype.type((squares / max(base.size, 1)) ** 0.5))
         moves *= base.dtype.type(self.sign * _SHAKE * allowed)
-        coins = np.frombuffer(self.random.bytes(-(-flat.size // 8)), np.uint8)
-        heads = np.unpackbits(coins, count=flat.size).view(np.bool_).reshape(base.shape)
+        coins = np.frombuffer(self.random.bytes(-(-base.size // 8)), np.uint8)
+        heads = np.unpackbits(coins, count=base.size).view(np.bool_).reshape(base.shape)
         np.negative(moves, out=moves, where=heads)
         return np.asarray(base + moves)
 
@@ -171,10 +167,19 @@ def error(found: Array, wanted: Array) -> float:
 
 
 def _pieces(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:
-    """Two arrays piece by piece: in 64 bits they would take several times their memory."""
-    ones, others = one.reshape(-1), other.reshape(-1)
-    for start in range(0, ones.size, _PIECE):
-        yield real(ones[start : start + _PIECE]), real(others[start : start + _PIECE])
+    """Two arrays of one shape piece by piece: in 64 bits they would take far more memory.
+
+    What does not lie in one row is gone through axis by axis: in one row it would be copied.
+    """
+    if one.flags.c_contiguous and other.flags.c_contiguous:
+        ones, others = one.reshape(-1), other.reshape(-1)
+        for start in range(0, ones.size, _PIECE):
+            yield real(ones[start : start + _PIECE]), real(others[start : start + _PIECE])
+    elif one.size <= _PIECE:
+        yield real(one).reshape(-1), real(other).reshape(-1)
+    else:
+        for x, y in zip(one, other, strict=True):
+            yield from _pieces(x, y)
 
 
 def endless(array: Array) -> int:
