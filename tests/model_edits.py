@@ -257,8 +257,173 @@ def bypassed(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
     return done
 
 
+def output_of(graph: Element, edge: Element) -> Element:
+    ports = feeder(graph, edge.get("from-layer")).findall("output/port")
+    return next(port for port in ports if port.get("id") == edge.get("from-port"))
+
+
+def tensor(port: Element) -> tuple[object, ...]:
+    """The type and the sizes that a port declares."""
+    return port.get("precision"), *(dim.text for dim in port.findall("dim"))
+
+
+def rewired(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    layers = layers_of(graph)
+    order = {layer.get("id"): place for place, layer in enumerate(layers)}
+    rows = [
+        (e, layer, port)
+        for e in edges_of(graph)
+        for layer in layers[: order[e.get("to-layer")]]
+        if layer.get("type") != "Const" and layer.get("id") != e.get("from-layer")
+        for port in layer.findall("output/port")
+        if tensor(port) == tensor(output_of(graph, e))
+    ]
+    if not rows:
+        return None
+    edge, layer, port = rng.choice(rows)
+    edge.set("from-layer", layer.get("id"))
+    edge.set("from-port", port.get("id"))
+    return edit(graph, "input", feeder(graph, edge.get("to-layer")))
+
+
+def other_output(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = [
+        (e, port)
+        for e in edges_of(graph)
+        for port in feeder(graph, e.get("from-layer")).findall("output/port")
+        if port.get("id") != e.get("from-port")
+    ]
+    if not rows:
+        return None
+    edge, port = rng.choice(rows)
+    edge.set("from-port", port.get("id"))
+    return edit(graph, "input", feeder(graph, edge.get("to-layer")))
+
+
+def with_data(graph: Element, kind: str, name: str) -> list[Element]:
+    """What layers of a type say, of those that say something by this name."""
+    found = [x.find("data") for x in layers_of(graph) if x.get("type") == kind]
+    return [data for data in found if data is not None and data.get(name)]
+
+
+def retyped(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    others = {"f32": "i32", "i32": "u32", "i64": "u64", "u8": "i8", "i8": "u8", "f16": "bf16"}
+    rows = [
+        x for x in with_data(graph, "Const", "element_type") if x.get("element_type") in others
+    ]
+    if not rows:
+        return None
+    data = rng.choice(rows)
+    data.set("element_type", others[data.get("element_type")])
+    return edit(graph, "element type,attribute,storage,constant,type", data.getparent())
+
+
+def reshaped(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = with_data(graph, "Const", "shape")
+    if not rows:
+        return None
+    data = rng.choice(rows)
+    data.set("shape", "1," + data.get("shape"))
+    return edit(graph, "shape,attribute,constant", data.getparent())
+
+
+def input_shape(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = with_data(graph, "Parameter", "shape")
+    if not rows:
+        return None
+    data = rng.choice(rows)
+    sizes = data.get("shape").split(",")
+    place = rng.randrange(len(sizes))
+    sizes[place] = "7" if sizes[place].strip() in ("?", "-1") else "?"
+    data.set("shape", ",".join(sizes))
+    return edit(graph, "shape,attribute", data.getparent())
+
+
+def input_type(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = with_data(graph, "Parameter", "element_type")
+    if not rows:
+        return None
+    data = rng.choice(rows)
+    data.set("element_type", "f64" if data.get("element_type") != "f64" else "i64")
+    return edit(graph, "element type,attribute,type", data.getparent())
+
+
+def version(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = [
+        (layer, name)
+        for layer in layers_of(graph)
+        for name in (f"opset{number}" for number in (1, 3, 4, 6, 8, 11, 13))
+        if Op.find(layer.get("type"), name)
+        not in (None, Op.find(layer.get("type"), layer.get("version")))
+    ]
+    if not rows:
+        return None
+    layer, name = rng.choice(rows)
+    layer.set("version", name)
+    return edit(graph, "type,attribute", layer)
+
+
+def result_removed(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = [x for x in layers_of(graph) if x.get("type") == "Result"]
+    if len(rows) < 2 or graph.tag != "net":
+        return None
+    layer = rng.choice(rows)
+    done = edit(graph, "removed", layer)
+    for e in edges_of(graph):
+        if e.get("to-layer") == layer.get("id"):
+            e.getparent().remove(e)
+    layer.getparent().remove(layer)
+    return done
+
+
+def result_added(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = [e for e in edges_of(graph) if e.get("from-layer") is not None]
+    if not rows or graph.tag != "net":
+        return None
+    edge = rng.choice(rows)
+    port = output_of(graph, edge)
+    new = str(max(int(x.get("id")) for x in layers_of(graph)) + 1)
+    layer = etree.SubElement(
+        graph.find("layers"), "layer", id=new, name="one_more", type="Result", version="opset1"
+    )
+    copy = etree.SubElement(etree.SubElement(layer, "input"), "port", id="0")
+    copy.set("precision", port.get("precision") or "FP32")
+    for dim in port.findall("dim"):
+        etree.SubElement(copy, "dim").text = dim.text
+    ends = {"from-layer": edge.get("from-layer"), "from-port": edge.get("from-port")}
+    etree.SubElement(graph.find("edges"), "edge", {**ends, "to-layer": new, "to-port": "0"})
+    return edit(graph, "added", layer)
+
+
+def port_map(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = [
+        (entry, name)
+        for owner in layers_of(graph)
+        for entry in owner.findall("port_map/*")
+        for name in ("axis", "start", "end")
+        if entry.get(name)
+    ]
+    if not rows:
+        return None
+    entry, name = rng.choice(rows)
+    entry.set(name, str(int(entry.get(name)) + 1))
+    return edit(graph, "body", entry.getparent().getparent())
+
+
+def unheard_of(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = [x.find("data") for x in layers_of(graph) if x.get("type") != "Const"]
+    rows = [data for data in rows if data is not None]
+    if not rows:
+        return None
+    data = rng.choice(rows)
+    data.set("unheard_of", "1")
+    return edit(graph, "attribute", data.getparent())
+
+
 EDITS: list[Callable[[Pair, Element, random.Random], Edit | None]] = [
     attribute, weight, size, precision, rt_info, operation, swapped, inserted, bypassed,
+    rewired, other_output, retyped, reshaped, input_shape, input_type, version, result_removed,
+    result_added, port_map, unheard_of,
 ]  # fmt: skip
 
 

@@ -263,7 +263,7 @@ def test_tensors_are_let_go(tmp_path: Path) -> None:
     [
         ({"against": "nothing"}, "is nothing to compare with"),
         ({"against": "onnxruntime"}, "not read from a file"),
-        ({"against": "none.npz"}, "is no .npz"),
+        ({"against": "none.npz"}, "is not there"),
         ({"against": "f16", "inputs": {}}, "no value is given"),
         ({"against": "f16", "inputs": [np.ones((1, 3), "f4")]}, "has the shape"),
         ({"against": "f16", "samples": 0}, "the least is 1"),
@@ -429,6 +429,31 @@ def test_a_runtime_that_crashes_is_told_though_what_it_started_lives_on(tmp_path
         assert len(process.ask("again")) == 5_000_000
     started = Path("/proc", (tmp_path / "worker.py.pid").read_text().strip(), "stat")
     assert not started.exists() or started.read_text().split()[2] == "Z"
+
+
+def test_what_comes_after_a_layer_that_is_refused_is_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of forty layers one is refused and one is wrong: of none of the others nothing is told."""
+    compute = references._compiled
+
+    def picky(part: ir.Model, given: Any) -> Any:
+        if any(x.name == "elu4" for x in part.layers if x.type != "Parameter"):
+            raise UnsupportedError("elu4 is not known")
+        found = compute(part, given)
+        ends = [part.producer(x, 0) for x in part.results]
+        return [
+            array * np.float32(1.1) if end is not None and end[0].name == "elu9" else array
+            for array, end in zip(found, ends, strict=True)
+        ]
+
+    monkeypatch.setattr(references, "_compiled", picky)
+    found = ir.compare(chain(20), "compiled")
+    assert found.refused == {"elu4": "elu4 is not known"}
+    assert found.first is not None
+    assert found.first.place.name == "elu9"
+    names = {f"{kind}{n}" for kind in ("conv", "elu") for n in range(20)}
+    assert {step.place.name for step in found.steps} == names - {"elu4"}
 
 
 def test_what_takes_an_empty_tensor_is_asked_about() -> None:

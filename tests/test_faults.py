@@ -115,8 +115,8 @@ def kernel_faults(make: Make, feeds: Feeds, seed: int, path: Path, times: int) -
         # What derives from an operation takes its kernel.
         layers = [x for one, found in rows if issubclass(one, kind) for x in found]
         clear = {x.id for x in layers if apart(seen[x.id][0], change(seen[x.id][0])) > 1e-3}
-        # Its layers of whole numbers are wrong as well, and may be the first.
-        some = {x.id for x in model.order() if isinstance(x.op, kind)}
+        # Its layers of whole numbers are wrong as well, and may be the first; bodies hold some.
+        some = {x.id for x in model.order() if any(isinstance(y.op, kind) for y in with_inner(x))}
         if some & fixed(model):
             continue  # constants are made by it: then those that take them are wrong as well
         if not clear or any(len(seen[each]) > 1 for each in clear):
@@ -130,6 +130,11 @@ def kernel_faults(make: Make, feeds: Feeds, seed: int, path: Path, times: int) -
         if not clear & told or told - some or (found.first and found.first.place.id not in some):
             missed.append(f"{kind.__name__} {change.__name__}: {found.first}, {told - some}")
     return missed
+
+
+def with_inner(layer: ir.Layer) -> list[ir.Layer]:
+    """A layer, and those of its bodies."""
+    return [layer, *(one for body in layer.bodies.values() for one in body.everywhere())]
 
 
 def apart(one: np.ndarray, two: np.ndarray) -> float:

@@ -74,6 +74,8 @@ def reduce_command(
         max_seconds=max_seconds,
         progress=note,
     )
+    if reduced.doubt:
+        note(reduced.doubt)
     if format_ == "json":
         print_json(
             "reduce",
@@ -85,6 +87,7 @@ def reduce_command(
                 "checks": reduced.checks,
                 "finished": reduced.finished,
                 "seeds": reduced.seeds,
+                "doubt": reduced.doubt,
                 "output": output,
             },
         )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .divergence import Comparison as Comparison
     from .divergence import compare as compare
     from .fingerprints import flattened as flattened
-    from .reduction import Reduction as Reduction
+    from .keeping import Reduction as Reduction
     from .reduction import reduce as reduce
 
 __getattr__, __dir__ = face(
@@ -23,6 +23,7 @@ __getattr__, __dir__ = face(
         "differences": "Difference Differences diff review_lines",
         "divergence": "Comparison compare",
         "fingerprints": "flattened",
-        "reduction": "Reduction reduce",
+        "keeping": "Reduction",
+        "reduction": "reduce",
     },
 )

@@ -21,7 +21,7 @@ import numpy as np
 from ...layers.budget import within
 from ...layers.casting import as_computed
 from ...layers.memory import nbytes
-from ...schemas import Array, IRError, UsageError
+from ...schemas import Array, ElementType, IRError, UsageError
 from ...schemas.printing import Table, printable
 from ..document import Layer, Model
 from ..execution import (
@@ -46,9 +46,11 @@ from .references import (
     Reference,
     from_constants,
     has_state,
+    in_32_bits,
     make_reference,
 )
-from .rounding import Shake, error, identical, real, scale
+from .rounding import MODEL_TIMES, Shake, endless, error, farthest, identical, real, too_far
+from .weights import made_of_constants
 
 #: Layers for which the reference is asked at once; and bytes of what they take from the file and
 #: give, as a part of the whole file, but so many at least and at most.
@@ -215,13 +217,18 @@ def compare(
             rows = list(_samples(whole, reference, inputs, samples, seed))
             found = Comparison(reference.name, len(rows))
             worst: dict[Spot, Step] = {}
-            for number, given in enumerate(rows):
-                for spot, step in _walk(whole, reference, given, tolerance, progress):
-                    budget.check_time()
-                    step = replace(step, sample=number)
-                    known = worst.get(spot)
-                    if known is None or _badness(step) > _badness(known):
-                        worst[spot] = step
+            try:
+                for number, given in enumerate(rows):
+                    for spot, step in _walk(whole, reference, given, tolerance, progress):
+                        budget.check_time()
+                        step = replace(step, sample=number)
+                        known = worst.get(spot)
+                        if known is None or _badness(step) > _badness(known):
+                            worst[spot] = step
+            except IRError as error:
+                if inputs is None and isinstance(samples, int) and whole.parameters:
+                    error.hint = error.hint or RANDOM
+                raise
             found.steps = [*worst.values()]
             if isinstance(reference, InPieces):
                 found.refused = {
@@ -234,16 +241,34 @@ def compare(
                 getattr(reference, held).close()
 
 
-def has_wrong_layer(
+def wrong_layer(
     model: Model, reference: Reference, sample: Sequence[Array], max_seconds: float | None = None
-) -> bool:
-    """Whether a layer is wrong with exact inputs, for one sample."""
+) -> int | None:
+    """The id of a layer that is wrong with exact inputs, for one sample.
+
+    The first that is so far off that it would be noticed in a model of its own, else the first.
+    """
+    first = None
     with within(None, max_seconds) as budget:
         for _, step in _walk(model, reference, check_inputs(model, list(sample)), None, None):
             budget.check_time()
-            if step.is_wrong:
-                return True
-    return False
+            if step.is_wrong and not step.own <= MODEL_TIMES * step.tolerance:
+                return step.place.id
+            if step.is_wrong and first is None:
+                first = step.place.id
+    return first
+
+
+def refused_layer(
+    model: Model, reference: InPieces, sample: Sequence[Array], max_seconds: float | None = None
+) -> int | None:
+    """The id of a layer that the reference refuses by itself, for one sample."""
+    with within(None, max_seconds) as budget:
+        for _ in _walk(model, reference, check_inputs(model, list(sample)), None, None):
+            budget.check_time()
+            if reference.refused:
+                break
+    return next(iter(reference.refused), None)
 
 
 def _badness(step: Step) -> tuple[bool, float, float]:
@@ -351,8 +376,8 @@ class Judge:
     ) -> None:
         self.model, self.reference, self.inferred = model, reference, inferred
         self.tolerance = tolerance
-        self.ours: dict[int, tuple[Array, ...]] = {}
-        self.theirs: dict[int, tuple[Array, ...]] = {}
+        self.ours: dict[int, Sequence[Array]] = {}
+        self.theirs: dict[int, Sequence[Array]] = {}
         #: Layers that depend on constants alone: their values belong to those that take them.
         self.fixed = from_constants(model)
 
@@ -371,38 +396,52 @@ class Judge:
         """Compute a layer from both runs' values, and compare it with what is told of it."""
         layer, kernel = step.layer, step.kernel
         assert kernel is not None
-        with np.errstate(all="ignore"), layer.at():
-            outputs = kernel(*(self.ours[i][k] for i, k in step.sources))
-        self.ours[layer.id] = self.theirs[layer.id] = outputs
         if layer.id in self.fixed:
+            with np.errstate(all="ignore"):
+                made = made_of_constants(step, self.ours, self.inferred.of(layer))
+            self.ours[layer.id] = self.theirs[layer.id] = made
             return
+        with np.errstate(all="ignore"), layer.at():
+            given = [self.ours[i][k] for i, k in step.sources]
+            outputs = kernel(*given)
+        self.ours[layer.id] = self.theirs[layer.id] = outputs
         if layer.op is not None and layer.op.is_random:
             found = [told.get((layer.id, i), array) for i, array in enumerate(outputs)]
             self.ours[layer.id] = self.theirs[layer.id] = tuple(found)
             return
-        own = self._own(step, outputs)
+        there = [
+            array if i in self.fixed else self.theirs[i][k]
+            for array, (i, k) in zip(given, step.sources, strict=True)
+        ]
+        own = self._own(step, given, there, outputs)
         values = outputs if own is None else own
         self.theirs[layer.id] = tuple(
-            told.get((layer.id, i), array) for i, array in enumerate(values)
+            self._meant(told.get((layer.id, i), array), array) for i, array in enumerate(values)
         )
         if layer.type == "Result":
             return
         for index, array in enumerate(outputs):
             wanted = told.get((layer.id, index))
             if wanted is not None:
-                yield (layer.id, index), self._judged(step, index, array, own, wanted)
+                yield (layer.id, index), self._judged(step, index, there, array, own, wanted)
 
-    def _own(self, step: InterpreterStep, outputs: tuple[Array, ...]) -> tuple[Array, ...] | None:
+    def _own(
+        self,
+        step: InterpreterStep,
+        given: Sequence[Array],
+        there: Sequence[Array],
+        outputs: tuple[Array, ...],
+    ) -> tuple[Array, ...] | None:
         """What the layer gives for the reference's inputs; None where it does not take them."""
-        pairs = [(self.ours[i][k], self.theirs[i][k]) for i, k in step.sources]
-        if has_state(step.layer) or all(identical(a, b) for a, b in pairs):
+        pairs = [*zip(given, there, strict=True)]
+        if all(identical(a, b) for a, b in pairs):
             return outputs
         if any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
             return None
         assert step.kernel is not None
         try:
             with np.errstate(all="ignore"), step.layer.at():
-                return step.kernel(*(b for _, b in pairs))
+                return step.kernel(*there)
         except REFUSALS:
             return None
 
@@ -417,22 +456,37 @@ class Judge:
         types += [self.inferred.tensors[i][k].type for i, k in step.sources]
         return max((TOLERANCES.get(kind, 0.0) for kind in types), default=0.0)
 
+    def _sayable(self, array: Array, told: Array) -> Array:
+        """An array, of numbers that the reference cannot hold what it tells in their place."""
+        if not self.reference.narrows or array.dtype != np.int64 or array.shape != told.shape:
+            return array
+        return np.where(array == in_32_bits(array), array, told)
+
+    def _meant(self, told: Array, own: Array) -> Array:
+        """What is told, but numbers that the reference cannot hold as they are here."""
+        if not self.reference.narrows or told.dtype != np.int64 or told.shape != own.shape:
+            return told
+        return np.where(own == in_32_bits(own), told, own)
+
     def _judged(
         self,
         step: InterpreterStep,
         index: int,
+        there: Sequence[Array],
         array: Array,
         own: tuple[Array, ...] | None,
         wanted: Array,
     ) -> Step:
         allowed = self._allowed(step)
-        total = error(array, wanted)
-        alone = 0.0 if own is None else error(own[index], wanted)
+        ours = self._sayable(array, wanted)
+        found = ours if own is None else self._sayable(own[index], wanted)
+        total = error(ours, wanted)
+        alone = 0.0 if own is None else error(found, wanted)
         verdict, reason = "equal", ""
         if own is None:
             verdict, reason = "inherited", "its inputs are of other shapes there"
         elif alone > allowed:
-            verdict, reason = self._verdict(step, index, own, wanted, allowed)
+            verdict, reason = self._verdict(step, index, there, found, wanted, allowed)
         elif total > allowed:
             verdict = "inherited"
         elif alone or total:
@@ -452,58 +506,81 @@ class Judge:
         self,
         step: InterpreterStep,
         index: int,
-        own: tuple[Array, ...],
+        there: Sequence[Array],
+        found: Array,
         wanted: Array,
         allowed: float,
     ) -> tuple[str, str]:
         """What is the matter with a layer that is off by more than is allowed."""
-        found = own[index]
         if found.shape != wanted.shape:
             return "shape", f"the shape is {found.shape}, there {wanted.shape}"
         if found.dtype.kind == "T" or wanted.dtype.kind == "T":
             return "wrong", "texts differ"
-        bad = [int(np.count_nonzero(~np.isfinite(real(x)))) for x in (found, wanted)]
+        bad = [endless(found), endless(wanted)]
         if bad[0] != bad[1]:
             return "NaN", f"{bad[0]} values are NaN or infinite, there {bad[1]}"
-        if allowed and self._stands_on_edge(step, index, found, wanted, allowed):
+        if (
+            step.layer.type == "TopK"
+            and index == 1
+            and _equal_ranks(step, there[0], found, wanted)
+        ):
+            return "ties", "the values at other places are the same, give or take a rounding"
+        if allowed and self._stands_on_edge(step, index, there, found, wanted, allowed):
             if found.dtype.kind in "iub":
                 return "ties", "the decision is between values that rounding tells apart"
             return "rounding", "the layer makes rounding of its inputs larger"
-        with np.errstate(invalid="ignore"):  # infinite in both
-            apart = np.abs(real(found) - real(wanted))
-        apart[~np.isfinite(apart)] = 0
-        worst = np.unravel_index(int(apart.argmax()), apart.shape) if apart.ndim else ()
+        worst = np.unravel_index(farthest(found, wanted), found.shape) if found.ndim else ()
         place = ",".join(str(int(i)) for i in worst)
         return "wrong", f"[{place}] is {found[worst]:.6g}, there {wanted[worst]:.6g}"
 
     def _stands_on_edge(
-        self, step: InterpreterStep, index: int, found: Array, wanted: Array, allowed: float
+        self,
+        step: InterpreterStep,
+        index: int,
+        there: Sequence[Array],
+        found: Array,
+        wanted: Array,
+        allowed: float,
     ) -> bool:
         """Whether a result moves as far when the inputs are shaken in their last digits."""
-        given = [self.theirs[i][k] for i, k in step.sources]
         moving = [
             place
             for place, (i, _) in enumerate(step.sources)
-            if i not in self.fixed and given[place].dtype.kind == "f"
+            if i not in self.fixed and there[place].dtype.kind == "f"
         ]
         if not moving or has_state(step.layer):
             return False
         assert step.kernel is not None
-        reach = np.zeros(found.shape)
+        # What is within the tolerance needs no explanation.
+        places = too_far(found, wanted, allowed)
+        right, far = real(found.flat[places]), real(wanted.flat[places])
         with np.errstate(all="ignore"):
+            off, reach = np.abs(right - far), np.zeros(len(places))
             for turn in range(_SHAKES):
-                shake = Shake(turn)
+                shake, given = Shake(turn), list(there)
                 for place in moving:
-                    base = self.theirs[step.sources[place][0]][step.sources[place][1]]
-                    given[place] = shake(base, allowed)
+                    given[place] = shake(there[place], allowed)
                 try:
                     moved = step.kernel(*given)[index]
                 except REFUSALS:
                     return False
                 if moved.shape != found.shape:
                     return True
-                np.maximum(reach, np.abs(real(moved) - real(found)), out=reach)
-            off = np.abs(real(found) - real(wanted))
-            # What is within the tolerance needs no explanation.
-            too_far = ~(off <= allowed * scale(real(wanted)))
-            return not bool((too_far & ~(off <= 2 * reach)).any())
+                now = np.abs(real(moved.flat[places]) - right)
+                np.maximum(reach, now, out=reach)
+                if (off <= 2 * reach).all():
+                    return True
+        return False
+
+
+def _equal_ranks(step: InterpreterStep, data: Array, found: Array, wanted: Array) -> bool:
+    """Whether the places that a TopK tells are those of the same values."""
+    said = step.layer.data
+    axis = int(said.get("axis", "-1"))
+    size = data.shape[axis]
+    if not ((wanted >= 0) & (wanted < size)).all():
+        return False
+    one, two = (np.take_along_axis(data, x.astype(np.int64), axis) for x in (found, wanted))
+    if said.get("sort") != "value":
+        one, two = np.sort(one, axis), np.sort(two, axis)
+    return error(one, two) <= TOLERANCES.get(ElementType.of(data.dtype), 0.0)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from ...schemas import Dim, Shape, Tensor
 from ..document import BackEdge, Edge, Graph, Info, Layer, MapEntry, Model, Port, PortMap
@@ -30,7 +31,7 @@ def extract(
     every_output: bool = False,
     silent: Collection[int] = (),
 ) -> Extract:
-    """Copy layers into a new model; constants that feed them come along.
+    """Copy layers into a new model, with their ids; constants that feed them come along.
 
     Args:
         model: Where they are.
@@ -44,6 +45,7 @@ def extract(
     made: dict[Spot, tuple[Layer, int]] = {}
     inputs: list[Spot] = []
     taken: set[Spot] = set()
+    free = count(max((layer.id for layer in model.layers), default=0) + 1)
     for layer in rows:
         copy = copy_layer(layer, part)
         for index, source in enumerate(model.sources(layer)):
@@ -56,7 +58,8 @@ def extract(
                 if feeder.is_constant:
                     made[spot] = copy_layer(feeder, part), 0
                 else:
-                    made[spot] = _parameter(part, feeder, output, tensor(feeder, output)), 0
+                    made[spot] = _parameter(next(free), feeder, output, tensor(feeder, output)), 0
+                    part.add(made[spot][0])
                     inputs.append(spot)
             part.connect(made[spot], copy, index)
         made |= {(layer.id, index): (copy, index) for index in range(len(copy.outputs))}
@@ -71,15 +74,27 @@ def extract(
         source_layer, index = made[spot]
         port = source_layer.outputs[index]
         name = f"output{number}"
-        result = Layer("Result", "opset1", name, inputs=[Port(0, port.precision, port.dims)])
-        part.add(result)
+        ports = [Port(0, port.precision, port.dims)]
+        result = part.add(Layer("Result", "opset1", name, id=next(free), inputs=ports))
         part.connect((source_layer, index), result, 0)
         port.names = tuple(dict.fromkeys((*port.names, name)))
         result.output_names = name
     return Extract(part, inputs, outputs)
 
 
-def _parameter(part: Model, feeder: Layer, output: int, known: Tensor) -> Layer:
+def operations_of(model: Model) -> list[Layer]:
+    """The layers that compute, in order."""
+    return [x for x in model.order() if x.type not in ("Const", "Parameter", "Result")]
+
+
+def cut_off(model: Model, kept: Sequence[Layer]) -> list[Spot]:
+    """The tensors that become inputs where these layers alone are left."""
+    ids = {layer.id for layer in kept}
+    sources = [source for layer in kept for source in model.sources(layer) if source is not None]
+    return [(x.id, index) for x, index in sources if x.id not in ids and not x.is_constant]
+
+
+def _parameter(number: int, feeder: Layer, output: int, known: Tensor) -> Layer:
     """A Parameter in place of an output that is not there any more."""
     name = feeder.name if len(feeder.outputs) == 1 else f"{feeder.name}:{output}"
     if known.shape.is_static and 0 in known.shape.static:
@@ -88,7 +103,7 @@ def _parameter(part: Model, feeder: Layer, output: int, known: Tensor) -> Layer:
         known = Tensor(known.type, Shape(sizes))
     port = Port.of(0, known, (name,))
     data = {"shape": known.shape.spelling, "element_type": str(known.type)}
-    return part.add(Layer("Parameter", "opset1", name, data=data, outputs=[port]))
+    return Layer("Parameter", "opset1", name, id=number, data=data, outputs=[port])
 
 
 def copy_layer(layer: Layer, graph: Graph) -> Layer:

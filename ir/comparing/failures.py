@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,23 +20,35 @@ from ...schemas import (
     InternalError,
     IRError,
     LimitError,
+    Tensor,
     UnsupportedError,
     UsageError,
 )
-from ..document import Model
+from ..document import Layer, Model, Port
 from ..engine import Program
-from ..execution import run
+from ..execution import Traced, run
 from ..files import write
 from ..inference import infer
-from .divergence import has_wrong_layer
+from .divergence import refused_layer, wrong_layer
 from .references import Compiled, OpenVINO, Reference
 from .rounding import allowed_for, error, may_be_rounding
 from .runtimes import RuntimeProcess, run_openvino
 
+#: Seconds that a command has for a model of nothing.
+_PATIENCE = 60.0
 #: The inputs of a model in order, for each sample.
 Samples = Sequence[Sequence[Array]]
+
+
+class Failure(NamedTuple):
+    """How a sample fails: a text that stays the same, and the layer that seems at fault."""
+
+    text: str
+    layer: int | None = None
+
+
 #: How each sample fails; None where it does not.
-Failures = list[str | None]
+Failures = list[Failure | None]
 
 
 class Failing(Protocol):
@@ -49,6 +61,19 @@ class Failing(Protocol):
 
     def __call__(self, model: Model, samples: Samples, until: float | None) -> Failures:
         """How each sample fails; ``until`` is the time by which an answer is wanted."""
+
+
+def failure(model: Model, error: IRError | InternalError) -> Failure:
+    """What an error says, and which layer of the model it speaks of, if one around a body."""
+    where = error.where
+    for layer in model.layers:
+        if layer.id == where.layer and layer.name == where.name:
+            return Failure(skeleton(error), layer.id)
+    for layer in model.layers:
+        inner = [one for body in layer.bodies.values() for one in body.everywhere()]
+        if any(one.id == where.layer and one.name == where.name for one in inner):
+            return Failure(skeleton(error), layer.id)
+    return Failure(skeleton(error))
 
 
 def skeleton(error: BaseException) -> str:
@@ -75,7 +100,7 @@ class FailsToInfer:
         except LimitError:
             raise
         except (IRError, InternalError) as found:
-            return [skeleton(found)]
+            return [failure(model, found)]
         return [None]
 
 
@@ -93,16 +118,22 @@ class FailsToRun:
         """The error of each sample."""
         found: Failures = []
         for sample in samples:
+            first: list[int] = []
+
+            def note(step: Traced, first: list[int] = first) -> None:
+                if not (first or step.layer.is_constant) and any(map(_has_nan, step.outputs)):
+                    first.append(step.layer.id)
+
             try:
-                outputs = run(model, list(sample), max_seconds=_left(until))
+                outputs = run(model, list(sample), trace=note, max_seconds=_left(until))
             except LimitError:
                 raise
             except (IRError, InternalError) as failed:
-                found.append(skeleton(failed))
+                found.append(failure(model, failed))
                 continue
             given = any(_has_nan(array) for array in sample)
             bad = not given and any(_has_nan(array) for array in outputs.values())
-            found.append("NaN" if bad else None)
+            found.append(Failure("NaN", first[0] if first else None) if bad else None)
         return found
 
 
@@ -126,7 +157,7 @@ class FailsToCompile:
             try:
                 outputs = [*Program(model)(list(sample)).values()]
             except (IRError, InternalError) as failed:
-                found.append(skeleton(failed))
+                found.append(failure(model, failed))
                 continue
             found.append(differing(model, sample, outputs, wanted, Compiled(model), until))
         return found
@@ -146,14 +177,15 @@ class FailsToAgree:
         found: Failures = []
         for sample in samples:
             wanted = [*run(model, list(sample), max_seconds=_left(until)).values()]
+            reference = OpenVINO(model, self.process)
             try:
                 outputs = run_openvino(self.process, model, sample, _left(until))
             except LimitError:
                 raise
             except UnsupportedError as failed:
-                found.append(skeleton(failed))
+                layer = refused_layer(model, reference, sample, _left(until))
+                found.append(Failure(skeleton(failed), layer))
                 continue
-            reference = OpenVINO(model, self.process)
             found.append(differing(model, sample, outputs, wanted, reference, until))
         return found
 
@@ -161,10 +193,12 @@ class FailsToAgree:
 class FailsCommand:
     """A command ends with another exit code than 0."""
 
-    word: str = "command"
-
     def __init__(self, command: str) -> None:
-        self.words = shlex.split(command)
+        self.word = command
+        try:
+            self.words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"the command {command!r} cannot be read: {error}") from None
         if not self.words:
             raise UsageError("the command is empty")
         self.test: Sequence[str] = (
@@ -187,7 +221,7 @@ class FailsCommand:
                 found.append(self._run(str(path), _left(until)))
         return found
 
-    def _run(self, path: str, seconds: float | None) -> str | None:
+    def _run(self, path: str, seconds: float | None) -> Failure | None:
         words = [word.replace("{}", path) for word in self.words]
         if words == self.words:
             words.append(path)
@@ -205,7 +239,23 @@ class FailsCommand:
             raise LimitError(f"the command took more than {seconds:g} seconds") from None
         except OSError as error:
             raise UsageError(f"{words[0]} cannot be started: {error.strerror}") from None
-        return None if done.returncode == 0 else f"exit {done.returncode}"
+        return None if done.returncode == 0 else Failure(f"exit {done.returncode}")
+
+    def doubt(self, text: str) -> str | None:
+        """What speaks against the command: it fails alike with a model of nothing."""
+        empty = Model("nothing", 11)
+        port = Port.of(0, Tensor("f32", (1,)), ("x",))
+        words = {"shape": "1", "element_type": "f32"}
+        given = empty.add(Layer("Parameter", "opset1", "x", data=words, outputs=[port]))
+        taken = empty.add(Layer("Result", "opset1", "y", inputs=[Port(0, "FP32", (1,))]))
+        empty.connect((given, 0), taken, 0)
+        (found,) = self(empty, [[np.ones(1, np.float32)]], time.monotonic() + _PATIENCE)
+        if found is None or found.text != text:
+            return None
+        return (
+            f"the command ends with {text} also for a model of one input and one output: it may "
+            "fail whatever it is given (a file that is not there, an output that it looks for)"
+        )
 
 
 class FailsFunction:
@@ -219,7 +269,8 @@ class FailsFunction:
 
     def __call__(self, model: Model, samples: Samples, until: float | None) -> Failures:
         """Whether each sample fails."""
-        return ["fails" if self.function(model, [sample]) else None for sample in samples]
+        fails = Failure("fails")
+        return [fails if self.function(model, [sample]) else None for sample in samples]
 
 
 def differing(
@@ -229,19 +280,21 @@ def differing(
     wanted: Sequence[Array],
     reference: Reference,
     until: float | None,
-) -> str | None:
+) -> Failure | None:
     """That outputs differ, by their kind; None where rounding alone may have made them differ.
 
-    Where as much would come of rounding, one layer after the other is asked about.
+    A layer that is wrong with exact inputs is looked for, which tells where it comes from. Where
+    there is none, other layers may be at fault together: unless as much would come of rounding.
     """
     for one, two in zip(found, wanted, strict=True):
         if one.shape != two.shape:
-            return "shapes differ"
+            return Failure("shapes differ", wrong_layer(model, reference, sample, _left(until)))
     if all(error(one, two) <= allowed_for(two) for one, two in zip(found, wanted, strict=True)):
         return None
-    if not may_be_rounding(model, sample, found, wanted, _left(until)):
-        return "values differ"
-    return "values differ" if has_wrong_layer(model, reference, sample, _left(until)) else None
+    layer = wrong_layer(model, reference, sample, _left(until))
+    if layer is None and may_be_rounding(model, sample, found, wanted, _left(until)):
+        return None
+    return Failure("values differ", layer)
 
 
 def _has_nan(array: Array) -> bool:

@@ -9,8 +9,10 @@ import gc
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
@@ -33,9 +35,10 @@ from .extraction import Spot, extract
 from .fingerprints import Anatomy, Numbers
 from .matching import Matching, match
 from .runtimes import RuntimeProcess, run_openvino
+from .weights import made_of_constants
 
 #: What layers gave, by layer id.
-Values = Mapping[int, tuple[Array, ...]]
+Values = Mapping[int, Sequence[Array]]
 
 
 class Reference(Protocol):
@@ -44,6 +47,8 @@ class Reference(Protocol):
     name: str
     #: Whether it tells more when layers that it did not tell are known.
     asks_again: bool
+    #: Whether it holds integers of 64 bits in 32.
+    narrows: bool
 
     def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
         """Get ready for one sample; its inputs are given by layer id."""
@@ -59,12 +64,14 @@ class InPieces:
     """What runs whole models, asked for each piece of the graph with all its tensors."""
 
     asks_again = True
+    narrows = False
 
     def __init__(
         self, model: Model, name: str, compute: Callable[[Model, Sequence[Array]], Sequence[Array]]
     ) -> None:
         self.model, self.name, self.compute = model, name, compute
         self.fixed = from_constants(model)
+        self.places = {layer.id: place for place, layer in enumerate(model.order())}
         #: Why layers could not be asked about, by their ids.
         self.refused: dict[int, str] = {}
 
@@ -79,7 +86,8 @@ class InPieces:
     def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
         """Their outputs; where a piece is refused, those of its halves."""
         rows = [x for x in layers if x.type not in ("Parameter", "Result", "ReadValue", "Assign")]
-        rows = [x for x in rows if not x.is_constant and x.id not in self.refused]
+        rows = [x for x in rows if x.id not in self.fixed and x.id not in self.refused]
+        rows = self._within_reach(rows, known)
         if not rows:
             return {}
 
@@ -89,11 +97,12 @@ class InPieces:
             array = known[layer.id][index]
             return Tensor(ElementType.of(array.dtype) if kind.is_dynamic else kind, array.shape)
 
-        rows = _within_reach(self.model, rows, known)
-        if all(layer.id in self.fixed for layer in rows):
-            return {}
-        part = extract(self.model, rows, tensor, every_output=True, silent=self.fixed)
+        # What is made of constants comes along: as inputs, weights would be several times as
+        # large, and what is declared as f16, which is computed in f32, would be rounded.
+        made = self._made_of_constants(rows)
+        part = extract(self.model, [*made, *rows], tensor, every_output=True, silent=self.fixed)
         given = [known[layer_id][index] for layer_id, index in part.inputs]
+        given = [in_32_bits(array) if self.narrows else array for array in given]
         try:
             found = self.compute(part.model, given)
         except LimitError:
@@ -102,13 +111,58 @@ class InPieces:
             if len(rows) == 1:
                 self.refused[rows[0].id] = error.message
                 return {}
-            # What follows is asked for again when these are known.
-            return self.told(rows[: len(rows) // 2], known)
+            half = len(rows) // 2
+            first = self.told(rows[:half], known)
+            # What takes a layer that is refused is asked for again when that is computed.
+            return {**first, **self.told(rows[half:], _with_told(known, rows[:half], first))}
         return {spot: as_computed(array) for spot, array in zip(part.outputs, found, strict=True)}
+
+    def _made_of_constants(self, rows: Sequence[Layer]) -> list[Layer]:
+        """The layers between constants and what takes them, in order."""
+        found: dict[int, Layer] = {}
+        pending = [*rows]
+        while pending:
+            for source in self.model.sources(pending.pop()):
+                if source is None or source[0].is_constant or source[0].id not in self.fixed:
+                    continue
+                if source[0].id not in found:
+                    found[source[0].id] = source[0]
+                    pending.append(source[0])
+        return sorted(found.values(), key=lambda layer: self.places[layer.id])
+
+    def _within_reach(self, layers: Sequence[Layer], known: Values) -> list[Layer]:
+        """The layers all of whose inputs are known, constants, or given by layers before."""
+        found: list[Layer] = []
+        reached = known.keys() | self.fixed
+        for layer in layers:
+            if all(source and source[0].id in reached for source in self.model.sources(layer)):
+                found.append(layer)
+                reached.add(layer.id)
+        return found
+
+
+def in_32_bits(array: Array) -> Array:
+    """What is left of integers of 64 bits in half of them."""
+    if array.dtype != np.int64:
+        return array
+    ends = np.iinfo(np.int32)
+    return np.clip(array, ends.min, ends.max)
+
+
+def _with_told(known: Values, layers: Sequence[Layer], told: Mapping[Spot, Array]) -> Values:
+    """What is known, and what was told of layers."""
+    found = dict(known)
+    for layer in layers:
+        arrays = [told.get((layer.id, index)) for index in range(len(layer.outputs))]
+        if all(array is not None for array in arrays):
+            found[layer.id] = [array for array in arrays if array is not None]
+    return found
 
 
 class OpenVINO(InPieces):
     """OpenVINO's CPU at f32."""
+
+    narrows = True
 
     def __init__(self, model: Model, process: RuntimeProcess) -> None:
         self.process = process
@@ -139,6 +193,7 @@ class OnnxRuntime:
     """The same model as ONNX, its tensors found by their names."""
 
     asks_again = False
+    narrows = False
 
     def __init__(self, model: Model, path: str, process: RuntimeProcess) -> None:
         self.model, self.path, self.process = model, path, process
@@ -173,22 +228,36 @@ class OnnxRuntime:
         return {wanted[name]: as_computed(array) for name, array in found.items()}
 
 
+#: How a file of tensors comes about.
+RECORD = 'record tensors: np.savez(path, **inputs, **ir.run(model, inputs, outputs="all"))'
+
+
 class Recorded:
     """Arrays of an .npz, by the names of tensors or layers."""
 
     asks_again = False
+    narrows = False
 
     def __init__(self, model: Model, path: str) -> None:
         self.model, self.name = model, os.path.basename(path)
+        if not os.path.exists(path):
+            raise UsageError(f"{path} is not there", hint=RECORD)
+        if not is_zipfile(path):
+            raise UsageError(f"{path} is no .npz", hint=RECORD)
         try:
             self.content = np.load(path, allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            raise UsageError(f"{path} is no .npz of plain arrays: {error}") from None
-        names = set(named_spots(model, model.order()))
-        if not names & set(self.content.files):
+        except (ValueError, EOFError, OSError, BadZipFile) as error:
+            raise UsageError(f"{path} is no .npz of arrays: {error}", hint=RECORD) from None
+        names = named_spots(model, model.order())
+        if not names.keys() & set(self.content.files):
+            held, wanted = (
+                ", ".join(f'"{name}"' for name in islice(some, 4))
+                for some in (self.content.files, names)
+            )
+            self.content.close()
             raise UsageError(
-                f"no array of {path} has the name of a tensor",
-                hint=f"it has {', '.join(self.content.files[:8])}",
+                f"no array of {path} has the name of a tensor or layer: it has {held}",
+                hint=f"names of this model are {wanted}; {RECORD}",
             )
 
     def inputs(self) -> dict[str, Array]:
@@ -221,6 +290,7 @@ class OtherModel:
     """Another model, its layers paired with ours by what they compute."""
 
     asks_again = False
+    narrows = False
 
     def __init__(self, model: Model, other: Model) -> None:
         self.other = other
@@ -241,13 +311,20 @@ class OtherModel:
                 raise UsageError(f'input "{parameter.name}" of {self.name} is none of the model')
             array, kind = arrays[ours.id], parameter.outputs[0].type
             given[place] = array if kind.is_dynamic else array.astype(kind.dtype, copy=False)
-        held = check_inputs(self.other, given)
-        walk = Interpreter(self.other, None, self.order, infer_for(self.other, held))
+        try:
+            held = check_inputs(self.other, given)
+            self.inferred = infer_for(self.other, held)
+        except IRError as error:
+            raise UsageError(
+                f"{self.name} does not take these inputs: {error.message}",
+                hint=error.hint or "compare with another version of the same model",
+            ) from None
+        walk = Interpreter(self.other, None, self.order, self.inferred)
         self.steps = iter(walk.steps)
         self.arrays = held
-        self.values: dict[int, tuple[Array, ...]] = {}
-        self.asked: dict[int, tuple[Array, ...]] = {}
-        self.wanted = {y.id for x, y in self.matching.pairs}
+        self.values: dict[int, Sequence[Array]] = {}
+        self.asked: dict[int, Sequence[Array]] = {}
+        self.wanted = {y.id for x, y in self.matching.pairs} - self.fixed[1]
 
     def tolerance(self, layer: Layer) -> float | None:
         """None at all where other numbers or attributes go in: whatever differs is told."""
@@ -278,7 +355,7 @@ class OtherModel:
         found: dict[Spot, Array] = {}
         for layer in layers:
             other = self.matching.forth.get(layer.id)
-            if other is None or layer.is_constant:
+            if other is None or other.id not in self.wanted:
                 continue
             while other.id not in self.asked and self._step():
                 pass
@@ -294,13 +371,16 @@ class OtherModel:
         if step is None:
             return False
         with np.errstate(all="ignore"), step.layer.at():
-            outputs: tuple[Array, ...]
+            outputs: Sequence[Array]
             if step.kernel is None:
                 outputs = (as_computed(self.arrays[step.layer.id]),)
+            elif step.layer.id in self.fixed[1]:
+                tensors = self.inferred.of(step.layer)
+                outputs = made_of_constants(step, self.values, tensors)
             else:
                 outputs = step.kernel(*(self.values[i][index] for i, index in step.sources))
         self.values[step.layer.id] = outputs
-        if step.layer.id in self.wanted and not step.layer.is_constant:
+        if step.layer.id in self.wanted:
             self.asked[step.layer.id] = outputs
         for done in step.freed:
             del self.values[done]
@@ -311,6 +391,7 @@ class HalfPrecision:
     """The model itself with every f32 tensor and constant rounded to half precision."""
 
     asks_again = False
+    narrows = False
 
     def __init__(self, model: Model, kind: ElementType) -> None:
         self.model, self.kind, self.name = model, kind, f"{kind} throughout"
@@ -357,18 +438,6 @@ TOLERANCES: dict[ElementType, float] = {
     ElementType.F16: 4e-3,  # 11 bits: four units in the last place
     ElementType.BF16: 3e-2,  # 8 bits: four units in the last place
 }
-
-
-def _within_reach(model: Model, layers: Sequence[Layer], known: Values) -> list[Layer]:
-    """The layers all of whose inputs are known, constants, or given by layers before."""
-    found: list[Layer] = []
-    reached = set(known)
-    for layer in layers:
-        feeders = [source[0] for source in model.sources(layer) if source is not None]
-        if all(feeder.is_constant or feeder.id in reached for feeder in feeders):
-            found.append(layer)
-            reached.add(layer.id)
-    return found
 
 
 def _held_types(anatomy: Anatomy, layer: Layer) -> set[ElementType]:

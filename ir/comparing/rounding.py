@@ -23,6 +23,8 @@ _SHAKE = 0.5
 #: How often a whole model is run on shaken values, and how many times as far as it moves then two
 #: results may be apart; when they are so many times as far apart, two runs have said enough.
 _RUNS, _TIMES, _FAR = 4, 2, 50
+#: How many times as far as those of a layer the outputs of a whole model may be off.
+MODEL_TIMES = 4
 #: Elements that are compared at a time.
 _PIECE = 1 << 16
 
@@ -45,15 +47,11 @@ class Shake:
     def __call__(self, base: Array, allowed: float) -> Array:
         """The values moved by a part of what they are allowed to be off."""
         # A sum inside is rounded as its largest part is.
-        flat = base.reshape(-1)
-        squares = sum(
-            float(np.square(real(flat[start : start + _PIECE])).sum())
-            for start in range(0, flat.size, _PIECE)
-        )
-        moves = np.asarray(np.abs(base) + base.dtype.type((squares / max(flat.size, 1)) ** 0.5))
+        squares = sum(float(np.square(x).sum()) for x, _ in _pieces(base, base))
+        moves = np.asarray(np.abs(base) + base.dtype.type((squares / max(base.size, 1)) ** 0.5))
         moves *= base.dtype.type(self.sign * _SHAKE * allowed)
-        coins = np.frombuffer(self.random.bytes(-(-flat.size // 8)), np.uint8)
-        heads = np.unpackbits(coins, count=flat.size).view(np.bool_).reshape(base.shape)
+        coins = np.frombuffer(self.random.bytes(-(-base.size // 8)), np.uint8)
+        heads = np.unpackbits(coins, count=base.size).view(np.bool_).reshape(base.shape)
         np.negative(moves, out=moves, where=heads)
         return np.asarray(base + moves)
 
@@ -108,7 +106,7 @@ def _reach(apart: Sequence[Array], moved: Sequence[Array], times: int) -> bool:
 
 def allowed_for(wanted: Array) -> float:
     """How far an output of a whole model may be off."""
-    return 4 * TOLERANCES.get(ElementType.of(wanted.dtype), 0.0)
+    return MODEL_TIMES * TOLERANCES.get(ElementType.of(wanted.dtype), 0.0)
 
 
 def _shaken(
@@ -153,15 +151,13 @@ def error(found: Array, wanted: Array) -> float:
         return 0.0 if np.array_equal(found.astype(str), wanted.astype(str)) else float("inf")
     if not found.size or identical(found, wanted):
         return 0.0
-    total, count, worst = 0.0, 0, 0.0
+    worst = 0.0
     with np.errstate(all="ignore"):
         for x, y in _pieces(found, wanted):
             finite = np.isfinite(x) & np.isfinite(y)
             if not (finite | (x == y) | (np.isnan(x) & np.isnan(y))).all():
                 return float("inf")
-            total += float(np.square(y[finite]).sum())
-            count += int(np.count_nonzero(finite))
-        level = (total / count) ** 0.5 if count else 0.0
+        level = _level(found, wanted)
         for x, y in _pieces(found, wanted):
             finite = np.isfinite(x) & np.isfinite(y) & (x != y)
             off, size = np.abs(x - y)[finite], np.abs(y[finite]) + level
@@ -171,15 +167,61 @@ def error(found: Array, wanted: Array) -> float:
 
 
 def _pieces(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:
-    """Two arrays piece by piece: in 64 bits they would take several times their memory."""
-    ones, others = one.reshape(-1), other.reshape(-1)
-    for start in range(0, ones.size, _PIECE):
-        yield real(ones[start : start + _PIECE]), real(others[start : start + _PIECE])
+    """Two arrays of one shape piece by piece: in 64 bits they would take far more memory.
+
+    What does not lie in one row is gone through axis by axis: in one row it would be copied.
+    """
+    if one.flags.c_contiguous and other.flags.c_contiguous:
+        ones, others = one.reshape(-1), other.reshape(-1)
+        for start in range(0, ones.size, _PIECE):
+            yield real(ones[start : start + _PIECE]), real(others[start : start + _PIECE])
+    elif one.size <= _PIECE:
+        yield real(one).reshape(-1), real(other).reshape(-1)
+    else:
+        for x, y in zip(one, other, strict=True):
+            yield from _pieces(x, y)
 
 
-def scale(wanted: Array) -> Array:
-    """What errors are relative to: the value itself and the root of the mean square."""
-    return np.asarray(np.abs(wanted) + np.sqrt(np.mean(np.square(wanted))))
+def endless(array: Array) -> int:
+    """How many values are NaN or infinite."""
+    return sum(int(np.count_nonzero(~np.isfinite(x))) for x, _ in _pieces(array, array))
+
+
+def farthest(found: Array, wanted: Array) -> int:
+    """Where in the flat array the largest difference is, of those that are finite."""
+    worst, place, start = -1.0, 0, 0
+    for x, y in _pieces(found, wanted):
+        with np.errstate(invalid="ignore"):  # infinite in both
+            off = np.abs(x - y)
+        off = np.where(np.isfinite(off), off, 0)
+        if off.max() > worst:
+            worst, place = float(off.max()), start + int(off.argmax())
+        start += len(x)
+    return place
+
+
+def too_far(found: Array, wanted: Array, allowed: float) -> Array:
+    """Where in the flat array values are farther apart than is allowed, as ``error`` has it."""
+    rows, start = [], 0
+    level = _level(found, wanted)
+    with np.errstate(all="ignore"):
+        for x, y in _pieces(found, wanted):
+            off = np.abs(x - y)
+            same = (x == y) | (np.isnan(x) & np.isnan(y))
+            near = np.isfinite(off) & (off <= allowed * (np.abs(y) + level))
+            rows.append(start + np.flatnonzero(~(same | near)))
+            start += len(x)
+    return np.concatenate(rows) if rows else np.zeros(0, np.intp)
+
+
+def _level(found: Array, wanted: Array) -> float:
+    """The root of the mean square of what is finite in both."""
+    total, count = 0.0, 0
+    for x, y in _pieces(found, wanted):
+        finite = np.isfinite(x) & np.isfinite(y)
+        total += float(np.square(y[finite]).sum())
+        count += int(np.count_nonzero(finite))
+    return (total / count) ** 0.5 if count else 0.0
 
 
 def real(array: Array) -> Array:

@@ -1,0 +1,167 @@
+"""What a reduction has reached, and the folder in which it is kept and gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...schemas import Array, UsageError
+from ...schemas.version import VERSION
+from ..document import Model
+from ..files import dumps, read, write
+from .extraction import operations_of
+from .failures import Samples, save_samples
+
+
+@dataclass
+class Reduction:
+    """A small model that fails, and how it came about."""
+
+    model: Model
+    samples: list[list[Array]]
+    #: How it fails, and which samples do.
+    failure: str
+    failing: list[int]
+    #: Layers other than constants, inputs and outputs, before and after.
+    before: int
+    after: int
+    checks: int = 0
+    seconds: float = 0.0
+    #: Whether it went on to the end, or the time was over.
+    finished: bool = False
+    #: Constants and inputs that are random numbers of a seed.
+    seeds: dict[str, str] = field(default_factory=dict)
+    origin: str = ""
+    asked: str = ""
+    #: What may be wrong with what was asked.
+    doubt: str | None = None
+
+    @property
+    def note(self) -> str:
+        """How it was made, for whoever gets it."""
+        end = "to the end" if self.finished else "until the time was over, it may get smaller"
+        lines = [
+            f"# {self.failure}",
+            "",
+            f"Reduced from `{self.origin}` by vinoir {VERSION}, {end}: {self.before} layers",
+            f"became {self.after} in {self.checks} checks of `{self.asked}`.",
+        ]
+        if self.samples:
+            lines += [
+                f"It fails with {len(self.failing)} of {len(self.samples)} samples "
+                f"({', '.join(map(str, self.failing))}), which are in inputs.npz as SAMPLE.INPUT."
+            ]
+        if self.doubt:
+            lines += ["", f"But {self.doubt}."]
+        if self.seeds:
+            lines += ["", "Random numbers stand in place of:", ""]
+            lines += [f"- {name}: {text}" for name, text in self.seeds.items()]
+        return "\n".join(lines) + "\n"
+
+    def __str__(self) -> str:
+        layers = ", ".join(f'{layer.type} "{layer.name}"' for layer in operations_of(self.model))
+        end = "" if self.finished else " (the time was over)"
+        return (
+            f"{self.before} layers became {self.after} in {self.checks} checks{end}: {layers}; "
+            f"fails: {self.failure}"
+        )
+
+
+class Folder:
+    """Where the result is written as it grows smaller, and gone on with."""
+
+    def __init__(self, path: Path, model: Model, word: str, samples: Samples) -> None:
+        self.path = path
+        digest = blake2b(digest_size=16)
+        for part in (
+            *dumps(model),
+            word.encode(),
+            *(np.asarray(a).tobytes() for s in samples for a in s),
+        ):
+            digest.update(part)
+        self.digest = digest.hexdigest()
+        self.state = path / "reduce.json"
+        self.held: dict[str, Any] = {}
+        if path.exists() and any(path.iterdir()):
+            if not self.state.is_file():
+                raise UsageError(
+                    f"{path} is not empty, and no reduction to go on with is in it",
+                    hint="give another folder",
+                )
+            try:
+                self.held = json.loads(self.state.read_text("utf-8"))
+            except ValueError:
+                raise UsageError(f"{self.state} is no state of a reduction") from None
+            if self.held.get("digest") != self.digest:
+                raise UsageError(
+                    f"{path} holds the reduction of another model, failure or inputs",
+                    hint="give another folder, or empty it",
+                )
+
+    def load(self, samples: int) -> tuple[Model, list[list[Array]], str, dict[str, Any]] | None:
+        """The smallest model so far, its samples and the phase it is in."""
+        if not self.held:
+            return None
+        model = read(self.path / "reduced.xml")
+        with np.load(self.path / "inputs.npz", allow_pickle=False) as content:
+            rows = [
+                [
+                    content[f"{number}.{place}"].astype(x.outputs[0].type.dtype, copy=False)
+                    for place, x in enumerate(model.parameters)
+                ]
+                for number in range(samples)
+            ]
+        return model, rows, str(self.held["phase"]), self.held
+
+    def save(self, found: Reduction, phase: str, test: Sequence[str]) -> None:
+        """Write the model, its inputs, the note and the test."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        fresh = deepcopy(found.model)
+        for layer in fresh.constants:
+            layer.keep_value()
+        write(fresh, self.path / "reduced.xml", repack=True)
+        save_samples(self.path / "inputs.npz", found.samples)
+        (self.path / "NOTE.md").write_text(found.note, "utf-8")
+        (self.path / "test_reduced.py").write_text(_test(found, test), "utf-8")
+        state = {
+            "digest": self.digest,
+            "phase": phase,
+            "failure": found.failure,
+            "before": found.before,
+            "checks": found.checks,
+            "seeds": found.seeds,
+        }
+        new = self.state.with_suffix(".new")
+        new.write_text(json.dumps(state, indent=2), "utf-8")
+        os.replace(new, self.state)
+
+
+def _test(found: Reduction, lines: Sequence[str]) -> str:
+    """A test that fails as long as the model does."""
+    body = "\n".join(f"    {line}" for line in lines)
+    samples = (
+        '    held = np.load(FOLDER / "inputs.npz")\n'
+        "    types = [x.outputs[0].type.dtype for x in model.parameters]\n"
+        "    samples = [\n"
+        "        [held[f'{n}.{i}'].astype(kind) for i, kind in enumerate(types)]\n"
+        f"        for n in range({len(found.samples)})\n"
+        "    ]\n"
+    )
+    return (
+        '"""Fails as long as reduced.xml does."""\n\n'
+        "from pathlib import Path\n\n"
+        "import numpy as np\n"
+        "from vinoir import ir\n\n"
+        "FOLDER = Path(__file__).parent\n\n\n"
+        "def test_reduced() -> None:\n"
+        '    model = ir.read(FOLDER / "reduced.xml")\n'
+        f"{samples if found.samples else ''}{body}\n"
+    )

@@ -1,0 +1,121 @@
+"""The tensors where a model is cut, computed when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from ...layers.budget import within
+from ...schemas import ANY, Array, ElementType, InternalError, IRError, LimitError, Shape, Tensor
+from ..document import Layer, Model
+from ..execution import Interpreter, Traced, check_inputs
+from ..inference import Inferred, infer_layer, parameter_type
+from .extraction import Spot
+from .failures import Samples
+
+
+class Recording:
+    """A model, its samples, and those tensors inside that were asked for."""
+
+    def __init__(self, model: Model, samples: Samples) -> None:
+        self.model = model
+        self.order = model.order()
+        self.arrays: list[Mapping[int, Array]] = [
+            check_inputs(model, list(sample)) for sample in samples
+        ]
+        self.values: list[dict[Spot, Array]] = [
+            {(key, 0): array for key, array in arrays.items()} for arrays in self.arrays
+        ]
+        self.tensors = _inferred(model, {})
+
+    def record(self, spots: Iterable[Spot], max_seconds: float | None = None) -> None:
+        """Compute tensors, and of the rest what they come from, which is let go of again."""
+        wanted = set(spots)
+        for arrays, held in zip(self.arrays, self.values, strict=True):
+            missing = wanted - held.keys()
+            if missing:
+                self._run(arrays, held, missing, max_seconds)
+
+    def _run(
+        self,
+        arrays: Mapping[int, Array],
+        held: dict[Spot, Array],
+        missing: set[Spot],
+        max_seconds: float | None,
+    ) -> None:
+        needed = self._ancestors({layer_id for layer_id, _ in missing})
+        order = [layer for layer in self.order if layer.id in needed]
+
+        def note(step: Traced) -> None:
+            for index, array in enumerate(step.outputs):
+                if (step.layer.id, index) in missing:
+                    held[step.layer.id, index] = array
+
+        given = {}
+        for key, array in arrays.items():
+            kind = parameter_type(self.model.layer(key))
+            kind = ElementType.of(array.dtype) if kind.is_dynamic else kind
+            given[key] = Tensor(kind, array.shape)
+        inferred = Inferred(self.model, _inferred(self.model, given))
+        try:
+            with within(None, max_seconds):
+                Interpreter(self.model, (), order, inferred)(arrays, {}, note)
+        except LimitError:
+            raise
+        except (IRError, InternalError):
+            return  # what comes after a layer that fails is not known
+
+    def _ancestors(self, ids: Iterable[int]) -> set[int]:
+        """Layers, and all that they depend on."""
+        found: set[int] = set()
+        pending = [*ids]
+        while pending:
+            one = pending.pop()
+            if one not in found:
+                found.add(one)
+                sources = self.model.sources(self.model.layer(one))
+                pending += [source[0].id for source in sources if source is not None]
+        return found
+
+    def tensor(self, layer: Layer, index: int) -> Tensor:
+        """Type and shape of a tensor."""
+        known = self.tensors.get(layer.id)
+        found = known[index] if known is not None else layer.outputs[index].tensor
+        arrays = [held.get((layer.id, index)) for held in self.values]
+        shapes = {array.shape for array in arrays if array is not None}
+        if not shapes:
+            return found
+        kind = found.type
+        if kind.is_dynamic:
+            kind = next(ElementType.of(a.dtype) for a in arrays if a is not None)
+        first = next(iter(shapes))
+        if len(shapes) == 1:
+            return Tensor(kind, first)
+        if len({len(shape) for shape in shapes}) > 1:
+            return Tensor(kind, Shape.UNKNOWN)
+        sizes = [s[0] if len(set(s)) == 1 else ANY for s in zip(*shapes, strict=True)]
+        return Tensor(kind, Shape(sizes))
+
+    def value(self, sample: int, spot: Spot) -> Array:
+        """The value of a tensor; one at random where the model did not come so far."""
+        found = self.values[sample].get(spot)
+        kind = self.tensor(self.model.layer(spot[0]), spot[1])
+        if found is not None:
+            return found.astype(kind.type.dtype, copy=False)
+        sizes = [size if isinstance(size, int) else 1 for size in kind.shape.sizes or ()]
+        rng = np.random.default_rng(spot[0])
+        if kind.type.is_real:
+            return rng.standard_normal(sizes).astype(kind.type.dtype)
+        return np.ones(sizes, kind.type.dtype)
+
+
+def _inferred(model: Model, given: Mapping[int, Tensor]) -> dict[int, tuple[Tensor, ...]]:
+    """What can be inferred of layers one by one; of the rest the file is trusted."""
+    known: dict[int, tuple[Tensor, ...]] = {}
+    for layer in model.order():
+        try:
+            known[layer.id] = infer_layer(model, layer, known, given)
+        except (IRError, InternalError):
+            known[layer.id] = tuple(port.tensor for port in layer.outputs)
+    return known

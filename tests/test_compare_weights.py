@@ -1,0 +1,303 @@
+"""What comparisons make of constants: quantized weights, states, scalars; in little memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_compare import FILE
+from vinoir import ir
+from vinoir.ir.comparing import divergence, references, rounding, weights
+from vinoir.ir.comparing.references import from_constants
+from vinoir.ir.execution import Interpreter
+from vinoir.ir.inference import infer
+
+
+def dequantized(
+    net: ir.Builder, rng: np.random.Generator, shape: tuple[int, ...], kind: str = "f16"
+) -> ir.Output:
+    """Weights in 8 bits less a zero point and times a scale of each row, as NNCF writes them."""
+    each = (shape[0], *[1] * (len(shape) - 1))
+    held = net.constant(rng.integers(0, 256, shape, np.uint8))
+    less = net.constant(rng.integers(100, 156, each, np.uint8))
+    scale = net.constant(
+        (rng.uniform(0.5, 1.5, each) / 256).astype("f2" if kind == "f16" else "f4")
+    )
+    whole, zero = (net.add("Convert", "opset1", [x], destination_type=kind) for x in (held, less))
+    found = net.add("Multiply", "opset1", [net.add("Subtract", "opset1", [whole, zero]), scale])
+    if kind == "f32":
+        return found
+    return net.add("Convert", "opset1", [found], destination_type="f32")
+
+
+def products(count: int, size: int, kind: str = "f16") -> ir.Model:
+    """Products by dequantized weights in a row."""
+    net, rng = ir.Builder("products"), np.random.default_rng(3)
+    x = net.parameter("x", "f32", f"4,{size}")
+    for number in range(count):
+        w = dequantized(net, rng, (size, size), kind)
+        x = net.add("MatMul", "opset1", [x, w], name=f"product{number}", transpose_a=False,
+                    transpose_b=True)  # fmt: skip
+        x = net.add("Tanh", "opset1", [x], name=f"tanh{number}")
+    net.result(x, name="y")
+    return net.model()
+
+
+@pytest.mark.parametrize("against", ["openvino", "compiled"])
+@pytest.mark.parametrize("pieces", [1, 2, 3, 32])
+def test_weights_in_f16_are_not_rounded_where_a_piece_ends(
+    monkeypatch: pytest.MonkeyPatch, against: str, pieces: int
+) -> None:
+    """What is declared as f16 is computed in f32; handed over as an input it would be rounded."""
+    if against == "openvino":
+        pytest.importorskip("openvino")
+    monkeypatch.setattr(divergence, "_LAYERS", pieces)
+    given = [np.random.default_rng(0).standard_normal((4, 24)).astype("f4")]
+    found = ir.compare(products(3, 24), against, given)
+    assert not found, str(found)
+    assert not found.refused
+    assert [step.place.type for step in found.steps] == ["MatMul", "Tanh"] * 3
+    assert max(step.own for step in found.steps) < 2e-5
+
+
+def test_the_reference_gets_weights_as_they_are_in_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inputs: list[list[str]] = []
+    run = references._compiled
+
+    def compiled(part: ir.Model, given: Any) -> Any:
+        inputs.append([x.name for x in part.parameters])
+        assert {x.element_type for x in part.constants} <= {"u8", "f16"}
+        return run(part, given)
+
+    monkeypatch.setattr(references, "_compiled", compiled)
+    monkeypatch.setattr(divergence, "_LAYERS", 2)
+    assert not ir.compare(products(3, 16), "compiled")
+    assert [len(names) for names in inputs] == [1] * len(inputs)
+
+
+SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
+
+
+@given(SHAPES, st.sampled_from(["f16", "f32"]), st.integers(0, 9), st.booleans())
+@settings(deadline=None)
+def test_weights_made_by_rows_are_those_made_whole(
+    shape: tuple[int, ...], kind: str, seed: int, turned: bool
+) -> None:
+    """Whatever the shapes, and on either side of what does not go element by element."""
+    net = ir.Builder("net")
+    found = dequantized(net, np.random.default_rng(seed), shape, kind)
+    if turned:
+        order = net.constant(np.arange(len(shape))[::-1].astype("i8"))
+        found = net.add("Transpose", "opset1", [found, order])
+    other = net.add("Abs", "opset1", [found])
+    found = net.add("Add", "opset1", [net.add("Exp", "opset1", [found]), other])
+    x = net.parameter("x", "f32", "1")
+    net.result(net.add("Multiply", "opset1", [found, x], name="taken"), name="y")
+    model = net.model()
+    known, eager = {}, {}
+    fixed, inferred = from_constants(model), infer(model)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(weights, "_LARGE", -1)
+        patch.setattr(weights, "_PIECE", 4)
+        for step in Interpreter(model).steps:
+            if step.layer.id not in fixed:
+                continue
+            tensors = inferred.of(step.layer)
+            known[step.layer.id] = weights.made_of_constants(step, known, tensors)
+            assert step.kernel is not None
+            eager[step.layer.id] = step.kernel(*(eager[i][k] for i, k in step.sources))
+        for number, wanted in eager.items():
+            np.testing.assert_array_equal(known[number][0], wanted[0], strict=True)
+        made = [one for one in known.values() if isinstance(one, weights.Weights)]
+        assert sum(one.by_rows for one in made) >= 4
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no VmHWM")
+@pytest.mark.parametrize("against", ["openvino", "compiled", "other"])
+@pytest.mark.parametrize("kind", ["f16", "f32"])
+def test_quantized_weights_take_less_than_twice_the_file(
+    tmp_path: Path, against: str, kind: str
+) -> None:
+    """Weights of 2 MB in the file, 8 MB each in f32: one is there at a time, once."""
+    if against == "openvino":
+        pytest.importorskip("openvino")
+    ir.write(products(12, 1448, kind), tmp_path / "deep.xml")
+    program = FILE.replace("(1, 256, 16, 16)", "(4, 1448)")
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "deep.xml"), against],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert float(done.stdout) < 2, done.stdout
+
+
+def counter(step: float) -> ir.Model:
+    """A state that grows by what comes in, twice over."""
+    net = ir.Builder("count")
+    x = net.parameter("x", "f32", "4")
+    y = net.add("Multiply", "opset1", [x, net.constant(np.full(4, step, "f4"))], name="scaled")
+    for name in ("a", "b"):
+        told = {"variable_id": name, "variable_type": "f32", "variable_shape": "4"}
+        before = net.add("ReadValue", "opset6", [net.constant(np.zeros(4, "f4"))], **told)
+        y = net.add("Add", "opset1", [before, y], name=f"sum_{name}")
+        net.add("Assign", "opset6", [y], name=f"assign_{name}", variable_id=name)
+    net.result(y, name="y")
+    return net.model()
+
+
+def test_what_is_assigned_is_not_at_fault_for_what_it_takes() -> None:
+    found = ir.compare(counter(1), counter(1.5), [np.arange(4, dtype="f4")])
+    assert [step.place.name for step in found.wrong] == ["scaled"]
+    verdicts = {step.place.name: step.verdict for step in found.steps}
+    assert verdicts["sum_b"] == "inherited"
+    assert verdicts.get("assign_b", "inherited") == "inherited"
+
+
+def test_places_of_equal_values_are_ties_others_are_wrong(tmp_path: Path) -> None:
+    net = ir.Builder("ranks")
+    x = net.parameter("x", "f32", "1,6")
+    found = net.add("TopK", "opset11", [x, net.constant(np.int64(4))], axis=1, mode="max",
+                    sort="value", index_element_type="i64", name="top")  # fmt: skip
+    net.result(found, name="values")
+    model = net.model()
+    given = np.float32([[1, 3, 3, 3, 2, 0]])
+    layer = model.layer("top")
+
+    def judged(places: list[int], values: np.ndarray = given) -> str:
+        def compute(part: ir.Model, arrays: Any) -> list[np.ndarray]:
+            right = [*ir.run(part, list(arrays)).values()]
+            return [right[0], np.array([places], right[1].dtype)]
+
+        reference = references.InPieces(model, "told", compute)
+        rows = divergence._walk(model, reference, {model.parameters[0].id: values}, None, None)
+        return {spot: step.verdict for spot, step in rows}[layer.id, 1]
+
+    assert judged([1, 2, 3, 4]) == "equal"
+    assert judged([3, 1, 2, 4]) == "ties"
+    assert judged([3, 1, 2, 5]) == "wrong"
+    assert judged([4, 1, 2, 3]) == "wrong"
+    assert judged([1, 2, 3, 6]) == "wrong"
+    assert judged([1, 2, 3, -1]) == "wrong"
+    layer.data |= {"sort": "index"}
+    assert judged([1, 2, 3, 4]) == "equal"
+    assert judged([4, 3, 2, 1]) == "ties"
+
+
+def test_whole_numbers_beyond_32_bits_are_as_openvino_holds_them() -> None:
+    pytest.importorskip("openvino")
+    net = ir.Builder("whole")
+    x = net.parameter("x", "f32", "4")
+    y = net.add("Convert", "opset1", [x], destination_type="i64", name="whole")
+    net.result(net.add("Add", "opset1", [y, net.constant(np.int64(1))], name="more"), name="y")
+    found = ir.compare(net.model(), "openvino", [np.float32([-np.inf, -1e12, 7, 9.4])])
+    assert not found, str(found)
+    (told,) = (step for step in found.steps if step.place.name == "whole")
+    assert told.verdict == "equal"
+
+
+def test_what_follows_from_a_number_that_a_reference_cannot_hold_is_right() -> None:
+    """It may have computed both in floats, or gone on from the end of 32 bits."""
+    net = ir.Builder("whole")
+    x = net.parameter("x", "f32", "3")
+    y = net.add("Convert", "opset1", [x], destination_type="i64", name="whole")
+    net.result(net.add("Add", "opset1", [y, net.constant(np.int64(8))], name="more"), name="y")
+    model, given = net.model(), np.float32([-np.inf, 3e9, 5])
+
+    def compute(part: ir.Model, arrays: Any) -> list[np.ndarray]:
+        assert all(np.abs(array).max() <= 2**31 for array in arrays if array.dtype == np.int64)
+        named = {"whole": [-(2**31), 2**31 - 1, 5], "more": [*ends, last]}
+        makers = [part.producer(x, 0) for x in part.results]
+        return [np.array(named[one[0].name], "i8") for one in makers if one is not None]
+
+    here = [-(2**31), 2**31 - 1]
+    cases: list[tuple[list[int], int, list[str]]] = [
+        (here, 13, []), ([8 - 2**31, 7 - 2**31], 13, []), (here, 14, ["more"])
+    ]  # fmt: skip
+    for ends, last, wrong in cases:  # noqa: B007  # compute takes them
+        reference = references.InPieces(model, "narrow", compute)
+        reference.narrows = True
+        rows = divergence._walk(model, reference, {model.parameters[0].id: given}, None, None)
+        assert [step.place.name for _, step in rows if step.is_wrong] == wrong
+
+
+def test_a_scalar_that_is_wrong_is_named(tmp_path: Path) -> None:
+    net = ir.Builder("scalar")
+    x = net.parameter("x", "f32", "")
+    net.result(net.add("Exp", "opset1", [x], name="exp"), name="y")
+    np.savez(tmp_path / "told.npz", x=np.float32(1), exp=np.float32(3))
+    found = ir.compare(net.model(), tmp_path / "told.npz")
+    assert found.first is not None
+    assert found.first.place.name == "exp"
+    assert found.first.reason.startswith("[] is 2.71828")
+
+
+@given(st.integers(0, 300), st.sampled_from([0, 2, 6]), st.integers(0, 99))
+@settings(deadline=None)
+def test_what_is_too_far_is_found_piece_by_piece(count: int, endless: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    one = rng.standard_normal(count).astype("f4")
+    two = one + np.where(rng.random(count) < 0.3, rng.standard_normal(count) / 50, 0).astype("f4")
+    for array in (one, two):
+        places = rng.integers(0, max(count, 1), endless if count else 0)
+        array[places] = rng.choice(np.float32([np.nan, np.inf, -np.inf]), len(places))
+    with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounding, "_PIECE", 32)
+        x, y = one.astype("f8"), two.astype("f8")
+        both = np.isfinite(x) & np.isfinite(y)
+        level = np.sqrt(np.mean(np.square(y[both]))) if both.any() else 0.0
+        same = (x == y) | (np.isnan(x) & np.isnan(y))
+        near = both & (np.abs(x - y) <= 1e-2 * (np.abs(y) + level))
+        far = np.flatnonzero(~(same | near))
+        assert rounding.too_far(one, two, 1e-2).tolist() == far.tolist()
+        assert rounding.endless(one) == np.count_nonzero(~np.isfinite(x))
+        if count:
+            off = np.where(np.isfinite(x - y), np.abs(x - y), 0)
+            assert rounding.farthest(one, two) == off.argmax()
+        assert (rounding.error(one, two) > 1e-2) == bool(len(far))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "is not there"),
+        (b"PK\x03\x04 no archive", "is no .npz"),
+        (b"text", "is no .npz"),
+        ({"other": np.zeros(1)}, 'has the name of a tensor or layer: it has "other"'),
+    ],
+)
+def test_a_file_of_tensors_that_is_none_is_told_how_to_make(
+    tmp_path: Path, content: Any, sentence: str
+) -> None:
+    path = tmp_path / "told.npz"
+    if isinstance(content, dict):
+        np.savez(path, **content)
+    elif content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ir.UsageError, match=sentence) as told:
+        ir.compare(products(1, 4), path)
+    assert "np.savez" in str(told.value.hint)
+
+
+def test_a_model_of_other_inputs_is_told() -> None:
+    with pytest.raises(ir.UsageError, match=r"products does not take these inputs: .*4,8") as told:
+        ir.compare(products(1, 4), products(1, 8))
+    assert told.value.hint
+
+
+def test_inputs_made_at_random_are_told_where_they_do_not_fit() -> None:
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", "1,?")
+    ends = net.add("TopK", "opset11", [x, net.constant(np.int64(4))], axis=1, mode="max",
+                   sort="value", index_element_type="i32")  # fmt: skip
+    net.result(ends, name="y")
+    for task in (ir.compare, ir.reduce):
+        with pytest.raises(ir.IRError, match="k is 4") as told:
+            task(net.model(), "compiled" if task is ir.compare else "compile")
+        assert "made at random" in str(told.value.hint)
