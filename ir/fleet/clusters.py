@@ -25,6 +25,16 @@ CHUNK_SECONDS, CHUNK_TASKS = 1.0, 256
 #: Chunks that are under way for each thread of the cluster.
 AHEAD = 2
 
+#: What a cluster looks at seldom: its workers' stacks and loads. By default its threads do so a
+#: hundred times a second, for which each worker has a fortieth of its processor less.
+SELDOM = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.profile.interval": "1s",
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.worker.memory.monitor-interval": "2s",
+}
+
 #: Of a worker of the cluster: processes that have nothing to do, by what they were told.
 _idle: dict[str, list[Crew]] = {}
 _lock = threading.Lock()
@@ -44,10 +54,11 @@ class Cluster:
         self._setup, self._max_seconds = setup, max_seconds
         self._key = hashlib.blake2b(f"{max_seconds} {setup}".encode(), digest_size=12).hexdigest()
         if address == "local":
-            self._cluster = self._dask.LocalCluster(
-                n_workers=jobs, threads_per_worker=1, processes=False, dashboard_address=":0",
-                silence_logs=40,
-            )  # fmt: skip
+            with import_module("dask.config").set(SELDOM):
+                self._cluster = self._dask.LocalCluster(
+                    n_workers=jobs, threads_per_worker=1, processes=False, dashboard_address=":0",
+                    silence_logs=40,
+                )  # fmt: skip
             address = self._cluster.scheduler_address
         try:
             self._client: Any = self._dask.Client(address, set_as_default=False)
