@@ -316,6 +316,8 @@ def test_a_model_over_files_of_inputs(digits: Path, inputs: Path, tmp_path: Path
     np.testing.assert_array_equal(got, expected)
     assert over(digits, inputs, tmp_path / "out.txt") == 2
     assert over(digits, inputs, tmp_path / "other.npz", "--save", "x.npz") == 2
+    for name in ("none/out.npz", "none/out.jsonl"):
+        assert over(digits, inputs, tmp_path / name) == 2
 
 
 def test_outputs_as_zarr(

@@ -35,6 +35,8 @@ SELDOM = {
     "distributed.worker.memory.monitor-interval": "2s",
 }
 
+_ADDRESS = "give its address, such as tcp://host:8786, or local"
+
 #: Of a worker of the cluster: processes that have nothing to do, by what they were told.
 _idle: dict[str, list[Crew]] = {}
 _lock = threading.Lock()
@@ -50,6 +52,8 @@ class Cluster:
             raise UsageError(
                 "a cluster needs the package distributed", hint='pip install "vinoir[fleet]"'
             ) from None
+        if address != "local" and ":" not in address:  # Dask would try it for minutes
+            raise UsageError(f'"{address}" is no address of a Dask scheduler', hint=_ADDRESS)
         self._cluster: Any = None
         self._setup, self._max_seconds = setup, max_seconds
         self._key = hashlib.blake2b(f"{max_seconds} {setup}".encode(), digest_size=12).hexdigest()
@@ -65,7 +69,7 @@ class Cluster:
         except (OSError, TimeoutError, ValueError) as error:
             raise UsageError(
                 f"no Dask scheduler answers at {address}: {error}",
-                hint="give its address, such as tcp://host:8786, or local",
+                hint=_ADDRESS,
             ) from None
 
     def __enter__(self) -> Self:
