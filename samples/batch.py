@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import dask
 import dask.array as da
 import numpy as np
 from make_digits import draw
@@ -49,5 +50,11 @@ if __name__ == "__main__":
     else:
         from distributed import Client
 
-        with Client(**({} if given.cluster == "local" else {"address": given.cluster})):
+        # A cluster of one's own need not look a hundred times a second at what its workers do.
+        seldom = {
+            "distributed.worker.profile.enabled": False,
+            "distributed.admin.tick.interval": "500ms",
+        }
+        address = {} if given.cluster == "local" else {"address": given.cluster}
+        with dask.config.set(seldom), Client(**address):
             main()

@@ -104,6 +104,11 @@ def test_an_address_where_nobody_is(tmp_path: Path) -> None:
             list(sweep)
 
 
+def test_a_word_that_is_no_address_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ir.UsageError, match='"nonsense" is no address'):
+        list(ir.sweep(fleet_functions.size, touch(tmp_path, "a"), dask="nonsense"))
+
+
 def test_each_worker_loads_a_predictor_once(cluster: Any) -> None:
     array = pytest.importorskip("dask.array")
     predictor = ir.Predictor(SAMPLES / "digits.xml")

@@ -11,6 +11,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -185,30 +186,73 @@ def test_a_function_as_spark_wants_it(digits: Path) -> None:
     assert pickle.loads(pickle.dumps(predictor.make_predict_fn))()(x).shape == (7, 10)
 
 
-def test_spark_itself(digits: Path) -> None:
-    pytest.importorskip("pyspark")
+def test_rows_of_tables_are_given_as_the_model_takes_them() -> None:
+    builder = ir.Builder("m")
+    x = builder.parameter("x", "f32", "2,3,2")
+    i = builder.parameter("i", "i32", "2")
+    total = builder.add("ReduceSum", "opset1", [x, builder.constant(np.array([1, 2]))])
+    as_float = builder.add("Convert", "opset1", [i], destination_type="f32")
+    builder.result(builder.add("Multiply", "opset1", [total, as_float]), name="y")
+    builder.result(builder.add("ReLU", "opset1", [x]), name="z")
+    predict = ir.Predictor(builder.model()).make_predict_fn()
+    rows = np.arange(30, dtype=np.float64).reshape(5, 6)
+    factors = np.arange(5)
+    found = predict(rows, factors)
+    np.testing.assert_array_equal(found["y"], rows.sum(1) * factors)
+    np.testing.assert_array_equal(found["z"], rows)
+    with pytest.raises(ir.UsageError, match="convert it"):
+        predict(rows, factors + 2**40)
+    with pytest.raises(ir.UsageError, match="convert it"):
+        predict(rows, factors + 0.5)
+
+
+@pytest.fixture
+def spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("pyspark is not installed")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java")
+    sql: Any = importlib.import_module("pyspark.sql")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # else the first of the path
+    session = (
+        sql.SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", False)
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+@pytest.mark.filterwarnings("default")  # those of Spark are not ours
+def test_spark_itself(digits: Path, spark: Any) -> None:
     from pyspark.ml.functions import predict_batch_udf
-    from pyspark.sql import SparkSession
-    from pyspark.sql.types import ArrayType, FloatType
+    from pyspark.sql.types import ArrayType, DoubleType, FloatType, StructField, StructType
 
     x = rows(10).reshape(10, -1)
-    spark = SparkSession.builder.master("local[2]").getOrCreate()
-    try:
-        table = spark.createDataFrame([(row.tolist(),) for row in x], ["image"])
+    expected = ir.Predictor(digits)(x.reshape(-1, 1, 16, 16))
+    for kind in (FloatType(), DoubleType()):
+        schema = StructType([StructField("image", ArrayType(kind))])
+        table = spark.createDataFrame([(row.tolist(),) for row in x], schema)
         udf = predict_batch_udf(
             ir.Predictor(digits).make_predict_fn, return_type=ArrayType(FloatType()),
             batch_size=4, input_tensor_shapes=[[256]],
         )  # fmt: skip
         found = np.array([row[0] for row in table.select(udf("image")).collect()])
-    finally:
-        spark.stop()
-    np.testing.assert_allclose(found, ir.Predictor(digits)(x.reshape(-1, 1, 16, 16)), rtol=1e-5)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("default")  # those of Ray are not ours
 def test_ray_itself(digits: Path) -> None:
     ray = pytest.importorskip("ray")
+    pytest.importorskip("ray.data")
     x = rows(10)
-    ray.init(num_cpus=2, include_dashboard=False)
+    path = os.pathsep.join(filter(None, sys.path))
+    ray.init(
+        address="local", num_cpus=2, include_dashboard=False, log_to_driver=False,
+        runtime_env={"env_vars": {"PYTHONPATH": path}},
+    )  # fmt: skip
     try:
         found = (
             ray.data.from_numpy(x)
@@ -272,6 +316,8 @@ def test_a_model_over_files_of_inputs(digits: Path, inputs: Path, tmp_path: Path
     np.testing.assert_array_equal(got, expected)
     assert over(digits, inputs, tmp_path / "out.txt") == 2
     assert over(digits, inputs, tmp_path / "other.npz", "--save", "x.npz") == 2
+    for name in ("none/out.npz", "none/out.jsonl"):
+        assert over(digits, inputs, tmp_path / name) == 2
 
 
 def test_outputs_as_zarr(

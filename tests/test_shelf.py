@@ -52,6 +52,13 @@ def test_equal_arrays_lie_in_one_memory_and_others_do_not() -> None:
     assert shelved(small) is small
 
 
+def test_it_lies_where_large_pages_can_and_large_arrays_of_numpy_do() -> None:
+    found = [shelved(large(seed)) for seed in range(5)]
+    assert {array.ctypes.data % (2 << 20) for array in found} == {16}
+    for seed, array in enumerate(found):
+        np.testing.assert_array_equal(array, large(seed))
+
+
 def test_another_process_finds_it() -> None:
     program = (
         "import sys, tempfile, re, numpy as np\n"

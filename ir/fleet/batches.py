@@ -159,6 +159,9 @@ def writer_of(out: str, force: bool) -> Writer:
         raise UsageError(f"{out} ends with none of {', '.join(ENDINGS)}")
     if os.path.lexists(out) and not force:
         raise UsageError(f"{out} is already there", hint="--force overwrites it")
+    folder = os.path.dirname(os.path.abspath(out))
+    if not os.path.isdir(folder):
+        raise UsageError(f"{out} cannot be written: there is no folder {folder}")
     if ending == ".jsonl":
         return Lines(out)
     return Zarr(out) if ending == ".zarr" else Npz(out)

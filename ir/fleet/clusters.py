@@ -25,6 +25,18 @@ CHUNK_SECONDS, CHUNK_TASKS = 1.0, 256
 #: Chunks that are under way for each thread of the cluster.
 AHEAD = 2
 
+#: What a cluster looks at seldom: its workers' stacks and loads. By default its threads do so a
+#: hundred times a second, for which each worker has a fortieth of its processor less.
+SELDOM = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.profile.interval": "1s",
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.worker.memory.monitor-interval": "2s",
+}
+
+_ADDRESS = "give its address, such as tcp://host:8786, or local"
+
 #: Of a worker of the cluster: processes that have nothing to do, by what they were told.
 _idle: dict[str, list[Crew]] = {}
 _lock = threading.Lock()
@@ -40,21 +52,24 @@ class Cluster:
             raise UsageError(
                 "a cluster needs the package distributed", hint='pip install "vinoir[fleet]"'
             ) from None
+        if address != "local" and ":" not in address:  # Dask would try it for minutes
+            raise UsageError(f'"{address}" is no address of a Dask scheduler', hint=_ADDRESS)
         self._cluster: Any = None
         self._setup, self._max_seconds = setup, max_seconds
         self._key = hashlib.blake2b(f"{max_seconds} {setup}".encode(), digest_size=12).hexdigest()
         if address == "local":
-            self._cluster = self._dask.LocalCluster(
-                n_workers=jobs, threads_per_worker=1, processes=False, dashboard_address=":0",
-                silence_logs=40,
-            )  # fmt: skip
+            with import_module("dask.config").set(SELDOM):
+                self._cluster = self._dask.LocalCluster(
+                    n_workers=jobs, threads_per_worker=1, processes=False, dashboard_address=":0",
+                    silence_logs=40,
+                )  # fmt: skip
             address = self._cluster.scheduler_address
         try:
             self._client: Any = self._dask.Client(address, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise UsageError(
                 f"no Dask scheduler answers at {address}: {error}",
-                hint="give its address, such as tcp://host:8786, or local",
+                hint=_ADDRESS,
             ) from None
 
     def __enter__(self) -> Self:

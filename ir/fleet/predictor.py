@@ -149,6 +149,7 @@ class Predictor:
         self.inputs = [input_names(layer) for layer in model.parameters]
         inferred = infer(model)
         self._shapes = [bounds_of(inferred.of(layer)[0].shape) for layer in model.parameters]
+        self._kinds = [inferred.of(layer)[0].type.dtype for layer in model.parameters]
         self._empty = {
             name: (inferred.of(layer)[0].type.dtype, bounds_of(inferred.of(layer)[0].shape))
             for name, layer in zip(output_keys(model), model.results, strict=True)
@@ -303,9 +304,11 @@ class Predictor:
 
 
 class PredictFunction:
-    """A predictor with as many parameters as it has inputs; rows may come flat.
+    """A predictor with as many parameters as it has inputs, for rows of tables.
 
-    Called without arrays it gives itself, so that it does for a maker of functions, too.
+    Such rows come flat and in the few types that tables have; they are given in the model's, and
+    those of the outputs are handed back flat. Called without arrays it gives itself, so that it
+    does for a maker of functions, too.
     """
 
     def __init__(self, predictor: Predictor) -> None:
@@ -318,10 +321,31 @@ class PredictFunction:
     def __call__(self, *arrays: Any) -> Any:
         if not arrays:
             return self
-        shapes = self._predictor._shapes
+        shapes, kinds = self._predictor._shapes, self._predictor._kinds
         if len(arrays) != len(shapes):
             return self._predictor(*arrays)
-        return self._predictor(*map(_shaped, map(np.asarray, arrays), shapes))
+        given = map(_shaped, map(np.asarray, arrays), shapes)
+        found = self._predictor(*map(_converted, given, kinds))
+        if isinstance(found, Mapping):
+            return {name: _flat(array) for name, array in found.items()}
+        return _flat(found)
+
+
+def _converted(array: Array, kind: np.dtype) -> Array:
+    """Numbers in a type of the model: in fewer digits, but as integers only what is the same."""
+    if array.dtype == kind or array.dtype.kind not in "fiu":
+        return array
+    if kind.kind in "fV":  # V: those of ml_dtypes
+        return array.astype(kind)
+    if kind.kind in "iu" and array.dtype.kind in "iu":
+        fitting = array.astype(kind)
+        return fitting if np.array_equal(fitting, array) else array
+    return array
+
+
+def _flat(array: Array) -> Array:
+    """Rows as tables have them: a number, or a list of numbers."""
+    return array.reshape(len(array), -1) if array.ndim > 2 and len(array) else array
 
 
 def _shaped(array: Array, shape: Bounds) -> Array:

@@ -111,6 +111,10 @@ class RemoteFile:
                 raise
             except Exception as error:  # of as many kinds as there are kinds of file systems
                 reason = error
+                if "credential" in type(error).__name__.lower():
+                    raise UnreadableError(
+                        f"may not be read: {error}", self.where, "look at the credentials"
+                    ) from None
         name = "" if isinstance(reason, _BrokenError) else f"{type(reason).__name__}: "
         raise UnreadableError(
             f"cannot be fetched, {ATTEMPTS} times: {name}{reason}", self.where
@@ -129,7 +133,7 @@ class RemoteFile:
             )
 
     def _ask(self, begin: int, end: int) -> _Answer:
-        if hasattr(self._files, "set_session"):
+        if "http" in np.atleast_1d(self._files.protocol):
             return _ask_http(self._files, self._path, begin, end)
         return _ask_others(self._files, self._path, begin, end)
 
@@ -224,7 +228,7 @@ def _opened(url: str) -> tuple[Any, str]:
         found: tuple[Any, str] = url_to_fs(url)
     except ImportError as error:
         raise UsageError(
-            f"no file system for this URL: {error}", Where(url), 'pip install "vinoir[fleet]"'
+            f"no file system for this URL: {error}", Where(url), "install the package it names"
         ) from None
     except FileNotFoundError:
         raise UnreadableError("no such file", Where(url)) from None

@@ -1,6 +1,7 @@
 """A 200 MB model over many batches: by a Dask cluster of two, and by two processes by hand.
 
 Run: python tests/benchmarks/predictor.py [--batches 1000] [--kind dense|convolution] [--chunk 8]
+                                            [--seldom]
 
 A chunk of the Dask array holds several batches, which the predictor cuts: each task costs the
 cluster some milliseconds of processors, whatever it does.
@@ -19,6 +20,7 @@ from typing import Any, Self
 
 import numpy as np
 from vinoir import ir
+from vinoir.ir.fleet.clusters import SELDOM
 
 
 def make(path: Path, kind: str) -> tuple[int, ...]:
@@ -69,7 +71,12 @@ def main() -> None:
     words.add_argument("--rounds", type=int, default=2)
     words.add_argument("--kind", choices=["dense", "convolution"], default="dense")
     words.add_argument("--chunk", type=int, default=8, help="batches in a chunk")
+    words.add_argument("--seldom", action="store_true", help="the cluster looks at itself seldom")
     given = words.parse_args()
+    if given.seldom:
+        import dask
+
+        dask.config.set(SELDOM)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.xml"
         shape = make(path, given.kind)
