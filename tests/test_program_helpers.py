@@ -83,11 +83,7 @@ def test_what_a_late_helper_has_not_begun_the_caller_does() -> None:
 
     team = Team([[part(step, worker) for worker in range(3)] for step in range(steps)], 3, Forked)
     for turn in range(rounds):
-        if turn % 2:
-            team.run()
-        else:  # runs follow upon each other while a helper is late
-            team.run(0, 7)
-            team.run(7, steps)
+        team.run()  # at once after the last, while a helper is late
         assert (counts == turn + 1).all()  # by one of the two, never by both
     team.dismiss()
     assert 0 < by_caller[0] < rounds * steps * 2
