@@ -205,6 +205,8 @@ class Reduce(Document):
     checks: int
     finished: bool
     seeds: dict[str, str]
+    #: Why the check may fail whatever it is given.
+    doubt: str | None
     output: str
 
 
