@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .model import Model
 
 _FIELDS = ("id", "_name", "type", "version", "_value")
+#: What is not known of a layer that is new.
+_NOTHING = ("graph", None), ("element", None), ("_value", None), ("_op", None)
 #: The parts of a layer that nobody has asked for anything yet; never changed.
 _NONE: dict[str, Any] = {}
 
@@ -113,23 +115,13 @@ class Layer(_Fields):
         inputs: Iterable[Port] = (),
         outputs: Iterable[Port] = (),
     ) -> None:
-        # A network has thousands: nothing has to be looked at before it is put in.
-        put = object.__setattr__
-        put(self, "graph", None)
-        put(self, "id", id)
-        put(self, "_name", name)
-        put(self, "type", type)
-        put(self, "version", version)
-        put(self, "element", None)
-        put(self, "_value", None)
-        put(self, "_op", None)
+        put = object.__setattr__  # nothing has to be looked at before it is put in
+        given = ("_name", name), ("type", type), ("version", version), ("id", id)
+        for field, value in (*given, *_NOTHING):
+            put(self, field, value)
         #: What was read or made so far, by the names in the table of parts.
-        parts = {
-            "data": Attributes(data or {}),
-            "inputs": Ports(self, inputs),
-            "outputs": Ports(self, outputs),
-        }
-        put(self, "_parts", parts)
+        parts = {"inputs": Ports(self, inputs), "outputs": Ports(self, outputs)}
+        put(self, "_parts", {"data": Attributes(data or {}), **parts})
 
     @classmethod
     def of(cls, element: etree._Element, graph: Graph) -> Layer:
@@ -421,13 +413,10 @@ class Layer(_Fields):
     def element_type(self) -> ElementType:
         """The element type that ``data`` names."""
         text = self.data.get("element_type")
-        known = None if text is None else SPELLED.get(text)
-        if known is not None:
-            return known
+        if text in SPELLED:
+            return SPELLED[text]
         with self.at("data"):
-            if text is None:
-                raise IRError("attribute element_type is missing")
-            return ElementType.parse(text)
+            return ElementType.parse(needed_text(self.data, "element_type"))
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -477,8 +466,7 @@ class Layer(_Fields):
             with self.at("data"):
                 self._value = unpack(pack(array, kind), kind, array.shape)
         else:
-            dtype = kind.dtype
-            self._value = array if array.dtype == dtype else array.astype(dtype)
+            self._value = array.astype(kind.dtype, copy=False)
         data, outputs = self.data, self.outputs
         data["element_type"] = kind.value
         data["shape"] = ", ".join(map(str, array.shape))
