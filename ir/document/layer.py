@@ -526,6 +526,11 @@ class Layer(_Fields):
         for name in PARTS:
             self._part(name)
 
+    def made_of(self, element: etree._Element | None) -> None:
+        """Say of what in an older file it was made: a place for errors, no part is read there."""
+        self.read_all()
+        self.element = element
+
     def exact_place(self, element: etree._Element) -> Where:
         """Where one of its elements stands in the file."""
         model = self.model

@@ -162,7 +162,9 @@ def _shared(source: Array, blocks: Array, strides: tuple[int, ...]) -> Array:
     owner = _in_use.get(key)
     if owner is None:
         found = laid_out(blocks)
-        if is_wished() and not np.may_share_memory(found, source):
+        if np.may_share_memory(found, source):
+            return found  # it lies so in the file
+        if is_wished():
             found = shelved(found)
         owner = found.base if isinstance(found.base, np.ndarray) else found
         _in_use[key] = owner

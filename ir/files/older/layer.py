@@ -209,7 +209,7 @@ class Old:
         return self.constant(np.array(numbers, np.int64))
 
     def _take(self, made: Output) -> Output:
-        made.layer.element = self.layer.element  # errors of later runs point into the old file
+        made.layer.made_of(self.layer.element)  # errors of later runs point into the old file
         self.made.append(made.layer)
         return made
 

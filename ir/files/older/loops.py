@@ -60,7 +60,7 @@ def tensor_iterator(old: Old) -> Made:
         "TensorIterator", "opset1", old.scene.builder.free(f"{old.layer.name}/TensorIterator"),
         inputs=[Port.of(i, one.tensor) for i, one in enumerate(old.inputs)],
     )  # fmt: skip
-    made.element = element
+    made.made_of(element)
     graph = old.scene.builder.graph
     graph.add(made)
     for index, one in enumerate(old.inputs):

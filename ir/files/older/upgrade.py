@@ -372,7 +372,7 @@ class Walk:
             raise IRError("precision Q78 is of fixed-point numbers that no CPU ran")
         kind = TYPES[precision or "FP32"]
         made = self.builder.parameter(name, kind, dims)
-        made.layer.element = layer.element
+        made.layer.made_of(layer.element)
         return made
 
     def mean_free(self, layer: OldLayer, port: int, made: Output) -> Output:
@@ -461,7 +461,7 @@ class Walk:
             inputs=[Port.of(i, one.tensor) for i, one in enumerate(inputs)],
             outputs=[Port.of(len(inputs) + i, tensor) for i, tensor in enumerate(tensors)],
         )  # fmt: skip
-        made.element = layer.element
+        made.made_of(layer.element)
         self.builder.graph.add(made)
         for index, one in enumerate(inputs):
             self.builder.graph.connect((one.layer, one.index), made, index)
@@ -483,7 +483,7 @@ class Walk:
                 name = self.data_name(layer, index)
                 made = self.builder.result(self.values[place], name=f"{name}/result", names=())
                 made.output_names = name.replace(",", "\\,")
-                made.element = layer.element
+                made.made_of(layer.element)
 
 
 def _may_be(shape: Shape, declared: Sequence[int]) -> bool:
