@@ -354,3 +354,27 @@ def test_swish_by_either_way(
         wanted = ir.run(model, [given])["y"]
     found = ir.compile(model)([given])["y"]
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("size", "taps", "most"), [(2, 3, 2e-7), (3, 3, 2e-7), (4, 3, 3.3e-7), (3, 4, 3.3e-7), (2, 5, 4e-7)]
+)  # fmt: skip
+def test_tiles_lose_little(size: int, taps: int, most: float) -> None:
+    rng = np.random.default_rng(size + taps)
+    way = winograd.tiling(size, taps)
+    values = rng.standard_normal((64, way.points, way.points, 90))
+    weights = rng.standard_normal((8, 64, taps, taps))
+    wanted = sum(
+        np.einsum("oc,chwt->ohwt", weights[:, :, a, b], values[:, a : a + size, b : b + size])
+        for a, b in np.ndindex(taps, taps)
+    )
+    # The weights are transformed in more digits: what is lost later is seen.
+    spread = np.einsum("pa,qb,ocab->pqoc", way.taps.astype("f8"), way.taps, weights).astype("f4")
+    points = values.astype("f4")
+    for _ in range(2):
+        points = np.einsum("pa,cabt->cbpt", way.inputs, points)
+    found = np.matmul(spread, points.transpose(1, 2, 0, 3)).transpose(2, 0, 1, 3)
+    for _ in range(2):
+        found = np.einsum("pa,oabt->obpt", way.outputs, found)
+    assert found.dtype == np.float32
+    assert np.sqrt(np.square(found - wanted).mean()) < most * np.abs(wanted).max()
