@@ -357,8 +357,9 @@ def test_swish_by_either_way(
 
 
 @pytest.mark.parametrize(
-    ("size", "taps", "most"), [(2, 3, 2e-7), (3, 3, 2e-7), (4, 3, 3.3e-7), (3, 4, 3.3e-7), (2, 5, 4e-7)]
-)  # fmt: skip
+    ("size", "taps", "most"),
+    [(2, 3, 2e-7), (3, 3, 2e-7), (4, 3, 3.3e-7), (3, 4, 3.3e-7), (2, 5, 4e-7)],
+)
 def test_tiles_lose_little(size: int, taps: int, most: float) -> None:
     rng = np.random.default_rng(size + taps)
     way = winograd.tiling(size, taps)
