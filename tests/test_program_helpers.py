@@ -12,7 +12,8 @@ import time
 
 import numpy as np
 import pytest
-from test_program_threads import alone, forking, ready, same
+from test_program_threads import alone, forking, network, ready, same
+from vinoir import ir
 from vinoir.ir.engine.workers.processes import Forked, shared
 from vinoir.ir.engine.workers.signals import Signal
 from vinoir.ir.engine.workers.team import HelpersLostError, Part, Team, Threads
@@ -87,6 +88,22 @@ def test_what_a_late_helper_has_not_begun_the_caller_does() -> None:
         assert (counts == turn + 1).all()  # by one of the two, never by both
     team.dismiss()
     assert 0 < by_caller[0] < rounds * steps * 2
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_times_are_those_of_later_calls(fork: bool) -> None:
+    model, inputs = network("attention")
+    program = ir.compile(model, threads=2, fork=fork)
+    timed = program.times(inputs, 1)
+    assert timed is not None
+    assert all(seconds > 0 for _, seconds in timed)
+    (planned,) = program._plans.values()
+    assert planned is not None
+    assert planned._warm
+    assert not planned._trials
+    before = list(planned.team.alone)
+    program(inputs)
+    assert planned.team.alone == before
 
 
 def test_what_a_late_thread_has_not_begun_the_caller_does(monkeypatch: pytest.MonkeyPatch) -> None:

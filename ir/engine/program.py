@@ -211,7 +211,9 @@ class Planned:
     def times(
         self, arrays: Mapping[int, Array], runs: int, state: State
     ) -> list[tuple[Node, float]]:
-        """The least seconds of the steps of each node, in whole runs."""
+        """The least seconds of the steps of each node, in whole runs as later calls make them."""
+        while not self._warm or self._trials:
+            self(arrays, dict(state))
         least = [float("inf")] * len(self.team.steps)
         for _ in range(runs):
             self._take_in(arrays, state, {})
