@@ -8,6 +8,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -231,3 +232,22 @@ def test_patterns_of_urls() -> None:
         memory.pipe(f"/zoo/{name}", XML)
     urls = ["memory://zoo/a/b/n.xml", "memory://zoo/a/m.xml"]
     assert [url.replace(":///", "://") for url in select(["memory://zoo/**/*.xml"])] == urls
+
+
+def test_without_credentials_that_is_said_at_once() -> None:
+    class NoCredentialsError(Exception):
+        pass
+
+    from vinoir.ir.storage import remote
+
+    asked = 0
+
+    class Closed(remote.RemoteFile):
+        def _ask(self, begin: int, end: int) -> Any:
+            nonlocal asked
+            asked += 1
+            raise NoCredentialsError("unable to locate them")
+
+    with pytest.raises(ir.UnreadableError, match="may not be read: unable to locate them"):
+        Closed("memory://x.xml")
+    assert asked == 1
