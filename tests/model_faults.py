@@ -152,7 +152,8 @@ def wrong_kernel(kind: type[Op], wrong: Callable[[Array], Array]) -> Iterator[No
 
     def run(self: Op, *inputs: Array) -> tuple[Array, ...]:
         found: tuple[Array, ...] = right(self, *inputs)
-        return (wrong(found[0]) if found[0].size else found[0], *found[1:])
+        with np.errstate(all="ignore"):  # a program that is prepared tries it on whatever is there
+            return (wrong(found[0]) if found[0].size else found[0], *found[1:])
 
     kind.run = run  # type: ignore[method-assign]
     try:
