@@ -23,7 +23,7 @@ from ..document import Graph
 from ..execution import Interpreter, State, by_definition, read_variable, run_bodies
 from ..inference import Inferred, body_parameters, infer_graph
 from .attention import attended, is_plain, is_shared, share_heads
-from .kernels import quick
+from .kernels import fits, quick
 from .memory import Growing
 from .plan import Node, Plan, Value, build, claimed_type
 from .workers import Part, single_blas
@@ -40,8 +40,6 @@ GENEROUS = frozenset(
 )  # fmt: skip
 #: With so few numbers all others can give but little.
 FEW = 1 << 12
-#: So many numbers fit everywhere.
-LITTLE = 1 << 17
 #: Bytes of arrays that are worth being counted.
 COUNTED = 1 << 15
 
@@ -262,9 +260,7 @@ def _unasked(op: Op, kind: str) -> Kernel:
         sizes = [array.size for array in arrays]
         try:
             if 0 not in sizes and (
-                modest
-                or sum(sizes) <= least
-                or (most and budget().max_memory is None and most(op, arrays) <= LITTLE)
+                modest or sum(sizes) <= least or (most and fits(most(op, arrays)))
             ):
                 return op.run(*arrays)
         except MISTAKES:

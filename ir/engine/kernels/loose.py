@@ -31,7 +31,8 @@ MOVED = (*PLAIN, np.dtype(np.bool_))
 LITTLE = 1 << 17
 
 
-def _fits(size: int) -> bool:
+def fits(size: float) -> bool:
+    """Whether nobody need be asked for memory for so many elements."""
     return size <= LITTLE and budget().max_memory is None
 
 
@@ -87,7 +88,7 @@ def _rows(op: Any) -> Quick:
     def run(data: Array, indices: Array) -> tuple[Array, ...] | None:
         if indices.shape[-1] != 1 or data.dtype not in MOVED or not len(data):
             return None
-        if not _fits(indices.size * (data.size // len(data))):
+        if not fits(indices.size * (data.size // len(data))):
             return None
         with suppress(IndexError):
             return (data.take(indices.reshape(indices.shape[:-1]), 0),)
@@ -104,7 +105,7 @@ def _slices(op: Any) -> Quick:
         place = int(axis.reshape(()))
         if data.dtype not in MOVED or not -data.ndim <= place < data.ndim or not data.size:
             return None
-        if not _fits(indices.size * (data.size // data.shape[place])):
+        if not fits(indices.size * (data.size // data.shape[place])):
             return None
         with suppress(IndexError):
             return (np.asarray(data.take(indices, place)),)
@@ -118,7 +119,7 @@ def _broadcast(op: Any) -> Quick:
 
     def run(data: Array, target: Array, axes: Array | None = None) -> tuple[Array, ...] | None:
         shape = target.tolist()
-        if data.ndim or axes is not None or min(shape, default=0) < 0 or not _fits(prod(shape)):
+        if data.ndim or axes is not None or min(shape, default=0) < 0 or not fits(prod(shape)):
             return None
         found = np.empty(shape, data.dtype)
         found.fill(data[()])
@@ -146,7 +147,7 @@ def _pairs(op: Any, function: np.ufunc, kinds: tuple[np.dtype, ...]) -> Quick:
     def run(one: Array, other: Array) -> tuple[Array, ...] | None:
         if one.dtype is not other.dtype or one.dtype not in kinds:
             return None
-        if one.shape != other.shape and not _fits(one.size * other.size):
+        if one.shape != other.shape and not fits(one.size * other.size):
             return None
         try:
             return (np.asarray(function(one, other)),)
