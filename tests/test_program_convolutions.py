@@ -379,3 +379,25 @@ def test_tiles_lose_little(size: int, taps: int, most: float) -> None:
         found = np.einsum("pa,oabt->obpt", way.outputs, found)
     assert found.dtype == np.float32
     assert np.sqrt(np.square(found - wanted).mean()) < most * np.abs(wanted).max()
+
+
+def test_offsets_that_outgrow_what_they_are_part_of_stay() -> None:
+    """Each convolution doubles what it is given as offsets, and lets activations grow by one."""
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 8, 6, 7))
+    doubling = np.kron(np.eye(4), [[1, -1], [-1, 1]]).astype("f4").reshape(8, 8, 1, 1)
+    ways = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0]}
+    last = x
+    for _ in range(20):
+        last = net.add("Convolution", "opset1", [last, net.constant(doubling)], data=ways)
+        bias = np.tile(np.array([1, -1], "f4"), 4).reshape(1, 8, 1, 1)
+        last = net.add("ReLU", "opset1", [net.add("Add", "opset1", [last, net.constant(bias)])])
+    net.result(last, name="y")
+    model = net.model()
+    given = np.random.default_rng(3).standard_normal((1, 8, 6, 7)).astype("f4")
+    wanted = ir.run(model, [given])["y"]
+    assert 15 < np.abs(wanted).max() < 30
+    found = ir.compile(model)([given])["y"]
+    np.testing.assert_allclose(
+        found, wanted, rtol=0, atol=1e-6 * np.abs(wanted).max(), strict=True
+    )

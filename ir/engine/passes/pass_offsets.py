@@ -1,6 +1,10 @@
 """Replace `W max(x + b, 0)` by `W max(x, -b) + W b`: one pass over the image instead of two.
 
 What the convolution W pads with is then -b instead of zero: only depthwise ones know how.
+
+W b joins W's own bias and may go on from there. What goes on only grows, while the activations
+that it is part of do not: an offset that has outgrown the biases of the model would take digits
+from them, and stays where it is.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....layers.base import Op
+from ....schemas import Array
 from ..plan import (
     CONVOLUTIONS,
     SHUFFLE,
@@ -23,9 +28,13 @@ from ..plan import (
     only_user,
 )
 
+#: An offset goes on that is at most so many times as large as the model's own bias there.
+GROWTH = 16.0
+
 
 def pass_offsets(plan: Plan) -> None:
     """Apply the pass."""
+    own: dict[Node, Array | None] = {}
     for node in plan.nodes:
         kinds = [op.xml_type for op, _ in node.epilogue]
         rectified = kinds[:1] in (["ReLU"], ["Clamp"]) and kinds[1:] in ([], [SHUFFLE])
@@ -34,6 +43,8 @@ def pass_offsets(plan: Plan) -> None:
         bias = node.inputs[2].constant if len(node.inputs) > 2 else None
         after = only_user(node.outputs[0])
         if bias is None or not np.isfinite(bias).all() or not _bias_takes_a_pass(node):
+            continue
+        if _outgrown(bias, own.get(node, bias)):
             continue
         if after is None or after.kind not in CONVOLUTIONS or len(node.outputs[0].shape) != 4:
             continue
@@ -57,7 +68,15 @@ def pass_offsets(plan: Plan) -> None:
             bias = bias.reshape(groups, -1).T.ravel()
         if not has_single_place_windows(after):
             after.padding = -bias
+        own.setdefault(after, after.inputs[2].constant if len(after.inputs) > 2 else None)
         add_through(after, bias)
+
+
+def _outgrown(bias: Array, own: Array | None) -> bool:
+    """Whether what other offsets have added to a bias has made it far larger than it was."""
+    return bias is not own and (
+        own is None or float(np.abs(bias).max()) > GROWTH * float(np.abs(own).max())
+    )
 
 
 def _bias_takes_a_pass(node: Node) -> bool:
