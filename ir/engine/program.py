@@ -17,6 +17,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from functools import partial
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -59,6 +60,7 @@ from .workers import (
     hire,
     integer_products,
     shared,
+    side_by_side,
     single_blas,
     thread_share,
 )
@@ -427,9 +429,9 @@ class Program(Shown):
         planned = None
         if not self.exact:
             with single_blas:
-                plan = build(
-                    self.model, inferred, self._patterns.assigned(pattern), self._constants
-                )
+                assigned = self._patterns.assigned(pattern)
+                make_all = partial(side_by_side, threads=self.threads)
+                plan = build(self.model, inferred, assigned, self._constants, make_all)
                 plan.means = means(plan, self.memory)
                 if self.model.weights is not None:
                     plan.release = self.model.weights.release

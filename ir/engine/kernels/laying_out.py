@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import suppress
+from functools import partial
 
 from ..memory import is_wished, shelved
 from ..plan import CONVOLUTIONS, Node, Plan
-from ..workers import single_blas
+from ..workers import side_by_side
 from .convolution import LaidOut, choose_tilings, is_prepared, lay_out, layout_key
+from .winograd import Tiling
 
 
 def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
@@ -22,30 +22,19 @@ def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
             alike.setdefault(layout_key(node), []).append(node)
     groups = sorted(alike.values(), key=lambda nodes: -nodes[0].inputs[1].nbytes)
     tilings = choose_tilings([first for first, *_ in groups], allowance)
-    waiting = zip(groups, tilings, strict=True)
-    errors: list[BaseException] = []
     keep = shelved if is_wished() else None
 
-    def take_some() -> None:
-        try:
-            single_blas.stay()
-            for (first, *more), tiling in waiting:
-                first.laid_out = laid_out = lay_out(first, tiling)
-                if keep is not None:
-                    first.laid_out = LaidOut(laid_out.tiling, list(map(keep, laid_out.matrices)))
-                for node in more:
-                    node.laid_out = first.laid_out
-        except BaseException as error:  # raised again below, when all rest
-            errors.append(error)
+    def prepare(first: Node, more: list[Node], tiling: Tiling | None) -> None:
+        first.laid_out = laid_out = lay_out(first, tiling)
+        if keep is not None:
+            first.laid_out = LaidOut(laid_out.tiling, list(map(keep, laid_out.matrices)))
+        for node in more:
+            node.laid_out = first.laid_out
 
-    others: list[threading.Thread] = []
-    with suppress(RuntimeError):  # there may be no more threads to be had
-        for _ in range(min(threads, len(groups)) - 1):
-            other = threading.Thread(target=take_some)
-            other.start()
-            others.append(other)
-    take_some()
-    for other in others:
-        other.join()
-    if errors:
-        raise errors[0]
+    side_by_side(
+        (
+            partial(prepare, first, more, tiling)
+            for (first, *more), tiling in zip(groups, tilings, strict=True)
+        ),
+        threads,
+    )

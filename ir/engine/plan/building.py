@@ -8,7 +8,9 @@ goes to the arena, and the nodes after it are planned like any others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -27,6 +29,8 @@ from .operations import CONVOLUTIONS, TRANSPOSED
 
 #: Constants by layer id and output index.
 Constants: TypeAlias = dict[tuple[int, int], "Array | Compressed"]
+#: Makes calls of which none waits for another.
+Calls: TypeAlias = Callable[[Iterable[Callable[[], None]]], None]
 #: Element types that have no place in an arena of bytes.
 UNPLANNED = (ElementType.DYNAMIC, ElementType.STRING)
 #: Layers that are more than an operation on their inputs.
@@ -39,6 +43,7 @@ def build(
     inferred: Inferred,
     assigned: Collection[str] = (),
     kept: Constants | None = None,
+    make_all: Calls | None = None,
 ) -> Plan:
     """Make the plan of a graph whose types and shapes were inferred.
 
@@ -47,9 +52,10 @@ def build(
         inferred: Of inputs, and of variables, it holds the shapes to plan for.
         assigned: The variables that have a value: their initial ones are not computed.
         kept: What earlier plans have computed of constants, for whatever shapes; more is added.
+        make_all: What makes calls that need not wait for each other; None: one by one.
     """
     refuse_unknown(graph.order())
-    making = _Making(assigned)
+    making = _Making(assigned, make_all or _one_by_one)
     results = making.add(graph, inferred, {} if kept is None else kept)
     plan = Plan(making.nodes, making.inputs, results)
     plan.declared = making.declared
@@ -60,12 +66,13 @@ def build(
 class _Making:
     """The nodes of a plan that is being made."""
 
-    def __init__(self, assigned: Collection[str]) -> None:
+    def __init__(self, assigned: Collection[str], make_all: Calls) -> None:
         self.nodes: list[Node] = []
         self.inputs: dict[int, Value] = {}
         #: What is inferred of the inputs of layers with bodies, in the types of the file.
         self.declared: dict[Node, list[Tensor]] = {}
         self._assigned = assigned
+        self._make_all = make_all
         #: What may have another shape than is inferred of it.
         self._loose: set[Value] = set()
 
@@ -86,6 +93,7 @@ class _Making:
         packed = compressed_weights(order, sources, fixed, inferred)
         needed = _needed(order, sources, fixed, {*kept, *((place, 0) for place in packed)})
         values: dict[tuple[int, int], Value] = {}
+        widened = _widened([layer for layer in order if layer.id in needed], self._make_all)
         for layer in order:
             if layer.type == "Parameter" and given is not None:
                 values[layer.id, 0] = given[layer.id]
@@ -104,7 +112,8 @@ class _Making:
                     before = kept.get((layer.id, index))
                     value.constant = before if isinstance(before, np.ndarray) else None
             elif layer.type == "Const":
-                made[0].constant = aligned(as_computed(layer.value))
+                found = widened.get(layer.id)
+                made[0].constant = aligned(layer.value) if found is None else found
             elif layer.type == "Parameter":
                 self.inputs[layer.id] = made[0]
             else:
@@ -214,6 +223,26 @@ def _needed(
             known = layer.id not in fixed and (source[0].id, source[1]) in kept
             if not known and (layer.id not in fixed or layer.id in found):
                 found.add(source[0].id)
+    return found
+
+
+def _one_by_one(calls: Iterable[Callable[[], None]]) -> None:
+    for call in calls:
+        call()
+
+
+def _widened(layers: Iterable[Layer], make_all: Calls) -> dict[int, Array]:
+    """Constants in half precision as they are computed with, the largest first: by layer id."""
+    found: dict[int, Array] = {}
+
+    def widen(layer: Layer) -> None:
+        found[layer.id] = as_computed(layer.value)
+
+    halves = [
+        layer for layer in layers if layer.is_constant and layer.element_type is ElementType.F16
+    ]
+    halves.sort(key=lambda layer: -prod(layer.outputs[0].tensor.shape.static))
+    make_all(partial(widen, layer) for layer in halves)
     return found
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .denormals import flushing as flushing
     from .integers import IntegerProducts as IntegerProducts
     from .integers import integer_products as integer_products
+    from .preparing import side_by_side as side_by_side
     from .processes import can_fork as can_fork
     from .processes import hire as hire
     from .processes import shared as shared
@@ -36,6 +37,7 @@ __getattr__, __dir__ = face(
         "denormals": "flushing",
         "integers": "IntegerProducts integer_products",
         "processes": "can_fork hire shared",
+        "preparing": "side_by_side",
         "team": (
             "HelpersLostError MANY Part Team Threads core_count lanes sequence shares spans "
             "thread_share"
