@@ -20,7 +20,8 @@ class FakeQuantizeV1(Op):
     """Rounded to one of ``levels`` between two limits, then laid between two others.
 
     What is outside the limits becomes the lower or the upper output. Halves go to the even
-    level. Where the limits are the same, what is above them becomes the upper output.
+    level. Where the limits are the same, what is above them becomes the upper output. There is
+    no level for NaN: as in integers it becomes the lower output, the upper one of two levels.
     """
 
     like_first: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
@@ -70,6 +71,7 @@ class FakeQuantizeV1(Op):
             values += first
         np.copyto(values, last, where=x > np.maximum(low, high))
         np.copyto(values, first, where=x <= np.minimum(low, high))
+        np.copyto(values, first if self.levels > 2 else last, where=np.isnan(x))
         return (narrowed(values, data.dtype),)
 
     def laid(self, limit: Array, data: Array) -> Array:

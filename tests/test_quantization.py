@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from vinoir import ir
 from vinoir.layers import Op
 from vinoir.schemas import IRError, Shape, Tensor
 
@@ -33,6 +34,23 @@ def test_levels(
     made = op("FakeQuantize", 1, levels=str(levels))
     (found,) = made.run(np.array(data, "f4"), *(np.array(limit, "f4") for limit in limits))
     assert found.tolist() == expected
+
+
+@pytest.mark.parametrize(("levels", "expected"), [(2, 2.5), (16, -1.5), (256, -1.5)])
+@pytest.mark.parametrize("before", ["Parameter", "Add"])
+def test_there_is_no_level_for_nan(levels: int, expected: float, before: str) -> None:
+    net = ir.Builder()
+    given = net.parameter("x", "f32", (1, 3, 4, 5))
+    x = given if before == "Parameter" else net.add("Add", "opset1", [given, given])
+    limits = [net.constant(np.float32(limit)) for limit in (-1, 2, -1.5, 2.5)]
+    net.result(net.add("FakeQuantize", "opset1", [x, *limits], levels=levels), name="y")
+    model = net.model()
+    data = np.full((1, 3, 4, 5), 9, "f4")
+    data[0, 1, 2] = np.nan
+    wanted = np.full((1, 3, 4, 5), 2.5, "f4")
+    wanted[0, 1, 2] = expected
+    for found in (ir.run(model, [data])["y"], ir.compile(model)([data])["y"]):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, strict=True)
 
 
 def test_limits_of_paddlepaddle_begin_at_the_front() -> None:

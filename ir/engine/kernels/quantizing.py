@@ -1,8 +1,8 @@
 """FakeQuantize, prepared: a few passes over what is in the nearest cache.
 
 What is clipped to the limits first needs no choice after: at the lower limit stands level 0, at
-the upper one the last. The level itself is computed as the definition does, so that halves fall
-to the same side.
+the upper one the last; NaN goes to one of them in a pass of its own. The level itself is computed
+as the definition does, so that halves fall to the same side.
 """
 
 from __future__ import annotations
@@ -45,8 +45,14 @@ def _quantized(op: Any, block: Array, limits: Sequence[Array], target: Array) ->
     # Between these limits numbers are levels themselves.
     scaled = shifted or bool((high != steps).any())
 
+    if op.levels > 2:
+        settle, end = np.fmax, low
+    else:
+        settle, end = np.fmin, high
+
     def run() -> None:
         np.clip(block, low, high, out=target)
+        settle(target, end, target)
         if shifted:
             np.subtract(target, low, target)
         if scaled:
