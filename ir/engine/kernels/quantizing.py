@@ -45,10 +45,8 @@ def _quantized(op: Any, block: Array, limits: Sequence[Array], target: Array) ->
     # Between these limits numbers are levels themselves.
     scaled = shifted or bool((high != steps).any())
 
-    if op.levels > 2:
-        settle, end = np.fmax, low
-    else:
-        settle, end = np.fmin, high
+    settle: Any = np.fmax if op.levels > 2 else np.fmin
+    end = low if op.levels > 2 else high
 
     def run() -> None:
         np.clip(block, low, high, out=target)
