@@ -50,7 +50,7 @@ from .references import (
     make_reference,
 )
 from .rounding import MODEL_TIMES, Shake, endless, error, farthest, identical, real, too_far
-from .weights import made_of_constants
+from .weights import lean, made_of_constants
 
 #: Layers for which the reference is asked at once; and bytes of what they take from the file and
 #: give, as a part of the whole file, but so many at least and at most.
@@ -394,16 +394,16 @@ class Judge:
         self, step: InterpreterStep, told: Mapping[Spot, Array]
     ) -> Iterator[tuple[Spot, Step]]:
         """Compute a layer from both runs' values, and compare it with what is told of it."""
-        layer, kernel = step.layer, step.kernel
-        assert kernel is not None
+        layer = step.layer
         if layer.id in self.fixed:
             with np.errstate(all="ignore"):
                 made = made_of_constants(step, self.ours, self.inferred.of(layer))
             self.ours[layer.id] = self.theirs[layer.id] = made
             return
         with np.errstate(all="ignore"), layer.at():
-            given = [self.ours[i][k] for i, k in step.sources]
-            outputs = kernel(*given)
+            step, given = lean(step, self.ours)
+            assert step.kernel is not None
+            outputs = step.kernel(*given)
         self.ours[layer.id] = self.theirs[layer.id] = outputs
         if layer.op is not None and layer.op.is_random:
             found = [told.get((layer.id, i), array) for i, array in enumerate(outputs)]

@@ -41,6 +41,7 @@ def extract(
         silent: The ids of layers that get no Result.
     """
     part = Model(model.name, 11)
+    part.weights = model.weights  # constants stay where they lie
     rows = [x for x in kept if x.type not in ("Parameter", "Result")]
     made: dict[Spot, tuple[Layer, int]] = {}
     inputs: list[Spot] = []
@@ -119,8 +120,11 @@ def copy_layer(layer: Layer, graph: Graph) -> Layer:
     )
     copy.rt_info = _info(layer.rt_info)
     copy.output_names = layer.output_names
+    held = None if layer.model is None else layer.model.weights
+    target = graph.model
     if layer.is_constant and layer.has_value:
-        copy.set_value(layer.value, layer.element_type)
+        if layer.has_new_value or target is None or target.weights is not held:
+            copy.set_value(layer.value, layer.element_type)
     graph.add(copy)
     for tag, body in layer.bodies.items():
         inner = Graph(copy)

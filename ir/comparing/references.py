@@ -35,7 +35,7 @@ from .extraction import Spot, extract
 from .fingerprints import Anatomy, Numbers
 from .matching import Matching, match
 from .runtimes import RuntimeProcess, run_openvino
-from .weights import made_of_constants
+from .weights import lean, made_of_constants
 
 #: What layers gave, by layer id.
 Values = Mapping[int, Sequence[Array]]
@@ -378,7 +378,9 @@ class OtherModel:
                 tensors = self.inferred.of(step.layer)
                 outputs = made_of_constants(step, self.values, tensors)
             else:
-                outputs = step.kernel(*(self.values[i][index] for i, index in step.sources))
+                thin, given = lean(step, self.values)
+                assert thin.kernel is not None
+                outputs = thin.kernel(*given)
         self.values[step.layer.id] = outputs
         if step.layer.id in self.wanted:
             self.asked[step.layer.id] = outputs
