@@ -20,7 +20,7 @@ import numpy as np
 
 from ...layers.budget import within
 from ...layers.casting import as_computed
-from ...layers.memory import nbytes
+from ...layers.memory import give_back, nbytes
 from ...schemas import Array, ElementType, IRError, UsageError
 from ...schemas.printing import Table, printable
 from ..document import Layer, Model
@@ -322,7 +322,8 @@ def _walk(
     ours, theirs = judge.ours, judge.theirs
     for layer_id, array in arrays.items():
         ours[layer_id] = theirs[layer_id] = (as_computed(array),)
-    for piece in _pieces(model, Interpreter(model, None, inferred=inferred), inferred):
+    sizes: dict[int, int] = {}
+    for piece in _pieces(model, Interpreter(model, None, inferred=inferred), inferred, sizes):
         told = dict(reference.told([step.layer for step in piece], theirs))
         for place, step in enumerate(piece):
             if step.kernel is not None:
@@ -337,24 +338,37 @@ def _walk(
                 told |= reference.told(rest, theirs)
             if progress is not None:
                 progress(step.layer)
+            if step.layer.id not in judge.fixed:
+                sizes[step.layer.id] = sum(array.nbytes for array in ours[step.layer.id])
+            for index in range(len(step.layer.outputs)):
+                told.pop((step.layer.id, index), None)  # whoever takes it has it from there
             for done in step.freed:
                 del ours[done], theirs[done]
         if model.weights is not None:
             model.weights.release()  # what these layers took, no other takes
+        give_back()
 
 
 def _pieces(
-    model: Model, walk: Interpreter, inferred: Inferred
+    model: Model, walk: Interpreter, inferred: Inferred, sizes: Mapping[int, int]
 ) -> Iterator[list[InterpreterStep]]:
-    """The steps in pieces of a few layers, none of which goes on after a layer with a state."""
+    """The steps in pieces of a few layers, none of which goes on after a layer with a state.
+
+    ``sizes`` are the bytes that layers gave so far.
+    """
     piece: list[InterpreterStep] = []
     size, count, held = 0, 0, 0 if model.weights is None else model.weights.size
     most = min(max(held // _PART, _LEAST), _MOST)
+    guessed: dict[int, int] = {}
     for step in walk.steps:
         if step.kernel is None:
             continue
-        # A tensor of unknown size is taken for a small one.
-        more = nbytes(inferred.of(step.layer))
+        tensors = inferred.of(step.layer)
+        more = nbytes(tensors)
+        if not all(tensor.shape.is_static for tensor in tensors):
+            # Of unknown size: as large as what the layer takes.
+            taken = [sizes.get(i, guessed.get(i, 0)) for i, _ in step.sources]
+            more = guessed[step.layer.id] = max(more, *taken, 0)
         if piece and (size + more > most or count == _LAYERS):
             yield piece
             piece, size, count = [], 0, 0

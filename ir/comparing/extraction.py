@@ -122,9 +122,9 @@ def copy_layer(layer: Layer, graph: Graph) -> Layer:
     copy.output_names = layer.output_names
     held = None if layer.model is None else layer.model.weights
     target = graph.model
-    if layer.is_constant and layer.has_value:
-        if layer.has_new_value or target is None or target.weights is not held:
-            copy.set_value(layer.value, layer.element_type)
+    shared = target is not None and target.weights is held and not layer.has_new_value
+    if layer.is_constant and layer.has_value and not shared:
+        copy.set_value(layer.value, layer.element_type)
     graph.add(copy)
     for tag, body in layer.bodies.items():
         inner = Graph(copy)

@@ -24,6 +24,7 @@ from ...schemas import (
     UnsupportedError,
     UsageError,
 )
+from ...schemas.packing import plain_texts
 from ..document import Layer, Model, Port
 from ..engine import Program
 from ..execution import Traced, run
@@ -310,7 +311,7 @@ def save_samples(path: Path, samples: Samples) -> None:
     arrays: dict[str, Array] = {}
     for number, sample in enumerate(samples):
         for place, array in enumerate(sample):
-            plain = array.astype(str) if array.dtype.kind == "T" else array
+            plain = plain_texts(array) if array.dtype.kind == "T" else array
             if plain.dtype.isbuiltin != 1 and plain.dtype.kind == "V":
                 plain = plain.astype(np.float32)
             arrays[f"{number}.{place}"] = plain
