@@ -348,8 +348,8 @@ class _Comparison:
             wired = len(best.found) - len(best.ends)
             self.found.found += best.found[: len(best.ends)]
             self.found.ends += best.ends
-            for one in best.found[len(best.found) - wired :]:
-                self._add(one.kind, left, right, one.what, one.before, one.after)
+            for told in best.found[len(best.found) - wired :]:
+                self._add(told.kind, left, right, told.what, told.before, told.after)
 
     def _body(
         self,

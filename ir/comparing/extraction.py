@@ -120,9 +120,9 @@ def copy_layer(layer: Layer, graph: Graph) -> Layer:
     )
     copy.rt_info = _info(layer.rt_info)
     copy.output_names = layer.output_names
-    held = None if layer.model is None else layer.model.weights
+    bytes_of = None if layer.model is None else layer.model.weights
     target = graph.model
-    shared = target is not None and target.weights is held and not layer.has_new_value
+    shared = target is not None and target.weights is bytes_of and not layer.has_new_value
     if layer.is_constant and layer.has_value and not shared:
         copy.set_value(layer.value, layer.element_type)
     graph.add(copy)

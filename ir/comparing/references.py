@@ -168,6 +168,19 @@ class OpenVINO(InPieces):
         self.process = process
         super().__init__(model, f"OpenVINO {process.version}", partial(run_openvino, self.process))
 
+    def tolerance(self, layer: Layer) -> float | None:
+        """As its type allows; of Fourier transforms that are no power of two, by their length.
+
+        It sums up as many products of turns whose angles it computes in f32.
+        """
+        if layer.type not in _TRANSFORMS or self.inferred.of(layer)[0].type is not ElementType.F32:
+            return None
+        ports = [self.inferred.of(layer)[0]]
+        ports += [self.inferred.of(x[0])[x[1]] for x in self.model.sources(layer)[:1] if x]
+        sizes = [size for port in ports for size in port.shape.sizes or ()]
+        longest = max((size for size in sizes if isinstance(size, int)), default=0)
+        return TOLERANCES[ElementType.F32] + _EACH_TURN * longest
+
 
 class Compiled(InPieces):
     """The compiled program of each piece."""
@@ -227,6 +240,10 @@ class OnnxRuntime:
         found = self.process.ask("onnxruntime_run", self.path, [*wanted], self.given)
         return {wanted[name]: as_computed(array) for name, array in found.items()}
 
+
+#: Fourier transforms, and how far OpenVINO's may be off for each element that is transformed.
+_TRANSFORMS = ("DFT", "IDFT", "RDFT", "IRDFT")
+_EACH_TURN = 4e-6
 
 #: How a file of tensors comes about.
 RECORD = 'record tensors: np.savez(path, **inputs, **ir.run(model, inputs, outputs="all"))'

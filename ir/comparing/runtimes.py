@@ -169,7 +169,7 @@ def _content(array: Array, kind: ElementType) -> Any:
     array = array.astype(kind.dtype, copy=False)
     if kind.bits < 8 or kind is ElementType.BOOLEAN:
         return bytes(pack(array, kind))
-    return pickle.PickleBuffer(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return pickle.PickleBuffer(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def _array(kind: str, shape: tuple[int, ...], content: Any) -> Array:

@@ -219,7 +219,7 @@ def _product(layer: Layer, kernel: Kernel, weights: Weights) -> Kernel | None:
 
     def columns(left: Array, _: Array) -> tuple[Array, ...]:
         found: Array | None = None
-        for rows in weights.parts(_HUGE // 8):
+        for rows in weights.parts(2 * _PIECE):
             part = kernel(left, weights.rows(rows))
             weights.let_go()
             if len(part) != 1 or part[0].shape[-1:] != (rows.stop - rows.start,):
