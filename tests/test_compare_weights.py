@@ -307,7 +307,8 @@ def taken(shape: tuple[int, int], kind: str, count: int) -> ir.Model:
     """Rows that are chosen from weights, and a product by the same ones."""
     net, rng = ir.Builder("taken"), np.random.default_rng(1)
     x = net.parameter("x", "i64", f"{count}")
-    groups = (shape[0], shape[1] // 2, 2)
+    each = 2 if shape[1] < 64 else 64
+    groups = (shape[0], shape[1] // each, each)
     if kind == "u8":
         held = dequantized(net, rng, shape)
     else:
