@@ -233,11 +233,11 @@ class _Reducer:
         return None
 
     def _fails(self, kept: Sequence[int]) -> bool:
-        """Whether these layers alone fail; then only parts of them are asked about from there."""
+        """Whether these layers alone fail."""
         key = tuple(kept)
         if key not in self.tried:
             layers = [self.cut.model.layer(number) for number in kept]
-            self.cut.record(cut_off(self.cut.model, layers), self._left())
+            known = self.cut.record(cut_off(self.cut.model, layers), self._left())
             part = extract(self.cut.model, layers, self.cut.tensor)
             given = [
                 [self.cut.value(number, spot) for spot in part.inputs]
@@ -246,7 +246,8 @@ class _Reducer:
             self.tried[key] = self._still(part.model, given)
             if self.tried[key]:
                 self._take(part.model, given, f"{len(kept)} of {self.best.before} layers")
-                self.cut = Recording(part.model, given)
+                if not known:  # from here on what comes after is known, too
+                    self.cut = Recording(part.model, given)
         return self.tried[key]
 
     # Sizes.
