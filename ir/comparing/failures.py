@@ -239,7 +239,11 @@ class FailsCommand:
         except subprocess.TimeoutExpired:
             raise LimitError(f"the command took more than {seconds:g} seconds") from None
         except OSError as error:
-            raise UsageError(f"{words[0]} cannot be started: {error.strerror}") from None
+            raise UsageError(
+                f"{words[0]} cannot be started: {error.strerror}",
+                hint="the command is started without a shell: give the path of a program, and "
+                "its words with {} for the .xml",
+            ) from None
         return None if done.returncode == 0 else Failure(f"exit {done.returncode}")
 
     def doubt(self, text: str) -> str | None:

@@ -73,8 +73,15 @@ def reduce(
         rows = [] if check.word == "infer" else list(_samples(whole, inputs, samples, seed))
         until = None if max_seconds is None else time.monotonic() + max_seconds
         folder = None if output is None else Folder(Path(output), whole, check.word, rows)
+        reducer = _Reducer(whole, rows, check, until, folder, progress)
+        if (
+            check.word in ("run", "compile", "compare")
+            and inputs is None
+            and isinstance(samples, int)
+        ):
+            reducer.best.doubt = _doubt(whole)
         try:
-            return _Reducer(whole, rows, check, until, folder, progress).run()
+            return reducer.run()
         except IRError as error:
             if rows and inputs is None and isinstance(samples, int):
                 error.hint = error.hint or RANDOM
@@ -97,6 +104,17 @@ def _samples(
     for row in rows:
         given = check_inputs(model, row)
         yield [given[x.id] for x in model.parameters]
+
+
+def _doubt(model: Model) -> str | None:
+    """What speaks against inputs made at random: sizes that are open in the file."""
+    names = [x.name for x in model.parameters if not x.outputs[0].tensor.shape.is_static]
+    if not names:
+        return None
+    return (
+        f"inputs were made at random, and the open sizes of {', '.join(names[:4])} are as small as "
+        "may be: it may fail for that alone; give inputs that fit"
+    )
 
 
 class _Reducer:
@@ -147,7 +165,7 @@ class _Reducer:
         self.best.failing = self._failing(failures)
         if isinstance(self.check, FailsCommand):
             with suppress(LimitError):
-                self.best.doubt = self.check.doubt(self.best.failure)
+                self.best.doubt = self.check.doubt(self.best.failure) or self.best.doubt
         first = failures[self.best.failing[0]]
         self.suspect = None if first is None else first.layer
         try:

@@ -334,7 +334,7 @@ class OtherModel:
         except IRError as error:
             raise UsageError(
                 f"{self.name} does not take these inputs: {error.message}",
-                hint=error.hint or "compare with another version of the same model",
+                hint="compare with another version of the same model, of the same inputs",
             ) from None
         walk = Interpreter(self.other, None, self.order, self.inferred)
         self.steps = iter(walk.steps)
