@@ -74,16 +74,13 @@ def reduce(
         until = None if max_seconds is None else time.monotonic() + max_seconds
         folder = None if output is None else Folder(Path(output), whole, check.word, rows)
         reducer = _Reducer(whole, rows, check, until, folder, progress)
-        if (
-            check.word in ("run", "compile", "compare")
-            and inputs is None
-            and isinstance(samples, int)
-        ):
+        at_random = inputs is None and isinstance(samples, int)
+        if at_random and check.word in ("run", "compile", "compare"):
             reducer.best.doubt = _doubt(whole)
         try:
             return reducer.run()
         except IRError as error:
-            if rows and inputs is None and isinstance(samples, int):
+            if rows and at_random:
                 error.hint = error.hint or RANDOM
             raise
 
@@ -112,8 +109,8 @@ def _doubt(model: Model) -> str | None:
     if not names:
         return None
     return (
-        f"inputs were made at random, and the open sizes of {', '.join(names[:4])} are as small as "
-        "may be: it may fail for that alone; give inputs that fit"
+        f"inputs were made at random, and the open sizes of {', '.join(names[:4])} are as small "
+        "as may be: it may fail for that alone; give inputs that fit"
     )
 
 
