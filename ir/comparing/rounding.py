@@ -27,7 +27,7 @@ _RUNS, _TIMES, _FAR = 4, 2, 50
 #: How many times as far as those of a layer the outputs of a whole model may be off.
 MODEL_TIMES = 4
 #: Elements that are compared at a time.
-_PIECE = 1 << 16
+_PIECE = 1 << 14
 
 
 class Shake:
