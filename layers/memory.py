@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -17,6 +20,21 @@ from .value_bounds import CARRIED, nothing
 
 #: Outputs of so many elements fit everywhere.
 _SMALL = 1 << 20
+
+
+def give_back() -> None:
+    """Hand what was let go of back to the system, which the C library may keep for later."""
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    """What does so in glibc; others do it by themselves, or cannot be asked."""
+    if sys.platform != "linux":
+        return None
+    return getattr(ctypes.PyDLL(None), "malloc_trim", None)
 
 
 @contextmanager

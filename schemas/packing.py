@@ -91,6 +91,13 @@ def unpack(buffer: Buffer, kind: ElementType, shape: Sequence[int]) -> Array:
     return values
 
 
+def plain_texts(array: Array) -> Array:
+    """Texts in NumPy's type of a fixed width, which files hold and other types cast to."""
+    if array.dtype.kind == "T":  # NumPy does not say how wide it would be
+        return np.array(array.tolist(), np.str_).reshape(array.shape)
+    return array.astype(np.str_)
+
+
 def pack(array: Array, kind: ElementType) -> bytes:
     """The bytes of the .bin for these values; an error where one does not fit the type."""
     if kind is ElementType.DYNAMIC:

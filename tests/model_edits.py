@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -407,7 +408,7 @@ def port_map(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
         return None
     entry, name = rng.choice(rows)
     entry.set(name, str(int(entry.get(name)) + 1))
-    return edit(graph, "body", entry.getparent().getparent())
+    return edit(graph, "wiring", entry.getparent().getparent())
 
 
 def unheard_of(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
@@ -420,10 +421,107 @@ def unheard_of(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
     return edit(graph, "attribute", data.getparent())
 
 
+def exchanged(rows: list[tuple[Element, Element]], name: str, rng: random.Random) -> Element:
+    """Let two elements say each what the other said; the first of them."""
+    one, two = rng.choice(rows)
+    said = one.get(name), two.get(name)
+    one.set(name, said[1])
+    two.set(name, said[0])
+    return one
+
+
+def ends_exchanged(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    """What two inputs of a loop are inside."""
+    maps = [layer.findall("port_map/input") for layer in layers_of(graph)]
+    rows = [
+        (one, two)
+        for entries in maps
+        for one in entries
+        for two in entries
+        if one.get("internal_layer_id") < two.get("internal_layer_id")
+    ]
+    if not rows:
+        return None
+    entry = exchanged(rows, "internal_layer_id", rng)
+    return edit(graph, "wiring", entry.getparent().getparent())
+
+
+def turns_exchanged(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    """What two values of a loop become in its next turn."""
+    maps = [layer.findall("back_edges/edge") for layer in layers_of(graph)]
+    rows = [
+        (one, two)
+        for turns in maps
+        for one in turns
+        for two in turns
+        if one.get("from-layer") < two.get("from-layer")
+    ]
+    if not rows:
+        return None
+    return edit(graph, "wiring", exchanged(rows, "from-layer", rng).getparent().getparent())
+
+
+def number_of(pair: Pair, graph: Element, rng: random.Random, wanted: float) -> Edit | None:
+    """A number of a constant that nothing else shares bytes with becomes this one."""
+    kinds = {"f64": "<d", "f32": "<f", "f16": "<e"}
+    held = [d for d in pair.tree.iter("data") if d.getparent().get("type") == "Const"]
+    ranges = [(int(d.get("offset", 0)), int(d.get("size", 0))) for d in held]
+    rows = []
+    for data in with_data(graph, "Const", "size"):
+        begin, size = int(data.get("offset")), int(data.get("size"))
+        kind = kinds.get(data.get("element_type"))
+        alone = sum(b < begin + size and begin < b + s for b, s in ranges) == 1
+        if kind is None or not size or not alone or "0" in data.get("shape").split(","):
+            continue
+        new = struct.pack(kind, wanted)
+        (was,) = struct.unpack_from(kind, pair.weights, begin)
+        if was == was and (wanted or (was == 0 and not pair.weights[begin + len(new) - 1])):
+            rows.append((data, begin, new))
+    if not rows:
+        return None
+    data, begin, new = rng.choice(rows)
+    pair.weights = pair.weights[:begin] + new + pair.weights[begin + len(new) :]
+    return edit(graph, "constant", data.getparent())
+
+
+def no_number(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    return number_of(pair, graph, rng, float("nan"))
+
+
+def less_than_nothing(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    return number_of(pair, graph, rng, -0.0)
+
+
+def layout(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = [x for x in layers_of(graph) if x.get("type") == "Parameter"]
+    if not rows:
+        return None
+    layer = rng.choice(rows)
+    info = layer.find("rt_info")
+    if info is None:
+        info = etree.Element("rt_info")
+        layer.insert(0 if layer.find("data") is None else 1, info)
+    held = info.find("attribute[@name='layout']")
+    if held is None:
+        held = etree.SubElement(info, "attribute", name="layout", version="0")
+    held.set("layout", "[N,?,Q]")
+    return edit(graph, "rt_info", layer)
+
+
+def port_info(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    port = rng.choice(ports_with(graph, "output") or [None])
+    if port is None:
+        return None
+    info = etree.SubElement(port, "rt_info")
+    etree.SubElement(info, "attribute", name="mark", version="0", value=str(rng.random()))
+    return edit(graph, "rt_info", port.getparent().getparent())
+
+
 EDITS: list[Callable[[Pair, Element, random.Random], Edit | None]] = [
     attribute, weight, size, precision, rt_info, operation, swapped, inserted, bypassed,
     rewired, other_output, retyped, reshaped, input_shape, input_type, version, result_removed,
-    result_added, port_map, unheard_of,
+    result_added, port_map, unheard_of, ends_exchanged, turns_exchanged, no_number,
+    less_than_nothing, layout, port_info,
 ]  # fmt: skip
 
 

@@ -301,3 +301,155 @@ def test_inputs_made_at_random_are_told_where_they_do_not_fit() -> None:
         with pytest.raises(ir.IRError, match="k is 4") as told:
             task(net.model(), "compiled" if task is ir.compare else "compile")
         assert "made at random" in str(told.value.hint)
+
+
+def taken(shape: tuple[int, int], kind: str, count: int) -> ir.Model:
+    """Rows that are chosen from weights, and a product by the same ones."""
+    net, rng = ir.Builder("taken"), np.random.default_rng(1)
+    x = net.parameter("x", "i64", f"{count}")
+    each = 2 if shape[1] < 64 else 64
+    groups = (shape[0], shape[1] // each, each)
+    if kind == "u8":
+        held = dequantized(net, rng, shape)
+    else:
+        held = net.constant(rng.integers(0, 15, groups, np.uint8), kind)
+        held = net.add("Convert", "opset1", [held], destination_type="f16")
+        scale = net.constant(rng.uniform(0.5, 1.5, (*groups[:2], 1)).astype("f2"))
+        held = net.add("Multiply", "opset1", [held, scale])
+        flat = net.constant(np.array(shape, "i8"))
+        held = net.add("Reshape", "opset1", [held, flat], special_zero=False)
+        held = net.add("Convert", "opset1", [held], destination_type="f32")
+    rows = net.add("Gather", "opset8", [held, x, net.constant(np.int64(0))], name="chosen")
+    net.result(net.add("MatMul", "opset1", [rows, held], name="product", transpose_a=False,
+                       transpose_b=True), name="y")  # fmt: skip
+    return net.model()
+
+
+@pytest.mark.parametrize("kind", ["u8", "u4"])
+@pytest.mark.parametrize(
+    "places", [[3, -1, 3, 0], [99, 2, -99, -6], [1, 1, 1, 1], [0, 1, 2, 3], [-200, 200, 50, 70]]
+)
+@pytest.mark.parametrize("huge", [-1, 16, 100, 1 << 24])
+def test_rows_of_weights_are_taken_as_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, places: list[int], huge: int
+) -> None:
+    """Whichever rows are chosen, beyond the ends as well, and however many go at a time."""
+    ir.write(taken((40, 6), kind, 4), tmp_path / "taken.xml")
+    model, given = ir.read(tmp_path / "taken.xml"), np.array(places)
+    seen: dict[str, np.ndarray] = {}
+    ir.run(model, [given], trace=lambda step: seen.update({step.layer.name: step.outputs[0]}))
+    monkeypatch.setattr(weights, "_LARGE", -1)
+    monkeypatch.setattr(weights, "_PIECE", 16)
+    monkeypatch.setattr(weights, "_HUGE", huge)
+    known: dict[int, Any] = {model.parameters[0].id: (given,)}
+    fixed, inferred, thin = from_constants(model), infer(model), 0
+    for step in Interpreter(model).steps:
+        if step.kernel is None or step.layer.type == "Result":
+            continue
+        if step.layer.id in fixed:
+            made = weights.made_of_constants(step, known, inferred.of(step.layer))
+            known[step.layer.id] = made
+            continue
+        lean, inputs = weights.lean(step, known)
+        assert lean.kernel is not None
+        thin += lean.kernel is not step.kernel
+        known[step.layer.id] = lean.kernel(*inputs)
+        wanted = seen[step.layer.name]
+        np.testing.assert_allclose(known[step.layer.id][0], wanted, rtol=1e-6, atol=1e-6)
+    assert thin == (0 if huge > 1000 else 2)
+
+
+def test_a_product_of_ones_own_gets_the_weights_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = taken((40, 6), "u8", 4)
+    monkeypatch.setattr(weights, "_LARGE", -1)
+    monkeypatch.setattr(weights, "_HUGE", 16)
+    product = model.layer("product")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(product.op), "run", lambda self, a, b: (np.float32([[b.sum()]]),))
+        found = ir.compare(model, taken((40, 6), "u8", 4), [np.arange(4)])
+    assert not found  # both are run by the operation as it is
+
+
+def test_what_is_wrong_only_in_company_is_asked_for_alone() -> None:
+    """A runtime makes one of several layers, and what it tells of those inside is not theirs."""
+    net = ir.Builder("company")
+    x = net.parameter("x", "f32", "4")
+    for kind in ("Sigmoid", "Tanh", "Exp"):
+        x = net.add(kind, "opset1", [x], name=kind)
+    net.result(x, name="y")
+    model, given = net.model(), np.float32([0.1, 0.2, 0.3, 0.4])
+    key, tanh = model.parameters[0].id, model.layer("Tanh").id
+
+    def steps(amiss: int, whole: bool) -> list[str]:
+        """What is wrong where so many layers together go amiss, and the whole model or not."""
+
+        def compute(part: ir.Model, arrays: Any) -> list[np.ndarray]:
+            told = [*ir.run(part, list(arrays)).values()]
+            kinds = [layer.type for layer in part.order()]
+            inside = [part.producer(one, 0) for one in part.results]
+            if part is model:
+                return [told[0] + 1] if whole else told
+            return [
+                one + 1 if len(kinds) - len(inside) > amiss and source and source[0].id == tanh
+                else one
+                for one, source in zip(told, inside, strict=True)
+            ]  # fmt: skip
+
+        reference = references.InPieces(model, "company", compute)
+        rows = divergence._walk(model, reference, {key: given}, None, None)
+        return [step.place.name for _, step in rows if step.is_wrong]
+
+    assert steps(2, False) == []
+    assert steps(2, True) == ["Tanh"]
+    assert steps(0, False) == ["Tanh"]
+
+
+@pytest.mark.parametrize("kind", ["DFT", "RDFT", "IDFT"])
+@pytest.mark.parametrize("size", [64, 384, 1000])
+def test_transforms_of_any_length_are_right_in_openvino(kind: str, size: int) -> None:
+    pytest.importorskip("openvino")
+    net = ir.Builder("transform")
+    x = net.parameter("x", "f32", f"3,{size}" if kind == "RDFT" else f"3,{size},2")
+    version = "opset9" if kind == "RDFT" else "opset7"
+    net.result(net.add(kind, version, [x, net.constant(np.array([1]))], name="turned"), name="y")
+    model = net.model()
+    given = [np.random.default_rng(0).standard_normal(model.parameters[0].outputs[0].dims)]
+    given = [given[0].astype("f4")]
+    found = ir.compare(model, "openvino", given)
+    assert not found, str(found)
+    layer = model.layer("turned")
+    with pytest.MonkeyPatch.context() as patch:
+        run = type(layer.op).run
+        patch.setattr(
+            type(layer.op), "run", lambda self, *a: tuple(y * 1.02 for y in run(self, *a))
+        )
+        found = ir.compare(model, "openvino", given)
+    assert found.first is not None
+
+
+def test_large_arrays_are_identical_piece_by_piece() -> None:
+    one, two = (np.float32([[1, np.nan]] * 100_000) for _ in range(2))
+    assert rounding.identical(one, two)
+    assert rounding.identical(one.T, two.T)
+    two[-1, 0] = 2
+    assert not rounding.identical(one, two)
+    assert not rounding.identical(one.T, two.T)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no VmHWM")
+@pytest.mark.parametrize("against", ["openvino", "other"])
+@pytest.mark.parametrize("kind", ["u8", "u4"])
+def test_tables_of_weights_are_never_whole(tmp_path: Path, against: str, kind: str) -> None:
+    """A table of some 12 MB in the file is 48 MB or 96 MB in f32."""
+    if against == "openvino":
+        pytest.importorskip("openvino")
+    shape = (16_000, 768) if kind == "u8" else (32_000, 768)
+    ir.write(taken(shape, kind, 4), tmp_path / "large.xml")
+    program = FILE.replace(
+        'standard_normal((1, 256, 16, 16)).astype("f4")', "integers(0, 16_000, 4)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "large.xml"), against],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert float(done.stdout) < 2, done.stdout

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import Written
-from model_edits import Edit, Pair, edits, rearrange
+from model_edits import Edit, Pair, edits, ends_exchanged, rearrange, turns_exchanged
 from networks import Drawer
 from vinoir import ir
 from vinoir.ir.cli import main
+from vinoir.schemas import Tensor
 
 #: Files of which each gets every kind of edit.
 FILES = 40
+#: Edits that the .xml does not show.
+IN_THE_BIN = ("weight", "no_number", "less_than_nothing")
 
 
 def chosen(written: Written, seed: int) -> list[Path]:
@@ -199,5 +203,73 @@ def test_text_for_git_tells_every_edit(
     ]:
         before = text(path)
         for name, pair, wanted in edits(path, rng):
-            if name != "weight":  # that is in the .bin
+            if name not in IN_THE_BIN:
                 assert text(pair.save(tmp_path / "edited.xml")) != before, f"{name}: {wanted}"
+
+
+def test_what_ends_of_a_body_are_is_said_at_the_loop(written: Written, tmp_path: Path) -> None:
+    said = []
+    for path in written.all():
+        if b"<back_edges>" not in path.read_bytes():
+            continue
+        pair = Pair.of(path)
+        wanted = ends_exchanged(pair, pair.graphs()[0], random.Random(0))
+        if wanted is not None:
+            found = ir.diff(path, pair.save(tmp_path / "edited.xml"))
+            assert misses(found, wanted) is None, found
+            said += [one.what for one in found]
+    assert set(said) == {"body: port map"}
+
+
+def loop() -> ir.Model:
+    """A loop that hands two values from turn to turn."""
+    net = ir.Builder("loop")
+    ends = [net.parameter(name, "f32", "3") for name in "xy"]
+    inner = ir.Builder("body", into=ir.Graph())
+    one, two = (inner.parameter(name, "f32", "3") for name in ("one", "two"))
+    for kind, name in (("Subtract", "less"), ("Add", "more")):
+        inner.result(inner.add(kind, "opset1", [one, two]), name=name)
+    body, wiring = inner.graph, ir.PortMap()
+    for number, layer in enumerate((*body.parameters, *body.results)):
+        kind = "input" if number < 2 else "output"
+        wiring.add(kind, external_port_id=number, internal_layer_id=layer.id)
+    made = net.add(
+        "TensorIterator", "opset1", ends, outputs=[Tensor("f32", (3,))] * 2, name="loop"
+    )
+    (layer,) = {one.layer for one in made}
+    layer.add_body("body", body, wiring)
+    layer.back_edges = [
+        ir.BackEdge(a.id, b.id) for a, b in zip(body.results, body.parameters, strict=True)
+    ]
+    net.result(made[0], name="left")
+    return net.model()
+
+
+@pytest.mark.parametrize("change", [ends_exchanged, turns_exchanged])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_exchanged_around_a_body_is_one_difference(
+    tmp_path: Path, change: Callable[[Pair, Any, random.Random], Edit | None], seed: int
+) -> None:
+    ir.write(loop(), tmp_path / "one.xml")
+    pair = Pair.of(tmp_path / "one.xml")
+    wanted = change(pair, pair.graphs()[0], random.Random(seed))
+    (found,) = ir.diff(tmp_path / "one.xml", pair.save(tmp_path / "two.xml"))
+    assert wanted is not None
+    assert (found.kind, found.one and found.one.name) == ("wiring", "loop")
+    assert '"one"' in str(found)
+    assert '"two"' in str(found)
+
+
+def test_texts_of_a_constant_are_compared() -> None:
+    def texts(*words: str) -> ir.Model:
+        net = ir.Builder("texts")
+        x = net.parameter("x", "i32", "1")
+        held = net.constant(np.array(words, np.dtypes.StringDType()))
+        net.result(net.add("Gather", "opset8", [held, x, net.constant(np.int64(0))]), name="y")
+        return net.model()
+
+    assert not ir.diff(texts("one", "two"), texts("one", "two"))
+    (found,) = ir.diff(texts("one", "two"), texts("one", "tvo"))
+    assert found.kind == "constant"
+    assert found.distance is not None
+    assert found.distance.differing == 1

@@ -228,3 +228,56 @@ def test_the_verb_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit) as left:
         main(main_words[:2])
     assert left.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"PK\x03\x04\x2d", "a zip archive"),
+        (b"\x93NUMPY\x01", "an array of NumPy"),
+        (b"\x08\x07\x12\x07pytorch", "a protocol buffer, as ONNX is"),
+        (b'{"nodes": []}', "JSON"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["diff", "compare", "reduce"])
+def test_a_file_of_another_kind_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, what: str, verb: str
+) -> None:
+    path = tmp_path / "model.any"
+    path.write_bytes(content)
+    more = {"diff": [str(path)], "reduce": ["--fails", "run", "-o", str(tmp_path / "o")]}
+    with pytest.raises(SystemExit) as ended:
+        main([verb, str(path), *more.get(verb, [])])
+    assert ended.value.code == 3
+    told = capsys.readouterr().err
+    assert f"not XML but {what}" in told
+    assert "a model is an .xml" in told
+
+
+def test_no_time_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ir.write(chain(1), tmp_path / "m.xml")
+    words = ["--fails", "run", "-o", str(tmp_path / "out"), "--max-seconds", "0"]
+    with pytest.raises(SystemExit) as ended:
+        main(["reduce", str(tmp_path / "m.xml"), *words])
+    assert ended.value.code == 2
+    assert "in 0 seconds nothing is reduced" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_program_that_is_not_there_is_told_as_such() -> None:
+    with pytest.raises(ir.UsageError, match="cannot be started") as told:
+        ir.reduce(chain(1), "no_such_program_anywhere {}")
+    assert "without a shell" in str(told.value.hint)
+
+
+def test_a_failure_of_sizes_made_at_random_is_doubted() -> None:
+    net = ir.Builder("net")
+    x = net.parameter("points", "f32", "1,?")
+    ends = net.add("TopK", "opset11", [x, net.constant(np.int64(4))], axis=1, mode="max",
+                   sort="value", index_element_type="i32")  # fmt: skip
+    net.result(ends, name="y")
+    found = ir.reduce(net.model(), "run")
+    assert found.doubt is not None
+    assert "points" in found.doubt
+    assert "give inputs" in found.note
+    assert ir.reduce(net.model(), "run", [np.ones((1, 3), "f4")]).doubt is None

@@ -139,7 +139,9 @@ def test_an_error_inside_a_body_is_that_of_the_layer_around(written: Written) ->
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_recorded_is_what_a_run_computes(seed: int) -> None:
+@pytest.mark.parametrize("room", [0, 400, 1 << 20])
+def test_what_is_recorded_is_what_a_run_computes(seed: int, room: int) -> None:
+    """Whatever is kept of what lies on the way, and is begun with the next time."""
     model = Drawer(seed).model(layers=12)
     rng = np.random.default_rng(seed)
     samples = [
@@ -147,17 +149,36 @@ def test_what_is_recorded_is_what_a_run_computes(seed: int) -> None:
         for _ in range(2)
     ]
     layers = operations_of(model)
-    asked = [(layers[place].id, 0) for place in (len(layers) // 3, len(layers) // 2)]
     recorded = Recording(model, samples)
-    recorded.record(asked)
+    recorded.room, recorded.large = room, 1 << 20
     inputs = {(x.id, 0) for x in model.parameters}
-    for number, sample in enumerate(samples):
-        seen: dict[tuple[int, int], Array] = {}
-        ir.run(model, sample, trace=lambda step, seen=seen: seen.update(  # type: ignore[misc]
-            {(step.layer.id, i): a for i, a in enumerate(step.outputs)}))  # fmt: skip
-        assert recorded.values[number].keys() == inputs | {*asked}
-        for spot in asked:
-            np.testing.assert_array_equal(recorded.value(number, spot), seen[spot])
+    asked: set[tuple[int, int]] = set()
+    for part in (3, 2, 1):
+        more = {(layers[len(layers) // part - 1].id, 0), (layers[len(layers) // part - 2].id, 0)}
+        asked |= more
+        assert recorded.record(more)
+        for number, sample in enumerate(samples):
+            seen: dict[tuple[int, int], Array] = {}
+            ir.run(model, sample, trace=lambda step, seen=seen: seen.update(  # type: ignore[misc]
+                {(step.layer.id, i): a for i, a in enumerate(step.outputs)}))  # fmt: skip
+            held = recorded.values[number]
+            assert held.keys() >= inputs | asked
+            assert room or held.keys() == inputs | asked
+            for spot, array in held.items():
+                np.testing.assert_array_equal(array, seen[spot])
+
+
+def test_what_is_kept_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, names = chain(LONG), []
+    recorded = Recording(model, [SAMPLE])
+    run = type(model.layer("elu1").op).run
+    kind = type(model.layer("elu1").op)
+    monkeypatch.setattr(kind, "run", lambda self, x: names.append(1) or run(self, x))
+    recorded.record([(model.layer("elu30").id, 0)])
+    first = len(names)
+    recorded.record([(model.layer("elu35").id, 0)])
+    assert first >= 30
+    assert len(names) - first == 5
 
 
 def test_what_comes_before_a_layer_that_fails_is_recorded() -> None:

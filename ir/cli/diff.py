@@ -112,6 +112,9 @@ def graph_lines(graph: Graph, indent: str) -> Iterator[str]:
             if not (layer.is_constant and name in ("offset", "size")):
                 yield f"{inner}{name}: {text}"
         yield from info_lines("rt_info", layer.rt_info, inner)
+        for side, ends in (("input", layer.inputs), ("output", layer.outputs)):
+            for number, port in enumerate(ends):
+                yield from info_lines(f"{side} {number} rt_info", port.rt_info, inner)
         for tag, body in layer.bodies.items():
             yield f"{inner}{tag}:"
             yield from graph_lines(body, f"{inner}    ")

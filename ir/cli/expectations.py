@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...schemas import Array, UsageError
+from ...schemas.packing import plain_texts
 from .archive import load_arrays, savable, saved_names
 
 
@@ -89,7 +90,7 @@ def _compared(got: Array, wanted: Array, tolerance: float) -> dict[str, Any]:
     if any(texts):
         if not all(texts):
             return _wrong(f"has the type {got.dtype}, expected {wanted.dtype}")
-        off = got.astype(str) != wanted.astype(str)
+        off = plain_texts(got) != plain_texts(wanted)
         if not off.any():
             return {"ok": True}
         place = _place(off, int(np.argmax(off)))

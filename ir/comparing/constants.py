@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...schemas import Array
+from ...schemas.packing import plain_texts
 from ..document import Layer
 from ..storage import blocks
 
@@ -45,7 +46,7 @@ def distance(one: Layer, two: Layer) -> Distance | None:
     if one.element_type == two.element_type and len(one.blob) == len(two.blob):
         bits = _bits(np.frombuffer(one.blob, np.uint8), np.frombuffer(two.blob, np.uint8))
     if left.dtype.kind == "T" or right.dtype.kind == "T":
-        differing = int(np.count_nonzero(left.astype(str) != right.astype(str)))
+        differing = int(np.count_nonzero(plain_texts(left) != plain_texts(right)))
         return Distance(left.size, differing, 0.0, 0.0, 0.0, bits)
     differing, absolute, relative, square, power = 0, 0.0, 0.0, 0.0, 0.0
     with np.errstate(all="ignore"):

@@ -24,7 +24,7 @@ from ..document import BODIES, Graph, Info, Layer, Model, Port
 from ..faces import Shown
 from ..opening import ModelLike, opened
 from .constants import Distance, distance
-from .fingerprints import Anatomy, Numbers, body_roles, declared, flattened
+from .fingerprints import Anatomy, Numbers, body_roles, declared, flattened, role_texts
 from .matching import Matching, match, stored
 
 #: Names that are listed of many that are alike.
@@ -197,11 +197,12 @@ def _compare_graphs(
     body: tuple[str, ...],
     numbers: Numbers,
     roles: tuple[Mapping[int, object], Mapping[int, object]] | None,
-) -> None:
+) -> Matching:
     matching = match(one, two, numbers, roles)
     found.paired += len(matching.forth)
     found.pairs += matching.pairs
     _Comparison(matching, found, body, numbers).run()
+    return matching
 
 
 class _Comparison:
@@ -333,21 +334,66 @@ class _Comparison:
                     had, has = (None if body is None else "a body" for body in (one, two))
                     self._add("wiring", left, right, tag, had, has)
                 continue
-            roles = body_roles(x, tag), body_roles(y, tag)
             self.found.locate(x, y)
             inner = (*self.body, x.name)
-            _compare_graphs(one, two, self.found, inner, self.numbers, roles)
-            wirings = [sorted(map(str, role.values())) for role in roles]
-            turns = [
-                sorted(f"{role.get(e.from_layer)} to {role.get(e.to_layer)}"
-                       for e in layer.back_edges)
-                for layer, role in zip((x, y), roles, strict=True)
-            ]  # fmt: skip
-            for what, said in (("port map", wirings), ("back edges", turns)):
-                if said[0] != said[1]:
-                    before = "; ".join(row for row in said[0] if row not in said[1])
-                    after = "; ".join(row for row in said[1] if row not in said[0])
-                    self._add("wiring", left, right, f"{tag}: {what}", before, after)
+            roles = body_roles(x, tag), body_roles(y, tag)
+            # Ends are those of the same role; where roles were changed, those of the same name.
+            tries = [self._body((x, y), tag, inner, roles)]
+            if tries[0].found:
+                tries.append(self._body((x, y), tag, inner, None))
+            best = min(tries, key=lambda one: sum(not each.follows for each in one.found))
+            self.found.paired += best.paired
+            self.found.pairs += best.pairs
+            self.found.notes += best.notes
+            wired = len(best.found) - len(best.ends)
+            self.found.found += best.found[: len(best.ends)]
+            self.found.ends += best.ends
+            for told in best.found[len(best.found) - wired :]:
+                self._add(told.kind, left, right, told.what, told.before, told.after)
+
+    def _body(
+        self,
+        layers: tuple[Layer, Layer],
+        tag: str,
+        inner: tuple[str, ...],
+        roles: tuple[Mapping[int, object], Mapping[int, object]] | None,
+    ) -> Differences:
+        """The differences of two bodies; at last how they are wired to the layers around them."""
+        found = Differences("", "")
+        one, two = (layer.bodies[tag] for layer in layers)
+        matching = _compare_graphs(one, two, found, inner, self.numbers, roles)
+        said = [role_texts(layer, tag) for layer in layers]
+        held = [body_roles(layer, tag) for layer in layers]
+        # What stands in either for a layer: the number of its pair.
+        names = [{x: number for number, x in enumerate(matching.forth)},
+                 {y.id: number for number, y in enumerate(matching.forth.values())}]  # fmt: skip
+        maps = [
+            {
+                (names[side].get(key, said[side][key]), role): said[side][key]
+                for key, role in held[side].items()
+            }
+            for side in (0, 1)
+        ]
+        turns = [
+            {
+                tuple(names[side].get(end, -1) for end in (edge.from_layer, edge.to_layer)): (
+                    f"{_inner_name(layer, tag, edge.from_layer)} to "
+                    f"{_inner_name(layer, tag, edge.to_layer)}"
+                )
+                for edge in layer.back_edges
+            }
+            for side, layer in enumerate(layers)
+        ]
+        for what, (before, after) in (("port map", maps), ("back edges", turns)):
+            if before.keys() != after.keys():
+                had, has = (
+                    "; ".join(sorted(text for key, text in one.items() if key not in other))
+                    for one, other in ((before, after), (after, before))
+                )
+                found.found.append(
+                    Difference("wiring", None, None, f"{tag}: {what}", had or None, has or None)
+                )
+        return found
 
     # What surrounds it.
 
@@ -428,6 +474,12 @@ def _is_plain(layer: Layer, side: str) -> bool:
         return False
     section = layer.element.find(side)
     return section is None or not any(set(port.keys()) - _PORT for port in section)
+
+
+def _inner_name(layer: Layer, tag: str, number: int) -> str:
+    """The name of a layer of a body."""
+    names = (one.name for one in layer.bodies[tag].layers if one.id == number)
+    return f'"{next(names, number)}"'
 
 
 def _source(source: tuple[Layer, int] | None) -> str | None:

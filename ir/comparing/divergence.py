@@ -20,8 +20,8 @@ import numpy as np
 
 from ...layers.budget import within
 from ...layers.casting import as_computed
-from ...layers.memory import nbytes
-from ...schemas import Array, ElementType, IRError, UsageError
+from ...layers.memory import give_back, nbytes
+from ...schemas import Array, IRError, UsageError
 from ...schemas.printing import Table, printable
 from ..document import Layer, Model
 from ..execution import (
@@ -36,64 +36,23 @@ from ..execution import (
 from ..faces import Shown
 from ..inference import Inferred
 from ..opening import ModelLike, opened
-from .differences import Place
 from .extraction import Spot
+from .judging import Judge, Step
 from .references import (
-    REFUSALS,
-    TOLERANCES,
     InPieces,
     Recorded,
     Reference,
-    from_constants,
     has_state,
-    in_32_bits,
     make_reference,
 )
-from .rounding import MODEL_TIMES, Shake, endless, error, farthest, identical, real, too_far
-from .weights import made_of_constants
+from .rounding import (
+    MODEL_TIMES,
+)
 
 #: Layers for which the reference is asked at once; and bytes of what they take from the file and
 #: give, as a part of the whole file, but so many at least and at most.
 _LAYERS, _PART, _LEAST, _MOST = 32, 8, 2 << 20, 32 << 20
 RANDOM = "inputs were made at random, unknown sizes as small as may be: give inputs that fit"
-#: How often inputs are shaken to see whether a result stands on an edge.
-_SHAKES = 8
-
-
-@dataclass(frozen=True)
-class Step:
-    """How one output of a layer differs from the reference, in the worst sample.
-
-    Verdicts are ``equal``, ``rounding`` (within tolerance, or its inputs' rounding made larger),
-    ``ties`` (a decision between values that rounding tells apart), ``inherited`` (right for its
-    inputs, which were off), ``NaN``, ``shape`` and ``wrong``.
-    """
-
-    place: Place
-    output: int
-    #: The error with the reference's own inputs, and with those computed here.
-    own: float
-    accumulated: float
-    tolerance: float
-    verdict: str
-    sample: int = 0
-    reason: str = ""
-    #: Constants that the layer takes.
-    constants: tuple[str, ...] = ()
-
-    @property
-    def is_wrong(self) -> bool:
-        """Whether the layer itself is at fault."""
-        return self.verdict in ("NaN", "shape", "wrong")
-
-    def __str__(self) -> str:
-        text = f"layer {self.place}: {self.verdict}, its own error {self.own:.3g}"
-        text += f", accumulated {self.accumulated:.3g} (tolerance {self.tolerance:.3g})"
-        if self.reason:
-            text += f"; {self.reason}"
-        if self.is_wrong and self.constants:
-            text += f"; it takes {', '.join(self.constants)}"
-        return text
 
 
 @dataclass(repr=False)
@@ -322,12 +281,16 @@ def _walk(
     ours, theirs = judge.ours, judge.theirs
     for layer_id, array in arrays.items():
         ours[layer_id] = theirs[layer_id] = (as_computed(array),)
-    for piece in _pieces(model, Interpreter(model, None, inferred=inferred), inferred):
+    sizes: dict[int, int] = {}
+    for piece in _pieces(model, Interpreter(model, None, inferred=inferred), inferred, sizes):
         told = dict(reference.told([step.layer for step in piece], theirs))
         for place, step in enumerate(piece):
-            if step.kernel is not None:
-                yield from judge.layer(step, told)
             rest = [one.layer for one in piece[place + 1 :]]
+            if step.kernel is not None:
+                before = len(judge.in_company)
+                yield from judge.layer(step, told, alone=len(piece) == 1)
+                if len(judge.in_company) > before:
+                    told |= reference.told(rest, theirs)
             # What comes after a layer that is not told could not be reached without it.
             if (
                 reference.asks_again
@@ -337,24 +300,38 @@ def _walk(
                 told |= reference.told(rest, theirs)
             if progress is not None:
                 progress(step.layer)
+            if step.layer.id not in judge.fixed:
+                sizes[step.layer.id] = sum(array.nbytes for array in ours[step.layer.id])
+            for index in range(len(step.layer.outputs)):
+                told.pop((step.layer.id, index), None)  # whoever takes it has it from there
             for done in step.freed:
                 del ours[done], theirs[done]
         if model.weights is not None:
             model.weights.release()  # what these layers took, no other takes
+        give_back()
+    yield from judge.as_a_whole(arrays)
 
 
 def _pieces(
-    model: Model, walk: Interpreter, inferred: Inferred
+    model: Model, walk: Interpreter, inferred: Inferred, sizes: Mapping[int, int]
 ) -> Iterator[list[InterpreterStep]]:
-    """The steps in pieces of a few layers, none of which goes on after a layer with a state."""
+    """The steps in pieces of a few layers, none of which goes on after a layer with a state.
+
+    ``sizes`` are the bytes that layers gave so far.
+    """
     piece: list[InterpreterStep] = []
     size, count, held = 0, 0, 0 if model.weights is None else model.weights.size
     most = min(max(held // _PART, _LEAST), _MOST)
+    guessed: dict[int, int] = {}
     for step in walk.steps:
         if step.kernel is None:
             continue
-        # A tensor of unknown size is taken for a small one.
-        more = nbytes(inferred.of(step.layer))
+        tensors = inferred.of(step.layer)
+        more = nbytes(tensors)
+        if not all(tensor.shape.is_static for tensor in tensors):
+            # Of unknown size: as large as what the layer takes.
+            taken = [sizes.get(i, guessed.get(i, 0)) for i, _ in step.sources]
+            more = guessed[step.layer.id] = max(more, *taken, 0)
         if piece and (size + more > most or count == _LAYERS):
             yield piece
             piece, size, count = [], 0, 0
@@ -366,221 +343,3 @@ def _pieces(
             piece, size, count = [], 0, 0
     if piece:
         yield piece
-
-
-class Judge:
-    """The values of both runs that are still needed, and the judgement on each layer."""
-
-    def __init__(
-        self, model: Model, reference: Reference, inferred: Inferred, tolerance: float | None
-    ) -> None:
-        self.model, self.reference, self.inferred = model, reference, inferred
-        self.tolerance = tolerance
-        self.ours: dict[int, Sequence[Array]] = {}
-        self.theirs: dict[int, Sequence[Array]] = {}
-        #: Layers that depend on constants alone: their values belong to those that take them.
-        self.fixed = from_constants(model)
-
-    def untold(self, layers: Iterable[Layer], told: Mapping[Spot, Array]) -> bool:
-        """Whether of some layer that has values of its own nothing is told."""
-        return any(
-            layer.type not in ("Parameter", "Result")
-            and layer.id not in self.fixed
-            and (layer.id, 0) not in told
-            for layer in layers
-        )
-
-    def layer(
-        self, step: InterpreterStep, told: Mapping[Spot, Array]
-    ) -> Iterator[tuple[Spot, Step]]:
-        """Compute a layer from both runs' values, and compare it with what is told of it."""
-        layer, kernel = step.layer, step.kernel
-        assert kernel is not None
-        if layer.id in self.fixed:
-            with np.errstate(all="ignore"):
-                made = made_of_constants(step, self.ours, self.inferred.of(layer))
-            self.ours[layer.id] = self.theirs[layer.id] = made
-            return
-        with np.errstate(all="ignore"), layer.at():
-            given = [self.ours[i][k] for i, k in step.sources]
-            outputs = kernel(*given)
-        self.ours[layer.id] = self.theirs[layer.id] = outputs
-        if layer.op is not None and layer.op.is_random:
-            found = [told.get((layer.id, i), array) for i, array in enumerate(outputs)]
-            self.ours[layer.id] = self.theirs[layer.id] = tuple(found)
-            return
-        there = [
-            array if i in self.fixed else self.theirs[i][k]
-            for array, (i, k) in zip(given, step.sources, strict=True)
-        ]
-        own = self._own(step, given, there, outputs)
-        values = outputs if own is None else own
-        self.theirs[layer.id] = tuple(
-            self._meant(told.get((layer.id, i), array), array) for i, array in enumerate(values)
-        )
-        if layer.type == "Result":
-            return
-        for index, array in enumerate(outputs):
-            wanted = told.get((layer.id, index))
-            if wanted is not None:
-                yield (layer.id, index), self._judged(step, index, there, array, own, wanted)
-
-    def _own(
-        self,
-        step: InterpreterStep,
-        given: Sequence[Array],
-        there: Sequence[Array],
-        outputs: tuple[Array, ...],
-    ) -> tuple[Array, ...] | None:
-        """What the layer gives for the reference's inputs; None where it does not take them."""
-        pairs = [*zip(given, there, strict=True)]
-        if all(identical(a, b) for a, b in pairs):
-            return outputs
-        if any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
-            return None
-        assert step.kernel is not None
-        try:
-            with np.errstate(all="ignore"), step.layer.at():
-                return step.kernel(*there)
-        except REFUSALS:
-            return None
-
-    def _allowed(self, step: InterpreterStep) -> float:
-        """How far a layer may be off."""
-        if self.tolerance is not None:
-            return self.tolerance
-        said = self.reference.tolerance(step.layer)
-        if said is not None:
-            return said
-        types = [tensor.type for tensor in self.inferred.of(step.layer)]
-        types += [self.inferred.tensors[i][k].type for i, k in step.sources]
-        return max((TOLERANCES.get(kind, 0.0) for kind in types), default=0.0)
-
-    def _sayable(self, array: Array, told: Array) -> Array:
-        """An array, of numbers that the reference cannot hold what it tells in their place."""
-        if not self.reference.narrows or array.dtype != np.int64 or array.shape != told.shape:
-            return array
-        return np.where(array == in_32_bits(array), array, told)
-
-    def _meant(self, told: Array, own: Array) -> Array:
-        """What is told, but numbers that the reference cannot hold as they are here."""
-        if not self.reference.narrows or told.dtype != np.int64 or told.shape != own.shape:
-            return told
-        return np.where(own == in_32_bits(own), told, own)
-
-    def _judged(
-        self,
-        step: InterpreterStep,
-        index: int,
-        there: Sequence[Array],
-        array: Array,
-        own: tuple[Array, ...] | None,
-        wanted: Array,
-    ) -> Step:
-        allowed = self._allowed(step)
-        ours = self._sayable(array, wanted)
-        found = ours if own is None else self._sayable(own[index], wanted)
-        total = error(ours, wanted)
-        alone = 0.0 if own is None else error(found, wanted)
-        verdict, reason = "equal", ""
-        if own is None:
-            verdict, reason = "inherited", "its inputs are of other shapes there"
-        elif alone > allowed:
-            verdict, reason = self._verdict(step, index, there, found, wanted, allowed)
-        elif total > allowed:
-            verdict = "inherited"
-        elif alone or total:
-            verdict = "rounding"
-        layer = step.layer
-        constants = tuple(
-            source[0].name
-            for source in self.model.sources(layer)
-            if source is not None and source[0].id in self.fixed
-        )
-        place = Place(layer.id, layer.name, layer.type, layer.version)
-        return Step(
-            place, index, alone, total, allowed, verdict, reason=reason, constants=constants
-        )
-
-    def _verdict(
-        self,
-        step: InterpreterStep,
-        index: int,
-        there: Sequence[Array],
-        found: Array,
-        wanted: Array,
-        allowed: float,
-    ) -> tuple[str, str]:
-        """What is the matter with a layer that is off by more than is allowed."""
-        if found.shape != wanted.shape:
-            return "shape", f"the shape is {found.shape}, there {wanted.shape}"
-        if found.dtype.kind == "T" or wanted.dtype.kind == "T":
-            return "wrong", "texts differ"
-        bad = [endless(found), endless(wanted)]
-        if bad[0] != bad[1]:
-            return "NaN", f"{bad[0]} values are NaN or infinite, there {bad[1]}"
-        if (
-            step.layer.type == "TopK"
-            and index == 1
-            and _equal_ranks(step, there[0], found, wanted)
-        ):
-            return "ties", "the values at other places are the same, give or take a rounding"
-        if allowed and self._stands_on_edge(step, index, there, found, wanted, allowed):
-            if found.dtype.kind in "iub":
-                return "ties", "the decision is between values that rounding tells apart"
-            return "rounding", "the layer makes rounding of its inputs larger"
-        worst = np.unravel_index(farthest(found, wanted), found.shape) if found.ndim else ()
-        place = ",".join(str(int(i)) for i in worst)
-        return "wrong", f"[{place}] is {found[worst]:.6g}, there {wanted[worst]:.6g}"
-
-    def _stands_on_edge(
-        self,
-        step: InterpreterStep,
-        index: int,
-        there: Sequence[Array],
-        found: Array,
-        wanted: Array,
-        allowed: float,
-    ) -> bool:
-        """Whether a result moves as far when the inputs are shaken in their last digits."""
-        moving = [
-            place
-            for place, (i, _) in enumerate(step.sources)
-            if i not in self.fixed and there[place].dtype.kind == "f"
-        ]
-        if not moving or has_state(step.layer):
-            return False
-        assert step.kernel is not None
-        # What is within the tolerance needs no explanation.
-        places = too_far(found, wanted, allowed)
-        right, far = real(found.flat[places]), real(wanted.flat[places])
-        with np.errstate(all="ignore"):
-            off, reach = np.abs(right - far), np.zeros(len(places))
-            for turn in range(_SHAKES):
-                shake, given = Shake(turn), list(there)
-                for place in moving:
-                    given[place] = shake(there[place], allowed)
-                try:
-                    moved = step.kernel(*given)[index]
-                except REFUSALS:
-                    return False
-                if moved.shape != found.shape:
-                    return True
-                now = np.abs(real(moved.flat[places]) - right)
-                np.maximum(reach, now, out=reach)
-                if (off <= 2 * reach).all():
-                    return True
-        return False
-
-
-def _equal_ranks(step: InterpreterStep, data: Array, found: Array, wanted: Array) -> bool:
-    """Whether the places that a TopK tells are those of the same values."""
-    said = step.layer.data
-    axis = int(said.get("axis", "-1"))
-    size = data.shape[axis]
-    if not ((wanted >= 0) & (wanted < size)).all():
-        return False
-    one, two = (np.take_along_axis(data, x.astype(np.int64), axis) for x in (found, wanted))
-    if said.get("sort") != "value":
-        one, two = np.sort(one, axis), np.sort(two, axis)
-    return error(one, two) <= TOLERANCES.get(ElementType.of(data.dtype), 0.0)

@@ -41,6 +41,7 @@ def extract(
         silent: The ids of layers that get no Result.
     """
     part = Model(model.name, 11)
+    part.weights = model.weights  # constants stay where they lie
     rows = [x for x in kept if x.type not in ("Parameter", "Result")]
     made: dict[Spot, tuple[Layer, int]] = {}
     inputs: list[Spot] = []
@@ -119,7 +120,10 @@ def copy_layer(layer: Layer, graph: Graph) -> Layer:
     )
     copy.rt_info = _info(layer.rt_info)
     copy.output_names = layer.output_names
-    if layer.is_constant and layer.has_value:
+    bytes_of = None if layer.model is None else layer.model.weights
+    target = graph.model
+    shared = target is not None and target.weights is bytes_of and not layer.has_new_value
+    if layer.is_constant and layer.has_value and not shared:
         copy.set_value(layer.value, layer.element_type)
     graph.add(copy)
     for tag, body in layer.bodies.items():

@@ -24,6 +24,7 @@ from ...schemas import (
     UnsupportedError,
     UsageError,
 )
+from ...schemas.packing import plain_texts
 from ..document import Layer, Model, Port
 from ..engine import Program
 from ..execution import Traced, run
@@ -238,7 +239,11 @@ class FailsCommand:
         except subprocess.TimeoutExpired:
             raise LimitError(f"the command took more than {seconds:g} seconds") from None
         except OSError as error:
-            raise UsageError(f"{words[0]} cannot be started: {error.strerror}") from None
+            raise UsageError(
+                f"{words[0]} cannot be started: {error.strerror}",
+                hint="the command is started without a shell: give the path of a program, and "
+                "its words with {} for the .xml",
+            ) from None
         return None if done.returncode == 0 else Failure(f"exit {done.returncode}")
 
     def doubt(self, text: str) -> str | None:
@@ -310,7 +315,7 @@ def save_samples(path: Path, samples: Samples) -> None:
     arrays: dict[str, Array] = {}
     for number, sample in enumerate(samples):
         for place, array in enumerate(sample):
-            plain = array.astype(str) if array.dtype.kind == "T" else array
+            plain = plain_texts(array) if array.dtype.kind == "T" else array
             if plain.dtype.isbuiltin != 1 and plain.dtype.kind == "V":
                 plain = plain.astype(np.float32)
             arrays[f"{number}.{place}"] = plain

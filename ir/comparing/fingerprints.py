@@ -215,6 +215,25 @@ def body_roles(layer: Layer, tag: str) -> dict[int, object]:
     return {key: tuple(sorted(map(repr, said))) for key, said in roles.items()}
 
 
+def role_texts(layer: Layer, tag: str) -> dict[int, str]:
+    """What the Parameters and Results of a body are to the layer around it, for people."""
+    wiring = layer.port_maps.get(tag)
+    names = {one.id: one.name for one in layer.bodies[tag].layers}
+    found: dict[int, str] = {}
+    for entry in () if wiring is None else wiring.entries:
+        said = [
+            f"{name} {text}"
+            for name, text in entry.attributes.items()
+            if name not in ("external_port_id", "internal_layer_id")
+        ]
+        number, inner = entry.external_port_id, entry.internal_layer_id
+        outer = f"{entry.kind} port {number}" if number >= 0 else f"{entry.kind} of no port"
+        text = outer + (f" ({', '.join(said)})" if said else "")
+        head = f'"{names.get(inner, inner)}" is '
+        found[inner] = f"{found[inner]} and {text}" if inner in found else head + text
+    return found
+
+
 def _detail(layer: Layer) -> object:
     """What a layer declares beside what it computes: outputs and further information."""
     own = layer.data.get("shape") if layer.type == "Parameter" else None
@@ -266,4 +285,5 @@ def flattened(info: Info | None, *, names: bool = False) -> Iterator[tuple[str, 
 
 __all__ = [
     "STORAGE", "Anatomy", "Numbers", "Wire", "body_numbers", "body_roles", "declared", "flattened",
+    "role_texts",
 ]  # fmt: skip

@@ -1,12 +1,18 @@
-"""The tensors where a model is cut, computed when they are asked for."""
+"""The tensors where a model is cut, computed when they are asked for.
+
+Those on the way are kept as far as there is room: what is asked for next begins there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 
 from ...layers.budget import within
+from ...layers.casting import as_computed
+from ...layers.resources import available
 from ...schemas import ANY, Array, ElementType, InternalError, IRError, LimitError, Shape, Tensor
 from ..document import Layer, Model
 from ..execution import Interpreter, Traced, check_inputs
@@ -14,28 +20,37 @@ from ..inference import Inferred, infer_layer, parameter_type
 from .extraction import Spot
 from .failures import Samples
 
+#: The part of the memory that is left, and bytes, that may be kept at most of what was not
+#: asked for; and the part of that up to which a tensor is kept.
+_PART, _MOST, _LARGE = 4, 2 << 30, 16
+
 
 class Recording:
-    """A model, its samples, and those tensors inside that were asked for."""
+    """A model, its samples, and those tensors inside that were asked for or met on the way."""
 
     def __init__(self, model: Model, samples: Samples) -> None:
+        #: Bytes of what was not asked for that may still be kept.
+        self.room = min(available() // _PART, _MOST)
+        self.large = self.room // _LARGE
         self.model = model
         self.order = model.order()
         self.arrays: list[Mapping[int, Array]] = [
             check_inputs(model, list(sample)) for sample in samples
         ]
         self.values: list[dict[Spot, Array]] = [
-            {(key, 0): array for key, array in arrays.items()} for arrays in self.arrays
+            {(key, 0): as_computed(array) for key, array in arrays.items()}
+            for arrays in self.arrays
         ]
         self.tensors = _inferred(model, {})
 
-    def record(self, spots: Iterable[Spot], max_seconds: float | None = None) -> None:
-        """Compute tensors, and of the rest what they come from, which is let go of again."""
+    def record(self, spots: Iterable[Spot], max_seconds: float | None = None) -> bool:
+        """Compute tensors, and what they come from as far as it is not kept; whether all came."""
         wanted = set(spots)
         for arrays, held in zip(self.arrays, self.values, strict=True):
             missing = wanted - held.keys()
             if missing:
                 self._run(arrays, held, missing, max_seconds)
+        return all(wanted <= held.keys() for held in self.values)
 
     def _run(
         self,
@@ -44,13 +59,19 @@ class Recording:
         missing: set[Spot],
         max_seconds: float | None,
     ) -> None:
-        needed = self._ancestors({layer_id for layer_id, _ in missing})
+        needed, kept = self._ancestors({layer_id for layer_id, _ in missing}, held)
         order = [layer for layer in self.order if layer.id in needed]
 
         def note(step: Traced) -> None:
             for index, array in enumerate(step.outputs):
-                if (step.layer.id, index) in missing:
-                    held[step.layer.id, index] = array
+                spot = (step.layer.id, index)
+                if spot in missing:
+                    held[spot] = array
+                elif step.layer.is_constant or spot in held:
+                    continue
+                elif array.nbytes <= min(self.room, self.large):
+                    held[spot] = array
+                    self.room -= array.nbytes
 
         given = {}
         for key, array in arrays.items():
@@ -60,23 +81,43 @@ class Recording:
         inferred = Inferred(self.model, _inferred(self.model, given))
         try:
             with within(None, max_seconds):
-                Interpreter(self.model, (), order, inferred)(arrays, {}, note)
+                walk = Interpreter(self.model, (), order, inferred)
+                walk.steps = [
+                    step
+                    if step.layer.id not in kept
+                    else step._replace(
+                        kernel=partial(tuple, kept[step.layer.id]),
+                        sources=(),
+                        freed=tuple(one for one in step.freed if one in needed),
+                    )
+                    for step in walk.steps
+                ]
+                walk(arrays, {}, note)
         except LimitError:
             raise
         except (IRError, InternalError):
             return  # what comes after a layer that fails is not known
 
-    def _ancestors(self, ids: Iterable[int]) -> set[int]:
-        """Layers, and all that they depend on."""
+    def _ancestors(
+        self, ids: Iterable[int], held: Mapping[Spot, Array]
+    ) -> tuple[set[int], dict[int, list[Array]]]:
+        """Layers, and all that they depend on, up to those whose outputs are kept."""
         found: set[int] = set()
+        kept: dict[int, list[Array]] = {}
         pending = [*ids]
         while pending:
             one = pending.pop()
-            if one not in found:
-                found.add(one)
-                sources = self.model.sources(self.model.layer(one))
-                pending += [source[0].id for source in sources if source is not None]
-        return found
+            if one in found:
+                continue
+            found.add(one)
+            layer = self.model.layer(one)
+            spots = [(one, index) for index in range(len(layer.outputs))]
+            if layer.type != "Parameter" and spots and all(spot in held for spot in spots):
+                kept[one] = [held[spot] for spot in spots]
+                continue
+            sources = self.model.sources(layer)
+            pending += [source[0].id for source in sources if source is not None]
+        return found, kept
 
     def tensor(self, layer: Layer, index: int) -> Tensor:
         """Type and shape of a tensor."""

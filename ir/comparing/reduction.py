@@ -73,10 +73,14 @@ def reduce(
         rows = [] if check.word == "infer" else list(_samples(whole, inputs, samples, seed))
         until = None if max_seconds is None else time.monotonic() + max_seconds
         folder = None if output is None else Folder(Path(output), whole, check.word, rows)
+        reducer = _Reducer(whole, rows, check, until, folder, progress)
+        at_random = inputs is None and isinstance(samples, int)
+        if at_random and check.word in ("run", "compile", "compare"):
+            reducer.best.doubt = _doubt(whole)
         try:
-            return _Reducer(whole, rows, check, until, folder, progress).run()
+            return reducer.run()
         except IRError as error:
-            if rows and inputs is None and isinstance(samples, int):
+            if rows and at_random:
                 error.hint = error.hint or RANDOM
             raise
 
@@ -97,6 +101,17 @@ def _samples(
     for row in rows:
         given = check_inputs(model, row)
         yield [given[x.id] for x in model.parameters]
+
+
+def _doubt(model: Model) -> str | None:
+    """What speaks against inputs made at random: sizes that are open in the file."""
+    names = [x.name for x in model.parameters if not x.outputs[0].tensor.shape.is_static]
+    if not names:
+        return None
+    return (
+        f"inputs were made at random, and the open sizes of {', '.join(names[:4])} are as small "
+        "as may be: it may fail for that alone; give inputs that fit"
+    )
 
 
 class _Reducer:
@@ -147,7 +162,7 @@ class _Reducer:
         self.best.failing = self._failing(failures)
         if isinstance(self.check, FailsCommand):
             with suppress(LimitError):
-                self.best.doubt = self.check.doubt(self.best.failure)
+                self.best.doubt = self.check.doubt(self.best.failure) or self.best.doubt
         first = failures[self.best.failing[0]]
         self.suspect = None if first is None else first.layer
         try:
@@ -233,11 +248,11 @@ class _Reducer:
         return None
 
     def _fails(self, kept: Sequence[int]) -> bool:
-        """Whether these layers alone fail; then only parts of them are asked about from there."""
+        """Whether these layers alone fail."""
         key = tuple(kept)
         if key not in self.tried:
             layers = [self.cut.model.layer(number) for number in kept]
-            self.cut.record(cut_off(self.cut.model, layers), self._left())
+            known = self.cut.record(cut_off(self.cut.model, layers), self._left())
             part = extract(self.cut.model, layers, self.cut.tensor)
             given = [
                 [self.cut.value(number, spot) for spot in part.inputs]
@@ -246,7 +261,8 @@ class _Reducer:
             self.tried[key] = self._still(part.model, given)
             if self.tried[key]:
                 self._take(part.model, given, f"{len(kept)} of {self.best.before} layers")
-                self.cut = Recording(part.model, given)
+                if not known:  # from here on what comes after is known, too
+                    self.cut = Recording(part.model, given)
         return self.tried[key]
 
     # Sizes.

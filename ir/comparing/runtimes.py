@@ -150,10 +150,7 @@ def run_openvino(
     for parameter, array in zip(model.parameters, arrays, strict=True):
         kind = parameter.outputs[0].type
         kind = ElementType.of(array.dtype) if kind.is_dynamic else kind
-        content = array.tolist() if kind is ElementType.STRING else bytes(
-            pack(array.astype(kind.dtype, copy=False), kind)
-        )  # fmt: skip
-        given.append((str(kind), array.shape, content))
+        given.append((str(kind), array.shape, _content(array, kind)))
     path = process.path()
     try:
         write(model, path)
@@ -163,6 +160,16 @@ def run_openvino(
             with suppress(OSError):  # elsewhere than on POSIX it may still be mapped
                 file.unlink()
     return [_array(*one) for one in found]
+
+
+def _content(array: Array, kind: ElementType) -> Any:
+    """What a process is given for an array: its own bytes, where they are what is sent."""
+    if kind is ElementType.STRING:
+        return array.tolist()
+    array = array.astype(kind.dtype, copy=False)
+    if kind.bits < 8 or kind is ElementType.BOOLEAN:
+        return bytes(pack(array, kind))
+    return pickle.PickleBuffer(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def _array(kind: str, shape: tuple[int, ...], content: Any) -> Array:

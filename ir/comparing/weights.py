@@ -2,14 +2,16 @@
 
 Weights of a quantized network are several times as large in f32 as in the file: each is made
 where it is taken, rows at a time, so that what lies between (converted, less a zero point) is
-never whole.
+never whole. Of very large ones a Gather and a MatMul take rows as well: those that are chosen,
+or those of some columns of the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from math import prod
-from typing import overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from ...layers.casting import aligned, as_computed, computed
 from ...layers.elementwise import Broadcasting, Unary
 from ...layers.memory import nbytes
 from ...schemas import Array, Tensor
+from ...schemas.packing import unpack
 from ..document import Layer
 from ..execution import InterpreterStep
 
@@ -26,6 +29,11 @@ _LARGE = 1 << 18
 _HUGE = 1 << 24
 #: Elements that are made at a time.
 _PIECE = 1 << 18
+#: Layers whose rows are those of what they take, as long as there are as many.
+_SAME_ROWS = ("Reshape", "Squeeze", "Unsqueeze")
+#: Some rows, by their places.
+Rows: TypeAlias = "slice | Array"
+Kernel: TypeAlias = Callable[..., tuple[Array, ...]]
 
 
 class Weights(Sequence[Array]):
@@ -47,8 +55,18 @@ class Weights(Sequence[Array]):
             else held[index].shape == shape
             for held, index in self.sources
         )
+        held = self.sources[0][0] if self.sources else None
+        #: Whether it is what it takes in another shape, each row in its place.
+        self.turned: bool = (
+            step.layer.type in _SAME_ROWS
+            and isinstance(held, Weights)
+            and held.by_rows
+            and held.shape[0] == shape[0]
+            if shape
+            else False
+        )
         #: Whether rows of it are made of rows of what it takes.
-        self.by_rows: bool = bool(shape) and (step.layer.is_constant or each)
+        self.by_rows: bool = bool(shape) and (step.layer.is_constant or each or self.turned)
 
     def __len__(self) -> int:
         return 1
@@ -73,33 +91,52 @@ class Weights(Sequence[Array]):
             with self.step.layer.at():
                 (found,) = self.step.kernel(*inputs)
         else:
-            count = max(1, _PIECE * self.shape[0] // max(prod(self.shape), 1))
-            first = self._rows(slice(0, count), held, {})
-            found = np.empty(self.shape, first.dtype)
-            found[:count] = first
-            for start in range(count, self.shape[0], count):
-                rows = slice(start, start + count)
+            found = np.empty(self.shape, self.dtype)
+            for rows in self.parts(_PIECE):
                 found[rows] = self._rows(rows, held, {})
                 if found.nbytes > _HUGE:
-                    self._let_go()
+                    self.let_go()
         held[key] = found
         return found
 
-    def _let_go(self) -> None:
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements."""
+        return self._rows(slice(0, 1), {}, {}).dtype
+
+    @property
+    def is_huge(self) -> bool:
+        """Whether it is better never made whole."""
+        return self.by_rows and self.shape[0] > 1 and 4 * prod(self.shape) > _HUGE
+
+    def parts(self, elements: int) -> Iterator[slice]:
+        """Its rows, of so many elements at a time."""
+        count = max(1, elements * self.shape[0] // max(prod(self.shape), 1))
+        for start in range(0, self.shape[0], count):
+            yield slice(start, min(start + count, self.shape[0]))
+
+    def rows(self, rows: Rows) -> Array:
+        """Some of its rows."""
+        return self._rows(rows, {}, {})
+
+    def let_go(self) -> None:
         """What of the file was read to make rows, nobody needs any more."""
         model = self.step.layer.model
         if model is not None and model.weights is not None:
             model.weights.release()
 
-    def _rows(self, rows: slice, held: dict[int, Array], made: dict[int, Array]) -> Array:
+    def _rows(self, rows: Rows, held: dict[int, Array], made: dict[int, Array]) -> Array:
         """Some rows; ``made`` are those of the layers before."""
         layer = self.step.layer
         if layer.id in made:
             return made[layer.id]
         if layer.is_constant:
-            if layer.id not in held:
-                held[layer.id] = layer.value
-            found = aligned(as_computed(held[layer.id][rows]))
+            found = aligned(as_computed(_stored(layer, rows, held)))
+        elif self.turned:
+            source = self.sources[0][0]
+            assert isinstance(source, Weights)
+            some = source._rows(rows, held, made)
+            found = some.reshape(len(some), *self.shape[1:])
         else:
             assert self.step.kernel is not None
             inputs = []
@@ -114,6 +151,19 @@ class Weights(Sequence[Array]):
                 (found,) = self.step.kernel(*inputs)
         made[layer.id] = found
         return found
+
+
+def _stored(layer: Layer, rows: Rows, held: dict[int, Array]) -> Array:
+    """Some rows of a constant; of values smaller than a byte no others are unpacked."""
+    kind, sizes = layer.element_type, layer.sizes
+    each = prod(sizes[1:]) * kind.bits
+    if layer.has_new_value or kind.bits >= 8 or 8 % kind.bits or each % 8:
+        if layer.id not in held:
+            held[layer.id] = layer.value
+        return held[layer.id][rows]
+    stored = np.frombuffer(layer.blob, np.uint8)[: sizes[0] * each // 8]
+    some = np.ascontiguousarray(stored.reshape(sizes[0], each // 8)[rows])
+    return unpack(some.reshape(-1), kind, (len(some), *sizes[1:]))
 
 
 def _of(source: Sequence[Array], index: int, held: dict[int, Array]) -> Array:
@@ -132,6 +182,82 @@ def made_of_constants(
         return Weights(step, known, tensors[0].shape.static)
     with layer.at():
         return step.kernel(*(known[number][index] for number, index in step.sources))
+
+
+def lean(
+    step: InterpreterStep, known: Mapping[int, Sequence[Array]]
+) -> tuple[InterpreterStep, list[Array]]:
+    """A step and its inputs; very large weights are made by its kernel, some rows at a time.
+
+    In their place among the inputs stands an array of nothing, of their type and shape.
+    """
+    layer, kernel = step.layer, step.kernel
+    place = {"Gather": 0, "MatMul": 1}.get(layer.type)
+    sources = [known[number] for number, _ in step.sources]
+    large = None if place is None or place >= len(sources) else sources[place]
+    changed: Kernel | None = None
+    if kernel is not None and isinstance(large, Weights) and large.is_huge:
+        if layer.type == "MatMul":
+            changed = _product(layer, kernel, large)
+        elif len(sources) == 3:
+            changed = _gathered(layer, kernel, large, sources[2][step.sources[2][1]])
+    if changed is None:
+        return step, [known[number][index] for number, index in step.sources]
+    assert isinstance(large, Weights)
+    nothing = np.broadcast_to(np.zeros((), large.dtype), large.shape)
+    given = [
+        nothing if number == place else known[source][index]
+        for number, (source, index) in enumerate(step.sources)
+    ]
+    return step._replace(kernel=changed), given
+
+
+def _product(layer: Layer, kernel: Kernel, weights: Weights) -> Kernel | None:
+    """A product by weights whose rows are columns of the result, some columns at a time."""
+    if not getattr(layer.op, "transpose_b", False) or len(weights.shape) != 2:
+        return None
+
+    def columns(left: Array, _: Array) -> tuple[Array, ...]:
+        found: Array | None = None
+        for rows in weights.parts(2 * _PIECE):
+            part = kernel(left, weights.rows(rows))
+            weights.let_go()
+            if len(part) != 1 or part[0].shape[-1:] != (rows.stop - rows.start,):
+                return kernel(left, weights[0])  # an operation of somebody's own
+            if found is None:
+                found = np.empty((*part[0].shape[:-1], weights.shape[0]), part[0].dtype)
+            found[..., rows] = part[0]
+        assert found is not None
+        return (found,)
+
+    return columns
+
+
+def _gathered(layer: Layer, kernel: Kernel, weights: Weights, axis: Array) -> Kernel | None:
+    """Rows that are chosen, out of a table of those alone."""
+    if axis.size != 1 or int(axis.reshape(())) not in (0, -len(weights.shape)):
+        return None
+    if getattr(layer.op, "batch_dims", 0):
+        return None
+
+    def chosen(_: Array, indices: Array, axis: Array) -> tuple[Array, ...]:
+        size = weights.shape[0]
+        places = indices.astype(np.int64)
+        there = (places >= -size) & (places < size)
+        rows, inverse = np.unique(places[there] % size, return_inverse=True)
+        if 2 * len(rows) > size:
+            return kernel(weights[0], indices, axis)
+        table = np.empty((len(rows), *weights.shape[1:]), weights.dtype)
+        count = max(1, _PIECE // max(prod(weights.shape[1:]), 1))
+        for start in range(0, len(rows), count):
+            table[start : start + count] = weights.rows(rows[start : start + count])
+            weights.let_go()
+        # What lies beyond the weights lies beyond the table.
+        moved = np.where(places < 0, -len(rows) - 1, len(rows))
+        moved[there] = inverse.reshape(-1)
+        return kernel(table, moved.astype(indices.dtype), axis)
+
+    return chosen
 
 
 def _is_plain(layer: Layer) -> bool:

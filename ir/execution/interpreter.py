@@ -272,6 +272,9 @@ class Interpreter:
     def _kernel(self, layer: Layer) -> Callable[..., tuple[Array, ...]] | None:
         """What computes a layer; None for a Parameter, whose array is given."""
         if layer.is_constant:
+            if layer.has_value and layer.element_type.bits < 8:
+                # Unpacked it is several times as large as in the file.
+                return lambda: (aligned(as_computed(layer.value)),)
             value = layer.value
             return lambda: (aligned(as_computed(value)),)
         if layer.type == "Parameter":

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...schemas import Array
+from ...schemas.packing import plain_texts
 
 
 def saved_names(names: Iterable[str]) -> dict[str, str]:
@@ -31,5 +32,5 @@ def saved_names(names: Iterable[str]) -> dict[str, str]:
 def savable(array: Array) -> Array:
     """An array as NumPy's file format can hold it."""
     if array.dtype.kind == "T":
-        return array.astype(str)
+        return plain_texts(array)
     return array if array.dtype.isbuiltin == 1 else array.astype(np.float32)

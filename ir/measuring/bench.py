@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...schemas import Array, IRError, UnsupportedError, UsageError
+from ...schemas.packing import plain_texts
 from ..document import Layer, Model
 from ..engine import Node, Program, describe, products
 from ..execution import Traced, run
@@ -192,7 +193,7 @@ def difference(wanted: Sequence[Array], found: Sequence[Array]) -> float:
             continue
         if ours.dtype.kind in "TOSU":
             worst = max(
-                worst, 0.0 if np.array_equal(ours.astype(str), theirs.astype(str)) else 1.0
+                worst, 0.0 if np.array_equal(plain_texts(ours), plain_texts(theirs)) else 1.0
             )
             continue
         left, right = ours.astype(np.float64), theirs.astype(np.float64)

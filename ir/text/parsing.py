@@ -18,12 +18,28 @@ from .positions import position
 LENIENT = "lenient=True reads what OpenVINO reads and XML forbids"
 #: In longer documents nobody looks for what is broken: they are read as far as they go, slowly.
 SEARCHED = 1 << 22
+#: How files of other kinds begin, what they are, and what may be meant by them.
+_MODEL = "a model is an .xml, its weights a .bin beside it"
+_ONNX = f"{_MODEL}; `vinoir import` makes one of ONNX"
+_ARRAYS = f"{_MODEL}; inputs are given by name (-i NAME=FILE), recorded tensors by --against FILE"
+_OTHERS = (
+    (b"PK\x03\x04", "a zip archive, as .npz, .pt and .keras are", _ARRAYS),
+    (b"\x93NUMPY", "an array of NumPy", _ARRAYS),
+    (b"\x89HDF", "HDF5", _MODEL),
+    (b"GGUF", "GGUF", _MODEL),
+    (b"\x1f\x8b", "compressed by gzip", _MODEL),
+    (b"{", "JSON", _MODEL),
+    (b"\x08", "a protocol buffer, as ONNX is", _ONNX),
+)
 
 
 def _broken(
     source: bytes, file: str | None, error: etree.XMLSyntaxError, lenient: bool
 ) -> UnreadableError:
     """What first breaks the rules of XML, and what helps; a parser only says where it gave up."""
+    for begin, what, meant in _OTHERS:
+        if source.startswith(begin) and b"<net" not in source[:SEARCHED]:
+            return UnreadableError(f"not XML but {what}", Where(file, 1, 1), meant)
     line, column = error.position
     place = Where(file, line or 1, column or 1)
     message = (error.msg or "not XML").split(", line ")[0]

@@ -1,0 +1,341 @@
+"""What is the matter with a layer, which is computed from the values of both runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...layers.casting import as_computed
+from ...schemas import Array, ElementType, InternalError, IRError, LimitError
+from ..document import Layer, Model
+from ..execution import InterpreterStep
+from ..inference import Inferred
+from .differences import Place
+from .extraction import Spot
+from .references import (
+    REFUSALS,
+    TOLERANCES,
+    InPieces,
+    Reference,
+    from_constants,
+    has_state,
+    in_32_bits,
+)
+from .rounding import (
+    MODEL_TIMES,
+    Shake,
+    allowed_for,
+    endless,
+    error,
+    farthest,
+    identical,
+    real,
+    too_far,
+)
+from .weights import lean, made_of_constants
+
+#: How often inputs are shaken to see whether a result stands on an edge.
+_SHAKES = 8
+
+
+@dataclass(frozen=True)
+class Step:
+    """How one output of a layer differs from the reference, in the worst sample.
+
+    Verdicts are ``equal``, ``rounding`` (within tolerance, or its inputs' rounding made larger),
+    ``ties`` (a decision between values that rounding tells apart), ``inherited`` (right for its
+    inputs, which were off), ``NaN``, ``shape`` and ``wrong``.
+    """
+
+    place: Place
+    output: int
+    #: The error with the reference's own inputs, and with those computed here.
+    own: float
+    accumulated: float
+    tolerance: float
+    verdict: str
+    sample: int = 0
+    reason: str = ""
+    #: Constants that the layer takes.
+    constants: tuple[str, ...] = ()
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the layer itself is at fault."""
+        return self.verdict in ("NaN", "shape", "wrong")
+
+    def __str__(self) -> str:
+        text = f"layer {self.place}: {self.verdict}, its own error {self.own:.3g}"
+        text += f", accumulated {self.accumulated:.3g} (tolerance {self.tolerance:.3g})"
+        if self.reason:
+            text += f"; {self.reason}"
+        if self.is_wrong and self.constants:
+            text += f"; it takes {', '.join(self.constants)}"
+        return text
+
+
+class Judge:
+    """The values of both runs that are still needed, and the judgement on each layer."""
+
+    def __init__(
+        self, model: Model, reference: Reference, inferred: Inferred, tolerance: float | None
+    ) -> None:
+        self.model, self.reference, self.inferred = model, reference, inferred
+        self.tolerance = tolerance
+        self.ours: dict[int, Sequence[Array]] = {}
+        self.theirs: dict[int, Sequence[Array]] = {}
+        #: Layers that depend on constants alone: their values belong to those that take them.
+        self.fixed = from_constants(model)
+        #: What layers are asked for with others that are right by themselves.
+        self.in_company: dict[Spot, Step] = {}
+
+    def untold(self, layers: Iterable[Layer], told: Mapping[Spot, Array]) -> bool:
+        """Whether of some layer that has values of its own nothing is told."""
+        return any(
+            layer.type not in ("Parameter", "Result")
+            and layer.id not in self.fixed
+            and (layer.id, 0) not in told
+            for layer in layers
+        )
+
+    def layer(
+        self, step: InterpreterStep, told: Mapping[Spot, Array], *, alone: bool = True
+    ) -> Iterator[tuple[Spot, Step]]:
+        """Compute a layer from both runs' values, and compare it with what is told of it.
+
+        What seems wrong is asked for once more where it was not ``alone``: a runtime makes one of
+        several layers, and what it tells of those inside may not be what they would give.
+        """
+        layer = step.layer
+        if layer.id in self.fixed:
+            with np.errstate(all="ignore"):
+                made = made_of_constants(step, self.ours, self.inferred.of(layer))
+            self.ours[layer.id] = self.theirs[layer.id] = made
+            return
+        with np.errstate(all="ignore"), layer.at():
+            step, given = lean(step, self.ours)
+            assert step.kernel is not None
+            outputs = step.kernel(*given)
+        self.ours[layer.id] = self.theirs[layer.id] = outputs
+        if layer.op is not None and layer.op.is_random:
+            found = [told.get((layer.id, i), array) for i, array in enumerate(outputs)]
+            self.ours[layer.id] = self.theirs[layer.id] = tuple(found)
+            return
+        there = [
+            array if i in self.fixed else self.theirs[i][k]
+            for array, (i, k) in zip(given, step.sources, strict=True)
+        ]
+        own = self._own(step, given, there, outputs)
+        values = outputs if own is None else own
+        self.theirs[layer.id] = tuple(
+            self._meant(told.get((layer.id, i), array), array) for i, array in enumerate(values)
+        )
+        if layer.type == "Result":
+            return
+
+        def judged(said: Mapping[Spot, Array]) -> dict[Spot, Step]:
+            return {
+                (layer.id, index): self._judged(
+                    step, index, there, array, own, said[layer.id, index]
+                )
+                for index, array in enumerate(outputs)
+                if (layer.id, index) in said
+            }
+
+        steps = judged(told)
+        if not alone and isinstance(self.reference, InPieces) and not has_state(layer):
+            wrong = {spot: one for spot, one in steps.items() if one.is_wrong}
+            again = self.reference.told([layer], self.theirs) if wrong else {}
+            better = judged(again)
+            if better and not any(one.is_wrong for one in better.values()):
+                steps = better
+                self.in_company |= wrong
+                self.theirs[layer.id] = tuple(
+                    self._meant(again.get((layer.id, i), array), array)
+                    for i, array in enumerate(values)
+                )
+        yield from steps.items()
+
+    def as_a_whole(self, arrays: Mapping[int, Array]) -> Iterator[tuple[Spot, Step]]:
+        """What is wrong only with other layers around it, if the outputs of the model are, too."""
+        reference = self.reference
+        if not self.in_company or not isinstance(reference, InPieces):
+            return
+        sample = [arrays[layer.id] for layer in self.model.parameters]
+        try:
+            told = [as_computed(one) for one in reference.compute(self.model, sample)]
+        except LimitError:
+            raise
+        except (IRError, InternalError):
+            return  # it refuses the whole: nothing is known of that
+        for layer, one in zip(self.model.results, told, strict=True):
+            mine = self._sayable(self.ours[layer.id][0], one)
+            # What has come of rounding when it was asked layer by layer.
+            rounded = error(mine, self.theirs[layer.id][0])
+            if error(mine, one) > max(allowed_for(one), MODEL_TIMES * rounded):
+                spot, step = next(iter(self.in_company.items()))
+                reason = f"only with layers around it, as in the whole model; {step.reason}"
+                yield spot, replace(step, reason=reason)
+                return
+
+    def _own(
+        self,
+        step: InterpreterStep,
+        given: Sequence[Array],
+        there: Sequence[Array],
+        outputs: tuple[Array, ...],
+    ) -> tuple[Array, ...] | None:
+        """What the layer gives for the reference's inputs; None where it does not take them."""
+        pairs = [*zip(given, there, strict=True)]
+        if all(identical(a, b) for a, b in pairs):
+            return outputs
+        if any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
+            return None
+        assert step.kernel is not None
+        try:
+            with np.errstate(all="ignore"), step.layer.at():
+                return step.kernel(*there)
+        except REFUSALS:
+            return None
+
+    def _allowed(self, step: InterpreterStep) -> float:
+        """How far a layer may be off."""
+        if self.tolerance is not None:
+            return self.tolerance
+        said = self.reference.tolerance(step.layer)
+        if said is not None:
+            return said
+        types = [tensor.type for tensor in self.inferred.of(step.layer)]
+        types += [self.inferred.tensors[i][k].type for i, k in step.sources]
+        return max((TOLERANCES.get(kind, 0.0) for kind in types), default=0.0)
+
+    def _sayable(self, array: Array, told: Array) -> Array:
+        """An array, of numbers that the reference cannot hold what it tells in their place."""
+        if not self.reference.narrows or array.dtype != np.int64 or array.shape != told.shape:
+            return array
+        return np.where(array == in_32_bits(array), array, told)
+
+    def _meant(self, told: Array, own: Array) -> Array:
+        """What is told, but numbers that the reference cannot hold as they are here."""
+        if not self.reference.narrows or told.dtype != np.int64 or told.shape != own.shape:
+            return told
+        return np.where(own == in_32_bits(own), told, own)
+
+    def _judged(
+        self,
+        step: InterpreterStep,
+        index: int,
+        there: Sequence[Array],
+        array: Array,
+        own: tuple[Array, ...] | None,
+        wanted: Array,
+    ) -> Step:
+        allowed = self._allowed(step)
+        ours = self._sayable(array, wanted)
+        found = ours if own is None else self._sayable(own[index], wanted)
+        total = error(ours, wanted)
+        alone = 0.0 if own is None else error(found, wanted)
+        verdict, reason = "equal", ""
+        if own is None:
+            verdict, reason = "inherited", "its inputs are of other shapes there"
+        elif alone > allowed:
+            verdict, reason = self._verdict(step, index, there, found, wanted, allowed)
+        elif total > allowed:
+            verdict = "inherited"
+        elif alone or total:
+            verdict = "rounding"
+        layer = step.layer
+        constants = tuple(
+            source[0].name
+            for source in self.model.sources(layer)
+            if source is not None and source[0].id in self.fixed
+        )
+        place = Place(layer.id, layer.name, layer.type, layer.version)
+        return Step(
+            place, index, alone, total, allowed, verdict, reason=reason, constants=constants
+        )
+
+    def _verdict(
+        self,
+        step: InterpreterStep,
+        index: int,
+        there: Sequence[Array],
+        found: Array,
+        wanted: Array,
+        allowed: float,
+    ) -> tuple[str, str]:
+        """What is the matter with a layer that is off by more than is allowed."""
+        if found.shape != wanted.shape:
+            return "shape", f"the shape is {found.shape}, there {wanted.shape}"
+        if found.dtype.kind == "T" or wanted.dtype.kind == "T":
+            return "wrong", "texts differ"
+        bad = [endless(found), endless(wanted)]
+        if bad[0] != bad[1]:
+            return "NaN", f"{bad[0]} values are NaN or infinite, there {bad[1]}"
+        if (
+            step.layer.type == "TopK"
+            and index == 1
+            and _equal_ranks(step, there[0], found, wanted)
+        ):
+            return "ties", "the values at other places are the same, give or take a rounding"
+        if allowed and self._stands_on_edge(step, index, there, found, wanted, allowed):
+            if found.dtype.kind in "iub":
+                return "ties", "the decision is between values that rounding tells apart"
+            return "rounding", "the layer makes rounding of its inputs larger"
+        worst = np.unravel_index(farthest(found, wanted), found.shape) if found.ndim else ()
+        place = ",".join(str(int(i)) for i in worst)
+        return "wrong", f"[{place}] is {found[worst]:.6g}, there {wanted[worst]:.6g}"
+
+    def _stands_on_edge(
+        self,
+        step: InterpreterStep,
+        index: int,
+        there: Sequence[Array],
+        found: Array,
+        wanted: Array,
+        allowed: float,
+    ) -> bool:
+        """Whether a result moves as far when the inputs are shaken in their last digits."""
+        moving = [
+            place
+            for place, (i, _) in enumerate(step.sources)
+            if i not in self.fixed and there[place].dtype.kind == "f"
+        ]
+        if not moving or has_state(step.layer):
+            return False
+        assert step.kernel is not None
+        # What is within the tolerance needs no explanation.
+        places = too_far(found, wanted, allowed)
+        right, far = real(found.flat[places]), real(wanted.flat[places])
+        with np.errstate(all="ignore"):
+            off, reach = np.abs(right - far), np.zeros(len(places))
+            for turn in range(_SHAKES):
+                shake, given = Shake(turn), list(there)
+                for place in moving:
+                    given[place] = shake(there[place], allowed)
+                try:
+                    moved = step.kernel(*given)[index]
+                except REFUSALS:
+                    return False
+                if moved.shape != found.shape:
+                    return True
+                now = np.abs(real(moved.flat[places]) - right)
+                np.maximum(reach, now, out=reach)
+                if (off <= 2 * reach).all():
+                    return True
+        return False
+
+
+def _equal_ranks(step: InterpreterStep, data: Array, found: Array, wanted: Array) -> bool:
+    """Whether the places that a TopK tells are those of the same values."""
+    said = step.layer.data
+    axis = int(said.get("axis", "-1"))
+    size = data.shape[axis]
+    if not ((wanted >= 0) & (wanted < size)).all():
+        return False
+    one, two = (np.take_along_axis(data, x.astype(np.int64), axis) for x in (found, wanted))
+    if said.get("sort") != "value":
+        one, two = np.sort(one, axis), np.sort(two, axis)
+    return error(one, two) <= TOLERANCES.get(ElementType.of(data.dtype), 0.0)
