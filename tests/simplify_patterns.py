@@ -62,6 +62,13 @@ def gelu_tanh(n: Net, x: ir.Output) -> ir.Output:
     return n("Multiply", n("Multiply", x, 0.5), n("Add", tanh, 1.0))
 
 
+def gelu_factors(n: Net, x: ir.Output) -> ir.Output:
+    """The same with each factor by itself, as Bloom's layers write it."""
+    square = n("Multiply", n("Multiply", x, 0.044715), x)
+    inner = n("Multiply", n("Multiply", x, np.sqrt(2 / np.pi)), n("Add", square, 1.0))
+    return n("Multiply", n("Multiply", x, 0.5), n("Add", n("Tanh", inner), 1.0))
+
+
 def gelu_product(n: Net, x: ir.Output) -> ir.Output:
     square = n("Multiply", x, x)
     inside = n("Add", n("Multiply", square, 0.044715), 1.0)
@@ -192,6 +199,48 @@ def turn(n: Net, x: ir.Output) -> ir.Output:
     return n("Add", n("Exp", n("Sin", x)), n("Exp", n("Sin", x)))
 
 
+def sizes_on_two_ways(n: Net, x: ir.Output) -> ir.Output:
+    """A product with as many columns as x, found before and after another layer."""
+    one = n("Gather", n("ShapeOf", x, opset=3, output_type="i64"), [0], 0, opset=8)
+    late = n("ShapeOf", n("Exp", x), opset=3, output_type="i64")
+    other = n("Unsqueeze", n("Gather", late, 0, 0, opset=8), [0])
+    wide = n("Broadcast", n.numbers(1, 4), n("Concat", one, [4], axis=0), opset=3, mode="numpy")
+    more = n("Broadcast", n.numbers(1, 4), n("Concat", other, [4], axis=0), opset=3, mode="numpy")
+    return n("Concat", n("Exp", x), wide, more, axis=0)
+
+
+def counted(n: Net, x: ir.Output) -> ir.Output:
+    """As many numbers as x has rows, and how many these are."""
+    rows = n("Gather", n("ShapeOf", x, opset=3, output_type="i64"), 0, 0, opset=8)
+    numbers = n("Range", 0, rows, 1, opset=4, output_type="f32")
+    again = n("ShapeOf", n("Sin", numbers), opset=3, output_type="i64")
+    more = n("Range", 0, n("Squeeze", again, [0]), 1, opset=4, output_type="f32")
+    return n("Add", x, n("Add", n("Unsqueeze", numbers, [1]), n("Unsqueeze", more, [1])))
+
+
+def turned_heads(n: Net, x: ir.Output) -> ir.Output:
+    flat = n("Reshape", n("Exp", x), [6, 8, 16], special_zero=False)
+    turned = n("Transpose", flat, [0, 2, 1])
+    return n("Reshape", turned, [2, 3, 16, 8], special_zero=False)
+
+
+def turned_rows(n: Net, x: ir.Output) -> ir.Output:
+    apart = n("Reshape", n("Exp", x), [2, 3, 8, 4, 4], special_zero=False)
+    turned = n("Transpose", apart, [0, 1, 3, 4, 2])
+    return n("Reshape", turned, [2, 3, 16, 8], special_zero=False)
+
+
+def flat_product(n: Net, x: ir.Output, columns: int = 5, made: int = 5) -> ir.Output:
+    flat = n("Reshape", n("Exp", x), [48, 16], special_zero=False)
+    y = n("Add", n.matmul(flat, n.numbers(16, columns)), n.numbers(columns))
+    return n("Reshape", n("Swish", y, opset=4), [2, 3, -1, made], special_zero=False)
+
+
+def chosen(n: Net, x: ir.Output, sides: tuple[bool, ...]) -> ir.Output:
+    condition = n.net.constant(np.array(sides))
+    return n("Select", condition, n("Exp", x), n("Sin", x), auto_broadcast="numpy")
+
+
 #: Rule, input shape, network, and the types that are left between input and output, sorted.
 APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("share-constants", IMAGE,
@@ -222,6 +271,17 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("whole-movements", "2,1,6", lambda n, x: n("Exp", n.mean(x, [1])), "Exp"),
     ("neutral-elements", IMAGE, lambda n, x: n("Exp", n("Add", x, 0.0)), "Exp"),
     ("neutral-elements", IMAGE, lambda n, x: n("Exp", n("Divide", x, 1.0)), "Exp"),
+    ("neutral-elements", IMAGE, lambda n, x: n("Select", n("LogicalAnd", n("Greater", x, 0.0),
+     n.net.constant(np.array(True))), x, n("Exp", x), auto_broadcast="numpy"),
+     "Exp Greater Select"),
+    ("share-sizes", "?,4", sizes_on_two_ways, "Broadcast Broadcast Concat Concat Exp Gather ShapeOf"),
+    ("share-sizes", "?,1", counted, "Add Add Gather Range ShapeOf Unsqueeze"),
+    ("select-one-side", IMAGE, lambda n, x: chosen(n, x, (True, True, True, True, True, True)),
+     "Exp"),
+    ("select-one-side", IMAGE, lambda n, x: chosen(n, x, (False,)), "Sin"),
+    ("transpose-between-reshapes", ROWS, turned_heads, "Exp Transpose"),
+    ("transpose-between-reshapes", ROWS, turned_rows, "Exp Transpose"),
+    ("matmul-between-reshapes", ROWS, flat_product, "Add Exp MatMul Swish"),
     ("split-concat", IMAGE,
      lambda n, x: n("Exp", n("Concat", *n("Split", x, 1, num_splits=2), axis=-3)), "Exp"),
     ("convert-pairs", IMAGE,
@@ -271,6 +331,7 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("gelu", IMAGE, gelu, "Gelu"),
     ("gelu", IMAGE, gelu_tanh, "Gelu"),
     ("gelu", IMAGE, gelu_product, "Gelu"),
+    ("gelu", IMAGE, gelu_factors, "Gelu"),
     ("mvn", ROWS, mvn, "MVN"),
     ("mvn", IMAGE, mvn_inverse, "MVN"),
     ("normalize-l2", IMAGE, lambda n, x: n(
@@ -396,6 +457,11 @@ STAYS: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output]]] = [
     ("uniform-values", IMAGE, shared_ones),
     ("broadcast-into-elementwise", "1,4,1,1", lambda n, x: n("Exp", n(
         "Broadcast", x, [2, 4, 6, 6], opset=3, mode="numpy"))),
+    ("select-one-side", IMAGE, lambda n, x: chosen(n, x, (True, True, False, True, True, True))),
+    ("transpose-between-reshapes", ROWS, lambda n, x: n("Reshape", n("Transpose", n(
+        "Reshape", n("Exp", x), [6, 8, 16], special_zero=False), [2, 1, 0]),
+        [16, 8, 2, 3][::-1], special_zero=False)),
+    ("matmul-between-reshapes", ROWS, lambda n, x: flat_product(n, x, 6, 3)),
 ]  # fmt: skip
 
 

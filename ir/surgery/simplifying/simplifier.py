@@ -14,7 +14,7 @@ from ....schemas import IRError, Tensor, UsageError
 from ....schemas.printing import Table
 from ...document import SINKS, Graph, Model
 from ...faces import door
-from ...inference import Shapes, infer_bodies, infer_graph
+from ...inference import Shapes, are_named, infer_bodies, infer_graph
 from ...opening import ModelLike, listed, opened
 from ..reshaping import reshape
 from .certificate import Certificate, Judge, compare_models
@@ -125,8 +125,10 @@ def rewrite(
     rewrites: list[Rewrite] = []
     rules = chosen() if rules is None else rules
     with without_collection():
-        tensors = infer_graph(model, {}) if known is None else known
-        _simplify(model, tensors, rules, judge, rewrites, spare)
+        # Where each size has a name already, as in most models, nothing is inferred again.
+        if known is None or not all(map(are_named, known.values())):
+            known = infer_graph(model, {}, naming=True)
+        _simplify(model, known, rules, judge, rewrites, spare)
     return rewrites
 
 
