@@ -274,7 +274,7 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("neutral-elements", IMAGE, lambda n, x: n("Select", n("LogicalAnd", n("Greater", x, 0.0),
      n.net.constant(np.array(True))), x, n("Exp", x), auto_broadcast="numpy"),
      "Exp Greater Select"),
-    ("share-sizes", "?,4", sizes_on_two_ways, "Broadcast Broadcast Concat Concat Exp Gather ShapeOf"),
+    ("share-sizes", "?,4", sizes_on_two_ways, "Broadcast Broadcast Concat Exp ShapeOf"),
     ("share-sizes", "?,1", counted, "Add Add Gather Range ShapeOf Unsqueeze"),
     ("select-one-side", IMAGE, lambda n, x: chosen(n, x, (True, True, True, True, True, True)),
      "Exp"),
