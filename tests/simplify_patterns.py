@@ -209,6 +209,17 @@ def sizes_on_two_ways(n: Net, x: ir.Output) -> ir.Output:
     return n("Concat", n("Exp", x), wide, more, axis=0)
 
 
+def padded(n: Net, x: ir.Output, value: float = 0.0) -> ir.Output:
+    wide = n("Pad", n("Exp", x), [0, 0, 1, 0], [0, 0, 1, 2], value, pad_mode="constant")
+    return n.convolution(wide, pad=1)
+
+
+def table_of_halves(n: Net, x: ir.Output) -> ir.Output:
+    """A row of a table that is kept in 16 bits."""
+    table = n("Convert", n.net.constant(np.ones((40, 6), np.float16)), destination_type="f32")
+    return n("Add", x, n("Gather", n("Negative", table), 3, 0, opset=8))
+
+
 def counted(n: Net, x: ir.Output) -> ir.Output:
     """As many numbers as x has rows, and how many these are."""
     rows = n("Gather", n("ShapeOf", x, opset=3, output_type="i64"), 0, 0, opset=8)
@@ -234,6 +245,27 @@ def flat_product(n: Net, x: ir.Output, columns: int = 5, made: int = 5) -> ir.Ou
     flat = n("Reshape", n("Exp", x), [48, 16], special_zero=False)
     y = n("Add", n.matmul(flat, n.numbers(16, columns)), n.numbers(columns))
     return n("Reshape", n("Swish", y, opset=4), [2, 3, -1, made], special_zero=False)
+
+
+def flat_products(n: Net, x: ir.Output, made: int = 8) -> ir.Output:
+    rows = n("Reshape", n("Exp", x), [6, 8, 16], special_zero=False)
+    others = n("Reshape", n("Sin", x), [6, 8, 16], special_zero=False)
+    return n("Reshape", n.matmul(rows, others, transpose_b=True), [2, 3, 8, made],
+             special_zero=False)  # fmt: skip
+
+
+def rows_of_table(n: Net, x: ir.Output) -> ir.Output:
+    """Each row of a table for itself."""
+    table = n.numbers(3, 4000)
+    for row in range(3):
+        x = n("Add", n("Tanh", x), n("Gather", table, row, 0, opset=8))
+    return x
+
+
+def resized_ones(n: Net, x: ir.Output) -> ir.Output:
+    wide = n("Interpolate", ones(n, x), [4, 4], np.ones(2), [2, 3], opset=4, mode="nearest",
+             shape_calculation_mode="sizes")  # fmt: skip
+    return n("Add", n("Exp", x), n.mean(wide, [2, 3]))
 
 
 def chosen(n: Net, x: ir.Output, sides: tuple[bool, ...]) -> ir.Output:
@@ -326,6 +358,14 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
      lambda n, x: n("Multiply", n("Sigmoid", n("Multiply", x, 1.7)), x), "Swish"),
     ("hswish", IMAGE, hswish, "HSwish"),
     ("hswish", IMAGE, lambda n, x: n("Multiply", x, hsigmoid(n, x)), "HSwish"),
+    ("clamp", IMAGE, lambda n, x: n("Minimum", n("Maximum", x, -1.0), 2.0), "Clamp"),
+    ("clamp", IMAGE, lambda n, x: n("Maximum", -1.0, n("Minimum", 2.0, x)), "Clamp"),
+    ("pad-into-convolution", IMAGE, padded, "Convolution Exp"),
+    ("fold-constants", IMAGE, table_of_halves, "Add"),
+    ("slices-into-split", "?,3,8,16", turned_halves, "Concat Negative VariadicSplit"),
+    ("products-between-reshapes", ROWS, flat_products, "Exp MatMul Sin"),
+    ("fold-constants", "2,4000", rows_of_table, "Add Add Add Tanh Tanh Tanh"),
+    ("uniform-values", WIDE, resized_ones, "Add Exp"),
     ("hsigmoid", IMAGE, hsigmoid, "HSigmoid"),
     ("hsigmoid", IMAGE, lambda n, x: n("HardSigmoid", x, 1 / 6, 0.5), "HSigmoid"),
     ("gelu", IMAGE, gelu, "Gelu"),
@@ -457,6 +497,12 @@ STAYS: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output]]] = [
     ("uniform-values", IMAGE, shared_ones),
     ("broadcast-into-elementwise", "1,4,1,1", lambda n, x: n("Exp", n(
         "Broadcast", x, [2, 4, 6, 6], opset=3, mode="numpy"))),
+    ("clamp", IMAGE, lambda n, x: n("Minimum", n("Maximum", x, 2.0), -1.0)),
+    ("products-between-reshapes", "3,2,8,16", flat_products),
+    ("clamp", IMAGE, lambda n, x: n("Minimum", n("Maximum", x, n.numbers(6)), 2.0)),
+    ("pad-into-convolution", IMAGE, lambda n, x: padded(n, x, 1.0)),
+    ("pad-into-convolution", IMAGE, lambda n, x: n.convolution(n(
+        "Pad", x, [0, 1, 0, 0], [0] * 4, pad_mode="constant"))),
     ("select-one-side", IMAGE, lambda n, x: chosen(n, x, (True, True, False, True, True, True))),
     ("transpose-between-reshapes", ROWS, lambda n, x: n("Reshape", n("Transpose", n(
         "Reshape", n("Exp", x), [6, 8, 16], special_zero=False), [2, 1, 0]),

@@ -10,6 +10,7 @@ import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -68,8 +69,8 @@ class Rewriter:
         spare: int = 0,
     ) -> None:
         self.graph = graph
-        #: Bytes by which constants may still grow.
-        self.spare = spare
+        #: Bytes by which constants may still grow, and the part of them that one may take.
+        self.spare, self.share = spare, _SHARE
         self.done: list[Rewrite] = []
         self._tensors: dict[Layer, tuple[Tensor, ...]] = {x: tensors[x.id] for x in order}
         self._inputs: dict[Layer, list[Value]] = {}
@@ -107,6 +108,8 @@ class Rewriter:
             for place, (producer, index) in enumerate(self._inputs[layer]):
                 self._uses[producer][index][layer, place] = None
                 self._given[producer, index] += layer.type == "Result"
+        #: How many constants have their bytes in a place of the file.
+        self._offsets = Counter(x.data.get("offset") for x in order if x.is_constant)
         #: Layers of the graph from which a FakeQuantize takes what it rounds.
         self._quantized: set[Layer] = set()
         for layer in reversed(order):
@@ -212,7 +215,24 @@ class Rewriter:
 
     def may_grow(self, size: int) -> bool:
         """Whether one constant may take so many bytes more."""
-        return size <= self.spare // _SHARE
+        return size <= self.spare // self.share
+
+    def has_own_bytes(self, constant: Layer) -> bool:
+        """Whether no other constant that is left has its bytes in the same place of the file."""
+        offset = constant.data.get("offset")
+        return offset is None or self._offsets[offset] <= 1
+
+    def size(self) -> int:
+        """About what the graph takes in a file: no more than it does, and shared bytes once."""
+        total, seen = 0, set[object]()
+        for layer in self._inputs:
+            total += LAYER_BYTES
+            shape = self.shape((layer, 0)) if layer.is_constant else None
+            place = layer.data.get("offset", layer)
+            if shape is not None and place not in seen:
+                seen.add(place)
+                total += prod(shape) * self.kind((layer, 0)).bits // 8
+        return total
 
     def comes_before(self, one: Layer, other: Layer) -> bool:
         """Whether a layer certainly needs nothing that another gives."""
@@ -352,6 +372,8 @@ class Rewriter:
                 del self._fresh[dead]
             else:
                 self._gone.append(dead)
+                if dead.is_constant:
+                    self._offsets[dead.data.get("offset")] -= 1
 
     def _put_behind(self, layer: Layer, source: Layer) -> None:
         """Move a layer in the order behind what feeds it now, and what it feeds behind it."""
@@ -403,11 +425,14 @@ class Rewriter:
 
     def run(self, rules: Sequence[Rule], tried: Collection[Rule] = ()) -> None:
         """Apply rules until none finds its pattern; those ``tried`` find none as things are."""
-        limit = len(self.done) + _PER_LAYER * (len(self._inputs) + 10)
-        all_rules, new_rules = _ByType(rules), _ByType([r for r in rules if r not in tried])
         self.look_at(*(layer for layer in self._order if layer in self._inputs))
         self.look_at(*self._fresh)
         self._tried.update(self._queue if tried else ())
+        self._go(_ByType(rules), _ByType([rule for rule in rules if rule not in tried]))
+
+    def _go(self, all_rules: _ByType, new_rules: _ByType) -> None:
+        """Apply rules at all layers that wait; only the new ones where the others were tried."""
+        limit = len(self.done) + _PER_LAYER * (len(self._inputs) + 10)
         while self._queue:
             layer = self._queue.popleft()
             self._queued.discard(layer)
@@ -429,6 +454,17 @@ class Rewriter:
                 if layer in self._inputs:
                     self.look_at(layer)
                 break
+
+    def run_at_known(self, rules: Sequence[Rule]) -> bool:
+        """Apply rules anew from the layers on of which all is known; whether there are any."""
+        self.look_at(*(
+            layer for layer in self._inputs
+            if not layer.is_constant and layer.type not in SINKS and layer.type != "Parameter"
+            and self._inputs[layer] and (self.feeds_on_known(layer) or self.gives_known(layer))
+        ))  # fmt: skip
+        found = bool(self._queue)
+        self._go(_ByType(rules), _ByType(rules))
+        return found
 
     def finish(self) -> None:
         """Write what was done into the graph."""
@@ -454,9 +490,11 @@ class Rewriter:
 _PER_LAYER = 50
 #: Layers that may wait to be moved in the order before it is given up.
 _MOVED = 1000
+#: About what a layer takes in the document: what a constant may take in place of one.
+LAYER_BYTES = 300
 #: The part of the bytes to spare that one constant may take.
 _SHARE = 16
 #: Elements up to which the value of a new constant is carried on.
 _SMALL = 4096
 
-__all__ = ["Rewrite", "Rewriter", "Rule", "Value"]
+__all__ = ["LAYER_BYTES", "Rewrite", "Rewriter", "Rule", "Value"]

@@ -168,11 +168,14 @@ def _simplify(
     net = Rewriter(graph, tensors, order, spare)
     if judge is not None:
         net.watch = judge
+    before = 0 if spare else net.size()
     tried: list[Rule] = []
     for stage in sorted({rule.stage for rule in work}):
         now = [rule for rule in work if rule.stage <= stage]
         net.run(now, tried)
         tried = now
+    if not spare:
+        _spend(net, work, before)
     rewrites += net.done
     net.finish()
     for layer in net.layers():
@@ -195,5 +198,17 @@ def _simplify(
                 raise AssertionError(f"nothing was inferred of a body of {layer!r}")
             _simplify(body, known[body], rules, judge, rewrites, net.spare)
 
+
+def _spend(net: Rewriter, rules: Sequence[Rule], before: int) -> None:
+    """Let constants grow by what the rewrites have made the file smaller, small ones first."""
+    for net.share in _SHARES:
+        net.spare = before - net.size()
+        if net.spare <= 0 or not net.run_at_known(rules):
+            break
+    net.spare = 0
+
+
+#: The part of what was saved that one constant may take, turn by turn.
+_SHARES = (64, 8, 1)
 
 __all__ = ["Simplified", "rewrite", "simplify"]
