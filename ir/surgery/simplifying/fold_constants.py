@@ -20,18 +20,20 @@ _TYPES = frozenset(
     if kind.bits >= 8 and not kind.value.startswith("f8") and kind not in ("bf16", "string")
 ) | {ElementType.BOOLEAN}  # fmt: skip
 #: They say how numbers are kept, or have an effect, or are there for themselves.
-_KEPT = frozenset({
+KEPT = frozenset({
     "Assign", "Const", "FakeConvert", "FakeQuantize", "If", "Loop", "Parameter", "ReadValue",
     "Result", "TensorIterator",
 })  # fmt: skip
 #: They take out parts of what they are given.
 _PARTS = frozenset({"Gather", "Slice", "Split", "StridedSlice", "VariadicSplit"})
+#: Bytes up to which numbers may be kept in more bits than what made them.
+_SMALL = 1 << 14
 #: The most layers that are looked at for what becomes free.
 _CONE = 64
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
-    if layer.type in _KEPT:
+    if layer.type in KEPT:
         return False
     if not net.gives_known(layer) and not all(_is_fixed(net, one) for one in net.inputs(layer)):
         return False
@@ -56,6 +58,8 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
                zip(used, shapes, strict=True))  # fmt: skip
     free = _freed(net, layer)
     growth = 0 if _is_piece(net, layer) else max(0, size - free)
+    if growth and _is_summed(net, used):
+        return False
     # With what is kept in fewer bits nothing is computed that takes more bytes.
     if (
         (growth and widened)
@@ -94,6 +98,15 @@ def _values(net: Rewriter, layer: Layer, used: list[Value]) -> list[Array] | Non
             computing(op), *(as_computed(array) for array in arrays if array is not None)
         )
         return [np.asarray(made[one[1]]).astype(net.kind(one).dtype, copy=False) for one in used]
+
+
+def _is_summed(net: Rewriter, used: list[Value]) -> bool:
+    """Whether real numbers are added up next, which each runtime does in its own order."""
+    return any(
+        user.type in ("ReduceMean", "ReduceSum") and net.kind(one).dtype.kind == "f"
+        for one in used
+        for user, _ in net.uses(one)
+    )
 
 
 def _is_piece(net: Rewriter, layer: Layer) -> bool:
@@ -145,7 +158,7 @@ def _widens(net: Rewriter, layer: Layer) -> bool:
     if layer.type not in ("Convert", "ConvertLike"):
         return False
     given, made = net.kind(net.inputs(layer)[0]), net.kind((layer, 0))
-    if made.dtype.kind != "f" or given.bits >= made.bits:
+    if made.dtype.kind != "f" or given.bits >= made.bits or given is ElementType.BOOLEAN:
         return False
     # A number of its own is no weights; of integers it may be the zero point of some.
     shape = net.shape((layer, 0))

@@ -10,7 +10,6 @@ import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
-from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -69,8 +68,8 @@ class Rewriter:
         spare: int = 0,
     ) -> None:
         self.graph = graph
-        #: Bytes by which constants may still grow, and the part of them that one may take.
-        self.spare, self.share = spare, _SHARE
+        #: Bytes by which constants may still grow.
+        self.spare = spare
         self.done: list[Rewrite] = []
         self._tensors: dict[Layer, tuple[Tensor, ...]] = {x: tensors[x.id] for x in order}
         self._inputs: dict[Layer, list[Value]] = {}
@@ -215,24 +214,12 @@ class Rewriter:
 
     def may_grow(self, size: int) -> bool:
         """Whether one constant may take so many bytes more."""
-        return size <= self.spare // self.share
+        return size <= self.spare // _SHARE
 
     def has_own_bytes(self, constant: Layer) -> bool:
         """Whether no other constant that is left has its bytes in the same place of the file."""
         offset = constant.data.get("offset")
         return offset is None or self._offsets[offset] <= 1
-
-    def size(self) -> int:
-        """About what the graph takes in a file: no more than it does, and shared bytes once."""
-        total, seen = 0, set[object]()
-        for layer in self._inputs:
-            total += LAYER_BYTES
-            shape = self.shape((layer, 0)) if layer.is_constant else None
-            place = layer.data.get("offset", layer)
-            if shape is not None and place not in seen:
-                seen.add(place)
-                total += prod(shape) * self.kind((layer, 0)).bits // 8
-        return total
 
     def comes_before(self, one: Layer, other: Layer) -> bool:
         """Whether a layer certainly needs nothing that another gives."""
@@ -425,14 +412,11 @@ class Rewriter:
 
     def run(self, rules: Sequence[Rule], tried: Collection[Rule] = ()) -> None:
         """Apply rules until none finds its pattern; those ``tried`` find none as things are."""
+        limit = len(self.done) + _PER_LAYER * (len(self._inputs) + 10)
+        all_rules, new_rules = _ByType(rules), _ByType([r for r in rules if r not in tried])
         self.look_at(*(layer for layer in self._order if layer in self._inputs))
         self.look_at(*self._fresh)
         self._tried.update(self._queue if tried else ())
-        self._go(_ByType(rules), _ByType([rule for rule in rules if rule not in tried]))
-
-    def _go(self, all_rules: _ByType, new_rules: _ByType) -> None:
-        """Apply rules at all layers that wait; only the new ones where the others were tried."""
-        limit = len(self.done) + _PER_LAYER * (len(self._inputs) + 10)
         while self._queue:
             layer = self._queue.popleft()
             self._queued.discard(layer)
@@ -454,17 +438,6 @@ class Rewriter:
                 if layer in self._inputs:
                     self.look_at(layer)
                 break
-
-    def run_at_known(self, rules: Sequence[Rule]) -> bool:
-        """Apply rules anew from the layers on of which all is known; whether there are any."""
-        self.look_at(*(
-            layer for layer in self._inputs
-            if not layer.is_constant and layer.type not in SINKS and layer.type != "Parameter"
-            and self._inputs[layer] and (self.feeds_on_known(layer) or self.gives_known(layer))
-        ))  # fmt: skip
-        found = bool(self._queue)
-        self._go(_ByType(rules), _ByType(rules))
-        return found
 
     def finish(self) -> None:
         """Write what was done into the graph."""
