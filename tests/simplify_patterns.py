@@ -268,6 +268,12 @@ def resized_ones(n: Net, x: ir.Output) -> ir.Output:
     return n("Add", n("Exp", x), n.mean(wide, [2, 3]))
 
 
+def convolved_parts(n: Net, x: ir.Output, made: int = 3) -> ir.Output:
+    """A convolution of each half of the channels."""
+    first, second = n("Split", n("Exp", x), 1, num_splits=2)
+    return n("Concat", n.convolution(first, 3), n.convolution(second, made), axis=1)
+
+
 def chosen(n: Net, x: ir.Output, sides: tuple[bool, ...]) -> ir.Output:
     condition = n.net.constant(np.array(sides))
     return n("Select", condition, n("Exp", x), n("Sin", x), auto_broadcast="numpy")
@@ -364,6 +370,7 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("fold-constants", IMAGE, table_of_halves, "Add"),
     ("slices-into-split", "?,3,8,16", turned_halves, "Concat Negative VariadicSplit"),
     ("products-between-reshapes", ROWS, flat_products, "Exp MatMul Sin"),
+    ("convolutions-of-split", IMAGE, convolved_parts, "Exp GroupConvolution"),
     ("fold-constants", "2,4000", rows_of_table, "Add Add Add Tanh Tanh Tanh"),
     ("uniform-values", WIDE, resized_ones, "Add Exp"),
     ("hsigmoid", IMAGE, hsigmoid, "HSigmoid"),
@@ -499,6 +506,7 @@ STAYS: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output]]] = [
         "Broadcast", x, [2, 4, 6, 6], opset=3, mode="numpy"))),
     ("clamp", IMAGE, lambda n, x: n("Minimum", n("Maximum", x, 2.0), -1.0)),
     ("products-between-reshapes", "3,2,8,16", flat_products),
+    ("convolutions-of-split", IMAGE, lambda n, x: convolved_parts(n, x, 2)),
     ("clamp", IMAGE, lambda n, x: n("Minimum", n("Maximum", x, n.numbers(6)), 2.0)),
     ("pad-into-convolution", IMAGE, lambda n, x: padded(n, x, 1.0)),
     ("pad-into-convolution", IMAGE, lambda n, x: n.convolution(n(

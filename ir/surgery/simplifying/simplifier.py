@@ -253,6 +253,6 @@ def written_size(model: Model) -> int:
 #: Layers on constants that are left: most say how numbers are kept.
 _LEFT = fold_constants.KEPT | {"Convert", "ConvertLike"}
 #: Bytes by which constants may grow together that are tried in turn.
-_STEPS = (1 << 28, 1 << 24, 1 << 21, 1 << 18)
+_STEPS = (1 << 26, 1 << 23, 1 << 20, 1 << 17)
 
 __all__ = ["Simplified", "rewrite", "simplify"]
