@@ -1,4 +1,4 @@
-"""Concat(f(x1, w1), f(x2, w2), ...) → GroupConvolution(x, w), f convolutions of x's equal parts."""
+"""Concat(f(x1, w1), f(x2, w2), ...) → GroupConvolution(x, w): convolutions of the parts of x."""
 
 from __future__ import annotations
 

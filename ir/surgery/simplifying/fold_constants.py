@@ -1,6 +1,7 @@
 """f(constants) → constant, where no bytes are added; so with ShapeOf where sizes are known.
 
-Compressed weights stay compressed: what widens them is left to the runtime.
+Compressed weights stay compressed: what widens them is left to the runtime. Parts of a constant
+that together are no more than it are taken out together.
 """
 
 from __future__ import annotations

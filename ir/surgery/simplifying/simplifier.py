@@ -73,7 +73,7 @@ def simplify(
     """Rewrite a model so that fewer layers give the same outputs; the model given is not changed.
 
     Names of inputs and outputs stay, those of other tensors where the tensor does. The file never
-    grows: nothing is computed beforehand that takes more bytes than what it replaces.
+    grows: what is computed beforehand takes no more bytes than all that went.
 
     Args:
         model: The model, or its path.
@@ -253,6 +253,6 @@ def written_size(model: Model) -> int:
 #: Layers on constants that are left: most say how numbers are kept.
 _LEFT = fold_constants.KEPT | {"Convert", "ConvertLike"}
 #: Bytes by which constants may grow together that are tried in turn.
-_STEPS = (1 << 26, 1 << 23, 1 << 20, 1 << 17)
+_STEPS = (1 << 26, 1 << 24, 1 << 22, 1 << 20, 1 << 18, 1 << 16)
 
 __all__ = ["Simplified", "rewrite", "simplify"]
