@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
+from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import limits
 from .axes import as_size
@@ -40,7 +40,7 @@ class Range(Op):
             raise IRError("step is 0, the range has no end")
         known = [float(t.value) for t in given.values() if t.value is not None]
         if len(known) < len(given):
-            return Tensor(kind, Shape([ANY]))
+            return Tensor(kind, Shape([_named_count(start, stop, step)]))
         return Tensor(kind, Shape([count(*known, whole=kind.is_integral)]))
 
     def needs_step(self) -> bool:
@@ -102,6 +102,19 @@ def count(start: float, stop: float, step: float, *, whole: bool) -> int:
     if step == 0:
         raise IRError(f"a range from {start} to {stop} with step 0 has no end")
     return ceil(abs(stop - start) / abs(step))
+
+
+def _named_count(start: Tensor, stop: Tensor, step: Tensor) -> Size:
+    """How many whole numbers lie before a named size: the count has its name, too."""
+    ends = stop.sizes() if stop.has_symbols and start.value is not None else None
+    if ends is None or start.value is None or start.value.dtype.kind not in "iu":
+        return ANY
+    if step.value is None or float(step.value) != 1 or len(ends) != 1:
+        return ANY
+    size = ends[0] - int(start.value)
+    if not isinstance(size, Dim) or size.low is None or size.low < 0:
+        return ANY
+    return Dim(ANY.low, ANY.high, size.symbol)
 
 
 class EyeV9(Op):

@@ -7,6 +7,8 @@ floor quotient of an expression by a number. Equal expressions are equal sizes, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import prod
 from typing import TypeAlias
 
 #: The factors of one product, sorted; the empty product is the constant term.
@@ -40,6 +42,18 @@ class Expression:
         for product, factor in other.terms.items():
             terms[product] = terms.get(product, 0) + factor
         return Expression(terms)
+
+    @property
+    def names(self) -> set[str]:
+        """The atoms."""
+        return {name for product in self.terms for name in product}
+
+    def value(self, numbers: Mapping[str, int]) -> int:
+        """The number that it is where each atom is one."""
+        return sum(
+            factor * prod(numbers[name] for name in product)
+            for product, factor in self.terms.items()
+        )
 
     def if_short(self) -> Expression | None:
         """The expression, None where it is so long that it tells nobody anything."""

@@ -62,6 +62,13 @@ def gelu_tanh(n: Net, x: ir.Output) -> ir.Output:
     return n("Multiply", n("Multiply", x, 0.5), n("Add", tanh, 1.0))
 
 
+def gelu_factors(n: Net, x: ir.Output) -> ir.Output:
+    """The same with each factor by itself, as Bloom's layers write it."""
+    square = n("Multiply", n("Multiply", x, 0.044715), x)
+    inner = n("Multiply", n("Multiply", x, np.sqrt(2 / np.pi)), n("Add", square, 1.0))
+    return n("Multiply", n("Multiply", x, 0.5), n("Add", n("Tanh", inner), 1.0))
+
+
 def gelu_product(n: Net, x: ir.Output) -> ir.Output:
     square = n("Multiply", x, x)
     inside = n("Add", n("Multiply", square, 0.044715), 1.0)
@@ -192,6 +199,86 @@ def turn(n: Net, x: ir.Output) -> ir.Output:
     return n("Add", n("Exp", n("Sin", x)), n("Exp", n("Sin", x)))
 
 
+def sizes_on_two_ways(n: Net, x: ir.Output) -> ir.Output:
+    """A product with as many columns as x, found before and after another layer."""
+    one = n("Gather", n("ShapeOf", x, opset=3, output_type="i64"), [0], 0, opset=8)
+    late = n("ShapeOf", n("Exp", x), opset=3, output_type="i64")
+    other = n("Unsqueeze", n("Gather", late, 0, 0, opset=8), [0])
+    wide = n("Broadcast", n.numbers(1, 4), n("Concat", one, [4], axis=0), opset=3, mode="numpy")
+    more = n("Broadcast", n.numbers(1, 4), n("Concat", other, [4], axis=0), opset=3, mode="numpy")
+    return n("Concat", n("Exp", x), wide, more, axis=0)
+
+
+def padded(n: Net, x: ir.Output, value: float = 0.0) -> ir.Output:
+    wide = n("Pad", n("Exp", x), [0, 0, 1, 0], [0, 0, 1, 2], value, pad_mode="constant")
+    return n.convolution(wide, pad=1)
+
+
+def table_of_halves(n: Net, x: ir.Output) -> ir.Output:
+    """A row of a table that is kept in 16 bits."""
+    table = n("Convert", n.net.constant(np.ones((40, 6), np.float16)), destination_type="f32")
+    return n("Add", x, n("Gather", n("Negative", table), 3, 0, opset=8))
+
+
+def counted(n: Net, x: ir.Output) -> ir.Output:
+    """As many numbers as x has rows, and how many these are."""
+    rows = n("Gather", n("ShapeOf", x, opset=3, output_type="i64"), 0, 0, opset=8)
+    numbers = n("Range", 0, rows, 1, opset=4, output_type="f32")
+    again = n("ShapeOf", n("Sin", numbers), opset=3, output_type="i64")
+    more = n("Range", 0, n("Squeeze", again, [0]), 1, opset=4, output_type="f32")
+    return n("Add", x, n("Add", n("Unsqueeze", numbers, [1]), n("Unsqueeze", more, [1])))
+
+
+def turned_heads(n: Net, x: ir.Output) -> ir.Output:
+    flat = n("Reshape", n("Exp", x), [6, 8, 16], special_zero=False)
+    turned = n("Transpose", flat, [0, 2, 1])
+    return n("Reshape", turned, [2, 3, 16, 8], special_zero=False)
+
+
+def turned_rows(n: Net, x: ir.Output) -> ir.Output:
+    apart = n("Reshape", n("Exp", x), [2, 3, 8, 4, 4], special_zero=False)
+    turned = n("Transpose", apart, [0, 1, 3, 4, 2])
+    return n("Reshape", turned, [2, 3, 16, 8], special_zero=False)
+
+
+def flat_product(n: Net, x: ir.Output, columns: int = 5, made: int = 5) -> ir.Output:
+    flat = n("Reshape", n("Exp", x), [48, 16], special_zero=False)
+    y = n("Add", n.matmul(flat, n.numbers(16, columns)), n.numbers(columns))
+    return n("Reshape", n("Swish", y, opset=4), [2, 3, -1, made], special_zero=False)
+
+
+def flat_products(n: Net, x: ir.Output, made: int = 8) -> ir.Output:
+    rows = n("Reshape", n("Exp", x), [6, 8, 16], special_zero=False)
+    others = n("Reshape", n("Sin", x), [6, 8, 16], special_zero=False)
+    return n("Reshape", n.matmul(rows, others, transpose_b=True), [2, 3, 8, made],
+             special_zero=False)  # fmt: skip
+
+
+def rows_of_table(n: Net, x: ir.Output) -> ir.Output:
+    """Each row of a table for itself."""
+    table = n.numbers(3, 4000)
+    for row in range(3):
+        x = n("Add", n("Tanh", x), n("Gather", table, row, 0, opset=8))
+    return x
+
+
+def resized_ones(n: Net, x: ir.Output) -> ir.Output:
+    wide = n("Interpolate", ones(n, x), [4, 4], np.ones(2), [2, 3], opset=4, mode="nearest",
+             shape_calculation_mode="sizes")  # fmt: skip
+    return n("Add", n("Exp", x), n.mean(wide, [2, 3]))
+
+
+def convolved_parts(n: Net, x: ir.Output, made: int = 3) -> ir.Output:
+    """A convolution of each half of the channels."""
+    first, second = n("Split", n("Exp", x), 1, num_splits=2)
+    return n("Concat", n.convolution(first, 3), n.convolution(second, made), axis=1)
+
+
+def chosen(n: Net, x: ir.Output, sides: tuple[bool, ...]) -> ir.Output:
+    condition = n.net.constant(np.array(sides))
+    return n("Select", condition, n("Exp", x), n("Sin", x), auto_broadcast="numpy")
+
+
 #: Rule, input shape, network, and the types that are left between input and output, sorted.
 APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("share-constants", IMAGE,
@@ -222,6 +309,17 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("whole-movements", "2,1,6", lambda n, x: n("Exp", n.mean(x, [1])), "Exp"),
     ("neutral-elements", IMAGE, lambda n, x: n("Exp", n("Add", x, 0.0)), "Exp"),
     ("neutral-elements", IMAGE, lambda n, x: n("Exp", n("Divide", x, 1.0)), "Exp"),
+    ("neutral-elements", IMAGE, lambda n, x: n("Select", n("LogicalAnd", n("Greater", x, 0.0),
+     n.net.constant(np.array(True))), x, n("Exp", x), auto_broadcast="numpy"),
+     "Exp Greater Select"),
+    ("share-sizes", "?,4", sizes_on_two_ways, "Broadcast Broadcast Concat Exp ShapeOf"),
+    ("share-sizes", "?,1", counted, "Add Add Gather Range ShapeOf Unsqueeze"),
+    ("select-one-side", IMAGE, lambda n, x: chosen(n, x, (True, True, True, True, True, True)),
+     "Exp"),
+    ("select-one-side", IMAGE, lambda n, x: chosen(n, x, (False,)), "Sin"),
+    ("transpose-between-reshapes", ROWS, turned_heads, "Exp Transpose"),
+    ("transpose-between-reshapes", ROWS, turned_rows, "Exp Transpose"),
+    ("matmul-between-reshapes", ROWS, flat_product, "Add Exp MatMul Swish"),
     ("split-concat", IMAGE,
      lambda n, x: n("Exp", n("Concat", *n("Split", x, 1, num_splits=2), axis=-3)), "Exp"),
     ("convert-pairs", IMAGE,
@@ -266,11 +364,21 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
      lambda n, x: n("Multiply", n("Sigmoid", n("Multiply", x, 1.7)), x), "Swish"),
     ("hswish", IMAGE, hswish, "HSwish"),
     ("hswish", IMAGE, lambda n, x: n("Multiply", x, hsigmoid(n, x)), "HSwish"),
+    ("clamp", IMAGE, lambda n, x: n("Minimum", n("Maximum", x, -1.0), 2.0), "Clamp"),
+    ("clamp", IMAGE, lambda n, x: n("Maximum", -1.0, n("Minimum", 2.0, x)), "Clamp"),
+    ("pad-into-convolution", IMAGE, padded, "Convolution Exp"),
+    ("fold-constants", IMAGE, table_of_halves, "Add"),
+    ("slices-into-split", "?,3,8,16", turned_halves, "Concat Negative VariadicSplit"),
+    ("products-between-reshapes", ROWS, flat_products, "Exp MatMul Sin"),
+    ("convolutions-of-split", IMAGE, convolved_parts, "Exp GroupConvolution"),
+    ("fold-constants", "2,4000", rows_of_table, "Add Add Add Tanh Tanh Tanh"),
+    ("uniform-values", WIDE, resized_ones, "Add Exp"),
     ("hsigmoid", IMAGE, hsigmoid, "HSigmoid"),
     ("hsigmoid", IMAGE, lambda n, x: n("HardSigmoid", x, 1 / 6, 0.5), "HSigmoid"),
     ("gelu", IMAGE, gelu, "Gelu"),
     ("gelu", IMAGE, gelu_tanh, "Gelu"),
     ("gelu", IMAGE, gelu_product, "Gelu"),
+    ("gelu", IMAGE, gelu_factors, "Gelu"),
     ("mvn", ROWS, mvn, "MVN"),
     ("mvn", IMAGE, mvn_inverse, "MVN"),
     ("normalize-l2", IMAGE, lambda n, x: n(
@@ -396,6 +504,18 @@ STAYS: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output]]] = [
     ("uniform-values", IMAGE, shared_ones),
     ("broadcast-into-elementwise", "1,4,1,1", lambda n, x: n("Exp", n(
         "Broadcast", x, [2, 4, 6, 6], opset=3, mode="numpy"))),
+    ("clamp", IMAGE, lambda n, x: n("Minimum", n("Maximum", x, 2.0), -1.0)),
+    ("products-between-reshapes", "3,2,8,16", flat_products),
+    ("convolutions-of-split", IMAGE, lambda n, x: convolved_parts(n, x, 2)),
+    ("clamp", IMAGE, lambda n, x: n("Minimum", n("Maximum", x, n.numbers(6)), 2.0)),
+    ("pad-into-convolution", IMAGE, lambda n, x: padded(n, x, 1.0)),
+    ("pad-into-convolution", IMAGE, lambda n, x: n.convolution(n(
+        "Pad", x, [0, 1, 0, 0], [0] * 4, pad_mode="constant"))),
+    ("select-one-side", IMAGE, lambda n, x: chosen(n, x, (True, True, False, True, True, True))),
+    ("transpose-between-reshapes", ROWS, lambda n, x: n("Reshape", n("Transpose", n(
+        "Reshape", n("Exp", x), [6, 8, 16], special_zero=False), [2, 1, 0]),
+        [16, 8, 2, 3][::-1], special_zero=False)),
+    ("matmul-between-reshapes", ROWS, lambda n, x: flat_product(n, x, 6, 3)),
 ]  # fmt: skip
 
 

@@ -81,9 +81,10 @@ def simplify_command(
     if done.certificate is not None:
         certificate = done.certificate
         note(
-            f"certified: {certificate.runs} runs, greatest difference "
-            f"{certificate.difference:.1e}; {certificate.alone} rewrites alone, "
-            f"{certificate.difference_alone:.1e}; {certificate.not_alone} not alone"
+            f"certified: {certificate.runs} run{'s' * (certificate.runs != 1)}, "
+            f"greatest difference {certificate.difference:.1e}; "
+            f"{certificate.alone} rewrites alone, {certificate.difference_alone:.1e}; "
+            f"{certificate.not_alone} not alone"
         )
         if certificate.ties:
             note(

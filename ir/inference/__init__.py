@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from .interface import input_types as input_types
     from .interface import output_array as output_array
     from .interface import output_type as output_type
+    from .shapes import OWN as OWN
     from .shapes import Inferred as Inferred
     from .shapes import Shapes as Shapes
+    from .shapes import are_named as are_named
     from .shapes import constant as constant
     from .shapes import infer as infer
     from .shapes import infer_graph as infer_graph
@@ -33,7 +35,8 @@ __getattr__, __dir__ = face(
         "bodies": "body_parameters infer_bodies",
         "interface": "input_types output_array output_type",
         "shapes": (
-            "Inferred Shapes infer infer_graph infer_layer inputs_of parameter_type constant"
+            "Inferred OWN Shapes are_named constant infer infer_graph infer_layer inputs_of "
+            "parameter_type"
         ),
         "wiring": "body_of branch ordered_outputs outer_input slices turns_of_iterator",
     },

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from ...layers.budget import budget, within
 from ...layers.memory import without_collection
 from ...layers.value_bounds import CARRIED
-from ...schemas import ElementType, IRError, Shape, Tensor, UsageError
+from ...schemas import Dim, ElementType, IRError, Shape, Tensor, UsageError
 from ...schemas.printing import printable_name
 from ...schemas.shapes import ShapeLike
 from ..document import (
@@ -35,6 +35,10 @@ from .interface import output_type
 
 #: New input shapes, by name or index, or in order.
 Shapes: TypeAlias = "Mapping[str, ShapeLike] | Mapping[int, ShapeLike] | Iterable[ShapeLike]"
+
+
+#: How names begin that stand for sizes of which nobody said one: no user's does.
+OWN = "#"
 
 
 class Inferred(Shown, Mapping[str, Tensor]):
@@ -139,11 +143,12 @@ def _pairs(
 
 @without_collection()
 def infer_graph(
-    graph: Graph, given: Mapping[int, Tensor], *, new_shapes: bool = False
+    graph: Graph, given: Mapping[int, Tensor], *, new_shapes: bool = False, naming: bool = False
 ) -> dict[int, tuple[Tensor, ...]]:
     """The outputs of every layer that OpenVINO would read, by layer id.
 
-    ``given`` are Parameters and variables that are not what the file says.
+    ``given`` are Parameters and variables that are not what the file says. ``naming``: each
+    size that is not known and has no name gets one, so that it is known again where it comes back.
     """
     tensors: dict[int, tuple[Tensor, ...]] = {}
     # A body is gone through several times, and those in it as often each time.
@@ -152,12 +157,43 @@ def infer_graph(
         try:
             with layer.at():
                 count()
-            tensors[layer.id] = infer_layer(graph, layer, tensors, given)
+            outputs = infer_layer(graph, layer, tensors, given)
+            tensors[layer.id] = _with_names(layer, outputs) if naming else outputs
         except IRError as error:
             if new_shapes and error.hint is None:
                 error.hint = _what_pins(graph, layer)
             raise
     return tensors
+
+
+def are_named(tensors: Iterable[Tensor]) -> bool:
+    """Whether each size of tensors is known or has a name."""
+    return all(
+        tensor.shape.is_static
+        or tensor.rank is None
+        or all(not isinstance(size, Dim) or size.symbol is not None for size in tensor.shape)
+        for tensor in tensors
+    )
+
+
+def _with_names(layer: Layer, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """What a layer gives, with a name for each size that is not known and has none."""
+    if are_named(tensors):
+        return tensors
+    return tuple(
+        tensor
+        if are_named([tensor])
+        else Tensor(
+            tensor.type,
+            [
+                Dim(size.low, size.high, f"{OWN}{layer.id}.{index}.{axis}")
+                if isinstance(size, Dim) and size.symbol is None
+                else size
+                for axis, size in enumerate(tensor.shape)
+            ],
+        )
+        for index, tensor in enumerate(tensors)
+    )
 
 
 def infer_layer(
@@ -243,4 +279,4 @@ def _what_pins(graph: Graph, layer: Layer) -> str | None:
     return None
 
 
-__all__ = ["Inferred", "Shapes", "infer", "infer_graph", "infer_layer"]
+__all__ = ["OWN", "Inferred", "Shapes", "are_named", "infer", "infer_graph", "infer_layer"]

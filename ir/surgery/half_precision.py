@@ -222,7 +222,9 @@ def _what_is_lost(value: Array) -> str | None:
         return "it is empty"
     if flat.size == 1:
         lost = _lost(flat, _MOST_OFF_OF_ONE)
-        return f"{flat[0]!s} would be {_to_half(flat)[0]!s} in f16" if lost else None
+        # In seven digits: the shortest text for a half, such as 0.1, hides what is lost.
+        pair = f"{float(flat[0]):.7g} would be {float(_to_half(flat)[0]):.7g} in f16"
+        return pair if lost else None
     lost = sum(_lost(block, _MOST_OFF_OF_MANY) for block in blocks(flat))
     if lost >= _TOO_MANY * flat.size:
         return f"{lost} of {flat.size} numbers would be lost in f16"

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ....schemas import ElementType, IRError, UnsupportedError
+from ....schemas import ElementType, IRError, Shape, UnsupportedError
 from ...document import Output
 from .node import Made, Node, converts, normal
 from .tensors import kind_of
@@ -156,9 +156,24 @@ def prelu(node: Node) -> Made:
     rank, other = x.tensor.rank, slope.tensor.rank
     if node.version < 7 and other == 1 and rank is not None and rank > 2:
         slope = node.unsqueeze(slope, list(range(1, rank - 1)))
+    channels = _per_channel(x.tensor.shape, slope.tensor.shape)
+    if channels and x.tensor.type.is_real:
+        return node.add("PReLU-1", x, node.reshape(slope, [channels]))
     zero = node.like(0, x)
     scaled = node.add("Multiply-1", x, slope)
     return node.add("Select-1", node.add("Less-1", x, zero), scaled, x)
+
+
+def _per_channel(shape: Shape, slope: Shape) -> int | None:
+    """How many slopes there are, where it is one number or one for each channel."""
+    if shape.rank is None or not slope.is_static or len(slope.static) > shape.rank:
+        return None
+    sizes = [1] * (shape.rank - len(slope.static)) + list(slope.static)
+    if set(sizes) <= {1}:
+        return 1
+    beside = [size for axis, size in enumerate(sizes) if axis != 1]
+    fits = shape.rank > 1 and set(beside) <= {1} and shape.sizes[1] == sizes[1]
+    return sizes[1] if fits else None
 
 
 @converts("Elu")

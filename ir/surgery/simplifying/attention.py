@@ -6,6 +6,7 @@ import numpy as np
 
 from ....schemas import Dim, ElementType, Size
 from ...document import Layer
+from ...inference import OWN
 from .patterns import FLOATS, fuse, made_by, operands, order_of, scaled
 from .rewriter import Rewriter, Rule, Value
 
@@ -123,7 +124,8 @@ def _agree(
 def _may_be(one: Size, other: Size) -> bool:
     """Whether two sizes are the same number, or both open and not known to be two."""
     if isinstance(one, Dim) and isinstance(other, Dim):
-        return one.symbol is None or other.symbol is None or one.symbol == other.symbol
+        own = any(dim.symbol is None or OWN in str(dim.symbol) for dim in (one, other))
+        return own or one.symbol == other.symbol
     return not isinstance(one, Dim) and not isinstance(other, Dim) and one == other
 
 

@@ -10,7 +10,17 @@ import numpy as np
 
 from ....layers.casting import as_computed, computing
 from ....layers.memory import run_within_memory
-from ....schemas import Array, Dim, ElementType, IRError, LimitError, MismatchError, Tensor
+from ....schemas import (
+    Array,
+    Dim,
+    ElementType,
+    IRError,
+    LimitError,
+    MismatchError,
+    Size,
+    Tensor,
+)
+from ....schemas.shapes import limits
 from ...document import Layer, Model
 from ...execution import Outputs, run
 from .rewriter import Rewriter, Value
@@ -23,6 +33,8 @@ _LAYERS = 48
 #: Levels of a FakeQuantize at which it rounds no more than a number of 32 bits is rounded.
 _FINE = 1 << 24
 _ELEMENTS = 1 << 24
+#: Named sizes are drawn below it.
+_LARGEST = 6
 
 
 class Certificate(NamedTuple):
@@ -62,8 +74,9 @@ class Judge:
             self.not_alone += 1
             return
         arrays: dict[Value, Array] = {}
+        named: dict[str, int] = {}
         for end in reached | ends:
-            array = self.draw(net.tensor(end))
+            array = self._with_names(net.tensor(end), named)
             if array is None:
                 self.not_alone += 1
                 return
@@ -77,6 +90,31 @@ class Judge:
         self.alone += 1
         kind = net.kind(old)
         self.difference = max(self.difference, refuse(old[0].name, kind, before, after))
+
+    def _with_names(self, tensor: Tensor, named: dict[str, int]) -> Array | None:
+        """Random numbers for a tensor, whose named sizes are the same in all that has them."""
+        shape = [self._number(size, named) for size in tensor.shape.sizes or ()]
+        if tensor.rank is None or None in shape:
+            return None
+        parts = tensor.parts if tensor.has_symbols else None
+        if parts is None:
+            return self.draw(Tensor(tensor.type, shape, tensor.value))
+        numbers = [self._number(size, named) for size in parts.ravel()]
+        if None in numbers:
+            return None
+        return np.array(numbers).astype(tensor.type.dtype).reshape(parts.shape)
+
+    def _number(self, size: Size, named: dict[str, int]) -> int | None:
+        """A size as a number; None where it is not known and has no name, or one of a quotient."""
+        if not isinstance(size, Dim):
+            return int(size)
+        if size.symbol is None or any("/" in name for name in size.symbol.names):
+            return None
+        for name in sorted(size.symbol.names):
+            named.setdefault(name, int(self.random.integers(1, _LARGEST)))
+        number = size.symbol.value(named)
+        low, high = limits(size)
+        return number if (low or 0) <= number <= (number if high is None else high) else None
 
     def draw(self, tensor: Tensor, unknown: int | None = None) -> Array | None:
         """Random numbers for a tensor; None where it has no sizes, or too many elements."""

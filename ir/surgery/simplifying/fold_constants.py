@@ -1,6 +1,7 @@
 """f(constants) → constant, where no bytes are added; so with ShapeOf where sizes are known.
 
-Compressed weights stay compressed: what widens them is left to the runtime.
+Compressed weights stay compressed: what widens them is left to the runtime. Parts of a constant
+that together are no more than it are taken out together.
 """
 
 from __future__ import annotations
@@ -13,26 +14,29 @@ from ....layers.casting import as_computed, computing
 from ....layers.memory import run_within_memory
 from ....schemas import Array, ElementType
 from ...document import Layer
-from .rewriter import Rewriter, Rule, Value
+from .rewriter import LAYER_BYTES, Rewriter, Rule, Value
 
-#: About what a layer takes in the document: what a constant may take in place of one.
-LAYER_BYTES = 300
 _TYPES = frozenset(
     kind for kind in ElementType
     if kind.bits >= 8 and not kind.value.startswith("f8") and kind not in ("bf16", "string")
 ) | {ElementType.BOOLEAN}  # fmt: skip
 #: They say how numbers are kept, or have an effect, or are there for themselves.
-_KEPT = frozenset({
+KEPT = frozenset({
     "Assign", "Const", "FakeConvert", "FakeQuantize", "If", "Loop", "Parameter", "ReadValue",
     "Result", "TensorIterator",
 })  # fmt: skip
+#: They take out parts of what they are given.
+_PARTS = frozenset({"Gather", "Slice", "Split", "StridedSlice", "VariadicSplit"})
+#: Bytes up to which numbers may be kept in more bits than what made them.
+_SMALL = 1 << 14
 #: The most layers that are looked at for what becomes free.
 _CONE = 64
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
-    # Most layers are fed by what is not known, and need no further look.
-    if layer.type in _KEPT or not (net.feeds_on_known(layer) or net.gives_known(layer)):
+    if layer.type in KEPT:
+        return False
+    if not net.gives_known(layer) and not all(_is_fixed(net, one) for one in net.inputs(layer)):
         return False
     kind = layer.kind
     if kind is None or kind.is_random or kind.rows_vary or _widens(net, layer):
@@ -42,9 +46,11 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
         return False
     # What is left of weights that stay compressed is left, too, though inference may know it.
     # Of what ShapeOf is asked, no number is kept.
-    if layer.type != "ShapeOf" and any(
-        net.kind(one).dtype.kind == "f" and not one[0].is_constant for one in net.inputs(layer)
-    ):
+    widened = [] if layer.type == "ShapeOf" else [
+        one for one in net.inputs(layer)
+        if net.kind(one).dtype.kind == "f" and not one[0].is_constant
+    ]  # fmt: skip
+    if not all(_is_widened(net, one) for one in widened):
         return False
     shapes = [net.shape(one) for one in used]
     if None in shapes:
@@ -52,8 +58,15 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     size = sum(prod(shape or ()) * (net.kind(one).bits // 8) for one, shape in
                zip(used, shapes, strict=True))  # fmt: skip
     free = _freed(net, layer)
-    growth = max(0, size - free)
-    if not net.may_grow(growth) or any(net.feeds_result(one) and len(used) > 1 for one in used):
+    growth = 0 if _is_piece(net, layer) else max(0, size - free)
+    if growth and _is_summed(net, used):
+        return False
+    # With what is kept in fewer bits nothing is computed that takes more bytes.
+    if (
+        (growth and widened)
+        or not net.may_grow(growth)
+        or any(net.feeds_result(one) and len(used) > 1 for one in used)
+    ):
         return False
     found = _values(net, layer, used)
     if found is None:
@@ -74,7 +87,7 @@ def _values(net: Rewriter, layer: Layer, used: list[Value]) -> list[Array] | Non
     if all(array is not None for array in known):
         return [array for array in known if array is not None]
     sources = net.inputs(layer)
-    arrays = [net.known(one) for one in sources]
+    arrays = [_fixed(net, one) for one in sources]
     if not arrays or any(array is None for array in arrays):
         return None
     if any(net.kind(one) not in _TYPES for one in sources):
@@ -88,12 +101,65 @@ def _values(net: Rewriter, layer: Layer, used: list[Value]) -> list[Array] | Non
         return [np.asarray(made[one[1]]).astype(net.kind(one).dtype, copy=False) for one in used]
 
 
+def _is_summed(net: Rewriter, used: list[Value]) -> bool:
+    """Whether real numbers are added up next, which each runtime does in its own order."""
+    return any(
+        user.type in ("ReduceMean", "ReduceSum") and net.kind(one).dtype.kind == "f"
+        for one in used
+        for user, _ in net.uses(one)
+    )
+
+
+def _is_piece(net: Rewriter, layer: Layer) -> bool:
+    """Whether a layer takes out a part of a constant, of which all parts are as large as it."""
+    pieces = net.memory.setdefault("pieces", {})
+    source = net.inputs(layer)[0] if net.inputs(layer) else None
+    if layer in pieces or source is None or layer.type not in _PARTS:
+        return layer in pieces
+    if not source[0].is_constant or not net.has_own_bytes(source[0]):
+        return False
+    users = [user for user, _ in net.uses(source)]
+    if len(users) < 2 or any(user.type not in _PARTS for user in users):
+        return False
+    shapes = [net.shape((user, i)) for user in users for i in range(len(user.outputs))]
+    if None in shapes or any(
+        not _is_fixed(net, one) for user in users for one in net.inputs(user)
+    ):
+        return False
+    if sum(prod(shape or ()) for shape in shapes) > prod(net.shape(source) or ()):
+        return False
+    pieces.update(dict.fromkeys(users))
+    return True
+
+
+def _is_fixed(net: Rewriter, value: Value) -> bool:
+    """Whether a value is known, or a constant, or one that is kept in fewer bits."""
+    return value[0].is_constant or net.tensor(value).value is not None or _is_widened(net, value)
+
+
+def _is_widened(net: Rewriter, value: Value) -> bool:
+    """Whether a value is a constant of real numbers that is kept in fewer bits."""
+    if value[0].type != "Convert":
+        return False
+    narrow = net.inputs(value[0])[0]
+    return narrow[0].is_constant and net.kind(narrow) is ElementType.F16
+
+
+def _fixed(net: Rewriter, value: Value) -> Array | None:
+    """The numbers of a constant, also of one that is kept in fewer bits."""
+    array = net.known(value)
+    if array is None and value[0].type == "Convert":
+        array = net.known(net.inputs(value[0])[0])
+        array = None if array is None else array.astype(net.kind(value).dtype)
+    return array
+
+
 def _widens(net: Rewriter, layer: Layer) -> bool:
     """Whether a Convert lets weights be kept in fewer bits."""
     if layer.type not in ("Convert", "ConvertLike"):
         return False
     given, made = net.kind(net.inputs(layer)[0]), net.kind((layer, 0))
-    if made.dtype.kind != "f" or given.bits >= made.bits:
+    if made.dtype.kind != "f" or given.bits >= made.bits or given is ElementType.BOOLEAN:
         return False
     # A number of its own is no weights; of integers it may be the zero point of some.
     shape = net.shape((layer, 0))
@@ -108,7 +174,7 @@ def _freed(net: Rewriter, layer: Layer) -> int:
         one = stack.pop()
         gone += 1
         total += LAYER_BYTES
-        if one.is_constant:
+        if one.is_constant and net.has_own_bytes(one):
             value = (one, 0)
             total += carried.get(one, 0)
             total += prod(net.shape(value) or ()) * net.kind(value).bits // 8

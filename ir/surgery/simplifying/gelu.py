@@ -61,11 +61,18 @@ def _mode(net: Rewriter, inside: Value, value: Value) -> str | None:
         return None
     for one, other in (product[1], reversed(product[1])):
         square = plus_one(net, other)
-        if one == value and square is not None:
-            number, source = scaled(net, square)
-            if is_near(number, 0.044715) and square_of(net, source) == value:
-                return "TANH"
+        if one == value and square is not None and _is_square(net, square, value):
+            return "TANH"
     return None
+
+
+def _is_square(net: Rewriter, whole: Value, value: Value) -> bool:
+    """Whether a value is 0.044715 x^2, its factors put together in any way."""
+    number, source = scaled(net, whole)
+    if is_near(number, 0.044715) and square_of(net, source) == value:
+        return True
+    product = None if whole[0].type != "Multiply" else factors(net, whole[0])
+    return product is not None and is_near(product[0], 0.044715) and product[1] == [value] * 2
 
 
 def _is_polynomial(net: Rewriter, whole: Value, value: Value) -> bool:

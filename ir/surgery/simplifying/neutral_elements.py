@@ -1,15 +1,19 @@
-"""x + 0, x - 0, x * 1, x / 1, x ^ 1 → x, where neither type nor shape changes."""
+"""x + 0, x - 0, x * 1, x / 1, x ^ 1, x and true, x or false → x, where type and shape stay."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ....schemas import Shape
 from ...document import Layer
-from .patterns import broadcasts, same_shape
+from .patterns import broadcasts
 from .rewriter import Rewriter, Rule
 
-_NEUTRAL = {"Add": 0, "Subtract": 0, "Multiply": 1, "Divide": 1, "Power": 1}
-_BOTH_SIDES = ("Add", "Multiply")
+_NEUTRAL = {
+    "Add": 0, "Subtract": 0, "Multiply": 1, "Divide": 1, "Power": 1,
+    "LogicalAnd": 1, "LogicalOr": 0, "LogicalXor": 0,
+}  # fmt: skip
+_BOTH_SIDES = ("Add", "Multiply", "LogicalAnd", "LogicalOr", "LogicalXor")
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
@@ -17,16 +21,22 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     for place, other in pairs:
         value, fixed = net.inputs(layer)[place], net.inputs(layer)[other]
         array = net.known(fixed) if fixed[0].is_constant else None
-        if array is None or array.dtype.kind not in "fiu" or not broadcasts(layer):
+        if array is None or array.dtype.kind not in "fiub" or not broadcasts(layer):
             continue
         if not np.all(array == _NEUTRAL[layer.type]):
             continue
-        shape = net.tensor(value).shape
-        # One number changes no shape, also one of which nobody knows the sizes.
-        one = array.size == 1 and shape.rank is not None and array.ndim <= shape.rank
-        if one or same_shape(shape, net.tensor((layer, 0)).shape):
+        if _fits_into(array.shape, net.tensor(value).shape):
             return net.replace((layer, 0), value)
     return False
+
+
+def _fits_into(small: tuple[int, ...], shape: Shape) -> bool:
+    """Whether what has a shape still has it after broadcasting with what has a small one."""
+    if shape.rank is None or len(small) > shape.rank:
+        return False
+    last = shape.sizes[shape.rank - len(small) :]
+    # One number changes no shape, also one of which nobody knows the sizes.
+    return all(one in (1, size) for one, size in zip(small, last, strict=True))
 
 
 RULE = Rule("neutral-elements", tuple(_NEUTRAL), _apply)

@@ -6,6 +6,7 @@ that a rewrite costs what it touches, whatever the size of the graph.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -92,14 +93,22 @@ class Rewriter:
         #: Told of each value that another replaces, while the layers of both are still there.
         self.watch: Callable[[Rewriter, Value, Value], None] | None = None
         self._order = list(order)
-        for layer in order:
+        #: Places in an order in which what feeds comes before what is fed; constants are nowhere.
+        self._places: dict[Layer, tuple[int, int]] = {}
+        #: Whether there is such an order; what made it impossible is too rare to be mended.
+        self._placed = True
+        self._numbers = itertools.count(1)
+        for number, layer in enumerate(order):
             self._uses[layer] = [{} for _ in layer.outputs]
+            self._places[layer] = (-1 if layer.is_constant else number, 0)
         for layer in order:
             feeders = graph.sources(layer)
             self._inputs[layer] = [one for one in feeders if one is not None]
             for place, (producer, index) in enumerate(self._inputs[layer]):
                 self._uses[producer][index][layer, place] = None
                 self._given[producer, index] += layer.type == "Result"
+        #: How many constants have their bytes in a place of the file.
+        self._offsets = Counter(x.data.get("offset") for x in order if x.is_constant)
         #: Layers of the graph from which a FakeQuantize takes what it rounds.
         self._quantized: set[Layer] = set()
         for layer in reversed(order):
@@ -207,6 +216,15 @@ class Rewriter:
         """Whether one constant may take so many bytes more."""
         return size <= self.spare // _SHARE
 
+    def has_own_bytes(self, constant: Layer) -> bool:
+        """Whether no other constant that is left has its bytes in the same place of the file."""
+        offset = constant.data.get("offset")
+        return offset is None or self._offsets[offset] <= 1
+
+    def comes_before(self, one: Layer, other: Layer) -> bool:
+        """Whether a layer certainly needs nothing that another gives."""
+        return self._placed and self._places[one] < self._places[other]
+
     # Changing.
 
     def constant(self, value: Any, kind: ElementType, like: Layer) -> Value:
@@ -270,6 +288,7 @@ class Rewriter:
         self._inputs[layer][place] = value
         self._uses[value[0]][value[1]][layer, place] = None
         self._moved[layer, place] = None
+        self._put_behind(layer, value[0])
         if layer.type == "Result":
             self._given[old, index] -= 1
             self._given[value] += 1
@@ -340,6 +359,22 @@ class Rewriter:
                 del self._fresh[dead]
             else:
                 self._gone.append(dead)
+                if dead.is_constant:
+                    self._offsets[dead.data.get("offset")] -= 1
+
+    def _put_behind(self, layer: Layer, source: Layer) -> None:
+        """Move a layer in the order behind what feeds it now, and what it feeds behind it."""
+        stack = [(layer, source)]
+        while stack and self._placed:
+            layer, source = stack.pop()
+            place = self._places[source]
+            if place < self._places[layer]:
+                continue
+            if layer not in self._fresh or len(stack) > _MOVED:
+                self._placed = False
+                return
+            self._places[layer] = place[0], next(self._numbers)
+            stack += [(user, layer) for uses in self._uses[layer] for user, _ in uses]
 
     def _unlink(self, value: Value, layer: Layer, place: int) -> None:
         self._uses[value[0]][value[1]].pop((layer, place), None)
@@ -351,6 +386,8 @@ class Rewriter:
         self._inputs[layer] = inputs
         self._uses[layer] = [{} for _ in layer.outputs]
         self._tensors[layer] = tuple(tensors)
+        above = max((self._places[source] for source, _ in inputs), default=(-1, 0))
+        self._places[layer] = above[0], next(self._numbers) if inputs else 0
         for place, source in enumerate(inputs):
             self._uses[source[0]][source[1]][layer, place] = None
         self._loose.append(layer)
@@ -424,9 +461,13 @@ class Rewriter:
 
 #: Applications of rules that a layer may see, on average, before there is an end of it.
 _PER_LAYER = 50
+#: Layers that may wait to be moved in the order before it is given up.
+_MOVED = 1000
+#: About what a layer takes in the document: what a constant may take in place of one.
+LAYER_BYTES = 300
 #: The part of the bytes to spare that one constant may take.
 _SHARE = 16
 #: Elements up to which the value of a new constant is carried on.
 _SMALL = 4096
 
-__all__ = ["Rewrite", "Rewriter", "Rule", "Value"]
+__all__ = ["LAYER_BYTES", "Rewrite", "Rewriter", "Rule", "Value"]

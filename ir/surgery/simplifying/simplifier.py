@@ -12,17 +12,21 @@ from ....layers.budget import within
 from ....layers.memory import without_collection
 from ....schemas import IRError, Tensor, UsageError
 from ....schemas.printing import Table
-from ...document import SINKS, Graph, Model
+from ...document import SINKS, Graph, Layer, Model
 from ...faces import door
-from ...inference import Shapes, infer_bodies, infer_graph
+from ...files import compose
+from ...inference import Shapes, are_named, infer_bodies, infer_graph
 from ...opening import ModelLike, listed, opened
 from ..reshaping import reshape
+from . import fold_constants
 from .certificate import Certificate, Judge, compare_models
 from .rewriter import Rewrite, Rewriter, Rule
 from .rules import RULES
 
 #: The rule that takes out what feeds no output.
 DEAD = "dead-layers"
+#: The rule by which constants may grow.
+FOLD = fold_constants.RULE.name
 
 
 class Simplified(NamedTuple):
@@ -69,7 +73,7 @@ def simplify(
     """Rewrite a model so that fewer layers give the same outputs; the model given is not changed.
 
     Names of inputs and outputs stay, those of other tensors where the tensor does. The file never
-    grows: nothing is computed beforehand that takes more bytes than what it replaces.
+    grows: what is computed beforehand takes no more bytes than all that went.
 
     Args:
         model: The model, or its path.
@@ -89,7 +93,8 @@ def simplify(
     if certify < 0:
         raise UsageError(f"certify is {certify}, the least is 0")
     rules = chosen(only, skip)
-    new = deepcopy(opened(model))
+    given = opened(model)
+    new = deepcopy(given)
     judge = Judge(seed) if certify else None
     with within(max_memory, max_seconds):
         if shapes:
@@ -97,6 +102,9 @@ def simplify(
         before = deepcopy(new) if certify else new
         count = _size(new)
         rewrites = rewrite(new, rules, judge)
+        if any(rule.name == FOLD for rule in rules) and _has_constant_parts(new):
+            new, more = _folded(new, rules, judge, written_size(given))
+            rewrites += more
         certificate = None
         if judge is not None:
             certificate = compare_models(before, new, certify, judge)
@@ -125,8 +133,10 @@ def rewrite(
     rewrites: list[Rewrite] = []
     rules = chosen() if rules is None else rules
     with without_collection():
-        tensors = infer_graph(model, {}) if known is None else known
-        _simplify(model, tensors, rules, judge, rewrites, spare)
+        # Where each size has a name already, as in most models, nothing is inferred again.
+        if known is None or not all(map(are_named, known.values())):
+            known = infer_graph(model, {}, naming=True)
+        _simplify(model, known, rules, judge, rewrites, spare)
     return rewrites
 
 
@@ -193,5 +203,56 @@ def _simplify(
                 raise AssertionError(f"nothing was inferred of a body of {layer!r}")
             _simplify(body, known[body], rules, judge, rewrites, net.spare)
 
+
+def _folded(
+    model: Model, rules: Sequence[Rule], judge: Judge | None, most: int
+) -> tuple[Model, list[Rewrite]]:
+    """The model with constants that are larger than what made them, where there is room for them.
+
+    What grows by one step often becomes small by the next: it is tried, the largest steps first.
+    """
+    for step in _STEPS:
+        trial = deepcopy(model)
+        done = rewrite(trial, rules, spare=step)
+        if not done:
+            break
+        if written_size(trial) > most:
+            continue
+        if judge is not None:
+            trial = deepcopy(model)
+            done = rewrite(trial, rules, judge, spare=step)
+        return trial, done
+    return model, []
+
+
+def _has_constant_parts(model: Model) -> bool:
+    """Whether layers are left that compute from constants alone."""
+    for layer in model.layers:
+        if layer.type in _LEFT:
+            continue
+        sources = model.sources(layer)
+        if sources and all(one is not None and _is_constant(model, one[0]) for one in sources):
+            return True
+    return False
+
+
+def _is_constant(model: Model, layer: Layer) -> bool:
+    """Whether a layer is a constant, or one that is kept in another type."""
+    if layer.type == "Convert":
+        sources = model.sources(layer)
+        return bool(sources) and sources[0] is not None and sources[0][0].is_constant
+    return layer.is_constant
+
+
+def written_size(model: Model) -> int:
+    """The bytes of a model's files."""
+    document, layout = compose(model)
+    return len(document) + layout.size
+
+
+#: Layers on constants that are left: most say how numbers are kept.
+_LEFT = fold_constants.KEPT | {"Convert", "ConvertLike"}
+#: Bytes by which constants may grow together that are tried in turn.
+_STEPS = (1 << 26, 1 << 24, 1 << 22, 1 << 20, 1 << 18, 1 << 16)
 
 __all__ = ["Simplified", "rewrite", "simplify"]

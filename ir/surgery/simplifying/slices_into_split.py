@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....schemas import ElementType
+from ....schemas import Dim, ElementType
 from ...document import Layer
 from .rewriter import Rewriter, Rule, Value
 
@@ -20,8 +20,8 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
         if found is not None and found[0] == own[0]:
             pieces.setdefault(found[1], user)
     rows = sorted(pieces)
-    shape = net.shape(value)
-    if shape is None or len(rows) < _LEAST or not _fill(rows, shape[own[0]]):
+    size = net.tensor(value).shape.sizes[own[0]]
+    if len(rows) < _LEAST or isinstance(size, Dim) or not _fill(rows, size):
         return False
     slices = [pieces[row] for row in rows]
     if any(net.feeds_result((one, 0)) for one in slices):
@@ -37,15 +37,20 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
 def _piece(net: Rewriter, layer: Layer) -> tuple[int, tuple[int, int]] | None:
     """The axis that a Slice cuts, and from where to where; None unless it takes all between."""
     inputs = net.inputs(layer)
-    shape = net.shape(inputs[0])
+    shape = net.tensor(inputs[0]).shape
     numbers = [_number(net, one) for one in inputs[1:]]
-    if shape is None or layer.version != "opset8" or len(numbers) != _INPUTS or None in numbers:
+    if shape.rank is None or layer.version != "opset8" or len(numbers) != _INPUTS:
+        return None
+    if None in numbers:
         return None
     start, stop, step, axis = (number for number in numbers if number is not None)
-    if step != 1 or not -len(shape) <= axis < len(shape):
+    if step != 1 or not -shape.rank <= axis < shape.rank:
         return None
-    axis %= len(shape)
-    low, high, _ = slice(start, stop).indices(shape[axis])
+    axis %= shape.rank
+    size = shape.sizes[axis]
+    if isinstance(size, Dim):
+        return None
+    low, high, _ = slice(start, stop).indices(size)
     return (axis, (low, high)) if low < high else None
 
 

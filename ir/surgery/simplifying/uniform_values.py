@@ -23,8 +23,8 @@ _ROUNDED_ONCE = (BINARY - {"Power"}) | {
     "Round", "Sign", "Sqrt",
 }  # fmt: skip
 _MOVES = frozenset({
-    "Gather", "Reshape", "Slice", "Split", "Squeeze", "StridedSlice", "Tile", "Transpose",
-    "Unsqueeze", "VariadicSplit",
+    "Gather", "Interpolate", "Reshape", "Slice", "Split", "Squeeze", "StridedSlice", "Tile",
+    "Transpose", "Unsqueeze", "VariadicSplit",
 })  # fmt: skip
 _SAME = frozenset({"ReduceLogicalAnd", "ReduceLogicalOr", "ReduceMax", "ReduceMin"})
 _SUMS = frozenset({"ReduceMean", "ReduceSum"})
@@ -61,8 +61,15 @@ def _number_of(net: Rewriter, layer: Layer, shape: tuple[int, ...]) -> Array | N
         return _computed(net, layer, [_repeated(net, one) for one in inputs])
     if inputs[0][0].is_constant:
         return None
-    number = _repeated(net, inputs[0]) if net.is_private(inputs[0]) else None
-    if number is None or layer.type in _MOVES | _SAME:
+    if layer.type == "Interpolate" and layer.data.get("mode", "").lower() != "nearest":
+        return None
+    number = _repeated(net, inputs[0])
+    # What is moved by one layer is repeated by one: there are no more than before.
+    if number is None or layer.type in _MOVES:
+        return number
+    if not net.is_private(inputs[0]):
+        return None
+    if layer.type in _SAME:
         return number
     given = net.shape(inputs[0])
     count = 0 if given is None else prod(given) // prod(shape)
