@@ -62,12 +62,11 @@ class FakeQuantizeV1(Op):
         if shape != x.shape:
             raise IRError(f"limits widen the data from {data.shape} to {shape}")
         with np.errstate(all="ignore"):
-            values = np.asarray(x - low)
-            values /= high - low
-            values *= steps
+            scale = steps / (high - low)
+            values = np.asarray(x * scale)
+            values += -low * scale
             np.rint(values, out=values)
-            values /= steps
-            values *= last - first
+            values *= (last - first) / steps
             values += first
         np.copyto(values, last, where=x > np.maximum(low, high))
         np.copyto(values, first, where=x <= np.minimum(low, high))

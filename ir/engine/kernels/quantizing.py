@@ -40,10 +40,10 @@ def quantized(op: Op, block: Array, limits: Sequence[Array], target: Array) -> P
 def _quantized(op: Any, block: Array, limits: Sequence[Array], target: Array) -> Part:
     low, high, first, last = limits
     steps = np.float32(op.levels - 1)
-    width, gain = high - low, (last - first) / steps
-    shifted, lifted = bool(low.any()), bool(first.any())
-    # Between these limits numbers are levels themselves.
-    scaled = shifted or bool((high != steps).any())
+    scale, gain = steps / (high - low), (last - first) / steps
+    shift = -low * scale
+    # Where they are not, numbers are levels themselves.
+    scaled, shifted, lifted = bool((scale != 1).any()), bool(low.any()), bool(first.any())
 
     settle: Any = np.fmax if op.levels > 2 else np.fmin
     end = low if op.levels > 2 else high
@@ -51,11 +51,10 @@ def _quantized(op: Any, block: Array, limits: Sequence[Array], target: Array) ->
     def run() -> None:
         np.clip(block, low, high, out=target)
         settle(target, end, target)
-        if shifted:
-            np.subtract(target, low, target)
         if scaled:
-            np.divide(target, width, target)
-            np.multiply(target, steps, target)
+            np.multiply(target, scale, target)
+        if shifted:
+            np.add(target, shift, target)
         np.rint(target, target)
         np.multiply(target, gain, target)
         if lifted:
