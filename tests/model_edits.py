@@ -421,44 +421,32 @@ def unheard_of(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
     return edit(graph, "attribute", data.getparent())
 
 
-def exchanged(rows: list[tuple[Element, Element]], name: str, rng: random.Random) -> Element:
-    """Let two elements say each what the other said; the first of them."""
+def exchanged(graph: Element, path: str, name: str, rng: random.Random) -> Edit | None:
+    """Let two entries of a loop, found by a path, say each what the other said."""
+    rows = [
+        (one, two)
+        for layer in layers_of(graph)
+        for one in layer.findall(path)
+        for two in layer.findall(path)
+        if one.get(name) < two.get(name)
+    ]
+    if not rows:
+        return None
     one, two = rng.choice(rows)
     said = one.get(name), two.get(name)
     one.set(name, said[1])
     two.set(name, said[0])
-    return one
+    return edit(graph, "wiring", one.getparent().getparent())
 
 
 def ends_exchanged(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
     """What two inputs of a loop are inside."""
-    maps = [layer.findall("port_map/input") for layer in layers_of(graph)]
-    rows = [
-        (one, two)
-        for entries in maps
-        for one in entries
-        for two in entries
-        if one.get("internal_layer_id") < two.get("internal_layer_id")
-    ]
-    if not rows:
-        return None
-    entry = exchanged(rows, "internal_layer_id", rng)
-    return edit(graph, "wiring", entry.getparent().getparent())
+    return exchanged(graph, "port_map/input", "internal_layer_id", rng)
 
 
 def turns_exchanged(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
     """What two values of a loop become in its next turn."""
-    maps = [layer.findall("back_edges/edge") for layer in layers_of(graph)]
-    rows = [
-        (one, two)
-        for turns in maps
-        for one in turns
-        for two in turns
-        if one.get("from-layer") < two.get("from-layer")
-    ]
-    if not rows:
-        return None
-    return edit(graph, "wiring", exchanged(rows, "from-layer", rng).getparent().getparent())
+    return exchanged(graph, "back_edges/edge", "from-layer", rng)
 
 
 def number_of(pair: Pair, graph: Element, rng: random.Random, wanted: float) -> Edit | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -74,6 +75,17 @@ class Step:
         if self.is_wrong and self.constants:
             text += f"; it takes {', '.join(self.constants)}"
         return text
+
+
+class _Case(NamedTuple):
+    """An output that differs: made by which layer of what, both values, what is allowed."""
+
+    step: InterpreterStep
+    output: int
+    there: Sequence[Array]
+    found: Array
+    wanted: Array
+    allowed: float
 
 
 class Judge:
@@ -241,7 +253,7 @@ class Judge:
         if own is None:
             verdict, reason = "inherited", "its inputs are of other shapes there"
         elif alone > allowed:
-            verdict, reason = self._verdict(step, index, there, found, wanted, allowed)
+            verdict, reason = self._verdict(_Case(step, index, there, found, wanted, allowed))
         elif total > allowed:
             verdict = "inherited"
         elif alone or total:
@@ -257,16 +269,9 @@ class Judge:
             place, index, alone, total, allowed, verdict, reason=reason, constants=constants
         )
 
-    def _verdict(
-        self,
-        step: InterpreterStep,
-        index: int,
-        there: Sequence[Array],
-        found: Array,
-        wanted: Array,
-        allowed: float,
-    ) -> tuple[str, str]:
+    def _verdict(self, case: _Case) -> tuple[str, str]:
         """What is the matter with a layer that is off by more than is allowed."""
+        step, index, there, found, wanted, allowed = case
         if found.shape != wanted.shape:
             return "shape", f"the shape is {found.shape}, there {wanted.shape}"
         if found.dtype.kind == "T" or wanted.dtype.kind == "T":
@@ -280,7 +285,7 @@ class Judge:
             and _equal_ranks(step, there[0], found, wanted)
         ):
             return "ties", "the values at other places are the same, give or take a rounding"
-        if allowed and self._stands_on_edge(step, index, there, found, wanted, allowed):
+        if allowed and self._stands_on_edge(case):
             if found.dtype.kind in "iub":
                 return "ties", "the decision is between values that rounding tells apart"
             return "rounding", "the layer makes rounding of its inputs larger"
@@ -288,16 +293,9 @@ class Judge:
         place = ",".join(str(int(i)) for i in worst)
         return "wrong", f"[{place}] is {found[worst]:.6g}, there {wanted[worst]:.6g}"
 
-    def _stands_on_edge(
-        self,
-        step: InterpreterStep,
-        index: int,
-        there: Sequence[Array],
-        found: Array,
-        wanted: Array,
-        allowed: float,
-    ) -> bool:
+    def _stands_on_edge(self, case: _Case) -> bool:
         """Whether a result moves as far when the inputs are shaken in their last digits."""
+        step, index, there, found, wanted, allowed = case
         moving = [
             place
             for place, (i, _) in enumerate(step.sources)
