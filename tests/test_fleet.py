@@ -283,6 +283,21 @@ def test_two_do_not_write_one_journal(zoo: Path, tmp_path: Path) -> None:
 
 
 @LINUX
+def test_a_journal_is_free_when_its_sweep_ends(zoo: Path, tmp_path: Path) -> None:
+    """Whoever was forked while it was open, and has not begun its own program, has it open too."""
+    journal = tmp_path / "j.jsonl"
+    sweep = iter(ir.sweep(ir.check, zoo, jobs=1, journal=journal))
+    next(sweep)
+    opened = (file for file in Path("/proc/self/fd").iterdir() if file.resolve() == journal)
+    other = os.dup(int(next(opened).name))
+    try:
+        assert len(list(sweep)) == 11
+        assert not list(ir.sweep(ir.check, zoo, jobs=1, journal=journal))
+    finally:
+        os.close(other)
+
+
+@LINUX
 def test_killed_at_any_moment_every_model_is_there_once(tmp_path: Path) -> None:
     paths = touch(tmp_path, *(f"m{n:03}" for n in range(150)))
     journal = tmp_path / "journal.jsonl"

@@ -15,6 +15,7 @@ import pytest
 from vinoir import ir
 from vinoir.ir.engine.memory import shared_weights, shelved
 
+fcntl = pytest.importorskip("fcntl")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it is so on Linux only")
 
 
@@ -93,6 +94,25 @@ def test_notes_that_lead_nowhere_are_written_anew(text: str) -> None:
     np.testing.assert_array_equal(again, array)
     assert note.read_text().split()[0] == str(os.getpid())
     assert len(memories()) == 2
+    assert kept.size
+
+
+def test_a_note_is_free_when_its_array_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that was forked meanwhile has it open for as long as it lives."""
+    opened: list[int] = []
+    locked = fcntl.flock
+
+    def forked(file: int, how: int) -> None:
+        opened.append(os.dup(file))
+        locked(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", forked)
+    kept = shelved(large(0))
+    (note,) = notes()
+    with note.open() as file:
+        locked(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused, where it is not
+    for other in opened:
+        os.close(other)
     assert kept.size
 
 

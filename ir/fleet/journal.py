@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from os import PathLike
 from typing import Any, Self
 
@@ -39,14 +40,22 @@ class Journal:
             _lock(self._file, self.path)
             self.codes = self._read()
         except BaseException:
-            os.close(self._file)
+            self._close()
             raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._file)
+        self._close()
+
+    def _close(self) -> None:
+        try:
+            # Closing is not enough: a process that was forked meanwhile and has not yet begun its
+            # own program (a cluster's new worker) holds the same open file, and the lock with it.
+            _unlock(self._file)
+        finally:
+            os.close(self._file)
 
     def _read(self) -> dict[Key, int]:
         """The exit code of each task that is done."""
@@ -82,12 +91,16 @@ class Journal:
 
 
 _lock: Callable[[int, str], None]
+_unlock: Callable[[int], None]
 try:
     import fcntl
 except ImportError:  # who lets two write one journal there gets both's lines
 
     def _lock(file: int, path: str) -> None:
         """Nothing, where files cannot be locked."""
+
+    def _unlock(file: int) -> None:
+        """Nothing, likewise."""
 else:
 
     def _lock(file: int, path: str) -> None:
@@ -100,3 +113,8 @@ else:
             ) from None
         except OSError:
             pass  # a file system without locks
+
+    def _unlock(file: int) -> None:
+        """Let others write the journal."""
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_UN)

@@ -86,13 +86,17 @@ def _shared(array: Array, folder: str) -> Array:
     note = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(note, fcntl.LOCK_EX)  # who comes at the same time waits for the copy
-        found = _found(os.read(note, 100), array, data)
-        if found is None:
-            memory = _sealed(data)
-            found = _mapped(memory, array)
-            os.ftruncate(note, 0)
-            os.pwrite(note, f"{os.getpid()} {memory}".encode(), 0)
-            finalize(found, _take_away, path, memory, os.getpid())
+        try:
+            found = _found(os.read(note, 100), array, data)
+            if found is None:
+                memory = _sealed(data)
+                found = _mapped(memory, array)
+                os.ftruncate(note, 0)
+                os.pwrite(note, f"{os.getpid()} {memory}".encode(), 0)
+                finalize(found, _take_away, path, memory, os.getpid())
+        finally:
+            # Said, not left to closing: who was forked meanwhile has the same open file.
+            fcntl.flock(note, fcntl.LOCK_UN)
     finally:
         os.close(note)
     return found
