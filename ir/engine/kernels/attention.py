@@ -17,7 +17,7 @@ from ..workers import Part, flushing, spans
 from .blocks import CACHE, Scratch, sequence
 from .matrices import lying, pieces
 from .pointwise import QUICK_POWERS
-from .products import DOZEN, lies, rows_at_once
+from .products import DOZEN, cuts, rows_at_once
 from .rows import LEAST, MOST
 
 #: Fewer queries than these are not worth a product of their own.
@@ -101,7 +101,7 @@ def _at_once(q: Array, keys: int, depth: int) -> int:
     """How many queries make a product that BLAS takes as it lies; 0 where that gains nothing."""
     rows, taken = q.shape[-2:]
     down, along = q.strides[-2:]
-    if not lies(max(taken, depth)) or rows < 2 * DOZEN:
+    if not cuts(max(taken, depth)) or rows < 2 * DOZEN:
         return 0
     if along != q.itemsize or down < taken * q.itemsize:
         return 0

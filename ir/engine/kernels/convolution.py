@@ -27,7 +27,7 @@ from .convolution_work import Finish, Sizes, Work, reached, shuffles
 from .deep import deep
 from .depthwise import depthwise, is_depthwise
 from .grouped import grouped, in_runs, quickest
-from .products import in_blocks, multiplied
+from .products import in_blocks, multiplied, sums
 from .winograd import Tiling, apart, choose, winograd
 
 
@@ -143,13 +143,15 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
                 room_before = scratch.take(part, *block.shape)
                 parts += finish.prepared(source, image, rows, room_before)
                 block = room_before
+            added = sums(scratch, part, taken, height * width)
             for group, matrix in enumerate(matrices):
                 inner = slice(group * given, (group + 1) * given)
                 windows, gather = _windows(
                     sizes, block[:, :, inner], (rows.start, rows.stop), part, scratch
                 )
                 out = flat[:, group * each : (group + 1) * each]
-                parts += gather + multiplied(windows, matrix, out, rows=height * width)
+                parts += gather
+                parts += multiplied(windows, matrix, out, rows=height * width, room=added)
             parts += finish.parts(room, image, rows, slice(None))
         steps.append(sequence(parts))
     return [steps]
@@ -173,7 +175,10 @@ def by_channels(work: Work, blocks: Array) -> list[list[Part]]:
             channels = slice(first * wide, stop * wide)
             room = scratch.take(part, height, width, (stop - first) * wide)
             out = room.reshape(height * width, -1)
-            products = multiplied(windows, blocks[first:stop], out, rows=height * width)
+            products = multiplied(
+                windows, blocks[first:stop], out, rows=height * width,
+                room=sums(scratch, part, blocks.shape[1], height * width),
+            )  # fmt: skip
             after = finish.parts(room, image, slice(0, height), channels)
             lanes.append(sequence([*products, *after]))
         steps.append(lanes)
@@ -250,6 +255,7 @@ def by_taps(work: Work, blocks: Array) -> list[list[Part]]:
                 parts += finish.prepared(source, image, slice(None), given)
             gathered = scratch.take(part, (end - begin) * width, inner)
             made = scratch.take(part, (end - begin) * width, sizes.outer)
+            added = sums(scratch, part, inner, prod(sizes.out))
             for tap, (down, across) in enumerate(np.ndindex(sizes.kernel)):
                 low, high = rows_met[down]
                 low, high = max(low, rows.start), min(high, rows.stop)
@@ -265,7 +271,7 @@ def by_taps(work: Work, blocks: Array) -> list[list[Part]]:
                 into = room[low - rows.start : high - rows.start, first:stop]
                 parts.append(call(np.copyto, left.reshape(*shape, inner), given[stops]))
                 some = blocks[:, tap * inner : (tap + 1) * inner]
-                parts += multiplied(left, some, out, rows=prod(sizes.out))
+                parts += multiplied(left, some, out, rows=prod(sizes.out), room=added)
                 parts.append(call(np.add, into, out.reshape(*shape, -1), out=into))
             parts += finish.parts(room, image, rows, slice(None))
         steps.append(sequence(parts))

@@ -15,7 +15,7 @@ from ..plan import Node, Value
 from ..workers import Part, spans
 from .blocks import CACHE, Scratch, call, epilogue, followed, laid_out, sequence
 from .copies import copied
-from .products import BLOCK, MILLION, lies, multiplied, width
+from .products import BLOCK, MILLION, cuts, multiplied, sums, width
 
 #: Fewer rows than this are not worth a product of their own.
 FEW = 16
@@ -91,7 +91,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
     rows, (deep, columns) = prod(output.shape[:-1]), b.shape
     followers = epilogue(node, scratch)
     lanes = abreast if rows * b.size > 1 << 18 else 1
-    if lies(deep, rows):
+    if cuts(deep, rows):
         across = lanes if rows <= FEWER else _least_copied(rows, columns, lanes)
         wide = width(columns - columns % EVEN or columns, deep, rows, across)
         blocks = _in_columns(node.inputs[1], b, wide)
@@ -117,6 +117,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
             scratch.reset()
             flat, gather = rows_of(a[index], part, scratch)
             steps += gather
+            added = sums(scratch, part, deep, rows)
             given = output.store[index]
             widest = max(stop - first for first, stop, _ in runs)
             room = None
@@ -129,7 +130,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
                 if room is not None:
                     made = room[: target.size].reshape(target.shape)
                     out = made.reshape(-1, stop - first)
-                steps += multiplied(flat, matrices, out, rows=rows)
+                steps += multiplied(flat, matrices, out, rows=rows, room=added)
                 steps += followed(followers, made, place, target)
         parts.append(sequence(steps))
     return parts

@@ -3,7 +3,8 @@
 OpenBLAS copies large matrices into an order of its own before it multiplies them. For processors
 with AVX-512 it takes products of at most a million steps from where they are, and at a tenth more
 operations a second: there weights are kept in blocks of columns, and rows are taken so many at a
-time. Where sums are long that leaves too few rows for each block, and other processors have no
+time. Where sums are long that leaves too few rows for each block: there a sum is cut into some
+that are added afterwards. Of very many rows BLAS's own order pays, and other processors have no
 such kernels: there pieces are large. All of it begins on cache lines: else each load meets two.
 """
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from ....schemas import Array
 from ..workers import WIDE_KERNELS, Part, blas
-from .blocks import call, divisor, on_lines, turned
+from .blocks import CACHE, Scratch, call, divisor, on_lines, turned
 
 #: Steps of a product that is taken as it lies.
 MILLION = 1_000_000
@@ -21,16 +22,17 @@ MILLION = 1_000_000
 WIDE, WIDER = 64, 128
 #: The same where they are copied first: so that there are several blocks, and at most.
 COPIED, BLOCK = 128, 512
-#: BLAS takes twelve rows at a time, or six.
-DOZEN, HALF = 12, 6
-#: Sums of more products are too long for pieces that are taken as they lie.
-LONG = 512
+#: BLAS takes twelve rows at a time, or six; of many columns four.
+DOZEN, HALF, FOUR = 12, 6, 4
+#: Sums of more products are too long for pieces that are taken as they lie: they are cut into
+#: equal ones, of at most so many, where there are not so many rows that copies of weights pay.
+LONG, CUT, PAYING = 512, 1024, 384
 #: So few are multiplied together, by as many columns as that leaves, at least 16.
 FEW_ROWS = 24
 
 
-def lies(taken: int, rows: int | None = None) -> bool:
-    """Whether small pieces are multiplied sooner than large ones.
+def cuts(taken: int, rows: int | None = None) -> int:
+    """Into how many sums one is cut so that small pieces are multiplied; 0 where large ones are.
 
     Args:
         taken: How many products a sum has.
@@ -39,10 +41,16 @@ def lies(taken: int, rows: int | None = None) -> bool:
     """
     library = blas()
     if library is not None and library.name == "OpenBLAS" and library.kernels not in WIDE_KERNELS:
-        return False
+        return 0
     if rows is not None and rows <= FEW_ROWS:
-        return rows * taken * 16 <= MILLION
-    return taken <= LONG
+        least = -(-rows * taken * WIDE // MILLION)
+    elif taken <= LONG:
+        least = 1
+    elif rows is None or rows > PAYING:
+        return 0
+    else:
+        least = max(2, -(-taken // CUT))
+    return next((count for count in range(least, 2 * least) if taken % count == 0), 0)
 
 
 def width(outer: int, taken: int, rows: int | None = None, lanes: int = 1) -> int:
@@ -54,19 +62,21 @@ def width(outer: int, taken: int, rows: int | None = None, lanes: int = 1) -> in
         rows: By how many rows the weights are multiplied, where they come from memory each time.
         lanes: Among how many the blocks of columns are dealt then.
     """
-    if not lies(taken, rows):
+    parts = cuts(taken, rows)
+    if not parts:
         # Where there are fewer rows than columns, it is these that workers share.
         most = COPIED if rows is None or rows < outer else BLOCK
         if outer % 16 == 0:
             return divisor(outer // 16, most // 16) * 16
         return outer if most == BLOCK else divisor(outer, most)
+    taken //= parts
     if outer <= WIDE:
         return outer
     if rows is not None and rows > FEW_ROWS:
         for wide in range(WIDER, WIDE // 2 - 1, -16):
             if outer % (wide * lanes) == 0 and DOZEN * wide * taken <= MILLION:
                 return wide
-    fitting = [wide for wide in range(WIDE, 15, -16) if outer % wide == 0]
+    fitting = [wide for wide in (WIDE, 32, 48, 16) if outer % wide == 0]
     if not fitting:
         return next((wide for wide in range(WIDE, 15, -1) if outer % wide == 0), outer)
     for together in (rows,) if rows is not None and rows <= FEW_ROWS else (DOZEN, HALF):
@@ -89,28 +99,35 @@ def in_blocks(weights: Array, wide: int = 0, *, rows: int | None = None) -> Arra
 
 def rows_at_once(rows: int, taken: int, wide: int) -> int:
     """How many rows are multiplied together, so that all pieces are of about one size."""
+    together = FOUR if wide % WIDE == 0 else HALF
     most = max(1, MILLION // max(taken * wide, 1))
+    most -= most % together if most > together else 0
     pieces = -(-rows // most)
-    even = -(-rows // pieces)
-    dozens = -(-even // DOZEN) * DOZEN
-    if dozens <= most:
-        return dozens
-    return even // HALF * HALF or even
+    return min(most, -(-rows // (pieces * together)) * together)
+
+
+def sums(scratch: Scratch, part: int, taken: int, rows: int) -> Array | None:
+    """Room for the sums into which one is cut, if it is."""
+    return scratch.take(part, CACHE // 4) if cuts(taken, rows) > 1 else None
 
 
 def multiplied(
-    windows: Array, blocks: Array, out: Array, *, rows: int | None = None
+    windows: Array,
+    blocks: Array,
+    out: Array,
+    *,
+    rows: int | None = None,
+    room: Array | None = None,
 ) -> list[Part]:
     """Parts that multiply rows (rows, taken) by blocks of columns into (rows, columns).
 
     How many rows there are in all is as it was when blocks were made. Those may be stacked for
-    groups, which stand side by side in rows and columns.
+    groups, which stand side by side in rows and columns. Sums that are cut want room.
     """
     groups, count, taken, wide = blocks.shape if blocks.ndim == 4 else (1, *blocks.shape)
     blocks = blocks.reshape(groups, count, taken, wide)
-    lines = len(windows)
-    small = wide <= COPIED and lies(taken, rows)
-    each = rows_at_once(lines, taken, wide) if small else lines
+    lines, cut = len(windows), cuts(taken, rows) if wide <= COPIED else 0
+    each = rows_at_once(lines, taken // cut, wide) if cut else lines
     whole = lines - lines % each
     parts = []
     for begin, end in ((0, whole), (whole, lines)):
@@ -119,10 +136,39 @@ def multiplied(
         height = min(each, end - begin)
         left = windows[begin:end].reshape(-1, height, groups, taken).transpose(0, 2, 1, 3)
         into = out[begin:end].reshape(-1, height, groups, count, wide).transpose(0, 2, 3, 1, 4)
-        if blocks.nbytes > left.nbytes:
+        if cut > 1:
+            assert room is not None
+            parts += _in_sums(left, blocks, into, cut, room)
+        elif blocks.nbytes > left.nbytes:
             # Block by block, so that each is fetched once.
             left, into = left.swapaxes(0, 1)[:, None], into.transpose(1, 2, 0, 3, 4)
             parts.append(call(np.matmul, left, blocks[:, :, None], out=into))
         else:
             parts.append(call(np.matmul, left[:, :, None], blocks, out=into))
+    return parts
+
+
+def _in_sums(left: Array, blocks: Array, into: Array, cut: int, room: Array) -> list[Part]:
+    """Parts that multiply pieces (pieces, groups, height, taken), each sum cut into equal ones.
+
+    Those of some pieces and blocks are side by side in the room, and added from there.
+    """
+    pieces, groups, height, taken = left.shape
+    _, count, _, wide = blocks.shape
+    left = left.reshape(pieces, groups, height, cut, taken // cut).transpose(1, 3, 0, 2, 4)
+    blocks = blocks.reshape(groups, count, cut, 1, taken // cut, wide)
+    at_once = min(pieces, max(1, room.size // (cut * height * wide)))
+    together = min(count, max(1, room.size // (cut * at_once * height * wide)))
+    parts: list[Part] = []
+    for group, start in np.ndindex(groups, -(-pieces // at_once)):
+        some = slice(start * at_once, (start + 1) * at_once)
+        given = left[group, :, some]
+        for first in range(0, count, together):
+            chosen = slice(first, first + together)
+            target = into[some, group, chosen].transpose(0, 2, 1, 3)
+            made = room[: cut * target.size].reshape(cut, *target.shape)
+            products = made.transpose(3, 0, 1, 2, 4)
+            parts.append(call(np.matmul, given, blocks[group, chosen], out=products))
+            parts.append(call(np.add, made[0], made[1], out=target))
+            parts += [call(np.add, target, one, out=target) for one in made[2:]]
     return parts
