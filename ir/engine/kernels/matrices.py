@@ -48,6 +48,9 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     a = np.broadcast_to(a, (*output.shape[:-2], *a.shape[-2:]))
     if single:
         return [*before, by_weights(node, a, b.reshape(b.shape[-2:]), abreast, scratch)]
+    rows, deep = a.shape[-2:]
+    if right.constant is not None and rows * b.shape[-1] * deep > MILLION and cuts(deep, rows):
+        return [*before, by_stacked_weights(node, a, b, abreast, scratch)]
     b = np.broadcast_to(b, (*output.shape[:-2], *b.shape[-2:]))
     return [*before, stacks(node, a, b, abreast, scratch)]
 
@@ -146,12 +149,12 @@ def _least_copied(rows: int, columns: int, lanes: int) -> int:
 
 
 def _in_columns(value: Value, matrix: Array, wide: int, *, copied: bool = True) -> list[Array]:
-    """A constant matrix in blocks (count, deep, wide) of columns; in another what is left."""
-    source, (deep, columns) = value.constant, matrix.shape
+    """Constant matrices in blocks (count, deep, wide) of columns; in another what is left."""
+    source, (*lead, deep, columns) = value.constant, matrix.shape
     assert source is not None
     even = columns - columns % wide
-    blocks = matrix[:, :even].reshape(deep, even // wide, wide).transpose(1, 0, 2)
-    rest = matrix[None, :, even:]
+    blocks = matrix[..., :even].reshape(*lead, deep, even // wide, wide).swapaxes(-2, -3)
+    rest = matrix[..., None, :, even:]
     if copied:
         blocks, rest = _shared(source, blocks, matrix.strides), laid_out(rest)
     return [blocks, rest] if even < columns else [blocks]
@@ -219,6 +222,37 @@ def stacks(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> li
             product = call(np.matmul, a[index], b[index[: b.ndim - 2]], out=block)
             lane += [product, *followed(followers, block, index)]
         parts.append(sequence(lane))
+    return parts
+
+
+def by_stacked_weights(
+    node: Node, a: Array, b: Array, abreast: int, scratch: Scratch
+) -> list[Part]:
+    """Each of many matrices by a constant one of its own; each worker has some of the columns."""
+    output = node.outputs[0]
+    assert output.store is not None
+    *lead, rows, deep = a.shape
+    columns = b.shape[-1]
+    lanes = abreast if a.size * columns > 1 << 18 else 1
+    blocks = _in_columns(node.inputs[1], b, width(columns, deep, rows, lanes))
+    followers = epilogue(node, scratch)
+    stacked = [np.broadcast_to(some, (*lead, *some.shape[-3:])) for some in blocks]
+    parts: list[Part] = []
+    runs = spans(sum(some.shape[-3] for some in blocks), lanes)
+    for part, (begin, end) in scratch.dealt(runs):
+        steps: list[Part] = []
+        for index in np.ndindex(*lead):
+            scratch.reset()
+            flat, steps_before = rows_of(a[index], part, scratch)
+            added = sums(scratch, part, deep, rows)
+            steps += steps_before
+            for first, stop, matrices in _runs([s[index] for s in stacked], begin, end, columns):
+                place = (*(slice(n, n + 1) for n in index), slice(None), slice(first, stop))
+                target = output.store[place]
+                out = target.reshape(rows, stop - first)
+                steps += multiplied(flat, matrices, out, rows=rows, room=added)
+                steps += followed(followers, target, place)
+        parts.append(sequence(steps))
     return parts
 
 

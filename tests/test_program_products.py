@@ -1,0 +1,93 @@
+"""Products by weights: whatever BLAS is there, rows, sums and columns cut however they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from vinoir import ir
+from vinoir.ir.engine.kernels import products
+
+ROWS = [2, 13, 24, 49, 130]
+
+
+@pytest.fixture(params=["small as they lie", "all copied"], autouse=True)
+def _library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways are gone, whatever this processor's own is."""
+    kernels = ["Haswell", "SkylakeX"][request.param == "small as they lie"]
+    monkeypatch.setattr(products, "blas", lambda: Library("OpenBLAS", kernels))
+
+
+class Library:
+    """What is asked of a library."""
+
+    def __init__(self, name: str, kernels: str) -> None:
+        self.name, self.kernels = name, kernels
+
+
+def same(net: ir.Builder, *inputs: np.ndarray) -> None:
+    """A program gives what the definitions give."""
+    model = net.model()
+    for threads in (1, 2):
+        found = ir.compile(model, threads=threads)(list(inputs))
+        for name, wanted in ir.run(model, list(inputs)).items():
+            scale = np.abs(wanted).max()
+            np.testing.assert_allclose(found[name], wanted, rtol=0, atol=3e-6 * scale)
+
+
+def numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.standard_normal(shape).astype("f4")
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize(
+    ("stack", "fewer", "deep", "columns"),
+    [((), (), 1536, 300), ((), (), 2310, 128), ((3,), (3,), 768, 130), ((2, 2), (1, 2), 520, 192),
+     ((2, 3), (2, 1), 1031, 96), ((2,), (2,), 300, 576)],
+)  # fmt: skip
+def test_rows_by_long_columns(
+    rows: int, stack: tuple[int, ...], fewer: tuple[int, ...], deep: int, columns: int
+) -> None:
+    rng = np.random.default_rng(rows + deep)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (*stack, rows, deep))
+    for turned in (False, True):
+        right = (columns, deep) if turned else (deep, columns)
+        weights = net.constant(numbers(rng, *fewer, *right) / np.float32(deep) ** 0.5)
+        y = net.add("MatMul", "opset1", [x, weights], transpose_b=turned)
+        y = net.add("Add", "opset1", [y, net.constant(numbers(rng, columns))])
+        net.result(net.add("Swish", "opset4", [y]), name=f"turned {turned}")
+    same(net, numbers(rng, *stack, rows, deep))
+
+
+@pytest.mark.parametrize("size", [3, 7])
+@pytest.mark.parametrize(("kernel", "stride"), [(1, 1), (1, 2), (3, 2)])
+@pytest.mark.parametrize(
+    ("given", "made", "groups"), [(640, 96, 1), (1100, 256, 1), (1280, 64, 2)]
+)
+def test_convolutions_of_many_channels(
+    size: int, kernel: int, stride: int, given: int, made: int, groups: int
+) -> None:
+    rng = np.random.default_rng(given)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, given, size, size))
+    x = net.add("ReLU", "opset1", [x])
+    weights = numbers(rng, groups, made // groups, given // groups, kernel, kernel)
+    words = {"strides": (stride,) * 2, "dilations": (1, 1)}
+    pads = {"pads_begin": (kernel // 2,) * 2, "pads_end": (kernel // 2,) * 2}
+    kind = "Convolution" if groups == 1 else "GroupConvolution"
+    constant = net.constant(weights[0] if groups == 1 else weights)
+    y = net.add(kind, "opset1", [x, constant], **words, **pads)
+    net.result(net.add("Sigmoid", "opset1", [y]), name="y")
+    same(net, numbers(rng, 2, given, size, size) / np.float32(given * kernel))
+
+
+@pytest.mark.parametrize(
+    ("taken", "rows", "parts"),
+    [(512, None, 1), (513, None, 0), (768, 8, 1), (768, 24, 2), (3072, 24, 6), (512, 4000, 1),
+     (640, 49, 2), (1031, 49, 0), (4096, 384, 4), (4096, 385, 0)],
+)  # fmt: skip
+def test_sums_are_cut_evenly_where_that_pays(
+    taken: int, rows: int | None, parts: int, request: pytest.FixtureRequest
+) -> None:
+    small = "copied" not in request.node.name
+    assert products.cuts(taken, rows) == (parts if small else 0)
