@@ -55,7 +55,7 @@ def attending(
 @pytest.mark.parametrize(
     "sizes",
     [(197, 197, 64, 64), (49, 49, 32, 32), (400, 77, 64, 40), (30, 130, 16, 24), (25, 700, 64, 64),
-     (40, 40, 600, 8), (23, 50, 16, 16), (100, 1, 8, 8)],
+     (40, 40, 600, 8), (23, 50, 16, 16), (100, 1, 8, 8), (700, 1500, 64, 64), (650, 1100, 40, 80)],
 )  # fmt: skip
 def test_attention_of_any_size(sizes: tuple[int, int, int, int], mask: str, large: float) -> None:
     # Powers of large scores are far apart, whichever way they are found.
@@ -84,12 +84,13 @@ def test_rows_without_numbers_stay_alone() -> None:
 def test_products_are_cut_where_small_ones_are_quicker(monkeypatch: pytest.MonkeyPatch) -> None:
     q = np.zeros((2, 197, 64), np.float32)
     monkeypatch.setattr(attention, "cuts", lambda taken: 1)
-    assert attention._at_once(q, 197, 64) == 66
-    assert attention._at_once(q[:, :20], 197, 64) == 0  # too few
-    assert attention._at_once(q, 2000, 64) == 0  # too many keys
-    assert attention._at_once(q.swapaxes(1, 2), 197, 64) == 0  # BLAS would copy it
+    assert attention._sizes(q, 197, 64) == (66, 197, 68)
+    assert attention._sizes(q[:, :20], 197, 64) is None  # too few
+    assert attention._sizes(q, 2000, 64) == (100, 128, 4)  # too many keys for all
+    assert attention._sizes(q, 2000, 80) == (100, 128, 0)  # BLAS would pad rows of these
+    assert attention._sizes(q.swapaxes(1, 2), 197, 64) is None  # BLAS would copy it
     monkeypatch.setattr(attention, "cuts", lambda taken: 0)
-    assert attention._at_once(q, 197, 64) == 0
+    assert attention._sizes(q, 197, 64) is None
 
 
 @pytest.mark.parametrize("other", ["last", "rows", "all"])

@@ -8,6 +8,7 @@ need not be, and so many queries are taken at a time as make such a product.
 from __future__ import annotations
 
 from math import prod, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ..workers import Part, flushing, spans
 from .blocks import CACHE, Scratch, sequence
 from .matrices import lying, pieces
 from .pointwise import QUICK_POWERS
-from .products import DOZEN, cuts, rows_at_once
+from .products import DOZEN, MILLION, cuts, rows_at_once
 from .rows import LEAST, MOST
 
 #: Fewer queries than these are not worth a product of their own.
@@ -26,6 +27,11 @@ FEW = 16
 TOGETHER = 320
 #: Scores of so many keys or more are padded to whole cache lines of numbers.
 PADDED, LINE = 128, 16
+#: So many keys are taken together where all are too many for a product of enough queries.
+KEYS = 128
+#: Numbers of a value of which so many, or a multiple, are a row that BLAS takes as it lies even
+#: where only a few queries fit a product.
+EVEN, FEWEST = 64, 4
 #: What turns powers of e into powers of two.
 LOG2 = np.float32(np.log2(np.e))
 #: The score of what is not to be seen.
@@ -69,6 +75,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     parts: list[Part] = []
     for part, (begin, end) in scratch.dealt(spans(len(found), abreast)):
         steps: list[Part] = []
+        last: tuple[object, Array | None] = (None, None)
         for index in found[begin:end]:
             scratch.reset()
             stack = index[: len(lead)]
@@ -83,7 +90,12 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             if causal:
                 masked = _added(np.tri(stop - first, seen.stop, first, dtype=np.bool_))
             target = output.store[index]
-            steps.append(_attended(q[index], *heads, masked, factor, target, part, scratch))
+            known = last[1] if last[0] == (stack, seen) else None
+            step, turned = _attended(
+                q[index], *heads, masked, factor, target, part, scratch, known
+            )  # fmt: skip
+            steps.append(step)
+            last = (stack, seen), turned
         parts.append(sequence(steps))
     return [*before, parts]
 
@@ -97,31 +109,47 @@ def _added(mask: Array) -> Array:
     return np.where(mask, np.float32(0), np.float32(-np.inf))
 
 
-def _at_once(q: Array, keys: int, depth: int) -> int:
-    """How many queries make a product that BLAS takes as it lies; 0 where that gains nothing."""
+class Sizes(NamedTuple):
+    """How queries and keys are cut into products that BLAS takes as they lie; 0 for not at all."""
+
+    queries: int
+    keys: int
+    weighed: int
+
+
+def _sizes(q: Array, keys: int, depth: int) -> Sizes | None:
+    """How many queries and keys are multiplied together; None where that gains nothing."""
     rows, taken = q.shape[-2:]
     down, along = q.strides[-2:]
     if not cuts(max(taken, depth)) or rows < 2 * DOZEN:
-        return 0
+        return None
     if along != q.itemsize or down < taken * q.itemsize:
-        return 0
-    each = min(rows, rows_at_once(rows, taken, keys), rows_at_once(rows, keys, depth))
-    return each if each >= 2 * DOZEN else 0
+        return None
+    few = 2 * DOZEN * keys * max(taken, depth) > MILLION
+    across = KEYS if few else keys
+    queries, weighed = rows_at_once(rows, taken, across), rows_at_once(rows, keys, depth)
+    if few and (depth % EVEN or weighed < FEWEST):
+        weighed = 0
+    return Sizes(min(rows, queries), across, min(rows, weighed))
 
 
-def _products(a: Array, b: Array, out: Array, each: int) -> list[tuple[Array, Array, Array]]:
-    """Stacks of products of so many rows each, and of what is left; of all for 0."""
-    rows = a.shape[-2]
-    whole = rows - rows % each if each else 0
-    found = []
-    if whole:
-        runs = [
-            array[..., :whole, :].reshape(*array.shape[:-2], -1, each, array.shape[-1])
-            for array in (a, out)
-        ]
-        found.append((runs[0], b[..., None, :, :], runs[1]))
-    if whole < rows:
-        found.append((a[..., whole:, :], b, out[..., whole:, :]))
+def _cut(length: int, each: int) -> list[tuple[slice, int]]:
+    """Runs of equal pieces, and their length, then what is left; one of all for 0."""
+    whole = length - length % each if each else 0
+    found = [(slice(0, whole), each)] if whole else []
+    return [*found, (slice(whole, length), length - whole)] if whole < length else found
+
+
+def _products(a: Array, b: Array, out: Array, tall: int, wide: int) -> list[tuple[Array, ...]]:
+    """Stacks of products of so many rows and columns each, and of what is left."""
+    found: list[tuple[Array, ...]] = []
+    for down, rows in _cut(a.shape[-2], tall):
+        left = a[..., down, :].reshape(*a.shape[:-2], -1, 1, rows, a.shape[-1])
+        for across, columns in _cut(b.shape[-1], wide):
+            right = b[..., across].reshape(*b.shape[:-1], -1, columns).swapaxes(-2, -3)
+            into = out[..., down, across]
+            into = into.reshape(*out.shape[:-2], -1, rows, right.shape[-3], columns)
+            found.append((left, right[..., None, :, :, :], into.swapaxes(-2, -3)))
     return found
 
 
@@ -134,8 +162,9 @@ def _attended(
     out: Array,
     part: int,
     scratch: Scratch,
-) -> Part:
-    """Does all for some queries.
+    known: Array | None,
+) -> tuple[Part, Array | None]:
+    """What does all for some queries, and the keys it has turned, which may be known already.
 
     Weights are quotients of powers: what is subtracted from all exponents of a row makes none
     larger or smaller than another. So nothing is, where no power becomes too large or a sum of
@@ -143,31 +172,34 @@ def _attended(
     largest of all.
     """
     keys = k.shape[-1]
-    each = _at_once(q, keys, v.shape[-1])
-    wide = -(-keys // LINE) * LINE if each and keys >= PADDED else keys
+    sizes = _sizes(q, keys, v.shape[-1])
+    wide = -(-keys // LINE) * LINE if sizes and keys >= PADDED else keys
+    # First of all, so that it is the same memory for all queries of one head.
+    room = scratch.take(part, *k.shape[:-1], wide) if sizes else scratch.take(part, *q.shape)
     padded = scratch.take(part, *q.shape[:-1], wide)
     scores = padded[..., :keys]
     sums = scratch.take(part, *q.shape[:-1], 1)
     ones = np.zeros(wide, np.float32)
     ones[:keys] = 1
     rows, totals = padded.reshape(-1, wide), sums.reshape(-1)
-    if each:
-        room = scratch.take(part, *k.shape[:-1], wide)
+    turned = sizes is not None and known is not None and _is(known, room)
+    if sizes:
         given, scaled, beside = k, room[..., :keys], room[..., keys:]
-        keyed = _products(q, room, padded, each)
+        keyed = _products(q, room, padded, sizes.queries, sizes.keys)
+        weighed = _products(scores, v, out, sizes.weighed, 0)
     else:
-        room = scratch.take(part, *q.shape)
         given, scaled, beside = q, room, room[..., :0]
-        keyed = _products(room, k, padded, 0)
-    weighed = _products(scores, v, out, each)
+        keyed, weighed = _products(room, k, padded, 0, 0), _products(scores, v, out, 0, 0)
     # Powers of two are quicker only as long as none is next to nothing, as masks make them.
     in_twos = QUICK_POWERS and mask is None
     power, quick = (np.exp2, factor * LOG2) if in_twos else (np.exp, factor)
     adds = mask is not None and mask.dtype != np.bool_
 
-    def score(by: np.float32) -> None:
+    def scale(by: np.float32) -> None:
         np.multiply(given, by, scaled)
         beside.fill(0)  # keys that are none, which get no weight
+
+    def score() -> None:
         for one in keyed:
             np.matmul(*one)
         if mask is None:
@@ -178,14 +210,18 @@ def _attended(
             np.copyto(scores, HIDDEN, where=np.logical_not(mask))
 
     def weigh() -> None:
-        score(quick)
+        if not turned:
+            scale(quick)
+        score()
         done = np.maximum.reduce(padded, axis=None) <= MOST
         if done:
             power(padded, padded)
             np.matmul(rows, ones, out=totals)
             done = np.minimum.reduce(totals) >= LEAST
         if not done:
-            score(factor)
+            scale(factor)
+            score()
+            scale(quick)  # as other queries may want it
             np.maximum.reduce(scores, axis=-1, keepdims=True, out=sums)
             np.subtract(scores, sums, scores)
             np.exp(scores, scores)
@@ -199,4 +235,9 @@ def _attended(
         with flushing:
             weigh()
 
-    return weigh if mask is None else weigh_hidden
+    return weigh if mask is None else weigh_hidden, room if sizes else None
+
+
+def _is(one: Array, other: Array) -> bool:
+    """Whether two arrays are the same numbers of the same memory."""
+    return one.__array_interface__ == other.__array_interface__
