@@ -84,7 +84,7 @@ def test_convolutions_of_many_channels(
 @pytest.mark.parametrize(
     ("taken", "rows", "parts"),
     [(512, None, 1), (513, None, 0), (768, 8, 1), (768, 24, 2), (3072, 24, 6), (512, 4000, 1),
-     (640, 49, 2), (1031, 49, 0), (4096, 384, 4), (4096, 385, 0)],
+     (640, 49, 2), (1031, 49, 0), (4096, 384, 4), (4096, 385, 0), (1024, 385, 1)],
 )  # fmt: skip
 def test_sums_are_cut_evenly_where_that_pays(
     taken: int, rows: int | None, parts: int, request: pytest.FixtureRequest

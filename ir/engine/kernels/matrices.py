@@ -99,7 +99,10 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
         wide = width(columns - columns % EVEN or columns, deep, rows, across)
         blocks = _in_columns(node.inputs[1], b, wide)
         at_once = max(FEW if across == 1 else FEWER, across * CACHE // (4 * columns))
-        together = max(1, CACHE // (4 * rows * wide)) if followers and across > 1 else columns
+        if b.nbytes > 2 * across * CACHE:
+            at_once = max(at_once, 2 * MANY)  # they are fetched anew for each piece
+        tall = min(rows, at_once)
+        together = max(1, CACHE // (4 * tall * wide)) if followers and tall > FEWER else columns
     else:
         across = _least_copied(rows, columns, lanes)
         most = BLOCK if followers or rows < MANY else columns

@@ -24,8 +24,8 @@ WIDE, WIDER = 64, 128
 COPIED, BLOCK = 128, 512
 #: BLAS takes twelve rows at a time, or six; of many columns four.
 DOZEN, HALF, FOUR = 12, 6, 4
-#: Sums of more products are too long for pieces that are taken as they lie: they are cut into
-#: equal ones, of at most so many, where there are not so many rows that copies of weights pay.
+#: Sums of more products leave too few rows for pieces that are taken as they lie: they are cut
+#: into equal ones of at most so many. Of so many rows some are enough; to copy longer sums pays.
 LONG, CUT, PAYING = 512, 1024, 384
 #: So few are multiplied together, by as many columns as that leaves, at least 16.
 FEW_ROWS = 24
@@ -47,7 +47,7 @@ def cuts(taken: int, rows: int | None = None) -> int:
     elif taken <= LONG:
         least = 1
     elif rows is None or rows > PAYING:
-        return 0
+        return int(rows is not None and taken <= CUT)
     else:
         least = max(2, -(-taken // CUT))
     return next((count for count in range(least, 2 * least) if taken % count == 0), 0)
