@@ -48,6 +48,7 @@ class Sizes:
         )
         self.inner = weights.shape[1]
         self.outer = weights.shape[0]
+        self.images = node.outputs[0].shape[0]
         self.out = _two(node.outputs[0].shape[2:])
         #: What it pads with.
         self.fill: float | Array = 0.0 if node.padding is None else node.padding

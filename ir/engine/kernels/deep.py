@@ -2,7 +2,7 @@
 
 For windows of 3x3, the weights at the 36 points of a tile take four times the memory of the
 weights themselves. Here they are made at each call, some output channels at a time, and used
-for all tiles of the image before the next are made: what that costs is less than it takes to
+for all tiles of some images before the next are made: what that costs is less than it takes to
 fetch them from memory.
 """
 
@@ -11,25 +11,27 @@ from __future__ import annotations
 import numpy as np
 
 from ....schemas import Array
-from ..workers import Part, spans
+from ..workers import Part, shares, spans
 from .blocks import Scratch, call, divisor, sequence
-from .convolution_work import Sizes, Work
+from .convolution_work import Work
 from .products import MILLION, rows_at_once
-from .winograd import TILES, Tiling, gathered_tiles, transformed, turned_back
+from .winograd import TILES, Tiling, gathered_tiles, together, transformed, turned_back
 
 #: Numbers of transformed weights that stay in cache until they are multiplied.
 WEIGHTS = 3 << 17
 
 
 def deep(tiling: Tiling, work: Work, blocks: Array) -> list[list[Part]]:
-    """Two steps an image: workers share its tiles, then the output channels."""
-    sizes, source, target, finish, abreast, scratch = work
+    """Two steps for some images: workers share their tiles, then the output channels."""
+    sizes, _, target, finish, abreast, scratch = work
     (down, across), inner, spread = tiling.tiles(sizes), blocks.shape[2], tiling.spread
     steps: list[list[Part]] = []
-    for image in range(target.shape[0]):
+    for begin, end in spans(len(target), -(-len(target) // together(sizes, tiling))):
+        images = range(begin, end)
         scratch.shared.reset()
-        given = scratch.shared.take(0, tiling.points**2, down * across, inner)
-        steps.append(_tiles(tiling, sizes, source[image], given, abreast, scratch))
+        places = len(images) * down * across
+        given = scratch.shared.take(0, tiling.points**2, places, inner)
+        steps.append(_tiles(tiling, work, images, given))
         lanes: list[Part] = []
         for part, (first, stop) in scratch.dealt(spans(len(blocks), abreast)):
             parts: list[Part] = []
@@ -37,30 +39,31 @@ def deep(tiling: Tiling, work: Work, blocks: Array) -> list[list[Part]]:
                 scratch.reset()
                 wide = blocks.shape[3]
                 channels = slice(number * wide, (number + 1) * wide)
-                products = scratch.take(part, tiling.points**2, down * across, wide)
+                products = scratch.take(part, tiling.points**2, places, wide)
                 parts += _multiplied(spread, given, blocks[number], products, part, scratch)
-                place = (image, channels)
+                place = (images, channels)
                 parts += turned_back(tiling, products, (0, down), finish, place, part, scratch)
             lanes.append(sequence(parts))
         steps.append(lanes)
     return steps
 
 
-def _tiles(
-    tiling: Tiling, sizes: Sizes, image: Array, given: Array, abreast: int, scratch: Scratch
-) -> list[Part]:
-    """The step that transforms all tiles of an image, for all workers to see."""
+def _tiles(tiling: Tiling, work: Work, images: range, given: Array) -> list[Part]:
+    """The step that transforms all tiles of some images, for all workers to see."""
+    sizes, source, _, _, abreast, scratch = work
     (down, across), (values, _, inner) = tiling.tiles(sizes), given.shape
     at_once = max(1, min(TILES // across, down))
     lanes: list[Part] = []
-    for part, (top, bottom) in scratch.dealt(spans(down, abreast)):
+    for part, (number, (top, bottom)) in scratch.dealt(shares(len(images), down, abreast)):
         parts: list[Part] = []
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             scratch.reset()
             rows = (top + begin, end - begin)
-            places = slice(rows[0] * across, (rows[0] + rows[1]) * across)
+            first = (number * down + rows[0]) * across
+            places = slice(first, first + rows[1] * across)
             tiles = scratch.take(part, values, rows[1] * across, inner)
             halfway = scratch.take(part, *tiles.shape)
+            image = source[images[number]]
             parts += gathered_tiles(tiling, sizes, image, rows, tiles, halfway, part, scratch)
             parts += transformed(tiling.inputs, tiles, halfway, given[:, places])
         lanes.append(sequence(parts))

@@ -87,15 +87,19 @@ class Tiling(NamedTuple):
         return 4 * taken**2 * depth(sizes) * sizes.outer
 
     def seconds(self, sizes: Sizes) -> float:
-        """About how long a convolution of one image takes."""
+        """About how long a convolution takes, for each image."""
         count, values = prod(self.tiles(sizes)), self.points**2
         weights = values * depth(sizes) * sizes.outer
         products = 2 * weights * (count + FEW) / PRODUCTS
         # Those that are kept are fetched by every worker.
         fetched = self.nbytes(sizes) * (1 if self.afresh else 2)
         sums = values * count * (depth(sizes) * sizes.groups + sizes.outer) / SUMS
-        # Weights are made, and tiles go through the cache that the cores share.
-        more = weights / SPREAD + values * count * depth(sizes) / TILED if self.afresh else 0
+        more = 0.0
+        if self.afresh:
+            # Weights are made once for some images; tiles go through the cache that cores share.
+            images = together(sizes, self)
+            fetched /= images
+            more = weights / SPREAD / images + values * count * depth(sizes) / TILED
         calls = (sizes.groups - 1) * (1 + count // TILES) * CALLS
         return products + fetched / BYTES + sums + more + calls
 
@@ -147,6 +151,8 @@ TILES = 64
 
 #: Of each number of taps, the sizes of tiles that are worth a try.
 TRIED = {3: (4, 3, 2), 4: (3,), 5: (2,)}
+#: Bytes of tiles of several images.
+ROOM = 16 << 20
 #: So many channels, and no more places, are worth transforming weights at each call.
 DEEP, PLACES_AFRESH = 64, 4096
 
@@ -154,6 +160,12 @@ DEEP, PLACES_AFRESH = 64, 4096
 def depth(sizes: Sizes) -> int:
     """The channels of each group, those of all places that a window steps over together."""
     return sizes.inner * prod(sizes.strides)
+
+
+def together(sizes: Sizes, tiling: Tiling) -> int:
+    """Of how many images the tiles lie side by side, to be multiplied by the same weights."""
+    each = 4 * tiling.points**2 * prod(tiling.tiles(sizes)) * depth(sizes)
+    return max(1, min(sizes.images, ROOM // each))
 
 
 class Choice(NamedTuple):
@@ -232,7 +244,8 @@ def winograd(tiling: Tiling, work: Work, matrices: list[Array]) -> list[list[Par
                     tiling, sizes, source[image, :, :, inner], rows, blocks, part, scratch
                 )
                 parts += more
-                parts += turned_back(tiling, products, rows, finish, (image, outer), part, scratch)
+                place = (range(image, image + 1), outer)
+                parts += turned_back(tiling, products, rows, finish, place, part, scratch)
         steps.append(sequence(parts))
     return [steps]
 
@@ -265,17 +278,17 @@ def turned_back(
     products: Array,
     tiles: tuple[int, int],
     finish: Finish,
-    place: tuple[int, slice],
+    place: tuple[range, slice],
     part: int,
     scratch: Scratch,
 ) -> list[Part]:
     """What makes the output of the products at each point of some rows of tiles.
 
-    The place tells the image and the channels.
+    The place tells the images, the tiles of which follow each other, and the channels.
     """
-    (image, channels), (begin, count) = place, tiles
+    (images, channels), (begin, count) = place, tiles
     size, (_, places, outer) = tiling.size, products.shape
-    across = places // count
+    across = places // (len(images) * count)
     parts: list[Part] = []
     if finish.bias is not None:
         # What is added to the product of the points 1 and 1 reaches all outputs once.
@@ -285,17 +298,21 @@ def turned_back(
     between = scratch.take(part, size * tiling.points, places, outer)
     squares = products[: size * size]
     parts += transformed(tiling.outputs, products, between, squares)
-    tiled = squares.reshape(size, size, count, across, outer)
+    tiled = squares.reshape(size, size, len(images), count, across, outer)
     rows = slice(size * begin, size * (begin + count))
-    target = finish.target(image, rows, channels)
     if finish.alike:
         # Tiles are one run of memory, on which this is done sooner than on rows of the output.
         parts += finish.everywhere(squares.reshape(-1, outer))
-        return parts + untiled(tiled, target)
-    flat = between.reshape(-1)[: squares.size].reshape(size * count, size * across, outer)
-    room = flat[: target.shape[0], : target.shape[1]]
-    parts += untiled(tiled, room)
-    return parts + finish.parts(room, image, rows, channels, biased=True)
+    for number, image in enumerate(images):
+        target, given = finish.target(image, rows, channels), tiled[:, :, number]
+        if finish.alike:
+            parts += untiled(given, target)
+            continue
+        flat = between.reshape(-1)[: given.size].reshape(size * count, size * across, outer)
+        room = flat[: target.shape[0], : target.shape[1]]
+        parts += untiled(given, room)
+        parts += finish.parts(room, image, rows, channels, biased=True)
+    return parts
 
 
 def untiled(tiled: Array, out: Array) -> list[Part]:
