@@ -92,7 +92,7 @@ class Tiling(NamedTuple):
         weights = values * depth(sizes) * sizes.outer
         products = 2 * weights * (count + FEW) / PRODUCTS
         # Those that are kept are fetched by every worker.
-        fetched = self.nbytes(sizes) * (1 if self.afresh else 2)
+        fetched: float = self.nbytes(sizes) * (1 if self.afresh else 2)
         sums = values * count * (depth(sizes) * sizes.groups + sizes.outer) / SUMS
         more = 0.0
         if self.afresh:
