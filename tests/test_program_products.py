@@ -122,3 +122,20 @@ def test_sums_are_cut_evenly_where_that_pays(
 ) -> None:
     small = "copied" not in request.node.name
     assert products.cuts(taken, rows) == (parts if small else 0)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize(("size", "given"), [((1, 2), 700), ((4, 4), 512), ((3, 20), 600)])
+def test_transposed_convolutions_of_many_channels(
+    size: tuple[int, int], given: int, groups: int
+) -> None:
+    rng = np.random.default_rng(given)
+    net = ir.Builder()
+    x = net.add("ReLU", "opset1", [net.parameter("x", "f32", (2, given, *size))])
+    words = {"strides": (2, 2), "dilations": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1)}
+    weights = numbers(rng, groups, given // groups, 96, 4, 4) / np.float32(given**0.5)
+    kind = "ConvolutionBackpropData" if groups == 1 else "GroupConvolutionBackpropData"
+    constant = net.constant(weights[0] if groups == 1 else weights)
+    y = net.add(kind, "opset1", [x, constant], output_padding=(0, 0), **words)
+    net.result(net.add("Tanh", "opset1", [y]), name="y")
+    same(net, numbers(rng, 2, given, *size))

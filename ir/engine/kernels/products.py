@@ -14,7 +14,7 @@ import numpy as np
 
 from ....schemas import Array
 from ..workers import WIDE_KERNELS, Part, blas
-from .blocks import CACHE, Scratch, call, divisor, on_lines, turned
+from .blocks import CACHE, Scratch, call, divisor, laid_out, on_lines, turned
 
 #: Steps of a product that is taken as it lies.
 MILLION = 1_000_000
@@ -95,6 +95,13 @@ def in_blocks(weights: Array, wide: int = 0, *, rows: int | None = None) -> Arra
     for start, some in turned(weights, wide):
         found[start // wide] = some
     return found.reshape(-1, taken, wide)
+
+
+def columns_in_blocks(matrix: Array, rows: int) -> Array:
+    """A matrix (taken, outer) by which so many rows are multiplied, as such blocks."""
+    taken, outer = matrix.shape
+    wide = width(outer, taken, rows)
+    return laid_out(matrix.reshape(taken, outer // wide, wide).swapaxes(0, 1))
 
 
 def rows_at_once(rows: int, taken: int, wide: int) -> int:

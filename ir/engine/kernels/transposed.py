@@ -27,10 +27,12 @@ from .blocks import (
     epilogue,
     filling,
     followed,
+    laid_out,
     padded,
     sequence,
     taps,
 )  # fmt: skip
+from .products import MILLION, columns_in_blocks, multiplied, sums
 
 #: More groups than this are left to the definition, unless each is one channel.
 GROUPS = 8
@@ -145,7 +147,7 @@ class Work(NamedTuple):
 def by_rows(work: Work, abreast: int, *, narrow: bool) -> list[list[Part]]:
     """Phase by phase; workers share the rows."""
     weights, (down, across), source, target, _, scratch = work
-    products = Products(weights, down, across, scratch)
+    products = Products(weights, work.axes, target, scratch)
     images, height, width, channels = target.shape
     reached = -(-weights.shape[3] // down.stride) * -(-weights.shape[4] // across.stride)
     per_row = 4 * width * (channels + source.shape[3] * reached // across.stride)
@@ -164,11 +166,11 @@ def by_rows(work: Work, abreast: int, *, narrow: bool) -> list[list[Part]]:
 
 def by_channels(work: Work, abreast: int, *, narrow: bool) -> list[list[Part]]:
     """Phase by phase; workers share the channels, so that each weight is fetched by one alone."""
-    weights, (down, across), source, target, _, scratch = work
+    weights, _, source, target, _, scratch = work
     whole = slice(0, target.shape[1])
     lanes: list[list[Part]] = [[] for _ in target]
     for part, channels in channel_runs(target.shape[3], abreast, scratch):
-        products = Products(weights[:, :, channels], down, across, scratch)
+        products = Products(weights[:, :, channels], work.axes, target, scratch)
         for image, given in enumerate(source):
             scratch.reset()
             parts = products.parts(given, target[image, :, :, channels], whole, part)
@@ -188,24 +190,29 @@ def by_elements(work: Work, abreast: int, *, narrow: bool) -> list[list[Part]]:
     for part, channels in channel_runs(target.shape[3], abreast, scratch):
         turned = np.ascontiguousarray(weights[0, :, channels].transpose(0, 2, 3, 1))
         matrix = turned.reshape(len(turned), -1)
+        places = prod(source.shape[1:3])
+        blocks = columns_in_blocks(matrix, places) if places > 1 else None
         for image, given in enumerate(source):
             scratch.reset()
             out = target[image, :, :, channels]
             laid = scratch.take(part, *given.shape[:2], *kernel, out.shape[2])
             flat = scratch.take(part, *given.shape)
             rows = flat.reshape(-1, len(matrix))
-            parts = [
-                call(np.copyto, flat, given),
-                call(np.matmul, rows, matrix, out=laid.reshape(len(rows), -1)),
-                filling(out, 0.0),
-            ]
-            parts += laid_out(laid, axes, out)
+            made = laid.reshape(places, -1)
+            parts = [call(np.copyto, flat, given)]
+            if blocks is None:
+                parts.append(call(np.matmul, rows, matrix, out=made))
+            else:
+                room = sums(scratch, part, len(matrix), places)
+                parts += multiplied(rows, blocks, made, rows=places, room=room)
+            parts.append(filling(out, 0.0))
+            parts += added(laid, axes, out)
             parts += work.followed(image, whole, channels, narrow=narrow)
             lanes[image].append(sequence(parts))
     return lanes
 
 
-def laid_out(laid: Array, axes: tuple[Along, Along], out: Array) -> list[Part]:
+def added(laid: Array, axes: tuple[Along, Along], out: Array) -> list[Part]:
     """Parts that add products (H, W, kh, kw, C) to where they belong in an image (H, W, C)."""
     parts: list[Part] = []
     elements = np.ndindex(laid.shape[:2])
@@ -246,10 +253,17 @@ def _axes(node: Node) -> list[Along]:
 class Products:
     """Makes parts for some rows of the output."""
 
-    def __init__(self, weights: Array, down: Along, across: Along, scratch: Scratch) -> None:
+    def __init__(
+        self, weights: Array, axes: tuple[Along, Along], target: Array, scratch: Scratch
+    ) -> None:
         #: (groups, inner, outer, kh, kw)
-        self.weights, self.down, self.across, self.scratch = weights, down, across, scratch
+        self.weights, self.scratch = weights, scratch
+        self.down, self.across = axes
         self._matrices: dict[tuple[tuple[int, ...], tuple[int, ...]], Array] = {}
+        strides = [axis.stride for axis in axes]
+        #: How many stops a phase has along a row, and in an image.
+        self._along = -(-target.shape[2] // strides[1])
+        self._places = self._along * -(-target.shape[1] // strides[0])
 
     def parts(self, source: Array, target: Array, rows: slice, part: int) -> list[Part]:
         """Parts that make these rows of an image (H, W, C), phase by phase."""
@@ -289,35 +303,45 @@ class Products:
             return [_summed(windows, matrices, out)]
         found: list[Part] = []
         height, width, tall, wide, _ = windows.shape
+        deep, rows = tall * wide * inner, height * width
+        by_lines = matrices.ndim == 3
+        room = None if by_lines else sums(self.scratch, part, deep, self._places)
         for group in range(groups):
             some = windows[..., group * inner : (group + 1) * inner]
-            if tall * wide == 1 and width >= LONG:
+            place = out[..., group * outer : (group + 1) * outer]
+            if by_lines and tall * wide == 1:
                 taken = some[:, :, 0, 0]
             else:
-                taken = self.scratch.take(part, height, width, tall * wide * inner)
+                taken = self.scratch.take(part, height, width, deep)
                 found.append(call(np.copyto, taken.reshape(some.shape), some))
-            place = out[..., group * outer : (group + 1) * outer]
-            if width >= LONG:
+            if by_lines:
                 found.append(call(np.matmul, taken, matrices[group], out=place))
                 continue
-            # Rows of the image are too short for products of their own.
-            made = self.scratch.take(part, height * width, outer)
-            flat = taken.reshape(height * width, -1)
-            found.append(call(np.matmul, flat, matrices[group], out=made))
+            made = self.scratch.take(part, rows, outer)
+            flat = taken.reshape(rows, deep)
+            found += multiplied(flat, matrices[group], made, rows=self._places, room=room)
             found.append(call(np.copyto, place, made.reshape(place.shape)))
         return found
 
     def _taken(self, rows: list[int], columns: list[int]) -> Array:
-        """The weights of some taps: matrices (kh * kw * inner, outer), or taps of channels."""
+        """The weights of some taps: matrices (kh * kw * inner, outer), or taps of channels.
+
+        Where rows of the image are too short for products of their own, or these are large, in
+        blocks.
+        """
         key = tuple(rows), tuple(columns)
         if key not in self._matrices:
             groups, inner, outer = self.weights.shape[:3]
             chosen = self.weights[..., rows, :][..., columns]
             if groups > 1 and inner == outer == 1:
-                turned = chosen[:, 0, 0].transpose(1, 2, 0)
+                found = np.ascontiguousarray(chosen[:, 0, 0].transpose(1, 2, 0))
             else:
-                turned = chosen.transpose(0, 3, 4, 1, 2).reshape(groups, -1, outer)
-            self._matrices[key] = np.ascontiguousarray(turned)
+                found = np.ascontiguousarray(chosen.transpose(0, 3, 4, 1, 2))
+                found = found.reshape(groups, -1, outer)
+                if self._along < LONG or self._along * found[0].size > MILLION:
+                    blocks = [columns_in_blocks(one, self._places) for one in found]
+                    found = laid_out(np.stack(blocks)) if groups > 1 else blocks[0][None]
+            self._matrices[key] = found
         return self._matrices[key]
 
 
