@@ -139,3 +139,25 @@ def test_transposed_convolutions_of_many_channels(
     y = net.add(kind, "opset1", [x, constant], output_padding=(0, 0), **words)
     net.result(net.add("Tanh", "opset1", [y]), name="y")
     same(net, numbers(rng, 2, given, *size))
+
+
+@pytest.mark.parametrize(("kind", "gates"), [("LSTMSequence", 4), ("GRUSequence", 3)])
+@pytest.mark.parametrize("batch", [1, 16, 30])
+def test_states_of_many_units(kind: str, gates: int, batch: int) -> None:
+    rng = np.random.default_rng(batch)
+    hidden, count = 1100, 3
+    net = ir.Builder()
+    shapes = [(batch, count, 8), *[(batch, 1, hidden)] * (2 if gates == 4 else 1)]
+    given = [net.parameter(f"x{n}", "f32", shape) for n, shape in enumerate(shapes)]
+    weights = [(8, 0.3), (hidden, 0.03), (None, 1)]
+    constants = [
+        net.constant(
+            numbers(rng, 1, gates * hidden, *[size] * (size is not None)) * np.float32(by)
+        )
+        for size, by in weights
+    ]
+    lengths = net.constant(np.full(batch, count))
+    words = {"hidden_size": hidden, "direction": "forward"}
+    found = net.add(kind, "opset5", [*given, lengths, *constants], **words)
+    net.result(found[0], name="y")
+    same(net, *(numbers(rng, *shape) for shape in shapes))

@@ -7,7 +7,7 @@ Weights of gates with a sigmoid are kept negative, since that is what its expone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -18,8 +18,8 @@ from ....layers.budget import steps
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part
-from .blocks import Scratch
-from .products import in_blocks, multiplied
+from .blocks import CACHE, Scratch
+from .products import columns_in_blocks, cuts, multiplied
 
 #: Of the gates in the file's order, those with a sigmoid; then the others. These come last.
 GATES = {
@@ -134,10 +134,12 @@ class Lane:
         # Of gates that look at the state after it was reset, the last is multiplied apart.
         self._apart = node.kind == "GRUSequence" and not op.linear_before_reset
         cut = self._smooth if self._apart else len(sign)
-        self._products = [_product(state, recurrent[:cut], self._gates[:, :cut]) for state in both]
+        self._products = _products(both, recurrent[:cut], self._gates[:, :cut])
         if self._apart:
             self._reset = take(0, batch, wide)
-            self._reset_product = _product(self._reset, recurrent[cut:], self._gates[:, cut:])
+            (self._reset_product,) = _products(
+                [self._reset], recurrent[cut:], self._gates[:, cut:]
+            )  # fmt: skip
 
     def runs(self) -> Iterator[tuple[int, int]]:
         """From which step to which inputs are multiplied together."""
@@ -215,12 +217,15 @@ class Lane:
         np.tanh(self._gates, after)
 
 
-def _product(state: Array, weights: Array, out: Array) -> list[Part]:
-    """Parts that multiply a state by weights (outer, inner)."""
-    if len(state) == 1:
-        return [partial(np.matmul, state[0], np.ascontiguousarray(weights.T), out[0])]
-    blocks = in_blocks(weights[:, :, None, None])
-    return multiplied(state, blocks, out)
+def _products(states: Sequence[Array], weights: Array, out: Array) -> list[list[Part]]:
+    """For each state, all of one shape: parts that multiply it by weights (outer, inner)."""
+    rows, taken = states[0].shape
+    if rows == 1:
+        matrix = np.ascontiguousarray(weights.T)
+        return [[partial(np.matmul, state[0], matrix, out[0])] for state in states]
+    blocks = columns_in_blocks(weights.T, rows)
+    room = np.empty(CACHE // 4, np.float32) if cuts(taken, rows) > 1 else None
+    return [multiplied(state, blocks, out, rows=rows, room=room) for state in states]
 
 
 def _sigmoid(negative: Array) -> None:
