@@ -160,45 +160,40 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
 def by_channels(work: Work, blocks: Array) -> list[list[Part]]:
     """For small images with many channels: all windows first, then each worker some channels.
 
-    Weights are then more than anything else, and each is fetched by one worker alone.
+    Weights are then more than anything else, and each is fetched by one worker alone, once.
     """
     sizes, _, target, finish, abreast, scratch = work
-    steps: list[list[Part]] = []
-    (height, width), wide = sizes.out, blocks.shape[2]
-    for image in range(target.shape[0]):
-        windows, gather = _all_windows(work, image)
-        if gather:
-            steps.append(gather)
-        lanes: list[Part] = []
-        for part, (first, stop) in scratch.dealt(spans(len(blocks), abreast)):
-            scratch.reset()
-            channels = slice(first * wide, stop * wide)
-            room = scratch.take(part, height, width, (stop - first) * wide)
-            out = room.reshape(height * width, -1)
-            products = multiplied(
-                windows, blocks[first:stop], out, rows=height * width,
-                room=sums(scratch, part, blocks.shape[1], height * width),
-            )  # fmt: skip
-            after = finish.parts(room, image, slice(0, height), channels)
-            lanes.append(sequence([*products, *after]))
-        steps.append(lanes)
-    return steps
+    images, (height, width), wide = target.shape[0], sizes.out, blocks.shape[2]
+    windows, gather = _all_windows(work)
+    lanes: list[Part] = []
+    for part, (first, stop) in scratch.dealt(spans(len(blocks), abreast)):
+        scratch.reset()
+        channels = slice(first * wide, stop * wide)
+        room = scratch.take(part, images, height, width, (stop - first) * wide)
+        parts = multiplied(
+            windows, blocks[first:stop], room.reshape(len(windows), -1), rows=height * width,
+            room=sums(scratch, part, blocks.shape[1], height * width),
+        )  # fmt: skip
+        for image, made in enumerate(room):
+            parts += finish.parts(made, image, slice(0, height), channels)
+        lanes.append(sequence(parts))
+    return [gather, lanes] if gather else [lanes]
 
 
-def _all_windows(work: Work, image: int) -> tuple[Array, list[Part]]:
-    """All windows of an image for all workers to see, and the step that fills them."""
-    sizes, source, _, finish, abreast, scratch = work
-    (height, width), taken = sizes.out, prod(sizes.kernel) * sizes.inner
-    flat = source[image].reshape(-1, sizes.inner)
+def _all_windows(work: Work) -> tuple[Array, list[Part]]:
+    """All windows of all images for all workers to see, and the step that fills them."""
+    sizes, source, target, finish, abreast, scratch = work
+    images, (height, width), taken = target.shape[0], sizes.out, prod(sizes.kernel) * sizes.inner
+    flat = source.reshape(-1, sizes.inner)
     if sizes.plain and not finish.leads and np.shares_memory(flat, source):
         return flat, []
     scratch.shared.reset()
-    windows = scratch.shared.take(0, height * width, taken)
+    windows = scratch.shared.take(0, images, height * width, taken)
     gather: list[Part] = []
-    for part, (top, bottom) in scratch.dealt(spans(height, abreast)):
+    for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
         scratch.reset()
         rows = slice(top, bottom)
-        into = windows[top * width : bottom * width]
+        into = windows[image, top * width : bottom * width]
         if finish.leads:
             room = into.reshape(bottom - top, width, taken)
             parts = finish.prepared(source, image, rows, room)
@@ -207,7 +202,7 @@ def _all_windows(work: Work, image: int) -> tuple[Array, list[Part]]:
         else:
             parts = _filled(sizes, source[image], (top, bottom), into, part, scratch)
         gather.append(sequence(parts))
-    return windows, gather
+    return windows.reshape(-1, taken), gather
 
 
 def met(sizes: Sizes, shape: tuple[int, ...]) -> list[list[tuple[int, int]]]:
