@@ -225,6 +225,17 @@ def test_a_variable_keeps_its_shape_and_its_reader() -> None:
     assert ir.check(ir.loads(*ir.dumps(renamed))).ok
 
 
+def test_an_assign_of_opset3_follows_from_its_variable() -> None:
+    xml, weights = ir.dumps(kept())
+    assert ir.check(xml, weights=weights).ok
+    older = re.sub(rb'type="Assign" version="opset6"', b'type="Assign" version="opset3"', xml)
+    assert older != xml
+    (error,) = ir.check(older, weights=weights).errors
+    assert error.code == "IR804"
+    with pytest.raises(RuntimeError, match="variable"):
+        ask("shapes", older.decode(), weights)
+
+
 def test_ends_of_version_10_are_as_openvino_takes_them() -> None:
     net = ir.Builder("m")
     x = net.parameter("x", "f32", "1,4")
