@@ -30,7 +30,11 @@ def opened(model: ModelLike) -> Model:
 
 def listed(names: str | Iterable[str]) -> list[str]:
     """Names as a caller gives them: several, or a single one, which is no list of letters."""
-    return [names] if isinstance(names, str) else list(names)
+    found = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    for name in found:
+        if not isinstance(name, str):
+            raise UsageError(f"a name, or several, is wanted, not {name!r:.60}")
+    return found
 
 
 __all__ = ["ModelLike", "listed", "opened"]

@@ -16,7 +16,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..schemas import Array, LimitError, UsageError
+from ..schemas import Array, LimitError
+from ..schemas.numbers import at_least
 from .resources import available
 
 T = TypeVar("T")
@@ -43,10 +44,9 @@ class Budget:
     """What may be taken, and what is taken."""
 
     def __init__(self, max_memory: int | None = None, max_seconds: float | None = None) -> None:
-        if max_memory is not None and max_memory < 0:
-            raise UsageError(f"max_memory is {max_memory}, the least is 0")
-        if max_seconds is not None and not max_seconds >= 0:
-            raise UsageError(f"max_seconds is {max_seconds}, the least is 0")
+        for what, given in (("max_memory", max_memory), ("max_seconds", max_seconds)):
+            if given is not None:
+                at_least(0, given, what)
         self.max_memory, self.max_seconds = max_memory, max_seconds
         self._deadline = None if max_seconds is None else time.monotonic() + max_seconds
         #: Bytes of arrays that are alive, and of each how often it is held.

@@ -45,6 +45,13 @@ class Recurrent(Op):
     gates: ClassVar[int] = 1
     usual: ClassVar[tuple[str, ...]] = ("tanh",)
 
+    def check_attributes(self) -> None:
+        super().check_attributes()
+        for name in self.activations:
+            if name.lower() not in ACTIVATIONS:
+                known = ", ".join(ACTIVATIONS)
+                raise IRError(f'activations: "{name}" is not one of {known}')
+
     def biases(self) -> int:
         """Gates in the bias."""
         return self.gates

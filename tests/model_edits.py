@@ -1,4 +1,4 @@
-"""Single edits of IR files, and rearrangements that change nothing, made on the XML itself."""
+"""Single edits of IR files, made on the XML itself."""
 
 from __future__ import annotations
 
@@ -505,11 +505,62 @@ def port_info(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
     return edit(graph, "rt_info", port.getparent().getparent())
 
 
+def unfed(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    """An input that is fed by nothing any more."""
+    if not edges_of(graph):
+        return None
+    edge = rng.choice(edges_of(graph))
+    edge.getparent().remove(edge)
+    return edit(graph, "input", feeder(graph, edge.get("to-layer")))
+
+
+def somebodys_own(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    """An operation that nobody else knows in the place of another."""
+    held = ("Const", "Parameter", "Result", "If", "Loop", "TensorIterator")
+    rows = [x for x in layers_of(graph) if x.get("type") not in held]
+    if not rows:
+        return None
+    layer = rng.choice(rows)
+    layer.set("type", "Somebody")
+    layer.set("version", "extension")
+    return edit(graph, "type", layer)
+
+
+def other_variable(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    rows = [*with_data(graph, "ReadValue", "variable_id"), *with_data(graph, "Assign",
+            "variable_id")]  # fmt: skip
+    if not rows:
+        return None
+    data = rng.choice(rows)
+    data.set("variable_id", "another")
+    return edit(graph, "attribute", data.getparent())
+
+
+def taken_away(graph: Element, path: str, rng: random.Random) -> Edit | None:
+    """Leave out one of the entries of a path, at the layers of bodies."""
+    rows = [one for layer in layers_of(graph) for one in layer.findall(path)]
+    if not rows:
+        return None
+    one = rng.choice(rows)
+    layer = one.getparent().getparent()
+    one.getparent().remove(one)
+    return edit(graph, "wiring", layer)
+
+
+def turn_removed(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    return taken_away(graph, "back_edges/edge", rng)
+
+
+def end_removed(pair: Pair, graph: Element, rng: random.Random) -> Edit | None:
+    return taken_away(graph, rng.choice(["port_map/input", "port_map/output"]), rng)
+
+
 EDITS: list[Callable[[Pair, Element, random.Random], Edit | None]] = [
     attribute, weight, size, precision, rt_info, operation, swapped, inserted, bypassed,
     rewired, other_output, retyped, reshaped, input_shape, input_type, version, result_removed,
     result_added, port_map, unheard_of, ends_exchanged, turns_exchanged, no_number,
-    less_than_nothing, layout, port_info,
+    less_than_nothing, layout, port_info, unfed, somebodys_own, other_variable, turn_removed,
+    end_removed,
 ]  # fmt: skip
 
 
@@ -520,60 +571,3 @@ def edits(path: Path, rng: random.Random) -> Iterator[tuple[str, Pair, Edit]]:
         done = change(pair, rng.choice(pair.graphs()), rng)
         if done is not None:
             yield change.__name__, pair, done
-
-
-# What changes nothing.
-
-
-def rearrange(pair: Pair, rng: random.Random) -> dict[tuple[tuple[str, ...], int], int]:
-    """Give all layers other ids, names and places, all edges other places, repack the .bin.
-
-    Returns the new id of each layer, by the names around it and its old id.
-    """
-    moved: dict[tuple[tuple[str, ...], int], int] = {}
-    for graph in pair.graphs():
-        layers, edges = graph.find("layers"), graph.find("edges")
-        rows = list(layers)
-        ids = rng.sample(range(10 * len(rows)), len(rows))
-        new = {x.get("id"): str(number) for x, number in zip(rows, ids, strict=True)}
-        moved |= {(around(graph), int(old)): int(number) for old, number in new.items()}
-        for layer in rows:
-            layer.set("id", new[layer.get("id")])
-        for e in [] if edges is None else list(edges):
-            e.set("from-layer", new[e.get("from-layer")])
-            e.set("to-layer", new[e.get("to-layer")])
-        for holder in (layers, edges):
-            if holder is not None:
-                children = list(holder)
-                rng.shuffle(children)
-                holder[:] = children
-        if graph.tag != "net":
-            owner = graph.getparent()
-            entries = owner.find(graph.tag.replace("body", "port_map"))
-            for entry in [] if entries is None else list(entries):
-                entry.set("internal_layer_id", new[entry.get("internal_layer_id")])
-            turns = owner.find("back_edges")
-            for e in [] if turns is None else list(turns):
-                e.set("from-layer", new[e.get("from-layer")])
-                e.set("to-layer", new[e.get("to-layer")])
-    layers = list(pair.tree.iter("layer"))
-    for layer, number in zip(layers, rng.sample(range(10**7), len(layers)), strict=True):
-        layer.set("name", f"n{number}")
-    repack(pair, rng)
-    return moved
-
-
-def repack(pair: Pair, rng: random.Random) -> None:
-    """Lay every constant out anew, in a random order with gaps."""
-    rows = [
-        layer.find("data") for layer in pair.tree.iter("layer") if layer.get("type") == "Const"
-    ]
-    rows = [data for data in rows if data is not None and data.get("offset") is not None]
-    rng.shuffle(rows)
-    packed = bytearray()
-    for data in rows:
-        begin, size = int(data.get("offset")), int(data.get("size"))
-        packed += bytes(rng.randrange(3) * 64 + -len(packed) % 64)
-        data.set("offset", str(len(packed)))
-        packed += pair.weights[begin : begin + size]
-    pair.weights = bytes(packed)

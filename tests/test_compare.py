@@ -471,3 +471,22 @@ def test_what_takes_an_empty_tensor_is_asked_about() -> None:
     assert not found, str(found)
     assert not found.refused
     assert [step.place.name for step in found.steps] == ["kept", "both", "tanh"]
+
+
+def test_a_place_where_only_one_is_no_number_is_named(tmp_path: Path) -> None:
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "3")
+    net.result(net.add("Sqrt", "opset1", [x], name="root"), name="y")
+    model = net.model()
+
+    path = tmp_path / "held.npz"
+
+    def both(found: list[float]) -> ir.Comparison:
+        np.savez(path, x=np.array([4, -1, 9], "f4"), root=np.array(found, "f4"))
+        return ir.compare(model, path)
+
+    assert not both([2, np.nan, 3])
+    first = both([np.nan, 1, 3]).first
+    assert first is not None
+    assert first.verdict == "NaN"
+    assert "[0] is 2, there nan" in first.reason

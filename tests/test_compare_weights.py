@@ -258,7 +258,7 @@ def test_what_is_too_far_is_found_piece_by_piece(count: int, endless: int, seed:
         assert rounding.too_far(one, two, 1e-2).tolist() == far.tolist()
         assert rounding.endless(one) == np.count_nonzero(~np.isfinite(x))
         if count:
-            off = np.where(np.isfinite(x - y), np.abs(x - y), 0)
+            off = np.where(same, 0, np.where(np.isnan(x - y), np.inf, np.abs(x - y)))
             assert rounding.farthest(one, two) == off.argmax()
         assert (rounding.error(one, two) > 1e-2) == bool(len(far))
 

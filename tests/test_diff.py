@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Written
-from model_edits import Edit, Pair, edits, ends_exchanged, rearrange, turns_exchanged
+from model_edits import Edit, Pair, edits, ends_exchanged, turns_exchanged
+from model_moves import rearrange
 from networks import Drawer
 from vinoir import ir
 from vinoir.ir.cli import main

@@ -194,6 +194,23 @@ def test_models_are_written_to_their_places_in_another_folder(
     assert vinoir(*words, "--force")[0] == 3
 
 
+@pytest.mark.parametrize("verb", ["run", "infer", "simplify", "bench"])
+def test_inputs_that_no_model_has_are_told_at_once(
+    vinoir: Vinoir, zoo: Path, tmp_path: Path, verb: str
+) -> None:
+    word = "random" if verb in ("run", "bench") else "1,4"
+    journal = tmp_path / "lines.jsonl"
+    words = (verb, zoo / "0", "--jobs", 2, "--journal", journal)
+    code, lines, err = vinoir(*words, "-i", f"nowhere={word}")
+    assert (code, lines) == (2, [])
+    assert 'none takes the inputs: no input is named "nowhere"' in err
+    assert '"nowhere" is not NAME=VALUE' in vinoir(*words, "-i", "nowhere")[2]
+    assert not journal.exists()
+    # What some have is no mistake; the others say so in their lines.
+    own = next(iter(ir.read(zoo / "0/m0.xml", need_weights=False).parameters)).name
+    assert vinoir("run", zoo / "0", "--jobs", 2, "-i", f"{own}=random")[1]
+
+
 def test_onnx_models_are_imported_from_a_folder(vinoir: Vinoir, tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     for name in ("a", "b"):

@@ -134,7 +134,7 @@ def test_names_of_the_faces_are_guessed() -> None:
         ({"op": "rename", "layer": "relu", "too": "x"}, 'no field "too" (did you mean to?)'),
         ({"op": "rename", "layer": "relu"}, '"to" is missing (it is the new name'),
         ({"op": "rename", "layer": "relu", "to": ""}, '"to" is empty'),
-        ({"op": "rename", "layer": "relu", "to": 5}, '"to" is 5: input should be a valid string'),
+        ({"op": "rename", "layer": "relu", "to": 5}, '"to" is 5: it should be a valid string'),
         ({"op": "rename", "any": "rel", "to": "y"}, "(did you mean relu?)"),
         ({"op": "set-constant", "layer": "relu", "file": "no.npy"}, "has no value"),
     ],

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import SHARED
+from lxml import etree
 from older.case import draw
 from older.files import OldFile
 from older.network import small
@@ -390,6 +391,22 @@ def test_the_other_verbs(old: Path) -> None:
     assert verb("infer", old).exit_code == 0
     assert verb("run", old, "--input", "image=random").exit_code == 0
     assert isinstance(verb("copy", old, old.with_name("copy.xml")).exception, UsageError)
+
+
+@pytest.mark.parametrize("version", [2, 3, 6, 7])
+def test_what_somebody_adds_to_a_layer_is_kept(version: int) -> None:
+    file = small(version)
+    before = ir.loads(file.xml, file.bin)
+    root = etree.fromstring(file.xml)
+    owners = [root, *root.iter("layer")]
+    owners += [port for layer in root.iter("layer") for port in layer.findall("output/port")]
+    for owner in owners:
+        said = etree.SubElement(owner, "rt_info")
+        etree.SubElement(said, "mark", value="7")
+        model = ir.loads(etree.tostring(root), file.bin)
+        found = [(one.kind, one.after) for one in ir.diff(before, model)]
+        assert found == [("rt_info", "7")], (owner.tag, owner.attrib)
+        owner.remove(said)
 
 
 def test_open_files_are_read() -> None:

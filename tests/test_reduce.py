@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +18,10 @@ from networks import Drawer
 from test_compare import chain
 from vinoir import ir
 from vinoir.ir.cli import main
+from vinoir.ir.comparing import reduction
 from vinoir.ir.comparing.minimizing import gathered, halved, smallest
 from vinoir.layers import Op
-from vinoir.schemas import Array
+from vinoir.schemas import Array, LimitError
 
 
 @given(st.lists(st.integers(0, 200), unique=True, min_size=1, max_size=40), st.data())
@@ -260,7 +263,58 @@ def test_no_time_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit) as ended:
         main(["reduce", str(tmp_path / "m.xml"), *words])
     assert ended.value.code == 2
-    assert "in 0 seconds nothing is reduced" in capsys.readouterr().err
+    assert "'--max-seconds': 0.0 is not in the range x>0" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("reduce.json", b"[]"), ("reduce.json", b"{"), ("reduce.json", b"\xff"),
+        ("reduce.json", {"phase": "dreams"}), ("reduce.json", {"seeds": 3}),
+        ("reduce.json", {"checks": "7"}), ("reduce.json", {"before": None}),
+        ("inputs.npz", b"nothing"), ("inputs.npz", {}),
+    ],
+)  # fmt: skip
+def test_a_folder_that_others_have_been_in_is_refused(
+    file: str, content: Any, tmp_path: Path
+) -> None:
+    path, out = tmp_path / "m.xml", tmp_path / "out"
+    ir.write(chain(1), path)
+    command = f"{sys.executable} -c raise"
+    ir.reduce(path, command, output=out)
+    if isinstance(content, bytes):
+        (out / file).write_bytes(content)
+    elif file == "inputs.npz":
+        np.savez(out / file, other=np.zeros(1))
+    else:
+        state = json.loads((out / file).read_text("utf-8"))
+        (out / file).write_text(json.dumps(state | content), "utf-8")
+    before = {one.name: one.read_bytes() for one in out.iterdir()}
+    with pytest.raises(ir.UsageError, match=f"{file} (is no state|does not hold)") as told:
+        ir.reduce(path, command, output=out)
+    assert "another folder" in str(told.value.hint)
+    assert {one.name: one.read_bytes() for one in out.iterdir()} == before
+
+
+def test_a_command_that_hangs_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reduction, "_FIRST", 0.2)
+    command = f'{sys.executable} -c "import time; time.sleep(600)"'
+    with pytest.raises(LimitError, match="took more than") as told:
+        ir.reduce(chain(1), command, output=tmp_path / "out", max_seconds=0.1)
+    assert "timeout 60 COMMAND" in str(told.value.hint)
+    assert not (tmp_path / "out").exists()
+
+
+def test_where_the_result_cannot_go_is_told_first(tmp_path: Path) -> None:
+    ir.write(chain(1), tmp_path / "m.xml")
+    with pytest.raises(ir.UsageError, match="is a file, no folder"):
+        ir.reduce(tmp_path / "m.xml", "false", output=tmp_path / "m.bin")
+    (tmp_path / "m.bin").unlink()
+    with pytest.raises(ir.IRError, match=r"there is no \.bin"):
+        ir.reduce(tmp_path / "m.xml", "infer", output=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -65,6 +65,22 @@ def one_edit(model: ir.Model, rng: random.Random) -> dict[str, Any]:
         {"op": "argmax", "output": layer, "axis": 0},
         {"op": "replace", "pattern": [{"id": "r", "type": "ReLU", "inputs": ["x"]}],
          "with": [{"id": "t", "type": "Tanh", "inputs": ["x"]}]},
+        {"op": "replace", "pattern": [{"id": "r", "type": rng.choice(model.layers).type,
+                                       "inputs": ["x"]}],
+         "with": [{"id": "t", "type": "Abs", "inputs": ["x"]}]},
+        {"op": "replace-layer", "layer": layer, "type": rng.choice(["Abs", "ShapeOf", "Add"])},
+        {"op": "insert", "before": f"{layer}:{rng.randrange(2)}", "type": "Abs"},
+        {"op": "insert", "after": tensor, "type": "Split", "inputs": ["@", {"constant": 0}],
+         "attributes": {"num_splits": rng.choice([1, 2])}, "output": rng.randrange(2)},
+        {"op": "insert", "after": tensor, "type": "Reshape",
+         "inputs": ["@", {"constant": rng.choice([[-1], [0, -1]]), "type": "i64"}],
+         "attributes": {"special_zero": True}},
+        {"op": "set-version", "layer": layer, "version": f"opset{rng.randrange(1, 18)}"},
+        {"op": "set-info", "key": ["a", "b"], "value": rng.choice(["<&>", None])},
+        {"op": "rename", "layers": "(.*)", "to": r"p/\1"},
+        {"op": "rename", "tensors": "(.*)", "to": r"p,\1"},
+        {"op": "top-k", "output": layer, "k": 1},
+        {"op": "preprocess", "input": layer, "type": rng.choice(["u8", "f16"]), "mean": 1.0},
     ])  # fmt: skip
 
 
@@ -81,6 +97,13 @@ def operations(rng: random.Random) -> list[Callable[[ir.Model], ir.Operated]]:
         part,
         lambda model: ir.merge([model, model], prefixes=["a/", "b/"]),
         lambda model: ir.merge([model, model], "order", prefixes=["a/", "b/"]),
+        lambda model: ir.merge(
+            [model, model], prefixes=["a/", "b/"], share=[x.name for x in model.parameters]
+        ),
+        lambda model: ir.extract(model, layers=rng.choice([".*", ".*[0-9]", "[A-M].*"])),
+        lambda model: ir.convert(model, ir_version=rng.choice([10, 11])),
+        lambda model: ir.convert(model, opset=rng.randrange(1, 18)),
+        lambda model: ir.Operated(ir.simplify(model)[0], ir.Surgery("simplify")),
         ir.compress,
         ir.decompress,
     ]

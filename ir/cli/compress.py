@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ...schemas import UsageError
 from ..surgery import compress, decompress
 from .operate import Destination, deliver, operation_options
 from .options import Source, format_option, model_options, verb
@@ -29,6 +30,8 @@ def compress_command(
     format_: str,
 ) -> None:
     """Store the weights of MODEL in f16, where OpenVINO would, each behind a Convert."""
+    if back and keep is not None:
+        raise UsageError("--keep is for compressing, --back takes all of it back")
     target = destination.of(source)
     found = source.read()
     done = decompress(found) if back else compress(found, keep=keep)

@@ -318,6 +318,7 @@ class ChangeRow(Part):
     kind: str
     message: str
     layer: str | None
+    times: int
 
 
 class RefusalRow(Part):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
+from pydantic import BaseModel
 
 from ...schemas import UsageError
 from ..surgery import EDITS, Operated, Surgery, edit, edit_schema, edits_in, read_edits
@@ -141,16 +142,23 @@ def gathered(steps: Sequence[str]) -> list[dict[str, Any]]:
             found.append({"op": text})
         elif not found:
             raise UsageError(f'"{key}={text}" comes before any op', hint="begin with --do op=...")
+        elif key in found[-1]:
+            raise UsageError(f'"{key}" is given twice: {found[-1][key]!r} and {text!r}')
         else:
-            found[-1][key] = _value(text)
+            found[-1][key] = _value(text, EDITS.get(found[-1]["op"]), key)
     return found
 
 
-def _value(text: str) -> Any:
+def _value(text: str, kind: type[BaseModel] | None, key: str) -> Any:
+    """What a field is given: JSON, where the field may be anything but text."""
     try:
-        return json.loads(text)
-    except json.JSONDecodeError:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
         return text
+    fields = {} if kind is None else {x.alias or name: x for name, x in kind.model_fields.items()}
+    words = get_args(fields[key].annotation) or (fields[key].annotation,) if key in fields else ()
+    only_text = bool(words) and all(word in (str, type(None)) for word in words)
+    return text if only_text and not isinstance(value, (str, type(None))) else value
 
 
 def print_edits() -> None:

@@ -20,14 +20,18 @@ from typing import Any
 
 import click
 
-from ...schemas import LimitError, UsageError
+from ...schemas import IRError, LimitError, UsageError
+from ..document import by_input
+from ..files import read
 from ..fleet import Outcome, Sweep, common_root, is_pattern, read_shard, select
 from ..storage import beside
-from .options import limit_options
+from .options import limit_options, pairs
 from .output import note
 
 #: What names one file for one model cannot be given for many.
 FOR_ONE = ("weights", "save", "expect", "in_place", "onnx")
+#: So many models are looked into for inputs that are given for all.
+LOOKED_INTO = 100
 #: So many models that failed are named in the end.
 NAMED = 10
 #: Seconds between two looks at how far it is.
@@ -123,6 +127,7 @@ def _over_many(
         raise UsageError(f"--format {values['format_']} is for one process: many print JSON")
     values["format_"] = "json"
     models = select(given, suffix)
+    refuse_inputs(values.get("inputs") or (), models)
     root = common_root(models) if values.get("output") is not None else None
     if shard is not None:
         number, count = read_shard(shard)
@@ -138,6 +143,26 @@ def _over_many(
         watch.add(line)
     watch.end()
     raise SystemExit(sweep.worst)
+
+
+def refuse_inputs(given: tuple[str, ...], models: list[str]) -> None:
+    """Refuse inputs that no model has, before any process is started for them."""
+    words = pairs(given)
+    if not words:
+        return
+    refused: UsageError | None = None
+    for path in models[:LOOKED_INTO]:
+        try:
+            by_input(read(path, need_weights=False), words)
+        except UsageError as error:
+            refused = refused or error
+        except (IRError, OSError):
+            continue  # its line will tell
+        else:
+            return
+    if refused is not None and len(models) <= LOOKED_INTO:
+        said = f"of {len(models)} models none takes the inputs: " if len(models) > 1 else ""
+        raise UsageError(f"{said}{refused.message}", hint=refused.hint)
 
 
 def target_of(model: str, root: str, folder: str) -> str:

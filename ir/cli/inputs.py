@@ -12,6 +12,7 @@ import numpy as np
 
 from ...layers.budget import budget
 from ...schemas import Array, IRError, UsageError
+from ...schemas.numbers import random_of
 from ..document import Layer, Model, by_input
 from ..execution import FILLINGS, fill
 from .archive import load_arrays
@@ -25,7 +26,7 @@ _ARRAYS = frozenset({".npy", ".npz"})
 def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, Array]:
     """An array for every input, from what the command line says."""
     words = by_input(model, given)
-    rng = np.random.default_rng(seed)
+    rng = random_of(seed)
     allowed, made = budget(), dict[int, Array]()
     for index, parameter in enumerate(model.parameters):
         with parameter.at():
@@ -172,7 +173,7 @@ class Samples:
         if self.count is None:
             yield Sample(self.names, make_inputs(self.model, self.given, self.seed))
             return
-        rng = np.random.default_rng(self.seed)
+        rng = random_of(self.seed)
         for start in range(0, self.count, self.batch):
             numbers = range(start, min(start + self.batch, self.count))
             arrays: dict[int, Array] = {}

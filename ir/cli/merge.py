@@ -44,7 +44,10 @@ from .options import (
     "--prefix", "prefixes", multiple=True, help="What stands before all names, once a model."
 )
 @click.option(
-    "--share", multiple=True, metavar="INPUT", help="An input of several models that becomes one."
+    "--share",
+    multiple=True,
+    metavar="INPUT",
+    help="An input of several models that becomes one, and has no prefix.",
 )
 @click.option("--keep-outputs", is_flag=True, help="Outputs that feed an input remain outputs.")
 @click.option("--name", help="The name of the new model.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,12 @@ import click
 
 from ...schemas import UnsupportedError, UsageError, Where
 from ..onnx import Semantics, examine, simplified
+from ..storage import beside
 from .fleet import over_many
 from .options import (
     STDIN,
     Source,
+    Target,
     dry_run_option,
     force_option,
     format_option,
@@ -71,6 +74,7 @@ def import_command(
     with waiting(f"importing {model}"):
         content = stdin_bytes("the model") if model == STDIN else model
         importer = examine(content, semantics=semantics)
+    refuse_own_files(importer, target)
     cannot = [row for row in importer.rows if row.problem is not None]
     if format_ == "json":
         print_json("import", {**report(importer), "written": None if cannot else target.path})
@@ -82,12 +86,19 @@ def import_command(
     tell(importer)
     if cannot:
         raise SystemExit(exit_code(cannot))
+    if target.path is not None and not no_simplify:
+        with waiting("simplifying"):
+            simplified(importer)
+    target.write(importer.model)
     if target.path is not None:
-        if not no_simplify:
-            with waiting("simplifying"):
-                simplified(importer)
-        target.write(importer.model)
         note(f"wrote {target.path}: {len(importer.model)} layers")
+
+
+def refuse_own_files(importer: Importer, target: Target) -> None:
+    """Refuse to write over the model that is imported, or over its tensors."""
+    for path in () if target.path is None else (target.path, beside(target.path)):
+        if any(os.path.exists(path) and os.path.samefile(path, own) for own in importer.files):
+            raise UsageError(f"{path} is what is imported", hint="write to another name")
 
 
 def exit_code(rows: list[Row]) -> int:

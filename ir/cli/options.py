@@ -233,7 +233,11 @@ values_option = click.option(
     "inputs that are not named are random.",
 )
 seed_option = click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of random inputs."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of random inputs.",
 )
 samples_option = click.option(
     "--samples",
@@ -316,10 +320,10 @@ class Bytes(_Parameter):
 
 
 class AtLeastZero(click.FloatRange):
-    """A number from 0 on; NaN, to which nothing compares, is none."""
+    """A number from 0 on, or above it; NaN, to which nothing compares, is none."""
 
-    def __init__(self) -> None:
-        super().__init__(min=0)
+    def __init__(self, *, above: bool = False) -> None:
+        super().__init__(min=0, min_open=above)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number that a text means."""
@@ -331,7 +335,7 @@ class AtLeastZero(click.FloatRange):
 
 seconds_option = click.option(
     "--max-seconds",
-    type=AtLeastZero(),
+    type=AtLeastZero(above=True),
     metavar="SECONDS",
     help="Stop when it has taken so long.",
 )
@@ -373,11 +377,13 @@ class Target:
     weights: str | None = None
 
     def write(self, model: Model, **words: Any) -> None:
-        """Write a model there, if anywhere."""
-        if self.path is not None:
-            from ..files import write
-            from .progress import waiting
+        """Write a model there, if anywhere; what cannot be written is refused in any case."""
+        from ..files import ensure_writable, write
+        from .progress import waiting
 
+        if self.path is None:
+            ensure_writable(model)
+        else:
             with waiting(f"writing {self.path}"):
                 write(model, self.path, self.weights, **words)
 
@@ -402,7 +408,10 @@ def target_of(
         )
     from pathlib import Path
 
-    refuse_present(force, output, Path(output).with_suffix(".bin"))
+    refuse_present(force, output)
+    if os.path.isdir(output):
+        raise UsageError(f"{output} is a folder", hint="give the name of an .xml in it")
+    refuse_present(force, Path(output).with_suffix(".bin"))
     return Target(output)
 
 
@@ -411,6 +420,8 @@ def refuse_present(force: bool, *paths: str | Path) -> None:
     from pathlib import Path
 
     for path in paths:
+        if not os.fspath(path):
+            raise UsageError("the name of what is to be written is empty", hint="give its name")
         if path == STDIN:
             raise UsageError("what is written goes to a file, not to -", hint="give its name")
         if os.path.lexists(path) and not force:

@@ -16,12 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from ...layers.budget import within
 from ...layers.casting import as_computed
 from ...layers.memory import give_back, nbytes
 from ...schemas import Array, IRError, UsageError
+from ...schemas.numbers import at_least, random_of
 from ...schemas.printing import Table, printable
 from ..document import Layer, Model
 from ..execution import (
@@ -168,8 +167,8 @@ def compare(
     """
     whole = opened(model)
     refuse_unknown(whole.order())
-    if tolerance is not None and not tolerance >= 0:
-        raise UsageError(f"the tolerance is {tolerance}, the least is 0")
+    if tolerance is not None:
+        at_least(0, tolerance, "the tolerance")
     reference = make_reference(whole, against, onnx)
     try:
         with within(max_memory, max_seconds) as budget:
@@ -242,8 +241,10 @@ def _samples(
     seed: int,
 ) -> Iterator[Mapping[int, Array]]:
     """The inputs of every sample, checked."""
+    if isinstance(samples, int) and samples < 1:
+        raise UsageError(f"{samples} samples are asked for, the least is 1")
     if not isinstance(samples, int):
-        for one in samples:
+        for one in several(samples):
             yield check_inputs(model, one)
     elif inputs is not None:
         yield check_inputs(model, inputs)
@@ -254,9 +255,7 @@ def _samples(
             "the recorded arrays hold no inputs", hint="give those with which they were recorded"
         )
     else:
-        if samples < 1:
-            raise UsageError(f"{samples} samples are asked for, the least is 1")
-        rng = np.random.default_rng(seed)
+        rng = random_of(seed)
         for _ in range(samples):
             arrays = check_inputs(model, [fill(x, "random", rng) for x in model.parameters])
             try:
@@ -265,6 +264,18 @@ def _samples(
                 error.hint = error.hint or RANDOM
                 raise
             yield arrays
+
+
+def several(samples: Iterable[Inputs]) -> list[Inputs]:
+    """Samples as a caller gives them; there is at least one."""
+    try:
+        found = list(samples)
+    except TypeError:
+        what = f"samples is {type(samples).__name__}: several samples are wanted, or their number"
+        raise UsageError(what, hint="for one sample give inputs") from None
+    if not found:
+        raise UsageError("no sample is given, the least is 1")
+    return found
 
 
 def _walk(

@@ -328,6 +328,11 @@ def failing(fails: str | Callable[[Model, Samples], bool], against: str) -> Iter
     plain: Mapping[str, Callable[[], Failing]] = {
         "infer": FailsToInfer, "run": FailsToRun, "compile": FailsToCompile
     }  # fmt: skip
+    if not isinstance(fails, str) and not callable(fails):
+        raise UsageError(
+            f"{type(fails).__name__} does not say what fails",
+            hint="give infer, run, compile, compare, a command, or a function",
+        )
     if not isinstance(fails, str):
         yield FailsFunction(fails)
     elif fails in plain:

@@ -291,7 +291,9 @@ class Judge:
             return "rounding", "the layer makes rounding of its inputs larger"
         worst = np.unravel_index(farthest(found, wanted), found.shape) if found.ndim else ()
         place = ",".join(str(int(i)) for i in worst)
-        return "wrong", f"[{place}] is {found[worst]:.6g}, there {wanted[worst]:.6g}"
+        finite = np.isfinite(found[worst]) and np.isfinite(wanted[worst])
+        said = f"[{place}] is {found[worst]:.6g}, there {wanted[worst]:.6g}"
+        return "wrong" if finite else "NaN", said
 
     def _stands_on_edge(self, case: _Case) -> bool:
         """Whether a result moves as far when the inputs are shaken in their last digits."""

@@ -9,9 +9,11 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from zipfile import BadZipFile
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
 from ...schemas import Array, UsageError
 from ...schemas.version import VERSION
@@ -75,6 +77,19 @@ class Reduction:
         )
 
 
+class _State(BaseModel):
+    """What a reduction writes down of itself, to be gone on with."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    digest: str
+    phase: Literal["layers", "shapes", "constants", "done"]
+    failure: str
+    before: int
+    checks: int
+    seeds: dict[str, str]
+
+
 class Folder:
     """Where the result is written as it grows smaller, and gone on with."""
 
@@ -90,6 +105,8 @@ class Folder:
         self.digest = digest.hexdigest()
         self.state = path / "reduce.json"
         self.held: dict[str, Any] = {}
+        if path.exists() and not path.is_dir():
+            raise UsageError(f"{path} is a file, no folder", hint="give another name")
         if path.exists() and any(path.iterdir()):
             if not self.state.is_file():
                 raise UsageError(
@@ -97,10 +114,13 @@ class Folder:
                     hint="give another folder",
                 )
             try:
-                self.held = json.loads(self.state.read_text("utf-8"))
+                held = json.loads(self.state.read_text("utf-8"))
+                self.held = _State.model_validate(held).model_dump()
             except ValueError:
-                raise UsageError(f"{self.state} is no state of a reduction") from None
-            if self.held.get("digest") != self.digest:
+                raise UsageError(
+                    f"{self.state} is no state of a reduction", hint="give another folder"
+                ) from None
+            if self.held["digest"] != self.digest:
                 raise UsageError(
                     f"{path} holds the reduction of another model, failure or inputs",
                     hint="give another folder, or empty it",
@@ -111,14 +131,21 @@ class Folder:
         if not self.held:
             return None
         model = read(self.path / "reduced.xml")
-        with np.load(self.path / "inputs.npz", allow_pickle=False) as content:
-            rows = [
-                [
-                    content[f"{number}.{place}"].astype(x.outputs[0].type.dtype, copy=False)
-                    for place, x in enumerate(model.parameters)
+        inputs = self.path / "inputs.npz"
+        try:
+            with np.load(inputs, allow_pickle=False) as content:
+                rows = [
+                    [
+                        content[f"{number}.{place}"].astype(x.outputs[0].type.dtype, copy=False)
+                        for place, x in enumerate(model.parameters)
+                    ]
+                    for number in range(samples)
                 ]
-                for number in range(samples)
-            ]
+        except (ValueError, KeyError, AttributeError, BadZipFile):
+            raise UsageError(
+                f"{inputs} does not hold the inputs of reduced.xml beside it",
+                hint="give another folder, to begin anew",
+            ) from None
         return model, rows, str(self.held["phase"]), self.held
 
     def save(self, found: Reduction, phase: str, test: Sequence[str]) -> None:

@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
-
-import numpy as np
+from types import NoneType
 
 from ...schemas import Array, InternalError, IRError, LimitError, UsageError
+from ...schemas.numbers import at_least, random_of
 from ..document import Model
 from ..execution import Inputs, check_inputs, fill
 from ..opening import ModelLike, opened
-from .divergence import RANDOM
+from .divergence import RANDOM, several
 from .extraction import cut_off, extract, operations_of
 from .failures import Failing, FailsCommand, Failures, Samples, failing
 from .keeping import Folder, Reduction
@@ -33,6 +33,8 @@ from .minimizing import gathered, halved, smallest
 from .recording import Recording
 from .shrinking import SMALL, like, resized
 
+#: Seconds that the first answer may take, however few are allowed.
+_FIRST = 10.0
 PHASES = ("layers", "shapes", "constants", "done")
 
 
@@ -69,6 +71,13 @@ def reduce(
         UsageError: The model does not fail.
     """
     whole = opened(model)
+    if max_seconds is not None:
+        at_least(0, max_seconds, "max_seconds")
+    if not isinstance(output, (str, os.PathLike, NoneType)):
+        raise UsageError(f"output is {type(output).__name__}, the path of a folder is wanted")
+    for layer in whole.everywhere() if output is not None else ():
+        if layer.is_constant and not layer.has_value:
+            layer.keep_value()  # which tells what is missing
     with failing(fails, against) as check:
         rows = [] if check.word == "infer" else list(_samples(whole, inputs, samples, seed))
         until = None if max_seconds is None else time.monotonic() + max_seconds
@@ -94,10 +103,10 @@ def _samples(
         elif samples < 1:
             raise UsageError(f"{samples} samples are asked for, the least is 1")
         else:
-            rng = np.random.default_rng(seed)
+            rng = random_of(seed)
             rows = ([fill(x, "random", rng) for x in model.parameters] for _ in range(samples))
     else:
-        rows = samples
+        rows = several(samples)
     for row in rows:
         given = check_inputs(model, row)
         yield [given[x.id] for x in model.parameters]
@@ -151,7 +160,17 @@ class _Reducer:
             self.best.before, self.best.checks = state["before"], state["checks"]
             self.best.seeds, self.phase = state["seeds"], phase
             self.best.after = len(operations_of(model))
-        failures = self.check(self.best.model, self.best.samples, None)
+        # Without the first answer nothing is known: it has some time in any case.
+        first_until = None if self.until is None else max(self.until, self.began + _FIRST)
+        try:
+            failures = self.check(self.best.model, self.best.samples, first_until)
+        except LimitError as error:
+            if isinstance(self.check, FailsCommand):
+                error.hint = (
+                    "allow more seconds; where it is the failure that it hangs, let it end: "
+                    '--check "timeout 60 COMMAND {}"'
+                )
+            raise
         kinds = [one.text for one in failures if one is not None]
         if not kinds:
             raise UsageError(

@@ -517,6 +517,9 @@ def make_reference(
     """The reference that a word, a file or a model means."""
     if isinstance(against, Model):
         return OtherModel(model, against)
+    if not isinstance(against, (str, os.PathLike)):
+        what = f"{type(against).__name__} is nothing to compare with"
+        raise UsageError(what, hint="give a model, or one of the words")
     word = os.fspath(against)
     if word == "openvino":
         return OpenVINO(model, RuntimeProcess("openvino"))

@@ -192,12 +192,13 @@ def endless(array: Array) -> int:
 
 
 def farthest(found: Array, wanted: Array) -> int:
-    """Where in the flat array the largest difference is, of those that are finite."""
+    """Where in the flat array the largest difference is; endless where one is no number."""
     worst, place, start = -1.0, 0, 0
     for x, y in _pieces(found, wanted):
         with np.errstate(invalid="ignore"):  # infinite in both
             off = np.abs(x - y)
-        off = np.where(np.isfinite(off), off, 0)
+        same = (x == y) | (np.isnan(x) & np.isnan(y))
+        off = np.where(same, 0, np.where(np.isnan(off), np.inf, off))
         if off.max() > worst:
             worst, place = float(off.max()), start + int(off.argmax())
         start += len(x)

@@ -54,16 +54,34 @@ def literals(value: Any, others: Sequence[ElementType], what: str) -> Literals:
 
 def array_of(value: Any, held: ElementType | None, where: str) -> Array:
     """A value that a caller gave, as an array; of the type that is wanted where it holds it."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "biufUST":
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise UsageError(f"the rows of {where} are of different lengths") from None
+    try:
+        kind = None if array.dtype.kind == "O" else ElementType.of(array.dtype)
+    except ValueError:
+        kind = None
+    if kind is None:
+        if any(isinstance(one, int) for one in array.flat):
+            raise UsageError(f"{where} has a whole number that 64 bits do not hold")
         raise UsageError(f"{where} is no array of numbers: it holds {array.dtype}")
-    if held is None or held is ElementType.STRING or array.dtype == held.dtype:
+    if held is None:
+        return array
+    if held.is_dynamic:
+        raise UsageError(f"{where} cannot be dynamic", hint="give an element type such as f32")
+    if (held is ElementType.STRING) != (kind is ElementType.STRING):
+        what = "text" if kind is ElementType.STRING else "numbers"
+        raise UsageError(f"{where} has {what}, which {held} does not hold")
+    if kind is ElementType.STRING or array.dtype == held.dtype:
         return array
     with np.errstate(all="ignore"):
         cast = array.astype(held.dtype)
         same = cast.astype(array.dtype) == array
-    exact = array.dtype.kind == "f" and held.is_real
-    if not exact and array.dtype.kind in "biuf" and not np.all(same | (array != array)):
+        if kind.is_real and held.is_real:
+            # Digits may be lost; a number that becomes an infinity, or none, is.
+            same = np.isfinite(cast) | ~np.isfinite(array)
+    if not np.all(same | (array != array)):
         wrong = array[~same].ravel()[0]
         raise UsageError(
             f"{where} has {wrong}, which {held} does not hold", hint="give another type"

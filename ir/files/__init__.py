@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .reader import read_pair as read_pair
     from .writer import compose as compose
     from .writer import dumps as dumps
+    from .writer import ensure_writable as ensure_writable
     from .writer import write as write
 
 __getattr__, __dir__ = face(
@@ -32,6 +33,6 @@ __getattr__, __dir__ = face(
         "older.table": "entries known_types",
         "older.upgrade": "NEWER VERSIONS examine names_opsets newer",
         "reader": "content_of find_pair loads read read_pair",
-        "writer": "compose dumps write",
+        "writer": "compose dumps ensure_writable write",
     },
 )

@@ -154,6 +154,10 @@ class Patch:
 
     def layer(self, element: etree._Element, layer: Layer) -> None:
         """Bring one layer up to date, as far as anybody has looked at it."""
+        with layer.at():
+            self._layer(element, layer)
+
+    def _layer(self, element: etree._Element, layer: Layer) -> None:
         held = layer.parts_read
         said = {name: element.get(name, "") for name in ("name", "type", "version")}
         if (

@@ -149,6 +149,10 @@ class Printer:
 
     def layer(self, layer: Layer, depth: int) -> None:
         """One layer with all that is in it."""
+        with layer.at():
+            self._layer(layer, depth)
+
+    def _layer(self, layer: Layer, depth: int) -> None:
         number = layer.id if self.numbers is None else self.numbers[layer]
         attributes = layer_attributes(layer) | {"id": str(number)}
         inner = Printer(self.places, self.numbers)

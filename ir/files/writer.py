@@ -77,6 +77,11 @@ def write(
         replace_pair(target, beside, xml, layout, model.weights, shifted)
 
 
+def ensure_writable(model: Model) -> None:
+    """Refuse a model that cannot be written, as writing it would; nothing is written."""
+    _complete(model, repack=False, keep_unused=False)
+
+
 def compose(model: Model, repack: bool = False, keep_unused: bool = False) -> tuple[bytes, Layout]:
     """The document, and the pieces of its .bin."""
     if model.source is None:

@@ -105,7 +105,9 @@ def _replacing(*paths: Path) -> Iterator[Files]:
             files.sweep(*paths, age=0 if alone else _ABANDONED)
             yield files
     except OSError as error:
-        where = Where(str(error.filename or paths[0]))
+        # The files that are written first have names of their own, which mean nothing to anybody.
+        meant = [path for path in paths if str(path) == str(error.filename)]
+        where = Where(str((meant or paths)[0]))
         raise IRError(f"cannot be written: {error.strerror or error}", where) from error
 
 

@@ -61,7 +61,7 @@ def convert(
         many = "layer" if len(rows) == 1 else "layers"
         raise UnsupportedError(f"{len(rows)} {many} cannot be converted: {named}{more}")
     report.layers = before, size_of(work)
-    settle(work)
+    settle(work, report)
     return Operated(work, report)
 
 
@@ -201,6 +201,10 @@ def _set_version(
 def _tell_of_edge(layer: Layer, kind: ElementType, report: Surgery) -> None:
     """Say where OpenVINO gives an input or output another type, as it reads IR version 10."""
     if kind in (ElementType.F32, ElementType.I32):
+        return
+    if kind is ElementType.STRING:
+        reason = "IR version 10 is handed out as numbers: it has no inputs and outputs of strings"
+        report.refusals.append(Refusal(layer.name, f"{layer.type} {layer.version}", reason))
         return
     what = "input" if layer.type == "Parameter" else "output"
     report.note("edge", f"{what} of {kind}: runtimes hand IR version 10 out as f32 or i32", layer)

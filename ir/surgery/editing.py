@@ -12,7 +12,7 @@ Example::
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from os import PathLike
 from pathlib import Path
@@ -31,7 +31,7 @@ from .orders_images import IMAGE_EDITS
 from .orders_layers import LAYER_EDITS
 from .orders_patterns import PATTERN_EDITS
 from .outcome import Operated, Surgery, size_of
-from .reshaping import settle
+from .reshaping import lost_variables, refuse_lost, settle
 from .workbench import Workbench
 
 #: Every edit by the word that names it.
@@ -39,6 +39,8 @@ EDITS: dict[str, type[Edit]] = {
     kind.model_fields["op"].annotation.__args__[0]: kind  # type: ignore[union-attr]  # a Literal
     for kind in (*LAYER_EDITS, *END_EDITS, *IMAGE_EDITS, *PATTERN_EDITS)
 }
+
+_ALL = f"there are {', '.join(EDITS)}"
 
 #: Edits as a caller may give them: a patch file, or its entries.
 Edits: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]]"
@@ -63,11 +65,11 @@ def edit(model: ModelLike, edits: Edits, *, folder: str | PathLike[str] | None =
     if isinstance(edits, (str, PathLike)):
         entries, place = read_edits(edits), Path(edits).parent
     else:
-        entries, place = [edits] if isinstance(edits, Mapping) else list(edits), Path()
+        entries, place = [edits] if isinstance(edits, Mapping) else listed_entries(edits), Path()
     orders = [_read(entry, number, len(entries)) for number, entry in enumerate(entries, 1)]
     work, report = deepcopy(opened(model)), Surgery("edit")
-    before, count = size_of(work), len(work)
-    benches: dict[str, Workbench] = {}
+    before, count, lost = size_of(work), len(work), lost_variables(work).keys()
+    benches: dict[str | None, Workbench] = {}
     given: list[Layer] = []
     for number, order in enumerate(orders, 1):
         try:
@@ -82,13 +84,23 @@ def edit(model: ModelLike, edits: Edits, *, folder: str | PathLike[str] | None =
         raise UsageError(
             "no output would be left", hint="hand something else out (add-output) as well"
         )
-    settle(work)
+    refuse_lost(work, lost)
+    settle(work, report)
     for layer in given:
         if layer.graph is not None and layer.op is not None:
             with layer.at("data"):
                 layer.op.check_attributes()
     report.layers = before, size_of(work)
     return Operated(work, report)
+
+
+def listed_entries(edits: Any) -> list[Mapping[str, Any]]:
+    """The entries that a caller gave; what is no list of them is refused."""
+    try:
+        return list(edits)
+    except TypeError:
+        what = f"a list of edits, or the path of one, is wanted, not {type(edits).__name__}"
+        raise UsageError(what, hint='give [{"op": "rename", ...}]') from None
 
 
 def _named(entry: Mapping[str, Any], number: int, count: int) -> str:
@@ -109,17 +121,32 @@ def read_edits(file: str | PathLike[str]) -> list[Mapping[str, Any]]:
 def edits_in(text: bytes, name: str) -> list[Mapping[str, Any]]:
     """The edits that the bytes of a patch file list, not yet looked at."""
     try:
-        found = json.loads(text.decode("utf-8"))
+        # Editors of Windows begin a file with a mark that JSON has not.
+        found = json.loads(text.decode("utf-8-sig"), object_pairs_hook=_said_once)
     except json.JSONDecodeError as error:
         raise UsageError(f"{name}:{error.lineno}:{error.colno}: is no JSON: {error.msg}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{name} is no JSON: byte {error.start} is not UTF-8") from None
+    except UsageError as error:
+        raise UsageError(f"{name}: {error.message}") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise UsageError(f"{name} cannot be read: {error}") from None
     except RecursionError:
         raise UsageError(f"{name} cannot be read: it is nested too deeply") from None
     if isinstance(found, dict):
         found = found.get("edits")
     if not isinstance(found, list):
         raise UsageError(f'{name} holds no list of edits, nor {{"edits": [...]}}')
+    return found
+
+
+def _said_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, none of whose fields is given twice."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise UsageError(f'"{key}" is given twice in one object: {found[key]!r} and {value!r}')
+        found[key] = value
     return found
 
 
@@ -131,19 +158,19 @@ def _read(entry: Any, number: int, count: int) -> Edit:
         return edit_of(entry)
     except UsageError as error:
         place = f"edit {number} of {count}"
-        named = _named(entry, number, count) if entry.get("op") in EDITS else place
+        named = _named(entry, number, count) if str(entry.get("op")) in EDITS else place
         raise UsageError(f"{named}: {error.message}", hint=error.hint) from None
 
 
 def edit_of(entry: Mapping[str, Any]) -> Edit:
     """The edit that an entry describes."""
     op = entry.get("op")
+    if op is None:
+        raise UsageError('"op" is missing, which says what is to be done', hint=_ALL)
     kind = EDITS.get(str(op))
     if kind is None:
-        raise UsageError(
-            f'"op" is {op!r}, no edit has that name',
-            hint=meant(str(op), EDITS) or f"there are {', '.join(EDITS)}",
-        )
+        hint = meant(str(op), EDITS) or _ALL
+        raise UsageError(f'"op" is {op!r:.60}, no edit has that name', hint=hint)
     try:
         return kind.model_validate(dict(entry))
     except ValidationError as error:
@@ -154,7 +181,7 @@ def _refusal(kind: type[Edit], error: ValidationError) -> UsageError:
     """What is wrong with the fields of an entry; a misspelt one before the one that it was."""
     rows = sorted(error.errors(), key=lambda row: row["type"] != "extra_forbidden")
     first = rows[0]
-    field = ".".join(map(str, first["loc"]))
+    field = _field(first["loc"])
     fields = {about.alias or name: about for name, about in kind.model_fields.items()}
     match first["type"]:
         case "extra_forbidden":
@@ -169,8 +196,20 @@ def _refusal(kind: type[Edit], error: ValidationError) -> UsageError:
         case "value_error":
             message = first["msg"].removeprefix("Value error, ")
             return UsageError(f"{field}: {message}" if field else message)
-    message = first["msg"][:1].lower() + first["msg"][1:]
-    return UsageError(f'"{field}" is {first["input"]!r:.60}: {message}')
+    # Of a field that may be this or that there is a row for each.
+    alike = [row["msg"].partition(", unable")[0] for row in rows if _field(row["loc"]) == field]
+    wanted = ", or ".join(dict.fromkeys(text.removeprefix("Input should be ") for text in alike))
+    be = "" if wanted[:1].isupper() else "it should be "
+    return UsageError(f'"{field}" is {first["input"]!r:.60}: {be}{wanted[:1].lower()}{wanted[1:]}')
+
+
+#: How pydantic names the kinds that a field may have.
+_KINDS = ("str", "int", "float", "bool", "list[any]")
+
+
+def _field(place: Sequence[int | str]) -> str:
+    """A field of an entry, or a part of one."""
+    return ".".join(str(one) for one in place if one not in _KINDS)
 
 
 def edit_schema() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ..document import Graph, Layer, Model, keep_symbols, tensor_keys
 from ..inference import infer_graph
 from ..opening import ModelLike, listed, opened
 from .outcome import Operated, Surgery, size_of
-from .reshaping import Tensors, settle, tensors_of_bodies
+from .reshaping import Tensors, lost_variables, refuse_lost, settle, tensors_of_bodies
 from .transplanting import as_model, ends_in_order
 from .workbench import Source, Workbench, body_at, expression
 
@@ -43,7 +43,7 @@ def extract(
     """
     report = Surgery("extract")
     work = deepcopy(opened(model))
-    before = size_of(work)
+    before, lost = size_of(work), lost_variables(work).keys()
     if body is not None:
         work = _opened(work, body)
         report.note("opened", f'the body of "{body}" is the model now')
@@ -75,7 +75,8 @@ def extract(
     kept.gather()
     _cut(bench, kept, results, known, report)
     report.layers = before, size_of(work)
-    settle(work)
+    refuse_lost(work, lost)
+    settle(work, report)
     return Operated(work, report)
 
 
@@ -206,7 +207,9 @@ def _cut(
     graph.remove(*gone)
     bench.gone.clear()
     ends_in_order(graph, fed, handed)
-    report.note("removed", f"{len(gone)} layers")
+    if gone:
+        what = f"{len(gone)} layers" if len(gone) > 1 else f'"{gone[0].name}"'
+        report.note("removed", what, times=len(gone))
     _forget_inputs(graph)
 
 
@@ -252,13 +255,14 @@ def _around(bench: Workbench, layers: str) -> tuple[list[Source], list[Source]]:
         for row in bench.graph.sources(layer):
             if row is not None and id(row[0]) not in chosen and row[0].id not in fixed:
                 fed.setdefault((row[0].id, row[1]), Source(*row))
-        for index in range(len(layer.outputs)):
-            source = Source(layer, index)
-            users = bench.users(source)
-            if layer.type not in ("Parameter", "Const") and (
-                not users or any(id(user) not in chosen for user, _ in users)
-            ):
-                handed[layer.id, index] = source
+        if layer.type in ("Parameter", "Const"):
+            continue
+        outputs = [Source(layer, index) for index in range(len(layer.outputs))]
+        users = [bench.users(source) for source in outputs]
+        for source, using in zip(outputs, users, strict=True):
+            # Of a layer that nobody uses all is handed out.
+            if not any(users) or any(id(user) not in chosen for user, _ in using):
+                handed[source.layer.id, source.index] = source
     used = {
         (row[0].id, row[1])
         for layer in bench if id(layer) in chosen

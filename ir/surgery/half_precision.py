@@ -15,7 +15,7 @@ from copy import deepcopy
 
 import numpy as np
 
-from ...schemas import Array, ElementType
+from ...schemas import Array, ElementType, UsageError
 from ..document import Graph, Info, Layer, Model, Port
 from ..opening import ModelLike, opened
 from ..storage import blocks
@@ -60,6 +60,9 @@ def compress(model: ModelLike, *, keep: str | None = None) -> Operated:
     work, report = deepcopy(opened(model)), Surgery("compress")
     before = size_of(work)
     pattern = None if keep is None else expression(keep)
+    names = [layer.name for graph in _graphs(work) for layer in graph.constants]
+    if pattern is not None and not any(map(pattern.fullmatch, names)):
+        raise UsageError(f'no constant has a name that matches "{keep}"')
     chosen: list[tuple[Graph, Layer]] = []
     quantized = next((layer for layer in work.everywhere() if _quantizes(layer)), None)
     if quantized is not None:
@@ -91,7 +94,7 @@ def compress(model: ModelLike, *, keep: str | None = None) -> Operated:
     for graph in _graphs(work):
         _place_behind(graph, made.get(id(graph), []))
     report.layers = before, size_of(work)
-    settle(work)
+    settle(work, report)
     return Operated(work, report)
 
 
@@ -130,7 +133,7 @@ def decompress(model: ModelLike) -> Operated:
         if constant.is_in_graph and not graph.consumers(constant):
             graph.remove(constant)
     report.layers = before, size_of(work)
-    settle(work)
+    settle(work, report)
     return Operated(work, report)
 
 

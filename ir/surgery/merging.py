@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from os import PathLike
+from types import NoneType
 from typing import Literal, TypeAlias
 
 from ...schemas import Size, Tensor, UsageError
@@ -46,7 +47,8 @@ def merge(
         connect: Which outputs of the earlier models feed which inputs of the later ones: a map
             from outputs to inputs (with their prefixes), ``names`` for all that have equal names,
             ``order`` for the first with the first; None: side by side.
-        prefixes: What to put before all names of each model, so that none are equal.
+        prefixes: What to put before all names of each model, so that none are equal; names of
+            shared inputs stay.
         share: Inputs that several models have, and that become one.
         keep_outputs: Whether outputs that feed an input remain outputs.
         name: The name of the new model; that of the first, if none is given.
@@ -56,11 +58,25 @@ def merge(
     """
     if isinstance(models, (str, PathLike)) or getattr(models, "is_graph", False):
         raise UsageError("one model is given, two or more are merged", hint="give them as a list")
+    if not isinstance(models, Iterable):
+        raise UsageError(f"a list of models is wanted, not {type(models).__name__}")
+    if not isinstance(connect, (Mapping, NoneType)) and connect not in ("names", "order"):
+        raise UsageError(
+            f"connect is {connect!r:.60}, nothing that says what feeds what",
+            hint='give a map from outputs to inputs, "names" or "order"',
+        )
+    if prefixes is not None:
+        prefixes = listed(prefixes)
     parts = [deepcopy(opened(model)) for model in models]
     if len(parts) < 2:
-        raise UsageError(f"{len(parts)} model is given, two or more are merged")
+        are = "model is" if len(parts) == 1 else "models are"
+        raise UsageError(f"{len(parts)} {are} given, two or more are merged")
     if prefixes is not None and len(prefixes) != len(parts):
-        raise UsageError(f"{len(prefixes)} prefixes are given for {len(parts)} models")
+        raise UsageError(
+            f"{len(prefixes)} prefix{'es are' if len(prefixes) != 1 else ' is'} given for "
+            f"{len(parts)} models",
+            hint='one for each model, in their order; "" for none',
+        )
     report = Surgery("merge")
     before = sum(size_of(part) for part in parts)
     newest = max(part.version for part in parts)
@@ -68,12 +84,20 @@ def merge(
     whole.rt_info, whole.meta_data = parts[0].rt_info, parts[0].meta_data
     shared = listed(share)
     joined: set[str] = set()
+    for name_ in shared:
+        having = sum(_input_named(part, name_) is not None for part in parts)
+        if having < 2:
+            names = ", ".join(f'"{x.name}"' for part in parts for x in part.parameters[:8])
+            raise UsageError(
+                f'"{name_}" is to be shared, and is an input of {having} of the models',
+                hint=f"an input that several have can be; there are {names}",
+            )
     for number, part in enumerate(parts):
         _refuse_special(part)
         if part.version < newest:
             modernize(part, newest, report)
         if prefixes is not None and prefixes[number]:
-            _put_before(part, prefixes[number], report)
+            _put_before(part, prefixes[number], shared, report)
         if number:
             wires = _wires(whole, part, connect, shared, joined)
             same = _same(whole, part, shared)
@@ -87,7 +111,7 @@ def merge(
         for name_ in (*connect, *connect.values()):
             if name_ not in joined:
                 _missing(whole, name_)
-    settle(whole)
+    settle(whole, report)
     report.layers = before, size_of(whole)
     return Operated(whole, report)
 
@@ -108,9 +132,12 @@ def _refuse_special(part: Model) -> None:
         )
 
 
-def _put_before(part: Model, prefix: str, report: Surgery) -> None:
-    """Put a prefix before the names of layers, tensors and variables."""
+def _put_before(part: Model, prefix: str, shared: Sequence[str], report: Surgery) -> None:
+    """Put a prefix before the names of layers, tensors and variables; not of shared inputs."""
+    spared = {id(_input_named(part, name)) for name in shared}
     for layer in part.layers:
+        if id(layer) in spared:
+            continue
         layer.name = prefix + layer.name
         for port in layer.outputs:
             port.names = tuple(prefix + name for name in port.names)

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
 
 from ...layers.base import Op
 from ...schemas import Array, ElementType, UsageError
@@ -18,7 +18,9 @@ from .outcome import Surgery
 from .workbench import Source, Workbench, body_at
 
 #: A layer by its name, or by its id.
-Key: TypeAlias = str | int
+Key: TypeAlias = str | Annotated[int, Strict()]
+#: A name or a version, where one is given.
+Word: TypeAlias = Annotated[str, Field(min_length=1)]
 #: Numbers as JSON has them: one, or lists of lists.
 Numbers: TypeAlias = float | int | bool | str | list[Any]
 
@@ -63,7 +65,7 @@ class Edit(BaseModel):
     #: Whether types or shapes may be others afterwards, without an input being fed another way.
     reshapes: ClassVar[bool] = False
 
-    body: str | None = Field(
+    body: Word | None = Field(
         None,
         alias="in",
         description="the layer whose body is edited, such as loop or if/then_body",
@@ -107,15 +109,8 @@ class Valued(Edit):
     def array(self, desk: Desk, held: ElementType | None) -> Array:
         """The value, of the type that is wanted."""
         if self.file is None:
-            return array_of(_square(self.value), held, "the value")
+            return array_of(self.value, held, "the value")
         return array_of(load(desk.folder / self.file), held, self.file)
-
-
-def _square(value: Any) -> Any:
-    try:
-        return np.asarray(value)
-    except ValueError:
-        raise UsageError("the rows of the value are of different lengths") from None
 
 
 def load(path: Path) -> Array:
@@ -162,7 +157,7 @@ def sources_of(
                     hint='a constant is written {"constant": 2.0, "type": "f32"}',
                 )
             kind = ElementType.named(one["type"]) if "type" in one else None
-            array = array_of(_square(one["constant"]), None, f"input {index}")
+            array = array_of(one["constant"], None, f"input {index}")
             if kind is None and array.dtype.kind in "fi":
                 # Numbers of JSON have no type: they take that of the tensor they meet.
                 known = None if own is None else desk.bench.known(own).type
@@ -182,15 +177,14 @@ def sources_of(
     return found
 
 
-def bench_of(model: Model, benches: dict[str, Workbench], path: str | None) -> Workbench:
+def bench_of(model: Model, benches: dict[str | None, Workbench], path: str | None) -> Workbench:
     """The bench of a graph, made when it is first asked for."""
-    key = path or ""
-    if key not in benches:
-        benches[key] = Workbench(model if path is None else body_at(model, path))
-    return benches[key]
+    if path not in benches:
+        benches[path] = Workbench(model if path is None else body_at(model, path))
+    return benches[path]
 
 
 __all__ = [
-    "Chosen", "Desk", "Edit", "Key", "Numbers", "Valued", "bench_of", "input_place", "load",
-    "sources_of",
+    "Chosen", "Desk", "Edit", "Key", "Numbers", "Valued", "Word", "bench_of", "input_place",
+    "load", "sources_of",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ...schemas import ElementType, IRError, Shape, Tensor, UsageError
 from ..document import Info, Port, array_of, keep_symbols
-from .orders import Desk, Edit, Key, Valued
+from .orders import Desk, Edit, Key, Valued, Word
 from .workbench import Source, Workbench
 
 
@@ -17,7 +17,7 @@ class AddOutput(Edit):
 
     op: Literal["add-output"]
     tensor: str = Field(description="the tensor")
-    name: str | None = Field(None, description="a further name for it")
+    name: Word | None = Field(None, description="a further name for it")
 
     def _carry_out(self, desk: Desk) -> None:
         desk.outermost("outputs")
@@ -47,7 +47,7 @@ class AddInput(Edit):
 
     op: Literal["add-input"]
     tensor: str = Field(description="the tensor, which keeps its names")
-    name: str | None = Field(None, description="the name of the input's layer")
+    name: Word | None = Field(None, description="the name of the input's layer")
 
     def _carry_out(self, desk: Desk) -> None:
         desk.outermost("inputs")

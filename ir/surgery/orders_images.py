@@ -15,6 +15,8 @@ from .workbench import Source
 
 #: The layout of images in a model that says none.
 USUAL = {3: "CHW", 4: "NCHW", 5: "NCDHW"}
+#: What sizes and numbers of things may be at the most.
+_MOST = (1 << 31) - 1
 
 
 class Preprocess(Edit):
@@ -233,7 +235,7 @@ class TopK(_OnOutput):
     """Let an output give the greatest values, and a further one their places."""
 
     op: Literal["top-k"]
-    k: int = Field(ge=1, description="how many")
+    k: int = Field(ge=1, le=_MOST, description="how many")
     axis: int = Field(-1, description="the axis of the classes")
     type: Literal["i32", "i64"] = Field("i64", description="the type of the places")
 
@@ -281,7 +283,9 @@ class NonMaxSuppression(Edit):
     op: Literal["nms"]
     boxes: str = Field(description="the tensor of the boxes, [batch, boxes, 4]")
     scores: str = Field(description="the tensor of the scores, [batch, classes, boxes]")
-    max_boxes: int = Field(ge=1, description="how many boxes of a class are chosen at the most")
+    max_boxes: int = Field(
+        ge=1, le=_MOST, description="how many boxes of a class are chosen at the most"
+    )
     iou_threshold: float = Field(0.5, ge=0, le=1, description="overlap from which boxes are one")
     score_threshold: float = Field(0.0, description="scores below are left out")
     encoding: Literal["corner", "center"] = Field("corner", description="what a box says")

@@ -8,10 +8,9 @@ from pydantic import Field, model_validator
 
 from ...layers.base import Op
 from ...schemas import Array, ElementType, UsageError
-from ...schemas.attributes import spelled
-from ..document import Info, Layer, unknown_attribute
-from .orders import Chosen, Desk, Edit, Key, Valued, input_place, sources_of
-from .workbench import Source, expression, newest
+from ..document import Graph, Info, Layer, unknown_attribute
+from .orders import Chosen, Desk, Edit, Key, Valued, Word, input_place, sources_of
+from .workbench import Source, attribute_text, expression, newest
 
 
 class Rename(Chosen):
@@ -163,12 +162,18 @@ class SetAttribute(Chosen):
             known = None if kind is None else [row.name for row in kind.describe()]
             if known is not None and self.name not in known and self.name not in layer.data:
                 raise unknown_attribute(layer, self.name)
+            if layer.type == "Const" and self.name in ("offset", "size"):
+                raise UsageError(
+                    f"{self.name} says where its bytes are, which the writer settles",
+                    layer.where,
+                    "set-constant gives it another value",
+                )
             old = layer.data.get(self.name)
             data = dict(layer.data)
             if self.value is None:
                 data.pop(self.name, None)
             else:
-                data[self.name] = spelled(self.value)
+                data[self.name] = attribute_text(self.name, self.value)
             if old == data.get(self.name):
                 continue
             layer.data = data
@@ -185,7 +190,7 @@ class SetVersion(Chosen):
 
     reshapes: ClassVar[bool] = True
     op: Literal["set-version"]
-    version: str = Field(description="the opset, such as opset8")
+    version: Word = Field(description="the opset, such as opset8")
 
     def _carry_out(self, desk: Desk) -> None:
         for layer in self.chosen(desk):
@@ -200,12 +205,19 @@ class SetInfo(Chosen):
     """Give layers, or the model where none is named, an entry of rt_info; null takes it away."""
 
     op: Literal["set-info"]
-    key: list[str] = Field(min_length=1, description="the path of the entry")
+    key: list[Word] = Field(min_length=1, description="the path of the entry")
     value: str | None = Field(description="its value")
 
     def _carry_out(self, desk: Desk) -> None:
         named = any(x is not None for x in (self.layer, self.layers, self.type))
-        for owner in self.chosen(desk) if named else [desk.graph]:
+        owners: list[Layer] | list[Graph] = self.chosen(desk) if named else [desk.graph]
+        path = "/".join(self.key)
+        # Of layers that a pattern names some need not have what is taken away.
+        if self.value is None and not any(_has_info(x.rt_info, self.key) for x in owners):
+            raise UsageError(f'there is no entry "{path}" to be taken away')
+        for owner in owners:
+            if self.value is None and not _has_info(owner.rt_info, self.key):
+                continue
             info = owner.rt_info or Info("rt_info")
             node = info
             for word in self.key[:-1]:
@@ -219,9 +231,15 @@ class SetInfo(Chosen):
             else:
                 node.set(self.key[-1], self.value)
             owner.rt_info = info
-            path = "/".join(self.key)
             said = "removed" if self.value is None else f'= "{self.value}"'
             desk.report.note("rt_info", f"{path} {said}", owner if named else None)  # type: ignore[arg-type]  # a layer, where layers are named
+
+
+def _has_info(info: Info | None, path: list[str]) -> bool:
+    """Whether there is an entry of this path."""
+    for word in path:
+        info = None if info is None else info.find(word)
+    return info is not None
 
 
 class SetConstant(Valued):
@@ -316,8 +334,8 @@ class Insert(Edit):
     after: str | None = Field(None, description="the tensor")
     before: str | None = Field(None, description="the input of a layer, as LAYER:INDEX")
     type: str = Field(description="the type of the new layer")
-    version: str | None = Field(None, description="its opset; that of the newest version")
-    name: str | None = Field(None, description="its name")
+    version: Word | None = Field(None, description="its opset; that of the newest version")
+    name: Word | None = Field(None, description="its name")
     attributes: dict[str, Any] = Field(default_factory=dict, description="its attributes")
     inputs: list[Any] = Field(
         default_factory=lambda: ["@"],
@@ -362,8 +380,8 @@ class ReplaceLayer(Edit):
     op: Literal["replace-layer"]
     layer: Key = Field(description="the layer that goes")
     type: str = Field(description="the type of the new layer")
-    version: str | None = Field(None, description="its opset; that of the newest version")
-    name: str | None = Field(None, description="its name; that of the layer that goes")
+    version: Word | None = Field(None, description="its opset; that of the newest version")
+    name: Word | None = Field(None, description="its name; that of the layer that goes")
     attributes: dict[str, Any] = Field(default_factory=dict, description="its attributes")
     inputs: list[Any] | None = Field(
         None, description='its inputs, if others: "@" is the first of before'
@@ -371,6 +389,12 @@ class ReplaceLayer(Edit):
 
     def _carry_out(self, desk: Desk) -> None:
         bench, old = desk.bench, desk.bench.layer(self.layer)
+        if old.type == "Result":
+            raise UsageError(
+                "it is an output, in whose place no layer stands",
+                old.where,
+                "insert the layer before it (insert), or remove the output (remove-output)",
+            )
         before = [bench.feeder(old, index) for index in range(len(old.inputs))]
         name = self.name or old.name
         inputs = before

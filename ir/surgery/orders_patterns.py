@@ -9,10 +9,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ...schemas import ElementType, UsageError
-from ...schemas.attributes import spelled
 from ..document import Layer, array_of
 from .orders import Desk, Edit, Numbers
-from .workbench import Source, newest
+from .workbench import Source, attribute_text, newest
 
 #: Operations whose two inputs may stand in either order.
 _EITHER_WAY = frozenset({
@@ -82,6 +81,12 @@ class Replace(Edit):
         for layer in list(desk.bench):
             if layer.type != root.type:
                 continue
+            if not layer.outputs:
+                raise UsageError(
+                    f"{root.type} gives nothing that another layer could give in its place",
+                    layer.where,
+                    "the last node of a pattern is the one whose output is replaced",
+                )
             match = self._match(desk, layer)
             inner = {} if match is None else self._inner(match)
             if match is not None and not taken & inner.keys():
@@ -158,7 +163,7 @@ class Replace(Edit):
         kind = node.attributes.get("element_type")
         if kind is None:
             known = desk.bench.known(match[self.pattern[-1].id]).type
-            real = np.asarray(node.value).dtype.kind == "f"
+            real = array_of(node.value, None, name).dtype.kind == "f"
             kind = known if known.is_real or not real else ElementType.F32
         kind = ElementType.named(kind)
         return desk.bench.constant(array_of(node.value, kind, name), kind, name=name)
@@ -224,13 +229,13 @@ def _fits(node: Node, layer: Layer) -> bool:
     op = layer.op if node.attributes else None
     texts = layer.data | (op.attributes() if op is not None else {})
     for key, value in node.attributes.items():
-        if "".join(texts.get(key, "").split()) != "".join(spelled(value).split()):
+        if "".join(texts.get(key, "").split()) != "".join(attribute_text(key, value).split()):
             return False
     if node.value is None:
         return True
     if not layer.is_constant:
         return False
-    wanted, held = np.asarray(node.value), layer.value
+    wanted, held = array_of(node.value, None, f'the value of "{node.id}"'), layer.value
     if wanted.shape != held.shape and (wanted.shape or held.size != 1):
         return False
     if held.dtype.kind not in "biuf" or wanted.dtype.kind not in "biuf":

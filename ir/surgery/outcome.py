@@ -17,6 +17,8 @@ class Change(NamedTuple):
     kind: str
     message: str
     layer: str | None = None
+    #: How many things it tells of.
+    times: int = 1
 
     def __str__(self) -> str:
         place = "" if self.layer is None else f'"{printable_name(self.layer)}": '
@@ -45,15 +47,20 @@ class Surgery(Shown):
     #: Layers, bodies included, before and after.
     layers: tuple[int, int] = (0, 0)
 
-    def note(self, kind: str, message: str, layer: Layer | str | None = None) -> None:
+    def note(
+        self, kind: str, message: str, layer: Layer | str | None = None, *, times: int = 1
+    ) -> None:
         """Write down what was done."""
         name = layer.name if isinstance(layer, Layer) else layer
-        self.changes.append(Change(kind, message, name))
+        self.changes.append(Change(kind, message, name, times))
 
     @property
     def counts(self) -> dict[str, int]:
         """How often each kind of change was made."""
-        return dict(Counter(change.kind for change in self.changes))
+        found: Counter[str] = Counter()
+        for change in self.changes:
+            found[change.kind] += change.times
+        return dict(found)
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain values."""

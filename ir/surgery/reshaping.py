@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
-from ...schemas import IRError, Tensor
-from ..document import BODIES_OF, Graph, Layer, Model, Port, dims_of
+from ...schemas import IRError, Tensor, UsageError
+from ..document import BODIES_OF, FreeNames, Graph, Layer, Model, Port, dims_of
 from ..inference import Inferred, Shapes, infer, infer_bodies, infer_graph, inputs_of
 from ..opening import ModelLike, opened
+from .outcome import Surgery
 
 #: The outputs of layers, by the ids of the layers.
 Tensors: TypeAlias = Mapping[int, tuple[Tensor, ...]]
@@ -60,15 +62,111 @@ def declare(graph: Graph, tensors: Tensors) -> None:
                 _declare(user.inputs[place], found[index])
 
 
-def settle(model: Model) -> Inferred:
+def settle(model: Model, report: Surgery | None = None) -> Inferred:
     """Infer a model anew after a change, and make every port say so, in bodies too.
 
     Raises:
         IRError: The first layer that does not accept its inputs.
     """
     inferred = reshape(model)
+    _refuse_other_values(model, inferred.tensors)
     _declare_bodies(model, inferred.tensors)
+    if model.version == 10:
+        _mend_ends(model, report or Surgery("edit"))
     return inferred
+
+
+def _refuse_other_values(model: Model, tensors: Tensors) -> None:
+    """Refuse values that the variables which they are put into do not take."""
+    read = {x.data.get("variable_id"): x for x in model.layers if x.type == "ReadValue"}
+    for layer in model.layers if read else ():
+        reader = read.get(layer.data.get("variable_id")) if layer.type == "Assign" else None
+        source = None if reader is None else model.producer(layer, 0)
+        if reader is None or source is None or not {reader.id, source[0].id} <= tensors.keys():
+            continue
+        variable, value = tensors[reader.id][0], tensors[source[0].id][source[1]]
+        with layer.at():
+            same_type = value.type is variable.type
+            if not same_type and not value.type.is_dynamic and not variable.type.is_dynamic:
+                raise IRError(f"the variable is {variable.type}, it is given {value.type}")
+            try:
+                variable.shape.merge(value.shape)
+            except IRError:
+                what = f"the variable is {variable.shape}, it is given {value.shape}"
+                raise IRError(what, hint="give ReadValue another variable_shape, too") from None
+            if layer.version in _LOOKING and not (
+                reader.version in _LOOKING and _follows(model, layer, reader)
+            ):
+                raise IRError(
+                    f"an Assign of {layer.version} follows from a ReadValue of such an opset, "
+                    f'not so from "{reader.name}" ({reader.version})',
+                    hint="of opset6 it need not, where ReadValue says variable_shape",
+                )
+
+
+def lost_variables(model: Model) -> dict[str, Layer]:
+    """The layers that write a variable which nobody reads, by its name."""
+    layers = [layer for layer in model.everywhere() if "variable_id" in layer.data]
+    read = {layer.data["variable_id"] for layer in layers if layer.type == "ReadValue"}
+    written = {layer.data["variable_id"]: layer for layer in layers if layer.type == "Assign"}
+    return {name: layer for name, layer in written.items() if name not in read}
+
+
+def refuse_lost(model: Model, known: Collection[str]) -> None:
+    """Refuse that a variable is written and read no more, but for those that were so before."""
+    for name, layer in lost_variables(model).items():
+        if name not in known:
+            raise UsageError(
+                f'no ReadValue has the variable "{name}" any more',
+                layer.where,
+                "leave this out, too; a variable is renamed by the edit rename, any",
+            )
+
+
+#: The opsets whose Assign looks for its ReadValue among what feeds it.
+_LOOKING = frozenset({"opset3", "opset4", "opset5"})
+
+
+def _follows(model: Model, layer: Layer, wanted: Layer) -> bool:
+    """Whether a layer is computed from another."""
+    seen, pending = {layer.id}, [layer]
+    while pending:
+        feeders = [row[0] for row in model.sources(pending.pop()) if row is not None]
+        if any(one is wanted for one in feeders):
+            return True
+        fresh = {one.id: one for one in feeders if one.id not in seen}
+        seen |= fresh.keys()
+        pending += fresh.values()
+    return False
+
+
+def _mend_ends(model: Model, report: Surgery) -> None:
+    """Give inputs and outputs names that OpenVINO takes of a model of IR version 10.
+
+    There the names of the layers at its ends are names of their tensors, too. A tensor that is
+    several ends goes by that of its layer alone; a layer named as the tensor of another gets a
+    name of its own.
+    """
+    ends = [(layer, 0) for layer in model.parameters]
+    ends += [end for result in model.results if (end := model.producer(result, 0)) is not None]
+    for (layer, index), count in Counter(ends).items():
+        port = layer.outputs[index]
+        lost = [name for name in port.names if name != layer.name]
+        if count > 1 and port.names:
+            port.names = ()
+        if count > 1 and lost:
+            what = f"{', '.join(lost)}: several ends of the model are one tensor, which has "
+            report.note("unnamed", f"{what}no names in IR version 10 but its layer's", layer)
+    owners = {name: x for x in model.layers for row in x.tensor_names() for name in row}
+    free = FreeNames({*owners, *(layer.name for layer in model.layers)}.__contains__)
+    for layer in {id(layer): layer for layer, _ in ends}.values():
+        if owners.get(layer.name, layer) is not layer:
+            old, layer.name = layer.name, free(layer.name)
+            section = model.pre_process
+            if section is not None and section.attributes.get("reference-layer-name") == old:
+                section.attributes["reference-layer-name"] = layer.name
+            what = f'was "{old}", as a tensor is that it does not give'
+            report.note("renamed", what, layer)
 
 
 def _declare_bodies(graph: Graph, tensors: Tensors) -> None:

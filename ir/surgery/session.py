@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...schemas import ElementType, UsageError
 from ..document import Layer, Model, array_of, write_attributes
 from .editing import edit_of
@@ -23,7 +21,7 @@ class Session:
 
     def __init__(self, model: Model) -> None:
         self.model, self.report = model, Surgery("edit")
-        self._benches: dict[str, Workbench] = {}
+        self._benches: dict[str | None, Workbench] = {}
 
     def _desk(self, within: str | None) -> Desk:
         bench = bench_of(self.model, self._benches, within)
@@ -58,7 +56,7 @@ class Session:
         if value is None and type is None:
             raise UsageError("neither a value nor a type is given", layer.where)
         held = layer.element_type if type is None else ElementType.named(type)
-        array = array_of(layer.value if value is None else np.asarray(value), held, "the value")
+        array = array_of(layer.value if value is None else value, held, "the value")
         give_value(desk, layer, array, held)
         desk.bench.forget_tensors()
 
@@ -67,7 +65,7 @@ class Session:
         for bench in self._benches.values():
             bench.finish()
         if infer:
-            settle(self.model)
+            settle(self.model, self.report)
 
 
 __all__ = ["Session"]

@@ -30,9 +30,6 @@ from ..document import (
 )
 from ..inference import infer_layer
 
-#: Layers that are looked through for a name that was meant.
-
-
 #: What is never taken out because it feeds nothing.
 _KEPT = frozenset({"Assign", "Parameter", "ReadValue", "Result"})
 
@@ -251,9 +248,11 @@ class Workbench:
     ) -> Source:
         """A new layer with its wires; its ports say what follows from its inputs."""
         kind = Op.find(type, version)
+        if kind is None and type in Op.registry.types():
+            raise UsageError(f"{type} is not in {version}", hint=f"its newest is {newest(type)}")
         names = {} if kind is None else file_names(kind)
         texts = {
-            names.get(key, key): spelled(value)
+            names.get(key, key): attribute_text(key, value)
             for key, value in (data or {}).items()
             if value is not None
         }
@@ -483,8 +482,18 @@ def file_names(kind: type[Op]) -> dict[str, str]:
     return {name: field.alias or name for name, field in kind.model_fields.items()}
 
 
+def attribute_text(name: str, value: Any) -> str:
+    """The value of an attribute that a caller gave, as a file spells it."""
+    try:
+        return spelled(value)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from None
+
+
 def expression(text: object) -> re.Pattern[str]:
     """A regular expression that a caller gave."""
+    if isinstance(text, re.Pattern):
+        return text
     try:
         return re.compile(str(text))
     except re.error as error:
@@ -495,7 +504,7 @@ def body_at(model: Model, path: str) -> Graph:
     """The body that a path names: layers by name, each followed by the body where it has two."""
     graph: Graph = model
     rest = path
-    while rest:
+    while rest or graph is model:
         names = [
             layer.name
             for layer in graph.layers
@@ -525,5 +534,5 @@ def body_at(model: Model, path: str) -> Graph:
 
 
 __all__ = [
-    "Source", "Workbench", "body_at", "expression", "newest",
+    "Source", "Workbench", "attribute_text", "body_at", "expression", "newest",
 ]  # fmt: skip

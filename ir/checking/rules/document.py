@@ -268,15 +268,26 @@ def old_names(model: LooseModel) -> Iterator[Note]:
     for node in model.main.nodes:
         for pin, name in node.names:
             tensors.setdefault(name, (node, pin))  # later ones of the same name are renamed
+    ends: dict[int, int] = {}
+    end: LoosePort | None
     for node in model.main.nodes:
-        named = node
+        named, end = node, node.outputs[0] if node.outputs else None
         if node.type == "Result":
             wire = node.sources.get(0)
             if wire is None or wire.source is None:
                 continue
-            named = wire.source
+            named, end = wire.source, wire.source_pin
         elif node.type != "Parameter":
             continue
+        ends[id(end)] = ends.get(id(end), 0) + 1
+        held = [name for other, name in named.names if other is end]
+        if end is not None and held and ends[id(end)] == 2:
+            yield Note(
+                "IR240",
+                f"tensor {shown(held[0])} is an input or output of the model more than once, "
+                "which in version 10 it may only be without names",
+                end.element, named, "names", "leave the names out: it goes by that of its layer",
+            )  # fmt: skip
         owner, port = tensors.get(named.name, (named, None))
         if owner is not named and port is not None:
             yield Note(

@@ -18,9 +18,9 @@ _RELEASE = re.compile(r"(20[12]\d)\.(\d{1,2})(?:\.\d+)*", re.ASCII)
 V11 = (2022, 1)
 
 
-def release(text: str) -> Release:
+def release(text: object) -> Release:
     """A release from its name."""
-    found = _RELEASE.fullmatch(text.strip())
+    found = _RELEASE.fullmatch(text.strip()) if isinstance(text, str) else None
     if not found:
         raise UsageError(f'"{text}" is no OpenVINO release', hint="write one such as 2025.1")
     return int(found[1]), int(found[2])

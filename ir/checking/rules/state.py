@@ -11,6 +11,9 @@ from . import known
 from .loose import LooseLayer, LooseModel
 from .note import Note
 
+#: The opsets whose Assign looks for its ReadValue among what feeds it.
+_LOOKING = frozenset({"opset3", "opset4", "opset5"})
+
 
 def rules(model: LooseModel) -> Iterator[Note]:
     """Everything of this group; variables are shared by the model and its bodies."""
@@ -45,6 +48,15 @@ def rules(model: LooseModel) -> Iterator[Note]:
                 node.data_element, node, "variable_id",
                 f"did you mean {near}?" if near else "OpenVINO refuses the model",
             )  # fmt: skip
+        elif node.version in _LOOKING and not (
+            reads[name].version in _LOOKING and follows(node, reads[name])
+        ):
+            yield Note(
+                "IR804", f"Assign of {node.version} writes variable {shown(name)}, and does not "
+                f"follow from a ReadValue of such an opset, {reads[name].label}",
+                node.data_element, node, "variable_id", "OpenVINO looks for it in what feeds the "
+                "Assign; of opset6 it need not be there",
+            )  # fmt: skip
     for name, node in reads.items():
         if name not in writes:
             near = known.near(name, [other for other in writes if other not in reads])
@@ -59,6 +71,20 @@ def rules(model: LooseModel) -> Iterator[Note]:
             for user, what in ((node, "its initial value"), (writes.get(name), "Assign")):
                 if user is not None and user.inputs:
                     yield from fits(user, declared, what)
+
+
+def follows(node: LooseLayer, wanted: LooseLayer) -> bool:
+    """Whether a layer is computed from another."""
+    seen, pending = {id(node)}, [node]
+    while pending:
+        for wire in pending.pop().sources.values():
+            source = wire.source
+            if source is wanted:
+                return True
+            if source is not None and id(source) not in seen:
+                seen.add(id(source))
+                pending.append(source)
+    return False
 
 
 def variable(node: LooseLayer) -> Tensor | None:

@@ -181,6 +181,8 @@ class Upgrade:
             rows += [Info(one.tag, {"value": one.value}) for one in told if one.value is not None]
         if means is not None and self.settings.keep_preprocess:
             rows.append(means.info())
+        said = self.root.find("rt_info")  # which such documents have not, unless somebody adds it
+        rows += [] if said is None else read_info(said).children
         return Info("rt_info", {}, rows)
 
 
@@ -338,7 +340,27 @@ class Walk:
                 f"{len(layer.outputs)}"
             )
         outputs = outputs[: len(layer.outputs)]
-        return [self.settle(old, index, one) for index, one in enumerate(outputs)]
+        settled = [self.settle(old, index, one) for index, one in enumerate(outputs)]
+        self.information(old, settled)
+        return settled
+
+    def information(self, old: Old, outputs: Sequence[Output]) -> None:
+        """Keep what a layer and its outputs say besides at the layers that are made of them.
+
+        Documents of these versions have no such parts; what somebody has added is not lost.
+        """
+        element = old.layer.element
+        said = element.find("rt_info")
+        if said is not None:
+            made = [one.layer for one in outputs if one.layer.element is element] + old.made[-1:]
+            if made:
+                made[0].rt_info = read_info(said)
+            else:
+                old.remark("nothing is left of it that its rt_info could stand at")
+        for port, one in zip(element.iterfind("output/port"), outputs, strict=False):
+            said = port.find("rt_info")
+            if said is not None and one.layer.element is element:
+                one.layer.outputs[one.index].rt_info = read_info(said)
 
     def feed(self, layer: OldLayer, index: int) -> Output:
         """What feeds an input; an input of the network, where no edge does."""

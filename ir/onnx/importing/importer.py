@@ -115,6 +115,11 @@ class Importer:
         return self._root.model()
 
     @property
+    def files(self) -> list[Path]:
+        """The files that were read: the model's own, and those of its tensors."""
+        return [*([] if self.place is None else [Path(self.place)]), *self.store.files]
+
+    @property
     def tensors(self) -> Mapping[int, tuple[Tensor, ...]] | None:
         """What inference would know of each layer; None where it has to look at bodies."""
         if any(layer.bodies for layer in self.model.layers):

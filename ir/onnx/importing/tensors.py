@@ -90,6 +90,11 @@ class Store:
         self.folder = folder
         self._files: dict[Path, Weights] = {}
 
+    @property
+    def files(self) -> list[Path]:
+        """The files in which tensors were found so far."""
+        return list(self._files)
+
     def array(self, tensor: Any) -> tuple[Array, ElementType]:
         """The values of a tensor, and their type."""
         try:

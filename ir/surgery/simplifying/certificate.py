@@ -20,6 +20,7 @@ from ....schemas import (
     Size,
     Tensor,
 )
+from ....schemas.numbers import random_of
 from ....schemas.shapes import limits
 from ...document import Layer, Model
 from ...execution import Outputs, run
@@ -58,7 +59,7 @@ class Judge:
     """Runs each rewrite alone, the old layers and the new ones on the same random numbers."""
 
     def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
+        self.random = random_of(seed)
         self.alone = self.not_alone = 0
         self.difference = 0.0
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ....layers.budget import within
 from ....layers.memory import without_collection
 from ....schemas import IRError, Tensor, UsageError
+from ....schemas.numbers import at_least
 from ....schemas.printing import Table
 from ...document import SINKS, Graph, Layer, Model
 from ...faces import door
@@ -90,8 +91,7 @@ def simplify(
         MismatchError: The certificate was asked for, and outputs differ.
         UsageError: A rule is not known.
     """
-    if certify < 0:
-        raise UsageError(f"certify is {certify}, the least is 0")
+    at_least(0, certify, "certify")
     rules = chosen(only, skip)
     given = opened(model)
     new = deepcopy(given)
