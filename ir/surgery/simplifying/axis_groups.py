@@ -77,7 +77,7 @@ def reshaped(net: Rewriter, value: Value, wanted: Sequence[Size], like: Layer) -
     """A value that broadcasts as one of other sizes does; None where that takes a layer more."""
     layer, given = value[0], net.tensor(value).shape
     if given.rank is not None and given.rank <= len(wanted) and (
-        same_shape(_without_ones(given.sizes), _without_ones(wanted))
+        same_shape(without_ones(given.sizes), without_ones(wanted))
     ):  # fmt: skip
         return value
     if layer.is_constant:
@@ -94,9 +94,9 @@ def reshaped(net: Rewriter, value: Value, wanted: Sequence[Size], like: Layer) -
     return put_reshape(net, value, pattern, like)
 
 
-def _without_ones(sizes: Sequence[Size]) -> Shape:
+def without_ones(sizes: Sequence[Size]) -> Shape:
     """Sizes from the first on that is not one."""
     return Shape(list(dropwhile(lambda size: size == 1, sizes)))
 
 
-__all__ = ["axis_groups", "moved_into", "reshaped"]
+__all__ = ["axis_groups", "moved_into", "reshaped", "without_ones"]
