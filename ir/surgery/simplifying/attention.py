@@ -42,7 +42,9 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
             if back is None:
                 continue
             key = back
-        if all(_agree(net, query, key, value, mask, scores) for mask in masks or [None]):
+        if _agree(net, query, key, value, scores) and all(
+            _is_mask(net, mask, scores) for mask in masks
+        ):
             return _fuse(net, layer, [query, key, value], masks, number * first * second)
     return False
 
@@ -101,31 +103,30 @@ def _is_turned(layer: Layer, name: str) -> bool:
     return layer.data.get(name, "false").strip().lower() in ("true", "1")
 
 
-def _agree(
-    net: Rewriter, query: Value, key: Value, value: Value, mask: Value | None, scores: Value
-) -> bool:
-    """Whether the batches are the same, and the mask broadcasts to the scores."""
+def _agree(net: Rewriter, query: Value, key: Value, value: Value, scores: Value) -> bool:
+    """Whether the batches are the same."""
     shapes = [net.tensor(one).shape for one in (query, key, value)]
-    whole = net.tensor(scores).shape
-    if whole.rank is None or any(shape.rank != whole.rank for shape in shapes):
+    rank = net.tensor(scores).rank
+    if rank is None or any(shape.rank != rank for shape in shapes):
         return False
     batches = [shape.sizes[:-2] for shape in shapes]
-    if not all(map(_may_be, batches[0] * 2, batches[1] + batches[2])):
+    return all(map(_may_be, batches[0] * 2, batches[1] + batches[2]))
+
+
+def _is_mask(net: Rewriter, mask: Value, scores: Value) -> bool:
+    """Whether a mask broadcasts to the scores.
+
+    It is no other product of its own shape that the scores are broadcast to.
+    """
+    shape, whole = net.tensor(mask).shape, net.tensor(scores).shape
+    if shape.rank is None or whole.rank is None or not 2 <= shape.rank <= whole.rank:
         return False
-    if mask is None:
-        return True
-    # The mask is no other product of its own shape that the scores are broadcast to.
-    shape = net.tensor(mask).shape
-    if (
-        shape.rank is None
-        or not 2 <= shape.rank <= whole.rank
-        or net.kind(mask) != net.kind(scores)
-    ):
+    if net.kind(mask) != net.kind(scores) or made_by(net, mask, "MatMul") is not None:
         return False
     beside = whole.sizes[whole.rank - shape.rank :]
     return all(
         size == 1 or _may_be(size, other) for size, other in zip(shape.sizes, beside, strict=True)
-    ) and (made_by(net, mask, "MatMul") is None)
+    )
 
 
 def _may_be(one: Size, other: Size) -> bool:

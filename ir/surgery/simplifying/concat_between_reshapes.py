@@ -1,4 +1,4 @@
-"""Concat(Reshape(a), Reshape(b), ...) → Reshape(Concat(a, b, ...)), so of stacks that are flattened.
+"""Concat(Reshape(a), Reshape(b), ...) → Reshape(Concat(a, b, ...)), so of flattened stacks.
 
 As many elements lie before the axis along which a, b, ... are put together as before the other.
 """

@@ -1,8 +1,9 @@
 """f(constants) → constant, where no bytes are added; so with ShapeOf where sizes are known.
 
 Compressed weights stay compressed: what widens them is left to the runtime. Parts of a constant
-that together are no more than it are taken out together. Where there is little room, all that leads
-from constants to a layer that needs more than them is done at once: only its outcome takes bytes.
+that together are no more than it are taken out together. Where there is little room, all that
+leads from constants to a layer that needs more than them is done at once: its outcome alone takes
+bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Transpose(Gather(c, i)) → Gather(cᵀ, iᵀ), Reshape(Gather(c, i)) → Gather(c, j), c and i constants.
+"""Transpose(Gather(c, i)) → Gather(cᵀ, iᵀ), Reshape(Gather(c, i)) → Gather(c, j), i constant.
 
-What is gathered from is no larger than what comes out, and is turned or cut beforehand.
+Rows of c are gathered in the shape and order that is wanted; c is turned beforehand where it must.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
 def _turned(
     net: Rewriter, data: Value, order: list[int], at: int, rank: int
 ) -> tuple[Value, int, list[int]] | None:
-    """A constant with its axes in order, the axis of the rows in it, and the order of indices."""
+    """What is gathered from with its axes turned, the axis of the rows, the order of indices."""
     places = [place for place, axis in enumerate(order) if at <= axis < at + rank]
     if any(b - a != 1 for a, b in pairwise(places)):
         return None
@@ -67,9 +67,9 @@ def _turned(
 
 
 def _transposed(net: Rewriter, data: Value, order: list[int]) -> Value | None:
-    """A constant, also one that is kept in fewer bits, that nothing else uses, with axes turned."""
+    """A constant of one use, also one that is kept in fewer bits, with its axes turned."""
     layer = data[0]
-    if order == sorted(order) and (layer.is_constant or layer.type == "Convert"):
+    if order == sorted(order):
         return data
     if not net.is_private(data):
         return None
@@ -82,9 +82,7 @@ def _transposed(net: Rewriter, data: Value, order: list[int]) -> Value | None:
     return net.constant(np.ascontiguousarray(array.transpose(order)), net.kind(data), layer)
 
 
-def _cut(
-    net: Rewriter, value: Value, layer: Layer, at: int, rank: int
-) -> tuple[int, ...] | None:
+def _cut(net: Rewriter, value: Value, layer: Layer, at: int, rank: int) -> tuple[int, ...] | None:
     """The sizes of indices by which what is gathered comes in another shape at once."""
     given, made = net.tensor(value).shape, net.tensor((layer, 0)).shape
     groups = axis_groups(given, made)
@@ -99,7 +97,7 @@ def _cut(
             return None
     if not inside or inside[0] != at:
         return None
-    shape = tuple(int(made.sizes[place]) for place in inside)
+    shape = tuple((made.static or ())[place] for place in inside)
     return shape if prod(shape) else None
 
 

@@ -1,4 +1,4 @@
-"""f(x, Reshape(y)) → f(x, y), where the Reshape puts ones before the axes of y, as f does itself."""
+"""f(x, Reshape(y)) → f(x, y), where the Reshape puts ones before y, as f does itself."""
 
 from __future__ import annotations
 

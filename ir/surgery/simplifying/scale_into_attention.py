@@ -36,6 +36,4 @@ def _scale(net: Rewriter, inputs: list[Value]) -> float | None:
     return 1.0 / length.sizes[-1] ** 0.5
 
 
-RULE = Rule(
-    "scale-into-attention", ("ScaledDotProductAttention",), _apply, exact=False, stage=1
-)
+RULE = Rule("scale-into-attention", ("ScaledDotProductAttention",), _apply, exact=False, stage=1)

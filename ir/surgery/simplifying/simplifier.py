@@ -123,9 +123,9 @@ def rewrite(
 ) -> list[Rewrite]:
     """Rewrite a model itself by rules, all of them where none are given; what was done.
 
-    ``spare`` are bytes by which constants may grow together, each by a part of them, or, ``tight``,
-    by all of them, where that is what is left in the end; ``known`` is
-    what ``infer_graph`` would find, where somebody knows that already.
+    ``spare`` are bytes by which constants may grow together, each by a part of them; ``tight``,
+    each by all of them, if it is left in the end. ``known`` is what ``infer_graph`` would find,
+    where somebody knows that already.
     """
     bare = next((x for x in model.everywhere() if x.is_constant and not x.has_value), None)
     if bare is not None:
