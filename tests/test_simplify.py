@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simplify_movements
+import simplify_patterns
 from networks import Drawer
-from simplify_patterns import APPLIES, STAYS, Net, network, row_of_patterns, sizes_on_two_ways
+from simplify_patterns import Net, network, row_of_patterns, sizes_on_two_ways
 from vinoir import ir
 from vinoir.ir.surgery.simplifying import RULES
 from vinoir.ir.surgery.simplifying.certificate import Judge
 from vinoir.schemas import MismatchError, UsageError
 
+APPLIES = [*simplify_patterns.APPLIES, *simplify_movements.APPLIES]
+STAYS = [*simplify_patterns.STAYS, *simplify_movements.STAYS]
 EXACT = {rule.name for rule in RULES if rule.exact}
 
 

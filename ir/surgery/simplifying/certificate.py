@@ -153,7 +153,7 @@ def _cone(
     """The values at which the layers above a value begin, and these layers.
 
     New layers are gone through, older ones only where ``deep``, up to the given ends; so is what
-    repeats constants, as rules may know that it consists of one number.
+    repeats, widens or gathers constants, as rules may know the numbers of which it consists.
     """
     found: set[Value] = set()
     inside: set[Layer] = set()
@@ -179,9 +179,10 @@ def _cone(
 
 
 def _repeats(net: Rewriter, layer: Layer) -> bool:
-    """Whether a layer repeats a constant."""
-    return layer.type in ("Broadcast", "Tile") and all(
-        source.is_constant for source, _ in net.inputs(layer)
+    """Whether a layer repeats, widens or gathers constants."""
+    return layer.type in ("Broadcast", "Convert", "Gather", "Tile") and all(
+        source.is_constant or (source.type == "Convert" and _repeats(net, source))
+        for source, _ in net.inputs(layer)
     )
 
 

@@ -5,6 +5,7 @@ As many elements lie before the axis along which a, b, ... are put together as b
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 from ....schemas import Dim, Shape, Size
@@ -24,35 +25,37 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
         return False
     axis = int(layer.data["axis"]) % made.rank
     like = net.tensor(net.inputs(next(one for one in inputs if one in reshapes)[0])[0]).shape
-    place = _place(like, made.sizes[:axis])
-    if place is None:
-        return False
-    sources: list[Value] = []
-    for one in inputs:
-        source = net.inputs(one[0])[0] if one in reshapes else _as_part(net, one, like, place)
-        if source is None or not _fits(net.tensor(source).shape, like, place):
-            return False
-        sources.append(source)
-    new = net.add("Concat", "opset1", sources, {"axis": str(place)}, like=layer)
-    pattern = pattern_of(net.tensor(new).shape, made)
-    return pattern is not None and fuse(net, layer, put_reshape(net, new, pattern, layer))
+    for place in _places(like, made.sizes[:axis]):
+        sources = [_part(net, one, one in reshapes, like, place) for one in inputs]
+        found = [one for one in sources if one is not None]
+        if len(found) < len(sources):
+            continue
+        new = net.add("Concat", "opset1", found, {"axis": str(place)}, like=layer)
+        pattern = pattern_of(net.tensor(new).shape, made)
+        return pattern is not None and fuse(net, layer, put_reshape(net, new, pattern, layer))
+    return False
 
 
 def _is_reshape(net: Rewriter, value: Value) -> bool:
     return value[0].type in RESHAPES and keeps_order(net, value[0])
 
 
-def _place(shape: Shape, before: tuple[Size, ...]) -> int | None:
-    """The axis before which a shape has as many elements as some sizes make."""
+def _places(shape: Shape, before: tuple[Size, ...]) -> Iterator[int]:
+    """The axes before which a shape has as many elements as some sizes make."""
     wanted: Size = 1
     for size in before:
         wanted = wanted * size
     count: Size = 1
     for axis in range(shape.rank or 0):
         if same_size(count, wanted):
-            return axis
+            yield axis
         count = count * shape.sizes[axis]
-    return None
+
+
+def _part(net: Rewriter, value: Value, is_cut: bool, like: Shape, place: int) -> Value | None:
+    """What has the sizes of others beside one axis: what a Reshape is given, or a constant."""
+    source = net.inputs(value[0])[0] if is_cut else _as_part(net, value, like, place)
+    return source if source is not None and _fits(net.tensor(source).shape, like, place) else None
 
 
 def _fits(shape: Shape, like: Shape, place: int) -> bool:

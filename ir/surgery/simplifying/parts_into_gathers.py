@@ -37,4 +37,4 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     return all(done)
 
 
-RULE = Rule("parts-into-gathers", ("Split", "VariadicSplit"), _apply)
+RULE = Rule("parts-into-gathers", ("Split", "VariadicSplit"), _apply, stage=1)

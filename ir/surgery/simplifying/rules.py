@@ -58,6 +58,7 @@ from . import (
     transpose_through_reshape,
     uniform_values,
     whole_movements,
+    whole_scatters,
 )
 from .rewriter import Rule
 
@@ -67,6 +68,7 @@ RULES: tuple[Rule, ...] = tuple(
         share_constants,
         share_sizes,
         whole_movements,
+        whole_scatters,
         neutral_elements,
         select_one_side,
         split_concat,
