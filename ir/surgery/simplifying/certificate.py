@@ -23,6 +23,7 @@ from ....schemas import (
 from ....schemas.shapes import limits
 from ...document import Layer, Model
 from ...execution import Outputs, run
+from .fold_constants import is_made_of_constants
 from .rewriter import Rewriter, Value
 
 #: What numbers may differ by, in parts of the largest of their tensor.
@@ -162,7 +163,7 @@ def _cone(
         one = stack.pop()
         layer = one[0]
         enter = layer.is_constant or net.is_fresh(layer) or (first and deep) or (
-            bool(ends) and deep
+            deep and (bool(ends) or is_made_of_constants(net, layer))
         ) or _repeats(net, layer)  # fmt: skip
         first = False
         if one in ends or not enter or layer.op is None or layer.bodies or (

@@ -39,7 +39,7 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     if layer.type in KEPT:
         return False
     is_next = net.gives_known(layer) or all(_is_fixed(net, one) for one in net.inputs(layer))
-    if not is_next and not (net.tight and _is_made_of_constants(net, layer)):
+    if not is_next and not (net.tight and is_made_of_constants(net, layer)):
         return False
     used = [(layer, i) for i in range(len(layer.outputs)) if net.uses((layer, i))]
     if not used or not _may_be_done(net, layer, used):
@@ -91,7 +91,7 @@ def _may_be_done(net: Rewriter, layer: Layer, used: list[Value]) -> bool:
     return all(net.kind(one) in _TYPES for one in used)
 
 
-def _is_made_of_constants(net: Rewriter, layer: Layer) -> bool:
+def is_made_of_constants(net: Rewriter, layer: Layer) -> bool:
     """Whether nothing but a few layers lies between constants and what a layer gives."""
     stack, seen = [layer], {layer}
     while stack:
@@ -112,7 +112,7 @@ def _is_made_of_constants(net: Rewriter, layer: Layer) -> bool:
 def _is_last(net: Rewriter, layer: Layer) -> bool:
     """Whether something that a layer feeds needs more than constants."""
     return any(
-        user.type in KEPT or not _is_made_of_constants(net, user)
+        user.type in KEPT or not is_made_of_constants(net, user)
         for index in range(len(layer.outputs))
         for user, _ in net.uses((layer, index))
     )
@@ -248,5 +248,7 @@ def _feeds_only(net: Rewriter, source: Layer, layer: Layer) -> bool:
     users = [user for index in range(len(source.outputs)) for user, _ in net.uses((source, index))]
     return all(user is layer for user in users)
 
+
+__all__ = ["KEPT", "is_made_of_constants"]
 
 RULE = Rule("fold-constants", (), _apply)

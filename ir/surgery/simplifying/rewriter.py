@@ -316,8 +316,7 @@ class Rewriter:
         (layer, index), (other, place) = old, new
         port, names = other.outputs[place], layer.outputs[index].names
         if self.feeds_result(old):
-            if names:
-                port.names = names
+            port.names = names
             if len(other.outputs) == 1 and len(layer.outputs) == 1:
                 self._rename(other, layer)
         elif other.type != "Parameter" and not self.feeds_result(new):
