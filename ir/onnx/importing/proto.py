@@ -15,6 +15,8 @@ from google.protobuf.message import DecodeError, Message
 from ....schemas import IRError, UnreadableError, UsageError, Where
 from ...storage import is_url, open_regular
 
+#: Fields that nobody reads: inference finds shapes of its own.
+_UNREAD = ("doc_string", "value_info", "metadata_props", "quantization_annotation")
 #: A protobuf cannot be larger.
 _MOST_BYTES = 2**31 - 1
 
@@ -74,9 +76,10 @@ def check(model: Any) -> None:
 
 @cache
 def _fields(kind: Any) -> tuple[list[str], list[str]]:
-    """The fields of a message that are text, and those that are messages."""
-    text = [f.name for f in kind.fields if f.type == f.TYPE_STRING and f.name != "doc_string"]
-    return text, [f.name for f in kind.fields if f.type == f.TYPE_MESSAGE]
+    """The fields of a message that are text, and those that are messages, of those that are read."""
+    read = [field for field in kind.fields if field.name not in _UNREAD]
+    text = [field.name for field in read if field.type == field.TYPE_STRING]
+    return text, [field.name for field in read if field.type == field.TYPE_MESSAGE]
 
 
 def _check_text(message: Any) -> None:
