@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from ....layers.memory import without_collection
 from ....schemas import UnsupportedError, UsageError, Where
 from .semantics import Semantics
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 SPARE = 1 << 28
 
 
+@without_collection()
 def from_onnx(
     source: Any, *, semantics: Semantics = "onnxruntime", simplify: bool = True
 ) -> Model:

@@ -17,6 +17,11 @@ from ...storage import is_url, open_regular
 
 #: Fields that nobody reads: inference finds shapes of its own.
 _UNREAD = ("doc_string", "value_info", "metadata_props", "quantization_annotation")
+#: Attributes of which no message is read.
+_PLAIN = frozenset(
+    getattr(onnx.AttributeProto, name)
+    for name in ("FLOAT", "FLOATS", "INT", "INTS", "STRING", "STRINGS")
+)
 #: A protobuf cannot be larger.
 _MOST_BYTES = 2**31 - 1
 
@@ -85,6 +90,8 @@ def _fields(kind: Any) -> tuple[list[str], list[str]]:
 def _check_text(message: Any) -> None:
     """Refuse text that is not UTF-8, which protobuf hands out as bytes."""
     text, messages = _fields(message.DESCRIPTOR)
+    if isinstance(message, onnx.AttributeProto) and message.type in _PLAIN:
+        messages = []
     for name in text:
         value = getattr(message, name)
         if type(value) is str or (type(value) is not bytes and bytes not in map(type, value)):
