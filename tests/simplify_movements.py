@@ -64,6 +64,11 @@ def assigned_rows(n: Net, x: ir.Output, axis: int = 1) -> ir.Output:
     return n("ScatterUpdate", n("Exp", x), [0, 1, 2], n("Sin", x), axis, opset=3)
 
 
+def clamped(n: Net, x: ir.Output, most: float) -> ir.Output:
+    ends = (0.0, 5.0, 0.0, 5.0)
+    return n("FakeQuantize", n("Clamp", n("Multiply", x, 4.0), min=0.0, max=most), *ends, levels=9)
+
+
 #: Rule, input shape, network, types that are left.
 APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("elementwise-between-reshapes", ROWS, lambda n, x: cut(n, n("Add", cut(
@@ -109,6 +114,7 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
      "Exp Reshape Transpose"),
     ("reshape-chains", "1,3,8", lambda n, x: n("Unsqueeze", n("Gather", n(
         "Exp", x), 0, 0, opset=8), 2), "Exp Reshape"),
+    ("clamp-into-fake-quantize", ROWS, lambda n, x: clamped(n, x, 6.0), "FakeQuantize Multiply"),
     ("whole-scatters", "3,4", lambda n, x: assigned(n, x, list(range(12))), "Reshape Sin"),
     ("whole-scatters", ROWS, assigned_rows, "Sin"),
 ]  # fmt: skip
@@ -143,6 +149,7 @@ STAYS: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output]]] = [
         3, 8))),
     ("transpose-through-reshape", ROWS, lambda n, x: n("Transpose", cut(n, n(
         "Transpose", n("Exp", x), [0, 2, 1, 3]), 2, 24, 16), [2, 1, 0])),
+    ("clamp-into-fake-quantize", ROWS, lambda n, x: clamped(n, x, 2.0)),
     ("whole-scatters", "3,4", lambda n, x: assigned(n, x, [1, 0, *range(2, 12)])),
     ("whole-scatters", "3,3", lambda n, x: n("ScatterUpdate", n("Exp", x), [0, 2, 1], n(
         "Sin", x), 0, opset=3)),

@@ -13,7 +13,7 @@ _ESCAPES = {code: f"&#{code:02d};" for code in range(32)} | {
 _TEXT_ESCAPES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord("\r"): "&#13;"}
 
 #: What an attribute's value cannot have as it is.
-_SPECIAL = re.compile("[\0-\x1f&<\"\ud800-\udfff\ufffe\uffff]")
+_SPECIAL = re.compile('[\0-\x1f&<"\ud800-\udfff\ufffe\uffff]')
 #: What no XML document can say, not even by number.
 _FORBIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 

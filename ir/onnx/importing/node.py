@@ -190,9 +190,7 @@ class Node:
         """A constant that becomes a layer when one is fed by it."""
         return Initializer(self.importer.builder, value, kind, self.name)
 
-    def repeated(
-        self, value: Array, kind: ElementType, shape: tuple[int, ...]
-    ) -> Output | None:
+    def repeated(self, value: Array, kind: ElementType, shape: tuple[int, ...]) -> Output | None:
         """A constant of one number, each made once; None where it is large, and no room for it."""
         host = self.importer
         key = id(host.builder), kind, shape, value.tobytes()

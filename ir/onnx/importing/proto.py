@@ -81,7 +81,7 @@ def check(model: Any) -> None:
 
 @cache
 def _fields(kind: Any) -> tuple[list[str], list[str]]:
-    """The fields of a message that are text, and those that are messages, of those that are read."""
+    """The fields of a message that are read and are text, and those that are messages."""
     read = [field for field in kind.fields if field.name not in _UNREAD]
     text = [field.name for field in read if field.type == field.TYPE_STRING]
     return text, [field.name for field in read if field.type == field.TYPE_MESSAGE]
