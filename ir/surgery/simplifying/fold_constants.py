@@ -46,7 +46,7 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
         return False
     # What is left of weights that stay compressed is left, too, though inference may know it.
     # Of what ShapeOf is asked, no number is kept.
-    widened = [] if layer.type == "ShapeOf" else [
+    widened = [] if layer.type == "ShapeOf" or not is_next else [
         one for one in net.inputs(layer)
         if net.kind(one).dtype.kind == "f" and not one[0].is_constant
     ]  # fmt: skip
