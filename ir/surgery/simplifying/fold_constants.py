@@ -29,6 +29,8 @@ KEPT = frozenset({
 })  # fmt: skip
 #: They take out parts of what they are given.
 _PARTS = frozenset({"Gather", "Slice", "Split", "StridedSlice", "VariadicSplit"})
+#: They add up real numbers, each runtime in its own order.
+_SUMS = ("ReduceMean", "ReduceSum")
 #: Bytes up to which numbers may be kept in more bits than what made them.
 _SMALL = 1 << 14
 #: The most layers that are looked at for what becomes free.
@@ -92,7 +94,7 @@ def _may_be_done(net: Rewriter, layer: Layer, used: list[Value]) -> bool:
 
 
 def is_made_of_constants(net: Rewriter, layer: Layer) -> bool:
-    """Whether nothing but a few layers lies between constants and what a layer gives."""
+    """Whether a few layers, none of which adds up, lie between constants and what one gives."""
     stack, seen = [layer], {layer}
     while stack:
         one = stack.pop()
@@ -100,6 +102,8 @@ def is_made_of_constants(net: Rewriter, layer: Layer) -> bool:
             continue
         outputs = [(one, index) for index in range(len(one.outputs))]
         if one.type in KEPT or not net.inputs(one) or not _may_be_done(net, one, outputs):
+            return False
+        if one.type in _SUMS and net.kind((one, 0)).dtype.kind == "f":
             return False
         new = {source for source, _ in net.inputs(one)} - seen
         seen |= new
@@ -161,7 +165,7 @@ def _run(net: Rewriter, layer: Layer, used: list[Value], arrays: list[Array]) ->
 def _is_summed(net: Rewriter, used: list[Value]) -> bool:
     """Whether real numbers are added up next, which each runtime does in its own order."""
     return any(
-        user.type in ("ReduceMean", "ReduceSum") and net.kind(one).dtype.kind == "f"
+        user.type in _SUMS and net.kind(one).dtype.kind == "f"
         for one in used
         for user, _ in net.uses(one)
     )
