@@ -41,6 +41,13 @@ def window_bias(n: Net, x: ir.Output) -> ir.Output:
     return n("Add", n.matmul(x, x, transpose_b=True), n("Transpose", rows, [2, 0, 1]))
 
 
+def shared_places(n: Net, x: ir.Output) -> ir.Output:
+    """Two tables of which the same rows are taken, once in another order."""
+    places = n.net.constant(n.random.integers(0, 5, (32, 32)))
+    one, other = (n("Gather", n.numbers(5, 12), places, 0, opset=8) for _ in range(2))
+    return n("Add", x, n("Add", n("Transpose", one, [1, 0, 2]), other))
+
+
 def rotary(n: Net, x: ir.Output, number: float = -1.0) -> ir.Output:
     parts = n("VariadicSplit", n("Exp", x), 3, [8, 8])
     first, second = parts
@@ -138,6 +145,7 @@ STAYS: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output]]] = [
     # Sizes differ beside the axis along which parts would be put together.
     ("concat-between-reshapes", ROWS, lambda n, x: n("Exp", n("Concat", cut(n, n(
         "Sin", x), 6, 128), cut(n, n("Transpose", n("Cos", x), [0, 1, 3, 2]), 6, 128), axis=0))),
+    ("gathered-constants", "2,32,32,12", shared_places),
     ("parts-into-gathers", ROWS, lambda n, x: n("Multiply", *list(n(
         "Split", n("Exp", x), 1, num_splits=3))[:2])),
     ("reduce-before-transpose", IMAGE, lambda n, x: n.mean(n(

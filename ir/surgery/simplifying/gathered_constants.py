@@ -14,7 +14,7 @@ from ....schemas import ElementType
 from ...document import Layer
 from .axis_groups import axis_groups
 from .patterns import fuse, made_by, order_of
-from .rewriter import Rewriter, Rule, Value
+from .rewriter import LAYER_BYTES, Rewriter, Rule, Value
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
@@ -35,6 +35,8 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
         if found is None or order is None:
             return False
         data, at, turn = found
+        if turn != sorted(turn) and rows.nbytes > LAYER_BYTES and net.users(indices[0]) > 1:
+            return False
         rows = rows.transpose(turn)
     else:
         shape = _cut(net, value, layer, at, rows.ndim)
