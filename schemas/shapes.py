@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from operator import index
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias, cast, overload
 
 from .errors import IRError, UsageError
 from .symbols import Expression
@@ -25,6 +25,7 @@ LARGEST = 2**63 - 1
 #: NumPy's arrays have at most so many axes: nothing of a higher rank could be computed. It also
 #: keeps a shape that is made from a value, such as Reshape's, from being as long as the value.
 MOST_AXES = 64
+_INT = frozenset({int})
 
 
 class Dim:
@@ -372,6 +373,8 @@ class Shape:
         sizes = self._sizes
         if sizes is None or Dim in map(type, sizes):
             raise NotKnownError(f"shape {self} is not known exactly")
+        if _INT.issuperset(map(type, sizes)):
+            return cast("tuple[int, ...]", sizes)
         return tuple([int(size) for size in sizes if not isinstance(size, Dim)])
 
     @property

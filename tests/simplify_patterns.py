@@ -355,7 +355,7 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("shuffle-channels", IMAGE, shuffle, "ShuffleChannels"),
     ("depth-to-space", IMAGE, spread, "DepthToSpace"),
     ("depth-to-space", IMAGE, gathered, "SpaceToDepth"),
-    ("relu-into-fake-quantize", IMAGE, fake, "FakeQuantize"),
+    ("clamp-into-fake-quantize", IMAGE, fake, "FakeQuantize"),
     ("softplus", IMAGE, lambda n, x: n("Log", n("Add", n("Exp", x), 1.0)), "SoftPlus"),
     ("mish", IMAGE,
      lambda n, x: n("Multiply", x, n("Tanh", n("SoftPlus", x, opset=4))), "Mish"),
@@ -488,7 +488,7 @@ STAYS: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output]]] = [
     ("shuffle-channels", "2,2,2", lambda n, x: n("Reshape", n("Transpose", n(
         "Reshape", x, [2, 2, 2], special_zero=False), [2, 1, 0]), [2, 2, 2],
         special_zero=False)),
-    ("relu-into-fake-quantize", IMAGE, lambda n, x: fake(n, x, -1.0)),
+    ("clamp-into-fake-quantize", IMAGE, lambda n, x: fake(n, x, -1.0)),
     ("linear-chains", IMAGE, lambda n, x: n("Add", n(
         "Add", x, n.numbers(1, 4, 1, 1)), n.numbers(1, 1, 6, 6))),
     ("fold-constants", IMAGE, lambda n, x: n("Add", x, n("Broadcast", n.numbers(1), n.value(

@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simplify_movements
+import simplify_patterns
 from networks import Drawer
-from simplify_patterns import APPLIES, STAYS, Net, network, row_of_patterns, sizes_on_two_ways
+from simplify_patterns import Net, network, row_of_patterns, sizes_on_two_ways
 from vinoir import ir
 from vinoir.ir.surgery.simplifying import RULES
 from vinoir.ir.surgery.simplifying.certificate import Judge
 from vinoir.schemas import MismatchError, UsageError
 
+APPLIES = [*simplify_patterns.APPLIES, *simplify_movements.APPLIES]
+STAYS = [*simplify_patterns.STAYS, *simplify_movements.STAYS]
 EXACT = {rule.name for rule in RULES if rule.exact}
 
 
@@ -165,6 +169,41 @@ def test_names_of_inputs_and_outputs_stay() -> None:
         ports = [g.producer(r, 0)[0].outputs[0].names for g, r in ((model, one), (new, other))]
         assert ports[0] == ports[1]
     assert new.output("lives on") == new.output("kept")
+    alike(model, new)
+
+
+def test_an_output_without_names_gets_none() -> None:
+    net = ir.Builder("ends")
+    n = Net(net)
+    inside = n("Tan", net.parameter("x", "f32", "2,3")).named("inside")
+    net.result(n("Add", inside, 0.0), name="y", names=())
+    model = net.model()
+    new, done = ir.simplify(model, certify=1)
+    assert done.rules == {"neutral-elements": 1}
+    assert list(ir.run(new, feeds(new))) == list(ir.run(model, feeds(model)))
+
+
+@pytest.mark.parametrize(
+    ("room", "left"),
+    [
+        (0, "Add Add Concat Cos Multiply Multiply Sin"),
+        (160_000, "Add Add Concat Multiply Multiply Sin"),
+        (300_000, "Add Add Multiply Multiply"),
+    ],
+)
+def test_what_room_is_left_is_taken_by_what_constants_come_to(room: int, left: str) -> None:
+    def build(n: Net, x: ir.Output) -> ir.Output:
+        half = n.numbers(64, 300)
+        both = n("Concat", half, half, axis=1)
+        turned = n("Add", n("Multiply", x, n("Cos", both)), n("Multiply", x, n("Sin", both)))
+        # A constant that goes makes the room.
+        kept = n("Gather", n.numbers(1 + room // 2400, 600), [0], 0, opset=8)
+        return n("Add", turned, kept)
+
+    model = network("64,600", build)
+    new, _ = ir.simplify(model, certify=1)
+    assert kinds(new) == left.split()
+    assert size(new) <= size(model)
     alike(model, new)
 
 

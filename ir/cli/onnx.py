@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...schemas import UnsupportedError, UsageError, Where
-from ..onnx import Semantics, examine, simplified
+from ..onnx import SPARE, Semantics, examine, simplified
 from ..storage import beside
 from .fleet import over_many
 from .options import (
@@ -73,7 +73,8 @@ def import_command(
     target = target_of(Source(model), output, force=force, in_place=False, dry_run=dry_run)
     with waiting(f"importing {model}"):
         content = stdin_bytes("the model") if model == STDIN else model
-        importer = examine(content, semantics=semantics)
+        room = 0 if no_simplify else SPARE
+        importer = examine(content, semantics=semantics, room=room)
     refuse_own_files(importer, target)
     cannot = [row for row in importer.rows if row.problem is not None]
     if format_ == "json":

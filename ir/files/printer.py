@@ -11,6 +11,9 @@ from ..text import escape_text, opening
 #: Offset and size of each constant whose bytes are not where its ``data`` says.
 Placing: TypeAlias = "Mapping[Layer, tuple[int, int]]"
 
+#: An edge as a line.
+_EDGE = '<edge from-layer="%s" from-port="%s" to-layer="%s" to-port="%s" />\n'
+
 
 class Printer:
     """Gathers the lines of a document.
@@ -69,8 +72,8 @@ class Printer:
             self.empty(depth, "port", attributes)
             return
         self.open(depth, "port", attributes)
-        for size in port.dims:
-            self.lines.append("\t" * (depth + 1) + f"<dim>{size}</dim>\n")
+        tabs = "\t" * (depth + 1)
+        self.lines += [f"{tabs}<dim>{size}</dim>\n" for size in port.dims]
         if port.rt_info is not None:
             self.info(port.rt_info, depth + 1)
         self.close(depth, "port")
@@ -167,7 +170,9 @@ class Printer:
 
     def graph(self, graph: Graph, depth: int) -> None:
         """Layers, edges and further information of a model or body."""
-        layers = list(graph.layers) if self.numbers is None else written_order(graph)
+        layers = list(graph.layers)
+        if self.numbers is not None:
+            layers.sort(key=self.numbers.__getitem__)
         if layers:
             self.open(depth, "layers")
             for layer in layers:
@@ -178,8 +183,8 @@ class Printer:
         edges = self.edges(graph)
         if edges:
             self.open(depth, "edges")
-            for edge in edges:
-                self.empty(depth + 1, "edge", edge_attributes(edge))
+            tabs = "\t" * (depth + 1)
+            self.lines += [tabs + _EDGE % edge for edge in edges]
             self.close(depth, "edges")
         else:
             self.empty(depth, "edges")

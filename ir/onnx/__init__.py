@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .importing.entry import SPARE as SPARE
     from .importing.entry import Operator as Operator
     from .importing.entry import examine as examine
     from .importing.entry import from_onnx as from_onnx
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "importing.entry": "Operator examine from_onnx operators simplified",
+        "importing.entry": "SPARE Operator examine from_onnx operators simplified",
         "importing.importer": "Importer Row",
         "importing.semantics": "Semantics",
     },

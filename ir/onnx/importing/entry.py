@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from ....layers.memory import without_collection
 from ....schemas import UnsupportedError, UsageError, Where
 from .semantics import Semantics
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 SPARE = 1 << 28
 
 
+@without_collection()
 def from_onnx(
     source: Any, *, semantics: Semantics = "onnxruntime", simplify: bool = True
 ) -> Model:
@@ -46,7 +48,8 @@ def from_onnx(
         IRError: The model contradicts itself or the standard.
         UsageError: The package ``onnx`` is not installed.
     """
-    importer = examine(source, semantics=semantics, tolerant=False)
+    room = SPARE if simplify else 0
+    importer = examine(source, semantics=semantics, tolerant=False, room=room)
     failed = [row for row in importer.rows if row.problem is not None]
     if failed:
         lines = [f"{row.name} ({row.operation}): {row.problem.message}"
@@ -64,12 +67,16 @@ def simplified(importer: Importer) -> Model:
     """An imported model with fewer layers; weights that were said by a rule become constants."""
     from ...surgery import rewrite
 
-    rewrite(importer.model, spare=SPARE, known=importer.tensors)
+    rewrite(importer.model, spare=importer.room, known=importer.tensors)
     return importer.model
 
 
 def examine(
-    source: Any, *, semantics: Semantics = "onnxruntime", tolerant: bool = True
+    source: Any,
+    *,
+    semantics: Semantics = "onnxruntime",
+    tolerant: bool = True,
+    room: int = 0,
 ) -> Importer:
     """Import as far as it goes: ``rows`` says what becomes of each node, or why nothing does.
 
@@ -77,6 +84,7 @@ def examine(
         source: As of ``from_onnx``.
         semantics: As of ``from_onnx``.
         tolerant: Go on after nodes that contradict the standard, too.
+        room: Bytes that constants may take which the model says by a rule.
     """
     if semantics not in get_args(Semantics):
         raise UsageError(f'semantics "{semantics}" is not one of {", ".join(get_args(Semantics))}')
@@ -84,7 +92,7 @@ def examine(
         from .importer import Importer
         from .proto import load
     proto, path = load(source)
-    importer = Importer(proto, path, semantics, tolerant)
+    importer = Importer(proto, path, semantics, tolerant, room)
     importer.run()
     return importer
 
@@ -131,4 +139,4 @@ def operators() -> list[Operator]:
     return sorted(rows)
 
 
-__all__ = ["Operator", "Semantics", "examine", "from_onnx", "operators", "simplified"]
+__all__ = ["SPARE", "Operator", "Semantics", "examine", "from_onnx", "operators", "simplified"]

@@ -13,17 +13,24 @@ from .tensors import Store
 
 
 class Initializer(Output):
-    """A tensor of the protobuf, which becomes a layer when one is fed by it.
+    """Numbers of the protobuf, which become a layer when one is fed by them.
 
     Many are only read: shapes, axes, and what converters lay out in another way.
     """
 
-    __slots__ = ("_made", "_name", "_type")
+    __slots__ = ("_made", "_name", "_names", "_type")
 
-    def __init__(self, builder: Builder, array: Array, kind: ElementType, name: str) -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        array: Array,
+        kind: ElementType,
+        name: str,
+        names: tuple[str, ...] = (),
+    ) -> None:
         self.index, self._builder = 0, builder
         self._tensors = [Tensor(kind, Shape(array.shape), array)]
-        self._type, self._name = kind, name
+        self._type, self._name, self._names = kind, name, names
         self._made: Layer | None = None
 
     @property
@@ -35,9 +42,19 @@ class Initializer(Output):
     def layer(self) -> Layer:  # type: ignore[override]  # what feeds others has one, sooner or later
         """Its layer, made when it is first asked for."""
         if self._made is None:
-            made = self.builder.constant(self.tensor.value, self._type, name=self._name)
-            self._made = made.named(self._name).layer
+            array = self.tensor.value
+            if array is not None and not array.flags.c_contiguous:
+                array = array.copy()  # one number stands for all
+            made = self.builder.constant(array, self._type, name=self._name)
+            self._made = made.named(*self._names).layer
         return self._made
+
+    def named(self, *names: str) -> Output:
+        """Give the tensor further names, which it has once it is made."""
+        if self._made is not None:
+            return super().named(*names)
+        self._names += names
+        return self
 
 
 class Scope:
@@ -62,6 +79,9 @@ class Host(Protocol):
     semantics: Semantics
     #: Operations that were made so far, by their names and attributes: many are alike.
     operations: dict[tuple[str, str | None], Op]
+    #: Bytes by which constants may grow that the model says by a rule, and what was made so.
+    room: int
+    repeated: dict[tuple[Any, ...], Initializer]
 
     @property
     def builder(self) -> Builder:

@@ -76,8 +76,9 @@ class Importer:
     """Turns one protobuf into one model."""
 
     def __init__(
-        self, proto: Any, path: Path | None, semantics: Semantics, tolerant: bool
+        self, proto: Any, path: Path | None, semantics: Semantics, tolerant: bool, room: int = 0
     ) -> None:
+        self.room, self.repeated = room, dict[tuple[Any, ...], Initializer]()
         self.proto, self.semantics, self.tolerant = proto, semantics, tolerant
         self.place = None if path is None else str(path)
         self.store = Store(path.parent if path is not None else None)
@@ -176,7 +177,9 @@ class Importer:
             return scope.values[name]
         if name in scope.tensors:
             array, kind = self._initializer(scope.tensors[name])
-            scope.values[name] = Initializer(scope.builder, array, kind, scope.prefix + name)
+            scope.values[name] = Initializer(
+                scope.builder, array, kind, scope.prefix + name, (scope.prefix + name,)
+            )
             return scope.values[name]
         outer = None if scope.around is None else self._lookup(name, scope.around)
         if outer is None or scope.around is None or scope.around.builder is scope.builder:
@@ -293,11 +296,11 @@ class Importer:
     def _finish(self, node: Node, before: int, outputs: Sequence[Output | None]) -> None:
         """Give the outputs their names, and the layers of the node theirs."""
         made = self.builder.graph.layers[before:]
+        first = next((one for one in outputs if one is not None), None)
         if self._row is not None:
             self._row.becomes += [kind for kind in _kinds(made) if kind != "Const"] or (
-                _kinds(made) or ["(nothing)"]
+                _kinds(made) or ["(nothing)" if first in node.inputs else "Const"]
             )
-        first = next((one for one in outputs if one is not None), None)
         if first is not None and any(layer is first.layer for layer in made):
             self.builder.rename(first.layer, node.name)
         for name, one in zip(node.outputs, [*outputs, *[None] * len(node.outputs)], strict=False):

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from ....layers.movement import check_pieces
-from ....schemas import IRError, UnsupportedError
+from ....schemas import ElementType, IRError, UnsupportedError
 from ...document import Output
 from .node import Made, Node, Number, converts, normal
 from .tensors import KINDS
 
-#: Larger constants of one value are made by Broadcast when they are needed.
-_SMALL = 1 << 10
 #: Places along an axis are written out up to so many.
 _FEW = 1 << 16
 
@@ -30,18 +27,19 @@ def constant(node: Node) -> Made:
         raise IRError(f"one of {', '.join(names)} is needed, {len(given)} are given")
     value = node.attribute(given[0])
     if given[0] == "value":
-        return node.constant(*node.importer.store.array(value))
+        return node.later(*node.importer.store.array(value))
     if given[0] == "sparse_value":
         from .sparse import dense
 
-        return node.constant(*dense(node.importer.store, value))
+        return node.later(*dense(node.importer.store, value))
     kinds: dict[str, Any] = {"f": np.float32, "i": np.int64, "s": np.dtypes.StringDType()}
-    return node.constant(np.array(value, kinds[given[0][6]]))
+    array = np.array(value, kinds[given[0][6]])
+    return node.later(array, ElementType.of(array.dtype))
 
 
 @converts("ConstantOfShape")
 def constant_of_shape(node: Node) -> Made:
-    """Const where the shape is known and small, else Broadcast-3 of one value."""
+    """Const where the shape is known and there is room, else Broadcast-3 of one value."""
     tensor = node.attribute("value")
     if tensor is None or not tensor.data_type:
         value, kind = np.zeros((), np.float32), KINDS[1]
@@ -51,8 +49,11 @@ def constant_of_shape(node: Node) -> Made:
             raise IRError(f"value has {value.size} elements, one is needed")
     known = node.value(0)
     shape = [-1] if known is None else known.tolist()
-    if min(shape, default=0) >= 0 and prod(shape) <= _SMALL:
-        return node.constant(np.full(shape, value.reshape(())), kind)
+    made = None
+    if min(shape, default=0) >= 0:
+        made = node.repeated(value.reshape(()), kind, tuple(shape))
+    if made is not None:
+        return made
     return node.add("Broadcast-3", node.constant(value.reshape(()), kind), node[0])
 
 

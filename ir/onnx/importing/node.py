@@ -10,6 +10,7 @@ A converter is a function from a node to its outputs::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,9 +18,11 @@ import numpy as np
 from ....layers.base import Op
 from ....schemas import Array, Dim, ElementType, IRError, Shape, UnsupportedError
 from ...document import Output
-from .host import Host
+from .host import Host, Initializer
 from .versions import Signature
 
+#: Constants of one number of more elements take room, of which each may take a part.
+_SMALL, _SHARE = 1 << 10, 1 << 4
 #: What a converter gives: its one output, or all; None for those it does not make.
 Made: TypeAlias = "Output | Sequence[Output | None]"
 Function: TypeAlias = "Callable[[Node], Made]"
@@ -182,6 +185,26 @@ class Node:
     def constant(self, value: Any, kind: ElementType | None = None) -> Output:
         """A constant."""
         return self.importer.builder.constant(value, kind, name=f"{self.name}/Constant")
+
+    def later(self, value: Array, kind: ElementType) -> Output:
+        """A constant that becomes a layer when one is fed by it."""
+        return Initializer(self.importer.builder, value, kind, self.name)
+
+    def repeated(self, value: Array, kind: ElementType, shape: tuple[int, ...]) -> Output | None:
+        """A constant of one number, each made once; None where it is large, and no room for it."""
+        host = self.importer
+        key = id(host.builder), kind, shape, value.tobytes()
+        made = host.repeated.get(key)
+        if made is None:
+            size = prod(shape)
+            grown = 0 if size <= _SMALL else kind.nbytes(size)
+            if grown > host.room // _SHARE:
+                return None
+            host.room -= grown
+            array = np.broadcast_to(value, shape)
+            made = Initializer(host.builder, array, kind, self.name)
+            host.repeated[key] = made
+        return made
 
     def ints64(self, values: int | Sequence[int]) -> Output:
         """A constant of sizes or axes."""

@@ -15,6 +15,13 @@ from google.protobuf.message import DecodeError, Message
 from ....schemas import IRError, UnreadableError, UsageError, Where
 from ...storage import is_url, open_regular
 
+#: Fields that nobody reads: inference finds shapes of its own.
+_UNREAD = ("doc_string", "value_info", "metadata_props", "quantization_annotation")
+#: Attributes of which no message is read.
+_PLAIN = frozenset(
+    getattr(onnx.AttributeProto, name)
+    for name in ("FLOAT", "FLOATS", "INT", "INTS", "STRING", "STRINGS")
+)
 #: A protobuf cannot be larger.
 _MOST_BYTES = 2**31 - 1
 
@@ -74,14 +81,17 @@ def check(model: Any) -> None:
 
 @cache
 def _fields(kind: Any) -> tuple[list[str], list[str]]:
-    """The fields of a message that are text, and those that are messages."""
-    text = [f.name for f in kind.fields if f.type == f.TYPE_STRING and f.name != "doc_string"]
-    return text, [f.name for f in kind.fields if f.type == f.TYPE_MESSAGE]
+    """The fields of a message that are read and are text, and those that are messages."""
+    read = [field for field in kind.fields if field.name not in _UNREAD]
+    text = [field.name for field in read if field.type == field.TYPE_STRING]
+    return text, [field.name for field in read if field.type == field.TYPE_MESSAGE]
 
 
 def _check_text(message: Any) -> None:
     """Refuse text that is not UTF-8, which protobuf hands out as bytes."""
     text, messages = _fields(message.DESCRIPTOR)
+    if isinstance(message, onnx.AttributeProto) and message.type in _PLAIN:
+        messages = []
     for name in text:
         value = getattr(message, name)
         if type(value) is str or (type(value) is not bytes and bytes not in map(type, value)):

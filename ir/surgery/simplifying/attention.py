@@ -1,4 +1,4 @@
-"""SoftMax(q kᵀ * s + m) v → ScaledDotProductAttention(q, k, v, m, s)."""
+"""SoftMax(q kᵀ * s + m) v → ScaledDotProductAttention(q, k, v, m, s); m may be a sum of two."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     scores = net.inputs(softmax)[0]
     if not net.is_private(scores):
         return False
-    for inner, mask in _sums(net, scores):
+    for inner, masks in _sums(net, scores):
         number, product = scaled(net, inner)
         matmul = made_by(net, product, "MatMul")
         if matmul is None or not net.is_private(product):
@@ -42,17 +42,20 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
             if back is None:
                 continue
             key = back
-        if _agree(net, query, key, value, mask, scores):
-            return _fuse(net, layer, [query, key, value], mask, number * first * second)
+        if _agree(net, query, key, value, scores) and all(
+            _is_mask(net, mask, scores) for mask in masks
+        ):
+            return _fuse(net, layer, [query, key, value], masks, number * first * second)
     return False
 
 
 def _fuse(
-    net: Rewriter, layer: Layer, inputs: list[Value], mask: Value | None, number: float
+    net: Rewriter, layer: Layer, inputs: list[Value], masks: list[Value], number: float
 ) -> bool:
     kind = net.kind(inputs[0])
-    if mask is None:
-        mask = net.constant(0.0, kind, layer)
+    mask = masks[0] if masks else net.constant(0.0, kind, layer)
+    for other in masks[1:]:
+        mask = net.add("Add", "opset1", [mask, other], like=layer)
     scale = net.constant(number, kind, layer)
     data = {"causal": "false"}
     fed = [*inputs, mask, scale]
@@ -84,41 +87,46 @@ def _turned(net: Rewriter, value: Value) -> Value | None:
     return net.add("Transpose", "opset1", [net.inputs(turn)[0], rows], like=turn)
 
 
-def _sums(net: Rewriter, scores: Value) -> list[tuple[Value, Value | None]]:
-    """The scores with no mask, and with what is added to them."""
+def _sums(net: Rewriter, scores: Value, most: int = 2) -> list[tuple[Value, list[Value]]]:
+    """The scores with no mask, with what is added to them, and with what is added before."""
     add = made_by(net, scores, "Add")
-    return [(scores, None)] if add is None else list(operands(net, add))
+    if add is None or not most or not net.is_private(scores):
+        return [(scores, [])]
+    return [
+        (inner, [*masks, mask])
+        for one, mask in operands(net, add)
+        for inner, masks in _sums(net, one, most - 1)
+    ]
 
 
 def _is_turned(layer: Layer, name: str) -> bool:
     return layer.data.get(name, "false").strip().lower() in ("true", "1")
 
 
-def _agree(
-    net: Rewriter, query: Value, key: Value, value: Value, mask: Value | None, scores: Value
-) -> bool:
-    """Whether the batches are the same, and the mask broadcasts to the scores."""
+def _agree(net: Rewriter, query: Value, key: Value, value: Value, scores: Value) -> bool:
+    """Whether the batches are the same."""
     shapes = [net.tensor(one).shape for one in (query, key, value)]
-    whole = net.tensor(scores).shape
-    if whole.rank is None or any(shape.rank != whole.rank for shape in shapes):
+    rank = net.tensor(scores).rank
+    if rank is None or any(shape.rank != rank for shape in shapes):
         return False
     batches = [shape.sizes[:-2] for shape in shapes]
-    if not all(map(_may_be, batches[0] * 2, batches[1] + batches[2])):
+    return all(map(_may_be, batches[0] * 2, batches[1] + batches[2]))
+
+
+def _is_mask(net: Rewriter, mask: Value, scores: Value) -> bool:
+    """Whether a mask broadcasts to the scores.
+
+    It is no other product of its own shape that the scores are broadcast to.
+    """
+    shape, whole = net.tensor(mask).shape, net.tensor(scores).shape
+    if shape.rank is None or whole.rank is None or not 2 <= shape.rank <= whole.rank:
         return False
-    if mask is None:
-        return True
-    # The mask is no other product of its own shape that the scores are broadcast to.
-    shape = net.tensor(mask).shape
-    if (
-        shape.rank is None
-        or not 2 <= shape.rank <= whole.rank
-        or net.kind(mask) != net.kind(scores)
-    ):
+    if net.kind(mask) != net.kind(scores) or made_by(net, mask, "MatMul") is not None:
         return False
     beside = whole.sizes[whole.rank - shape.rank :]
     return all(
         size == 1 or _may_be(size, other) for size, other in zip(shape.sizes, beside, strict=True)
-    ) and (made_by(net, mask, "MatMul") is None)
+    )
 
 
 def _may_be(one: Size, other: Size) -> bool:

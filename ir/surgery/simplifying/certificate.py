@@ -24,6 +24,7 @@ from ....schemas.numbers import random_of
 from ....schemas.shapes import limits
 from ...document import Layer, Model
 from ...execution import Outputs, run
+from .fold_constants import is_made_of_constants
 from .rewriter import Rewriter, Value
 
 #: What numbers may differ by, in parts of the largest of their tensor.
@@ -154,7 +155,7 @@ def _cone(
     """The values at which the layers above a value begin, and these layers.
 
     New layers are gone through, older ones only where ``deep``, up to the given ends; so is what
-    repeats constants, as rules may know that it consists of one number.
+    repeats, widens or gathers constants, as rules may know the numbers of which it consists.
     """
     found: set[Value] = set()
     inside: set[Layer] = set()
@@ -163,7 +164,7 @@ def _cone(
         one = stack.pop()
         layer = one[0]
         enter = layer.is_constant or net.is_fresh(layer) or (first and deep) or (
-            bool(ends) and deep
+            deep and (bool(ends) or is_made_of_constants(net, layer))
         ) or _repeats(net, layer)  # fmt: skip
         first = False
         if one in ends or not enter or layer.op is None or layer.bodies or (
@@ -180,9 +181,10 @@ def _cone(
 
 
 def _repeats(net: Rewriter, layer: Layer) -> bool:
-    """Whether a layer repeats a constant."""
-    return layer.type in ("Broadcast", "Tile") and all(
-        source.is_constant for source, _ in net.inputs(layer)
+    """Whether a layer repeats, widens or gathers constants."""
+    return layer.type in ("Broadcast", "Convert", "Gather", "Tile") and all(
+        source.is_constant or (source.type == "Convert" and _repeats(net, source))
+        for source, _ in net.inputs(layer)
     )
 
 

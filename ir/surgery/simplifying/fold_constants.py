@@ -1,7 +1,9 @@
 """f(constants) → constant, where no bytes are added; so with ShapeOf where sizes are known.
 
 Compressed weights stay compressed: what widens them is left to the runtime. Parts of a constant
-that together are no more than it are taken out together.
+that together are no more than it are taken out together. Where there is little room, all that
+leads from constants to a layer that needs more than them is done at once: its outcome alone takes
+bytes.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ KEPT = frozenset({
 })  # fmt: skip
 #: They take out parts of what they are given.
 _PARTS = frozenset({"Gather", "Slice", "Split", "StridedSlice", "VariadicSplit"})
+#: They add up real numbers, each runtime in its own order.
+_SUMS = ("ReduceMean", "ReduceSum")
 #: Bytes up to which numbers may be kept in more bits than what made them.
 _SMALL = 1 << 14
 #: The most layers that are looked at for what becomes free.
@@ -36,17 +40,15 @@ _CONE = 64
 def _apply(net: Rewriter, layer: Layer) -> bool:
     if layer.type in KEPT:
         return False
-    if not net.gives_known(layer) and not all(_is_fixed(net, one) for one in net.inputs(layer)):
-        return False
-    kind = layer.kind
-    if kind is None or kind.is_random or kind.rows_vary or _widens(net, layer):
+    is_next = net.gives_known(layer) or all(_is_fixed(net, one) for one in net.inputs(layer))
+    if not is_next and not (net.tight and is_made_of_constants(net, layer)):
         return False
     used = [(layer, i) for i in range(len(layer.outputs)) if net.uses((layer, i))]
-    if not used or any(net.kind(one) not in _TYPES for one in used):
+    if not used or not _may_be_done(net, layer, used):
         return False
     # What is left of weights that stay compressed is left, too, though inference may know it.
     # Of what ShapeOf is asked, no number is kept.
-    widened = [] if layer.type == "ShapeOf" else [
+    widened = [] if layer.type == "ShapeOf" or not is_next else [
         one for one in net.inputs(layer)
         if net.kind(one).dtype.kind == "f" and not one[0].is_constant
     ]  # fmt: skip
@@ -66,9 +68,10 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
         (growth and widened)
         or not net.may_grow(growth)
         or any(net.feeds_result(one) and len(used) > 1 for one in used)
+        or (growth and net.tight and not _is_last(net, layer))
     ):
         return False
-    found = _values(net, layer, used)
+    found = _values(net, layer, used) if is_next else _outcome(net, layer, used, {})
     if found is None:
         return False
     for one, array in zip(used, found, strict=True):
@@ -82,6 +85,62 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     return True
 
 
+def _may_be_done(net: Rewriter, layer: Layer, used: list[Value]) -> bool:
+    """Whether a layer gives the same whenever it runs, of types that are computed alike."""
+    kind = layer.kind
+    if kind is None or kind.is_random or kind.rows_vary or _widens(net, layer):
+        return False
+    return all(net.kind(one) in _TYPES for one in used)
+
+
+def is_made_of_constants(net: Rewriter, layer: Layer) -> bool:
+    """Whether a few layers, none of which adds up, lie between constants and what one gives."""
+    stack, seen = [layer], {layer}
+    while stack:
+        one = stack.pop()
+        if one.is_constant:
+            continue
+        outputs = [(one, index) for index in range(len(one.outputs))]
+        if one.type in KEPT or not net.inputs(one) or not _may_be_done(net, one, outputs):
+            return False
+        if one.type in _SUMS and net.kind((one, 0)).dtype.kind == "f":
+            return False
+        new = {source for source, _ in net.inputs(one)} - seen
+        seen |= new
+        stack += new
+        if len(seen) > _CONE:
+            return False
+    return True
+
+
+def _is_last(net: Rewriter, layer: Layer) -> bool:
+    """Whether something that a layer feeds needs more than constants."""
+    return any(
+        user.type in KEPT or not is_made_of_constants(net, user)
+        for index in range(len(layer.outputs))
+        for user, _ in net.uses((layer, index))
+    )
+
+
+def _outcome(
+    net: Rewriter, layer: Layer, used: list[Value], made: dict[Layer, list[Array] | None]
+) -> list[Array] | None:
+    """What a layer gives, with all that is between it and constants."""
+    if layer not in made:
+        arrays: list[Array] = []
+        for source, index in net.inputs(layer):
+            outputs = [(source, i) for i in range(len(source.outputs))]
+            one = _fixed(net, (source, index))
+            given = _outcome(net, source, outputs, made) if one is None else None
+            if one is None and given is None:
+                return None
+            arrays.append(one if given is None else given[index])  # type: ignore[arg-type]
+        if any(net.kind(one) not in _TYPES for one in net.inputs(layer)):
+            return None
+        made[layer] = _run(net, layer, used, arrays)
+    return made[layer]
+
+
 def _values(net: Rewriter, layer: Layer, used: list[Value]) -> list[Array] | None:
     known = [net.tensor(one).value for one in used]
     if all(array is not None for array in known):
@@ -92,19 +151,21 @@ def _values(net: Rewriter, layer: Layer, used: list[Value]) -> list[Array] | Non
         return None
     if any(net.kind(one) not in _TYPES for one in sources):
         return None
+    return _run(net, layer, used, [array for array in arrays if array is not None])
+
+
+def _run(net: Rewriter, layer: Layer, used: list[Value], arrays: list[Array]) -> list[Array]:
     op = layer.op
     assert op is not None
     with np.errstate(all="ignore"):
-        made = run_within_memory(
-            computing(op), *(as_computed(array) for array in arrays if array is not None)
-        )
+        made = run_within_memory(computing(op), *map(as_computed, arrays))
         return [np.asarray(made[one[1]]).astype(net.kind(one).dtype, copy=False) for one in used]
 
 
 def _is_summed(net: Rewriter, used: list[Value]) -> bool:
     """Whether real numbers are added up next, which each runtime does in its own order."""
     return any(
-        user.type in ("ReduceMean", "ReduceSum") and net.kind(one).dtype.kind == "f"
+        user.type in _SUMS and net.kind(one).dtype.kind == "f"
         for one in used
         for user, _ in net.uses(one)
     )
@@ -169,21 +230,29 @@ def _widens(net: Rewriter, layer: Layer) -> bool:
 def _freed(net: Rewriter, layer: Layer) -> int:
     """Bytes that are free when a layer goes, with all that fed nothing else."""
     carried = net.memory.setdefault("carried", {})
-    total, stack, gone = 0, [layer], 0
-    while stack and gone < _CONE:
+    total, stack, seen = 0, [layer], {layer}
+    while stack:
         one = stack.pop()
-        gone += 1
         total += LAYER_BYTES
         if one.is_constant and net.has_own_bytes(one):
             value = (one, 0)
             total += carried.get(one, 0)
             total += prod(net.shape(value) or ()) * net.kind(value).bits // 8
-        stack += [
-            source
-            for source, _ in net.inputs(one)
-            if net.users(source) == 1 and source.type not in ("Parameter", "ReadValue")
-        ]
+        for source, _ in net.inputs(one):
+            if len(seen) < _CONE and source not in seen and _feeds_only(net, source, one):
+                seen.add(source)
+                stack.append(source)
     return total
 
+
+def _feeds_only(net: Rewriter, source: Layer, layer: Layer) -> bool:
+    """Whether a layer feeds one other alone, perhaps twice, and goes with it."""
+    if source.type in ("Parameter", "ReadValue"):
+        return False
+    users = [user for index in range(len(source.outputs)) for user, _ in net.uses((source, index))]
+    return all(user is layer for user in users)
+
+
+__all__ = ["KEPT", "is_made_of_constants"]
 
 RULE = Rule("fold-constants", (), _apply)

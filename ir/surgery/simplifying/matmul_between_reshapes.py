@@ -6,12 +6,10 @@ Reshape that is left moves nothing, and goes as well.
 
 from __future__ import annotations
 
-import numpy as np
-
-from ....schemas import ElementType, Shape
+from ....schemas import Shape
 from ...document import Layer
 from .patterns import BINARY, UNARY, as_declared, broadcasts, same_size
-from .reshape_chains import pattern_of
+from .reshape_chains import pattern_of, put_reshape
 from .rewriter import Rewriter, Rule, Value
 
 #: The most layers between the product and the Reshape.
@@ -34,10 +32,7 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     pattern = pattern_of(net.tensor(value).shape, wanted)
     if pattern is None:
         return False
-    sizes = net.constant(np.array(pattern, np.int64), ElementType.I64, first)
-    data = {"special_zero": "true"}
-    new = net.add("Reshape", "opset1", [value, sizes], data, like=first)
-    new = net.copy(product, [new, weights])
+    new = net.copy(product, [put_reshape(net, value, pattern, first), weights])
     before: Value = (product, 0)
     for step in reversed(way):
         new = net.copy(step, [new if one == before else one for one in net.inputs(step)])

@@ -1,4 +1,7 @@
-"""Reshape(Reshape(x)) → Reshape(x); so of Squeeze, Unsqueeze, and Transposes of sizes of one."""
+"""Reshape(Reshape(x)) → Reshape(x); so of Squeeze, Unsqueeze, and Transposes of sizes of one.
+
+A Gather of the only element of an axis is one, too.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,15 @@ from ...document import Layer
 from .patterns import order_of, same_shape
 from .rewriter import Rewriter, Rule, Value
 
-_TYPES = ("Reshape", "Squeeze", "Unsqueeze", "Transpose")
+RESHAPES = ("Reshape", "Squeeze", "Unsqueeze", "Transpose", "Gather")
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
-    if not _keeps_order(net, layer):
+    if not keeps_order(net, layer):
         return False
     value: Value = net.inputs(layer)[0]
     first: Value | None = None
-    while value[0].type in _TYPES and _keeps_order(net, value[0]):
+    while value[0].type in RESHAPES and keeps_order(net, value[0]):
         value = net.inputs(value[0])[0]
         first = value
     if first is None:
@@ -28,20 +31,35 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     pattern = pattern_of(given, made)
     if pattern is None:
         return False
-    sizes = net.constant(np.array(pattern, np.int64), ElementType.I64, layer)
-    new = net.add("Reshape", "opset1", [first, sizes], {"special_zero": "true"}, like=layer)
-    return net.replace((layer, 0), new)
+    return net.replace((layer, 0), put_reshape(net, first, pattern, layer))
 
 
-def _keeps_order(net: Rewriter, layer: Layer) -> bool:
-    """Whether the elements of a layer's output stand in the order of its input."""
+def keeps_order(net: Rewriter, layer: Layer) -> bool:
+    """Whether the elements of a layer's output are those of its input, in their order."""
+    if layer.type == "Gather":
+        return takes_only(net, layer)
     if layer.type != "Transpose":
-        return True
+        return layer.type in RESHAPES
     order, shape = order_of(net, layer), net.tensor(net.inputs(layer)[0]).shape
     if order is None or shape.rank is None:
         return False
     moved = [axis for axis in order if shape.sizes[axis] != 1]
     return moved == sorted(moved)
+
+
+def takes_only(net: Rewriter, layer: Layer) -> bool:
+    """Whether a Gather takes the only element of an axis."""
+    data, indices, axis = net.inputs(layer)
+    axes, shape = net.ints(axis), net.tensor(data).shape
+    if net.scalar(indices) is None or axes is None or shape.rank is None:
+        return False
+    return shape.sizes[axes[0]] == 1 and layer.data.get("batch_dims", "0").strip() == "0"
+
+
+def put_reshape(net: Rewriter, value: Value, pattern: list[int], like: Layer) -> Value:
+    """A Reshape by a pattern, named after a layer."""
+    sizes = net.constant(np.array(pattern, np.int64), ElementType.I64, like)
+    return net.add("Reshape", "opset1", [value, sizes], {"special_zero": "true"}, like=like)
 
 
 def pattern_of(given: Shape, made: Shape) -> list[int] | None:
@@ -65,4 +83,6 @@ def pattern_of(given: Shape, made: Shape) -> list[int] | None:
     return pattern if pattern.count(-1) <= 1 else None
 
 
-RULE = Rule("reshape-chains", _TYPES, _apply)
+__all__ = ["RESHAPES", "keeps_order", "pattern_of", "put_reshape"]
+
+RULE = Rule("reshape-chains", RESHAPES, _apply)

@@ -5,11 +5,8 @@ At most one size is open beside those that x has in the same place.
 
 from __future__ import annotations
 
-import numpy as np
-
-from ....schemas import ElementType
 from ...document import Layer
-from .reshape_chains import pattern_of
+from .reshape_chains import pattern_of, put_reshape
 from .rewriter import Rewriter, Rule
 
 
@@ -20,9 +17,7 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     pattern = pattern_of(net.tensor(source).shape, net.tensor((layer, 0)).shape)
     if pattern is None:
         return False
-    fixed = net.constant(np.array(pattern, np.int64), ElementType.I64, layer)
-    new = net.add("Reshape", "opset1", [source, fixed], {"special_zero": "true"}, like=layer)
-    return net.replace((layer, 0), new)
+    return net.replace((layer, 0), put_reshape(net, source, pattern, layer))
 
 
 RULE = Rule("reshape-patterns", ("Reshape",), _apply)

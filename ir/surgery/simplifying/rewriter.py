@@ -66,10 +66,13 @@ class Rewriter:
         tensors: Mapping[int, tuple[Tensor, ...]],
         order: Sequence[Layer],
         spare: int = 0,
+        tight: bool = False,
     ) -> None:
         self.graph = graph
         #: Bytes by which constants may still grow.
         self.spare = spare
+        #: Whether they are all there is: what one constant takes must be left in the end.
+        self.tight = tight
         self.done: list[Rewrite] = []
         self._tensors: dict[Layer, tuple[Tensor, ...]] = {x: tensors[x.id] for x in order}
         self._inputs: dict[Layer, list[Value]] = {}
@@ -214,7 +217,7 @@ class Rewriter:
 
     def may_grow(self, size: int) -> bool:
         """Whether one constant may take so many bytes more."""
-        return size <= self.spare // _SHARE
+        return size <= (self.spare if self.tight else self.spare // _SHARE)
 
     def has_own_bytes(self, constant: Layer) -> bool:
         """Whether no other constant that is left has its bytes in the same place of the file."""
@@ -313,8 +316,7 @@ class Rewriter:
         (layer, index), (other, place) = old, new
         port, names = other.outputs[place], layer.outputs[index].names
         if self.feeds_result(old):
-            if names:
-                port.names = names
+            port.names = names
             if len(other.outputs) == 1 and len(layer.outputs) == 1:
                 self._rename(other, layer)
         elif other.type != "Parameter" and not self.feeds_result(new):

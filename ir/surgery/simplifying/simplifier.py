@@ -119,11 +119,13 @@ def rewrite(
     judge: Judge | None = None,
     spare: int = 0,
     known: Mapping[int, tuple[Tensor, ...]] | None = None,
+    tight: bool = False,
 ) -> list[Rewrite]:
     """Rewrite a model itself by rules, all of them where none are given; what was done.
 
-    ``spare`` are bytes by which constants may grow together, each by a part of them; ``known`` is
-    what ``infer_graph`` would find, where somebody knows that already.
+    ``spare`` are bytes by which constants may grow together, each by a part of them; ``tight``,
+    each by all of them, if it is left in the end. ``known`` is what ``infer_graph`` would find,
+    where somebody knows that already.
     """
     bare = next((x for x in model.everywhere() if x.is_constant and not x.has_value), None)
     if bare is not None:
@@ -136,7 +138,7 @@ def rewrite(
         # Where each size has a name already, as in most models, nothing is inferred again.
         if known is None or not all(map(are_named, known.values())):
             known = infer_graph(model, {}, naming=True)
-        _simplify(model, known, rules, judge, rewrites, spare)
+        _simplify(model, known, rules, judge, rewrites, spare, tight)
     return rewrites
 
 
@@ -164,6 +166,7 @@ def _simplify(
     judge: Judge | None,
     rewrites: list[Rewrite],
     spare: int = 0,
+    tight: bool = False,
 ) -> None:
     order = graph.order()
     work = [rule for rule in rules if rule.name != DEAD]
@@ -173,7 +176,7 @@ def _simplify(
         if dead:
             graph.remove(*dead)
         rewrites += [Rewrite(DEAD, layer.name) for layer in dead]
-    net = Rewriter(graph, tensors, order, spare)
+    net = Rewriter(graph, tensors, order, spare, tight)
     if judge is not None:
         net.watch = judge
     tried: list[Rule] = []
@@ -201,7 +204,7 @@ def _simplify(
         for body in layer.bodies.values():
             if body not in known:
                 raise AssertionError(f"nothing was inferred of a body of {layer!r}")
-            _simplify(body, known[body], rules, judge, rewrites, net.spare)
+            _simplify(body, known[body], rules, judge, rewrites, net.spare, tight)
 
 
 def _folded(
@@ -210,19 +213,43 @@ def _folded(
     """The model with constants that are larger than what made them, where there is room for them.
 
     What grows by one step often becomes small by the next: it is tried, the largest steps first.
+    Then what room is left is taken by what comes first.
     """
+    rewrites: list[Rewrite] = []
     for step in _STEPS:
-        trial = deepcopy(model)
-        done = rewrite(trial, rules, spare=step)
-        if not done:
+        grown = _grown(model, rules, judge, most, step)
+        if grown is not None:
+            model, rewrites = grown
             break
-        if written_size(trial) > most:
-            continue
-        if judge is not None:
-            trial = deepcopy(model)
-            done = rewrite(trial, rules, judge, spare=step)
-        return trial, done
-    return model, []
+    if _has_constant_parts(model):
+        room = most - written_size(model)
+        model, more = _grown(model, rules, judge, most, room, tight=True) or (model, [])
+        rewrites += more
+    return model, rewrites
+
+
+def _grown(
+    model: Model,
+    rules: Sequence[Rule],
+    judge: Judge | None,
+    most: int,
+    spare: int,
+    *,
+    tight: bool = False,
+) -> tuple[Model, list[Rewrite]] | None:
+    """The model rewritten with bytes to spare, and what was done; None if it is too large then."""
+    if spare <= 0:
+        return None
+    trial = deepcopy(model)
+    done = rewrite(trial, rules, spare=spare, tight=tight)
+    if not done:
+        return model, []
+    if written_size(trial) > most:
+        return None
+    if judge is not None:
+        trial = deepcopy(model)
+        done = rewrite(trial, rules, judge, spare, tight=tight)
+    return trial, done
 
 
 def _has_constant_parts(model: Model) -> bool:

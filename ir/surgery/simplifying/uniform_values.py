@@ -26,6 +26,7 @@ _MOVES = frozenset({
     "Gather", "Interpolate", "Reshape", "Slice", "Split", "Squeeze", "StridedSlice", "Tile",
     "Transpose", "Unsqueeze", "VariadicSplit",
 })  # fmt: skip
+_REPEATS = ("Broadcast", "Tile")
 _SAME = frozenset({"ReduceLogicalAnd", "ReduceLogicalOr", "ReduceMax", "ReduceMin"})
 _SUMS = frozenset({"ReduceMean", "ReduceSum"})
 _TYPES = REALS | {ElementType.BOOLEAN, ElementType.I32, ElementType.I64, ElementType.U8}
@@ -34,6 +35,8 @@ _BITS = {ElementType.F32: 24, ElementType.F64: 53, ElementType.I32: 31, ElementT
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
+    if not any(one[0].type in _REPEATS for one in net.inputs(layer)):
+        return False
     used = [(layer, i) for i in range(len(layer.outputs)) if net.uses((layer, i))]
     shapes = {net.shape(one) for one in used}
     shape = shapes.pop() if len(shapes) == 1 else None
@@ -103,7 +106,7 @@ def _computed(net: Rewriter, layer: Layer, numbers: list[Array | None]) -> Array
 
 def _repeated(net: Rewriter, value: Value) -> Array | None:
     """The number of which a value consists, where it is one number or repeats one."""
-    broadcast = made_by(net, value, "Broadcast", "Tile")
+    broadcast = made_by(net, value, *_REPEATS)
     source = value if broadcast is None else net.inputs(broadcast)[0]
     array = net.known(source) if source[0].is_constant else None
     if array is None or array.size != 1 or net.shape(value) is None:

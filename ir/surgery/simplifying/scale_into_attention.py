@@ -1,0 +1,39 @@
+"""Attention(q * a, k * b, v, m, s) → Attention(q, k, v, m, a * b * s), a and b numbers."""
+
+from __future__ import annotations
+
+from ....schemas import Dim
+from ...document import Layer
+from .patterns import FLOATS, fuse, scaled
+from .rewriter import Rewriter, Rule, Value
+
+#: Inputs: query, key, value, mask and scale.
+_INPUTS = 5
+
+
+def _apply(net: Rewriter, layer: Layer) -> bool:
+    inputs = list(net.inputs(layer))
+    number = _scale(net, inputs)
+    kind = net.kind(inputs[0])
+    if number is None or kind not in FLOATS or net.is_quantized_later(layer):
+        return False
+    found = [scaled(net, one) if net.is_private(one) else (1.0, one) for one in inputs[:2]]
+    if found == [(1.0, one) for one in inputs[:2]]:
+        return False
+    mask = inputs[3] if len(inputs) > _INPUTS - 2 else net.constant(0.0, kind, layer)
+    scale = net.constant(number * found[0][0] * found[1][0], kind, layer)
+    fed = [found[0][1], found[1][1], inputs[2], mask, scale]
+    return fuse(net, layer, net.copy(layer, fed))
+
+
+def _scale(net: Rewriter, inputs: list[Value]) -> float | None:
+    """The number that the scores are multiplied by: one over the root of a row's length."""
+    if len(inputs) == _INPUTS:
+        return net.scalar(inputs[-1]) if inputs[-1][0].is_constant else None
+    length = net.tensor(inputs[0]).shape
+    if not length.rank or isinstance(length.sizes[-1], Dim):
+        return None
+    return 1.0 / length.sizes[-1] ** 0.5
+
+
+RULE = Rule("scale-into-attention", ("ScaledDotProductAttention",), _apply, exact=False, stage=1)
