@@ -34,6 +34,17 @@ def same(net: ir.Builder, *inputs: np.ndarray) -> None:
             np.testing.assert_allclose(found[name], wanted, rtol=0, atol=1e-5 * scale)
 
 
+def test_sums_of_which_there_is_no_room_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "CACHE", 1 << 14)
+    rng = np.random.default_rng(0)
+    net = ir.Builder()
+    for rows, deep in ((24, 6000), (40, 7168)):
+        x = net.parameter(f"x{rows}", "f32", (rows, deep))
+        weights = net.constant(numbers(rng, deep, 192) / np.float32(deep) ** 0.5)
+        net.result(net.add("MatMul", "opset1", [x, weights]), name=f"{rows}")
+    same(net, numbers(rng, 24, 6000), numbers(rng, 40, 7168))
+
+
 def numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.standard_normal(shape).astype("f4")
 
@@ -115,7 +126,7 @@ def test_weights_are_transformed_once_for_some_images(
 @pytest.mark.parametrize(
     ("taken", "rows", "parts"),
     [(512, None, 1), (513, None, 0), (768, 8, 1), (768, 24, 2), (3072, 24, 6), (512, 4000, 1),
-     (640, 49, 2), (1031, 49, 0), (4096, 384, 4), (4096, 385, 0), (1024, 385, 1)],
+     (640, 49, 2), (1031, 49, 0), (1031, 24, 1), (4096, 384, 4), (4096, 385, 0), (1024, 385, 1)],
 )  # fmt: skip
 def test_sums_are_cut_evenly_where_that_pays(
     taken: int, rows: int | None, parts: int, request: pytest.FixtureRequest

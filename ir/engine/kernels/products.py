@@ -42,15 +42,18 @@ def cuts(taken: int, rows: int | None = None) -> int:
     library = blas()
     if library is not None and library.name == "OpenBLAS" and library.kernels not in WIDE_KERNELS:
         return 0
-    if rows is not None and rows <= FEW_ROWS:
+    if rows is None:
+        return int(taken <= LONG)
+    if rows > PAYING:
+        return int(taken <= CUT)
+    if rows <= FEW_ROWS:
         least = -(-rows * taken * WIDE // MILLION)
-    elif taken <= LONG:
-        least = 1
-    elif rows is None or rows > PAYING:
-        return int(rows is not None and taken <= CUT)
     else:
-        least = max(2, -(-taken // CUT))
-    return next((count for count in range(least, 2 * least) if taken % count == 0), 0)
+        least = 1 if taken <= LONG else max(2, -(-taken // CUT))
+    found = next((count for count in range(least, 2 * least) if taken % count == 0), 0)
+    if not found and rows <= FEW_ROWS:
+        return int(rows * taken * 16 <= MILLION)  # by fewer columns
+    return found
 
 
 def width(outer: int, taken: int, rows: int | None = None, lanes: int = 1) -> int:
@@ -164,18 +167,24 @@ def _in_sums(left: Array, blocks: Array, into: Array, cut: int, room: Array) -> 
     _, count, _, wide = blocks.shape
     left = left.reshape(pieces, groups, height, cut, taken // cut).transpose(1, 3, 0, 2, 4)
     blocks = blocks.reshape(groups, count, cut, 1, taken // cut, wide)
+    held = min(cut, room.size // (height * wide))
     at_once = min(pieces, max(1, room.size // (cut * height * wide)))
     together = min(count, max(1, room.size // (cut * at_once * height * wide)))
     parts: list[Part] = []
     for group, start in np.ndindex(groups, -(-pieces // at_once)):
         some = slice(start * at_once, (start + 1) * at_once)
-        given = left[group, :, some]
         for first in range(0, count, together):
             chosen = slice(first, first + together)
             target = into[some, group, chosen].transpose(0, 2, 1, 3)
-            made = room[: cut * target.size].reshape(cut, *target.shape)
-            products = made.transpose(3, 0, 1, 2, 4)
-            parts.append(call(np.matmul, given, blocks[group, chosen], out=products))
-            parts.append(call(np.add, made[0], made[1], out=target))
-            parts += [call(np.add, target, one, out=target) for one in made[2:]]
+            for begin in range(0, cut, held):
+                these = slice(begin, min(begin + held, cut))
+                size = these.stop - begin
+                made = room[: size * target.size].reshape(size, *target.shape)
+                products = made.transpose(3, 0, 1, 2, 4)
+                given, by = left[group, these, some], blocks[group, chosen, these]
+                parts.append(call(np.matmul, given, by, out=products))
+                before, after = (target, made) if begin else (made[0], made[1:])
+                for one in after:
+                    parts.append(call(np.add, before, one, out=target))
+                    before = target
     return parts
