@@ -49,7 +49,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     if single:
         return [*before, by_weights(node, a, b.reshape(b.shape[-2:]), abreast, scratch)]
     rows, deep = a.shape[-2:]
-    if right.constant is not None and rows * b.shape[-1] * deep > MILLION and cuts(deep, rows):
+    is_large = rows * b.shape[-1] * deep > MILLION and cuts(deep, rows) > 0
+    if right.constant is not None and (is_large or node.wanted is not None):
         return [*before, by_stacked_weights(node, a, b, abreast, scratch)]
     b = np.broadcast_to(b, (*output.shape[:-2], *b.shape[-2:]))
     return [*before, stacks(node, a, b, abreast, scratch)]
@@ -188,9 +189,9 @@ def _runs(
     blocks: list[Array], begin: int, end: int, together: int
 ) -> list[tuple[int, int, Array]]:
     """Blocks from one to another, so many together: their first column, the next, and they."""
-    count, _, wide = blocks[0].shape
+    *_, count, _, wide = blocks[0].shape
     cut = [(at, min(at + together, end, count)) for at in range(begin, min(end, count), together)]
-    found = [(first * wide, stop * wide, blocks[0][first:stop]) for first, stop in cut]
+    found = [(first * wide, stop * wide, blocks[0][..., first:stop, :, :]) for first, stop in cut]
     if end > count:
         found.append((count * wide, count * wide + blocks[1].shape[-1], blocks[1]))
     return found
@@ -240,23 +241,58 @@ def by_stacked_weights(
     blocks = _in_columns(node.inputs[1], b, width(columns, deep, rows, lanes))
     followers = epilogue(node, scratch)
     stacked = [np.broadcast_to(some, (*lead, *some.shape[-3:])) for some in blocks]
+    wanted = None if node.wanted is None else np.broadcast_to(node.wanted.array, (*lead, rows, 1))
     parts: list[Part] = []
-    runs = spans(sum(some.shape[-3] for some in blocks), lanes)
-    for part, (begin, end) in scratch.dealt(runs):
-        steps: list[Part] = []
+    for part, (begin, end) in scratch.dealt(spans(sum(some.shape[-3] for some in blocks), lanes)):
+        runs = _runs(stacked, begin, end, columns)
+        products: list[Part] = []
+        after: list[Part] = []
         for index in np.ndindex(*lead):
             scratch.reset()
-            flat, steps_before = rows_of(a[index], part, scratch)
+            flat, gather = rows_of(a[index], part, scratch)
             added = sums(scratch, part, deep, rows)
-            steps += steps_before
-            for first, stop, matrices in _runs([s[index] for s in stacked], begin, end, columns):
+            products += gather
+            for first, stop, matrices in runs:
                 place = (*(slice(n, n + 1) for n in index), slice(None), slice(first, stop))
                 target = output.store[place]
                 out = target.reshape(rows, stop - first)
-                steps += multiplied(flat, matrices, out, rows=rows, room=added)
-                steps += followed(followers, target, place)
-        parts.append(sequence(steps))
+                products += multiplied(flat, matrices[index], out, rows=rows, room=added)
+                following = followed(followers, target, place)
+                if wanted is None:
+                    products += following
+                else:
+                    after += following
+        if wanted is not None:
+            products = [_of_wanted(a, runs, wanted[..., 0], output.store, products)]
+        parts.append(sequence([*products, *after]))
     return parts
+
+
+def _of_wanted(
+    a: Array,
+    runs: list[tuple[int, int, Array]],
+    wanted: Array,
+    out: Array,
+    every: list[Part],
+) -> Part:
+    """Multiplies wanted rows, and makes the others zero; every one where most of them are."""
+
+    def run() -> None:
+        chosen = wanted != 0
+        if 2 * np.count_nonzero(chosen) > chosen.size:
+            for part in every:
+                part()
+            return
+        for first, stop, _ in runs:
+            out[..., first:stop] = 0
+        for index in map(tuple, np.argwhere(chosen.any(-1))):
+            rows = np.flatnonzero(chosen[index])
+            left = a[index][rows]
+            for first, stop, matrices in runs:
+                made = np.matmul(left, matrices[index]).swapaxes(0, 1)
+                out[index][rows, first:stop] = made.reshape(len(rows), -1)
+
+    return run
 
 
 def pieces(shape: tuple[int, ...], at_once: int) -> Iterator[tuple[Any, ...]]:

@@ -11,7 +11,8 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
    as do computed factors of channels.
-4. Shuffles go where they copy least; convolutions give half of what Swish takes.
+4. Shuffles go where they copy least; convolutions give half of what Swish takes; products leave
+   out rows that are made zero later.
 5. Layouts are chosen last, when it is settled which nodes there are.
 """
 
@@ -38,6 +39,7 @@ from .round_late import round_late
 from .scale_levels import scale_levels
 from .settle_weights import settle_weights
 from .shuffle_late import shuffle_late
+from .skip_idle_rows import skip_idle_rows
 from .slice_gathers import slice_gathers
 from .split_batch_norm import split_batch_norm
 from .take_prologues import take_prologues
@@ -66,6 +68,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     round_late,
     shuffle_late,
     halve_sums,
+    skip_idle_rows,
     choose_layouts,
 )
 

@@ -119,7 +119,7 @@ class Node:
 
     __slots__ = (
         "_inputs", "epilogue", "halved", "integers", "is_outside", "laid_out", "layer", "looks_up",
-        "op", "outputs", "padding", "prologue",
+        "op", "outputs", "padding", "prologue", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -137,6 +137,8 @@ class Node:
         self.prologue: Steps = []
         #: What a convolution pads each channel with, if not with zero.
         self.padding: Array | None = None
+        #: Of a product: what makes rows zero later, where it is zero itself. These may be zeros.
+        self.wanted: Value | None = None
         #: Its weights as its kernel wants them, where they were laid out beforehand.
         self.laid_out: object = None
         #: How it is a product of integers, where it is done so.
@@ -160,7 +162,8 @@ class Node:
     @property
     def reads(self) -> list[Value]:
         """Every value the node needs, those of its steps among them."""
-        return [*self._inputs, *read_by(self.prologue), *read_by(self.epilogue)]
+        wanted = [] if self.wanted is None else [self.wanted]
+        return [*self._inputs, *read_by(self.prologue), *read_by(self.epilogue), *wanted]
 
     def set_inputs(self, values: Iterable[Value]) -> None:
         """Replace all inputs of the operation."""
@@ -184,6 +187,11 @@ class Node:
         self._read(read_by(steps))
         self._unread(read_by(former))
 
+    def set_wanted(self, value: Value) -> None:
+        """Say which rows are wanted, of a product that had no such value."""
+        self.wanted = value
+        self._read([value])
+
     def set_output(self, value: Value) -> None:
         """Replace the first output."""
         self.outputs[0] = value
@@ -202,7 +210,7 @@ class Node:
     def detach(self) -> None:
         """Remove the node from the users of all it reads."""
         self._unread(self.reads)
-        self._inputs, self.prologue, self.epilogue = [], [], []
+        self._inputs, self.prologue, self.epilogue, self.wanted = [], [], [], None
 
     def _read(self, values: Iterable[Value]) -> None:
         for value in values:
