@@ -91,6 +91,23 @@ def test_rows_are_those_of_the_definition(between: str, tokens: int, marked: lis
     assert set(marked) == {0 if between in ("divide", "handed out") else 3}
 
 
+def test_an_expert_that_nobody_asks_is_not_computed() -> None:
+    rng = np.random.default_rng(4)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (EXPERTS, TOKENS, WIDE))
+    factor = net.parameter("factor", "f32", (EXPERTS, TOKENS, 1))
+    weights = numbers(rng, EXPERTS, WIDE, INNER)
+    weights[3] = np.inf
+    y = net.add("MatMul", "opset1", [x, net.constant(weights)])
+    net.result(net.add("Multiply", "opset1", [y, factor]), name="y")
+    model, asked = net.model(), np.zeros((EXPERTS, TOKENS, 1), np.float32)
+    asked[2, 4] = 1
+    given = [numbers(rng, EXPERTS, TOKENS, WIDE), asked]
+    (found,) = ir.compile(model)(given).values()
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[2, 4], given[0][2, 4] @ weights[2], rtol=0, atol=1e-6)
+
+
 def test_a_row_that_is_no_number_is_computed_and_spreads(marked: list[int]) -> None:
     rng = np.random.default_rng(3)
     model = experts(rng)
