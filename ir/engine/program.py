@@ -99,7 +99,7 @@ class Planned:
         memory = shared if forked else private
         self.arena_bytes = lay_out(plan, memory)
         lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
-        scratch = Scratch(threads, memory)
+        scratch = Scratch(threads, memory, by_threads=threads > 1 and not forked)
         #: Of each node, the steps from which to which are its own.
         self.spans: list[tuple[Node, int, int]] = []
         steps: list[list[Part]] = []

@@ -16,7 +16,7 @@ from ....schemas import Array
 from ..plan import Node, Value
 from ..workers import Part
 from ..workers import sequence as sequence
-from .activations import activation, sloped
+from .activations import NEAR, NEAR_FOR_THREADS, activation, sloped
 from .quantizing import limits_apart, quantized
 
 T = TypeVar("T")
@@ -85,7 +85,9 @@ class Room:
 class Scratch:
     """Memory that belongs to a worker for the length of one part."""
 
-    def __init__(self, threads: int, shared: Allocate) -> None:
+    def __init__(self, threads: int, shared: Allocate, *, by_threads: bool = False) -> None:
+        #: So many numbers are worked on at once, pass after pass.
+        self.near = NEAR_FOR_THREADS if by_threads else NEAR
         self._rooms = [Room(private) for _ in range(threads)]
         self._tiles: dict[tuple[float, ...], tuple[Array, Array]] = {}
         #: Memory for what one step leaves to the next.
@@ -214,14 +216,7 @@ def follower(
         if kind == "ReLU":
             return [rectified(block, target, scratch)]
         if kind == "Clamp":
-            low, high = (
-                np.broadcast_to(np.float32(bound), block.shape)
-                for bound in (op.min, op.max)  # type: ignore[attr-defined]  # Clamp has them
-            )
-            return [
-                lined(np.maximum, block, low, target, scratch),
-                lined(np.minimum, target, high, target, scratch),
-            ]
+            return [bounded(block, op.min, op.max, target)]  # type: ignore[attr-defined]  # Clamp has them
         if kind == "ShuffleChannels":
             # A plan may say how many channels stay together, which the operation itself cannot.
             unit = 1 if given[-1] is None else int(given[-1])
@@ -241,7 +236,7 @@ def follower(
                 return [quantized(op, block, bounds, target)]
             return [lambda: np.copyto(target, op.run(block, *bounds)[0])]
         rest = given[1:]
-        prepared = activation(op, block, target, rest, halved=halved)
+        prepared = activation(op, block, target, rest, halved=halved, near=scratch.near)
         if prepared is not None:
             return [prepared]
         return [lambda: np.copyto(target, op.run(block, *rest)[0])]
@@ -279,8 +274,15 @@ def shuffled(block: Array, target: Array, groups: int, unit: int = 1) -> list[Pa
 
 def rectified(block: Array, target: Array, scratch: Scratch) -> Part:
     """The larger of a block and zero."""
-    zeros = np.broadcast_to(ZERO, block.shape)
-    return lined(np.maximum, block, zeros, target, scratch)
+    if block.size < MANY:
+        zeros = np.broadcast_to(ZERO, block.shape)
+        return lined(np.maximum, block, zeros, target, scratch)
+    return bounded(block, 0, np.inf, target)
+
+
+def bounded(block: Array, low: float, high: float, target: Array) -> Part:
+    """A block, from one number to another: in half the time of NumPy's maximum by a number."""
+    return call(block.clip, np.array(low, np.float32), np.array(high, np.float32), target)
 
 
 def lined(
@@ -348,6 +350,8 @@ ZERO = np.float32(0)
 QUANTIZE = "FakeQuantize"
 #: Fewer times are not worth it to tile a row at each call.
 FEW = 4
+#: For fewer numbers than this `clip` takes longer to begin than it saves.
+MANY = 4096
 #: Rows that repeat are tiled up to so many numbers.
 TILE = 2048
 UFUNCS: dict[str, Any] = {
