@@ -17,15 +17,13 @@ from .blocks import Scratch, call, filling, sequence
 #: Less than so many bytes are not worth sharing.
 SMALL = 1 << 18
 #: Operations with a kernel here.
-COPIES = CUTTING | {"Concat", "Broadcast", "Pad", "Gather", "Interpolate", "Roll"}
+COPIES = CUTTING | {"Concat", "Broadcast", "Pad", "Interpolate", "Roll"}
 
 
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of an operation that copies; None where there is no kernel for it."""
     if node.kind == "Concat":
         return [_concat(node, threads)]
-    if node.kind == "Gather":
-        return _gather(node)
     if any(value.constant is None for value in node.inputs[1:]):
         return None
     if node.kind == "Pad":
@@ -178,27 +176,6 @@ def _mirrored(
         if end:
             parts.append(call(np.copyto, room[(*lead, slice(stop, None))], after))
     return [copied(source, target[inner], threads), *([[sequence(parts)]] if parts else [])]
-
-
-def _gather(node: Node) -> list[list[Part]] | None:
-    """Slices along an axis; where an index is not there, the definition says what to do."""
-    data, indices, axes = (value.array for value in node.inputs)
-    op: Any = node.op
-    target, at = node.outputs[0].array, node.layer.at
-    axis = node.inputs[2].constant
-    if axis is None or getattr(op, "batch_dims", False) or not target.flags.c_contiguous:
-        return None
-    place = int(axis.reshape(())) % data.ndim
-    size = data.shape[place]
-
-    def run() -> None:
-        if indices.size and indices.min() >= 0 and indices.max() < size:
-            np.take(data, indices, place, out=target, mode="clip")
-            return
-        with at():
-            np.copyto(target, op.run(data, indices, axes)[0])
-
-    return [[run]]
 
 
 def _nearest(node: Node, threads: int) -> list[list[Part]] | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....schemas import Array
 from ..plan import Node, Value
-from ..workers import Part, spans
+from ..workers import Part, flushing, spans
 from .blocks import CACHE, Follower, Scratch, call, epilogue, followed, sequence
 from .matrices import pieces
 
@@ -27,7 +27,7 @@ REDUCTIONS: dict[str, Any] = {
     "ReduceProd": np.multiply,
 }
 #: Operations with a kernel here.
-BY_ROWS = REDUCTIONS.keys() | {"SoftMax", "MVN"}
+BY_ROWS = REDUCTIONS.keys() | {"SoftMax", "MVN", "ReduceL2"}
 #: Rows of so few numbers are joined all at once.
 SHORT = 16
 #: Less than so many numbers are not worth sharing.
@@ -54,6 +54,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     rows = seen(value, axes)
     if rows is None:
         return None
+    if node.kind == "ReduceL2":
+        return _lengths(node, rows, abreast, scratch)
     source = value.store.reshape(rows)
     if not np.may_share_memory(source, value.store):
         return None
@@ -168,18 +170,19 @@ def _cut_for(
 
 def _soft_max(source: Array, target: Array, room: Array, _: Array) -> None:
     """Quotients of powers, from whose exponents only what is too large for them is taken."""
-    done = np.maximum.reduce(source, axis=None) <= MOST
-    if done:
-        np.exp(source, out=target)
-        _sums(target, room)
-        done = np.minimum.reduce(room, axis=None) >= LEAST
-    if not done:
-        _join(np.maximum, source, room)
-        np.subtract(source, room, out=target)
-        np.exp(target, out=target)
-        _sums(target, room)
-    np.reciprocal(room, out=room)
-    np.multiply(target, room, out=target)
+    with flushing:  # else masks leave numbers that take long, here and where they are multiplied
+        done = np.maximum.reduce(source, axis=None) <= MOST
+        if done:
+            np.exp(source, out=target)
+            _sums(target, room)
+            done = np.minimum.reduce(room, axis=None) >= LEAST
+        if not done:
+            _join(np.maximum, source, room)
+            np.subtract(source, room, out=target)
+            np.exp(target, out=target)
+            _sums(target, room)
+        np.reciprocal(room, out=room)
+        np.multiply(target, room, out=target)
 
 
 def _standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:
@@ -273,6 +276,32 @@ def _reduced(
         steps = [_joined(join, source[index], target[index])]
         if scale is not None:
             steps.append(call(np.multiply, target[index], scale, out=target[index]))
+        parts.append(sequence(steps))
+    return [parts]
+
+
+def _lengths(node: Node, rows: Rows, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
+    """The steps of roots of sums of squares, along the last axes of an array with gaps or none."""
+    source, target = node.inputs[0].array, node.outputs[0].array
+    rank = source.ndim
+    while rank and prod(source.shape[rank:]) < rows.joined:
+        rank -= 1
+    lead = source.shape[:rank]
+    if not lead or rows.after > 1 or node.inputs[0].last or not target.flags.c_contiguous:
+        return None
+    made = target.reshape(lead)
+    lanes = abreast if source.size >= SMALL else 1
+    found = list(pieces(lead, max(1, min(CACHE // (4 * rows.joined), -(-rows.before // lanes)))))
+    parts: list[Part] = []
+    for part, (begin, end) in scratch.dealt(spans(len(found), lanes)):
+        steps: list[Part] = []
+        for index in found[begin:end]:
+            scratch.reset()
+            block, sums = source[index], made[index].reshape(-1, 1, 1)
+            squares = scratch.take(part, *block.shape)
+            steps.append(call(np.multiply, block, block, out=squares))
+            steps.append(call(_sums, squares.reshape(-1, rows.joined, 1), sums))
+            steps.append(call(np.sqrt, sums, out=sums))
         parts.append(sequence(steps))
     return [parts]
 

@@ -15,6 +15,7 @@ from . import (
     attention,
     convolution,
     copies,
+    gathering,
     group_normalization,
     levels,
     matrices,
@@ -72,7 +73,7 @@ def _product(node: Node, hands: Hands, scratch: Scratch) -> Steps:
 def _gathering(node: Node, hands: Hands, scratch: Scratch) -> Steps:
     if node.inputs[0].packed is not None:
         return levels.gathered(node, hands.parts, scratch)
-    return _copies(node, hands, scratch)
+    return gathering.slices(node, hands.workers)
 
 
 def _interpolation(node: Node, hands: Hands, scratch: Scratch) -> Steps:
@@ -96,6 +97,7 @@ KERNELS: dict[str, Kernel] = {
     "ConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
     "GroupConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
     "Gather": _gathering,
+    "GatherElements": lambda node, hands, scratch: gathering.elements(node, hands.workers),
     "GridSample": _cut_by_shapes(sampling.prepare),
     "GroupNormalization": _cut_by_shapes(group_normalization.prepare),
     "Interpolate": _interpolation,
@@ -107,7 +109,7 @@ KERNELS: dict[str, Kernel] = {
 }
 
 #: Operations that only pass over memory, and the bytes from which on that takes longer than calls.
-PLAIN, LONG = frozenset({*UFUNCS, *copies.COPIES}), 1 << 18
+PLAIN, LONG = frozenset({*UFUNCS, *copies.COPIES, "Gather"}), 1 << 18
 
 
 def steps_of(node: Node, workers: int, scratch: Scratch) -> list[list[Part]]:

@@ -31,6 +31,7 @@ from .join_attention import join_attention
 from .join_branches import join_branches
 from .join_shuffles import join_shuffles
 from .layouts import choose_layouts
+from .multiply_einsums import multiply_einsums
 from .multiply_powers import multiply_powers
 from .pass_biases import pass_biases
 from .pass_offsets import pass_offsets
@@ -49,6 +50,7 @@ from .trim_windows import trim_windows
 PASSES: tuple[Callable[[Plan], None], ...] = (
     settle_weights,
     slice_gathers,
+    multiply_einsums,
     trim_windows,
     split_batch_norm,
     multiply_powers,

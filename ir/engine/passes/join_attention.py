@@ -1,8 +1,8 @@
 """Replace `MatMul(SoftMax(MatMul(q, k') * s + m), v)` by attention: scores never leave the cache.
 
-The scale s is a number that is known. The mask m is whatever is added, once or several times, or
-what is put in the place of scores by Select where that is as good as -inf. In between scores may
-be reshaped, as long as each row of them stays one.
+The scale s is a number that is known, or one for each head. The mask m is whatever is added, once
+or several times, or what is put in the place of scores by Select where that is as good as -inf.
+In between scores may be reshaped, as long as each row of them stays one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ....layers.base import Op
-from ..plan import Node, Plan, Value, constant, only_user
+from ..plan import Node, Plan, Value, constant, in_order, only_user, reshaping, transposing
 
 #: With fewer queries to each head nothing is gained.
 FEW = 16
@@ -47,6 +47,8 @@ class _Chain:
 
     shapes: list[Shape]
     scale: float = 1.0
+    #: Scales of heads, with the shapes of scores beside which they stand.
+    scales: list[tuple[Value, Shape]] = field(default_factory=list)
     masks: list[_Mask] = field(default_factory=list)
     between: list[Node] = field(default_factory=list)
 
@@ -79,6 +81,8 @@ def _joined(head: Node) -> dict[Node, list[Node]]:
             (last.inputs[1], stop, tail[1]),
         )
     ]  # fmt: skip
+    for scale, beside in chain.scales:
+        given[0] = making.made(_binary("Multiply"), given[0], making.spread(scale, beside, lead))
     mask = making.sum_of(chain.masks, lead)
     # No mask is one that adds nothing.
     given.append(constant(np.zeros((1, 1), np.float32)) if mask is None else mask)
@@ -91,7 +95,7 @@ def _joined(head: Node) -> dict[Node, list[Node]]:
     op = Op.registry["ScaledDotProductAttention", 13].read({"causal": "false"})
     found = [*making.sides, Node(last.layer, op, given, [output if is_same else whole])]
     if not is_same:
-        found.append(making.reshaping(whole, output))
+        found.append(reshaping(last.layer, whole, output))
     return {one: [] for one in former} | {last: found}
 
 
@@ -163,7 +167,10 @@ def _takes(node: Node, scores: Value, chain: _Chain) -> bool:
         return True
     factor = _factor(node, others[0])
     if factor is None:
-        return False
+        if chain.masks or not _is_of_heads(node, others[0]):
+            return False
+        chain.scales.append((others[0], scores.shape))
+        return True
     chain.scale *= factor
     for mask in chain.masks:
         mask.factor *= factor
@@ -178,6 +185,16 @@ def _factor(node: Node, other: Value) -> float | None:
     if node.kind == "Multiply":
         return number
     return 1 / number if node.kind == "Divide" and other is node.inputs[1] and number else None
+
+
+def _is_of_heads(node: Node, other: Value) -> bool:
+    """Whether a node multiplies scores by a known number for each head."""
+    return (
+        node.kind == "Multiply"
+        and other.constant is not None
+        and other.shape[-2:] == (1, 1)
+        and bool(((np.abs(other.constant) >= SMALL) & (np.abs(other.constant) <= LARGE)).all())
+    )
 
 
 def _hidden(node: Node, scores: Value) -> list[_Mask]:
@@ -236,11 +253,8 @@ class _Making:
         """A value with its last two axes exchanged: a view, wherever it can be one."""
         order = [*range(len(value.shape))]
         order[-2:] = order[:-3:-1]
-        turned = Value(tuple(value.shape[axis] for axis in order), value.type)
-        op = Op.registry["Transpose", 1].read({})
-        self.sides.append(
-            Node(self._reader.layer, op, [value, constant(np.asarray(order))], [turned])
-        )
+        turned = in_order(value, order)
+        self.sides.append(transposing(self._reader.layer, value, order, turned))
         return turned
 
     def sum_of(self, masks: list[_Mask], lead: Shape) -> Value | None:
@@ -249,27 +263,22 @@ class _Making:
         for mask in masks:
             value = mask.value
             if mask.select is not None:
-                value = self._made(mask.select, value, *mask.choices)
+                value = self.made(mask.select, value, *mask.choices)
             value = self.spread(value, mask.beside, lead)
             if mask.factor != 1:
                 factor = constant(np.full(1, mask.factor, np.float32))
-                value = self._made(_binary("Multiply"), value, factor)
-            total = value if total is None else self._made(_binary("Add"), total, value)
+                value = self.made(_binary("Multiply"), value, factor)
+            total = value if total is None else self.made(_binary("Add"), total, value)
         return total
-
-    def reshaping(self, value: Value, made: Value) -> Node:
-        """A node that gives a value its shape."""
-        op = Op.registry["Reshape", 1].read({"special_zero": "false"})
-        return Node(self._reader.layer, op, [value, constant(np.asarray(made.shape))], [made])
 
     def _reshaped(self, value: Value, shape: Shape) -> Value:
         if value.constant is not None:
             return constant(value.constant.reshape(shape))
         made = Value(shape, value.type)
-        self.sides.append(self.reshaping(value, made))
+        self.sides.append(reshaping(self._reader.layer, value, made))
         return made
 
-    def _made(self, op: Op, *inputs: Value) -> Value:
+    def made(self, op: Op, *inputs: Value) -> Value:
         """What an operation makes of inputs that broadcast; at once where that is little."""
         made = Value(np.broadcast_shapes(*(x.shape for x in inputs)), np.dtype(np.float32))
         if all(x.constant is not None for x in inputs) and prod(made.shape) <= MOST:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....layers.base import Op
-from ..plan import Node, Plan, Value, constant
+from ..plan import Node, Plan, Value, constant, reshaping
 
 
 def slice_gathers(plan: Plan) -> None:
@@ -38,7 +38,5 @@ def _sliced(node: Node) -> list[Node]:
     node.detach()
     made = [Node(node.layer, Op.registry["Slice", 8].read({}), [source, *words], [cut])]
     if not whole:
-        reshape = Op.registry["Reshape", 1].read({"special_zero": "false"})
-        pattern = constant(np.asarray(output.shape, np.int64))
-        made.append(Node(node.layer, reshape, [cut, pattern], [output]))
+        made.append(reshaping(node.layer, cut, output))
     return made

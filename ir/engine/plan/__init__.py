@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from .compressed import by_digits as by_digits
     from .grid import Grid as Grid
     from .grid import Integers as Integers
+    from .moving import in_order as in_order
+    from .moving import reshaping as reshaping
+    from .moving import transposing as transposing
     from .nodes import Means as Means
     from .nodes import Node as Node
     from .nodes import Plan as Plan
@@ -58,6 +61,7 @@ __getattr__, __dir__ = face(
             "scale_and_shift"
         ),
         "compressed": "Columns Compressed by_digits",
+        "moving": "in_order reshaping transposing",
         "nodes": "Means Node Plan Steps Value constant only_user",
         "operations": (
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
