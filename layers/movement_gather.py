@@ -304,8 +304,14 @@ class ScatterElements(Op):
         for other, (count, size) in enumerate(zip(indices.shape, data.shape, strict=True)):
             if count > size and other != place:
                 raise IRError(f"axis {other} of the indices has {count} elements, the data {size}")
+        indices = within_axis(indices, data.shape[place])
+        inner = place + 1
+        if indices.size and inner < data.ndim and indices.shape[inner:] == data.shape[inner:]:
+            slices = indices[(..., *[0] * (data.ndim - inner))]
+            if is_repeated(slices, indices):  # whole slices are replaced: runs of memory
+                indices = slices
         where: list[Any] = list(np.indices(indices.shape, sparse=True))
-        where[place] = within_axis(indices, data.shape[place])
+        where[place] = indices
         return (self.placed(data, tuple(where), updates),)
 
     def placed(self, data: Array, where: tuple[Any, ...], updates: Array) -> Array:
@@ -491,6 +497,12 @@ def neutral(reduction: str, data: Array) -> Any:
     if reduction == "min":
         return largest(data.dtype)
     return lowest(data) if reduction == "max" else int(reduction == "prod")
+
+
+def is_repeated(slices: Array, indices: Array) -> bool:
+    """Whether indices are the same along all axes that slices do not have."""
+    alone = (*slices.shape, *[1] * (indices.ndim - slices.ndim))
+    return bool((indices == slices.reshape(alone)).all())
 
 
 def reducible(reduction: str, data: Tensor) -> None:

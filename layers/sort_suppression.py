@@ -107,10 +107,13 @@ def best(
     if isinstance(measure, Upright) and eta == 1 and limit > 0:
         columns = Columns.of(boxes, order, measure.extra)
         if np.isfinite(columns.area).all():
-            many = min(len(order), 2 * count) > CHUNK and not measure.extra
-            if many and are_apart(columns.at(slice(CHUNK))):
-                return order[swept(columns, count, limit)]
-            return order[blocked(columns, count, limit, measure)]
+            if min(len(order), count) <= CHUNK:
+                return order[stay(columns, count, limit, measure)]
+            places = [
+                group[stay(columns.at(group), count, limit, measure)]
+                for group in groups(columns, measure.extra)
+            ]
+            return order[np.sort(np.concatenate(places))[:count]]
     chosen: list[int] = []
     counted = budget()
     for first in range(0, len(order), CHUNK):
@@ -133,9 +136,34 @@ def best(
     return np.array(chosen, np.int64)
 
 
+def groups(columns: Columns, extra: float) -> list[Array]:
+    """The places of boxes that do not reach those of another group, along one of the axes.
+
+    Where boxes of many classes are held against each other, each class has been moved to a place
+    of its own.
+    """
+    found = []
+    for begin, end in ((columns.left, columns.right), (columns.top, columns.bottom)):
+        places = begin.argsort(kind="stable")
+        reach = np.maximum.accumulate(end[places])
+        gaps = 1 + np.flatnonzero(begin[places[1:]] > reach[:-1] + 2 * extra)
+        # Few boxes at once are not worth a call.
+        cuts = gaps[np.flatnonzero(np.diff(gaps // BLOCK, prepend=0))]
+        found.append([np.sort(group) for group in np.split(places, cuts)])
+    return max(found, key=len)
+
+
+def stay(columns: Columns, count: int, limit: np.float32, measure: Upright) -> Array:
+    """The places of those of all boxes that overlap the chosen ones before them less."""
+    many = min(len(columns.left), 2 * count) > CHUNK and not measure.extra
+    if many and are_apart(columns.at(slice(CHUNK))):
+        return swept(columns, count, limit)
+    return blocked(columns, count, limit, measure)
+
+
 @np.errstate(all="ignore")  # of boxes without an area
 def blocked(columns: Columns, count: int, limit: np.float32, measure: Upright) -> Array:
-    """The places of those of all boxes that overlap the chosen ones before them less.
+    """The same, block by block.
 
     Of a block, those are held against each other that no box chosen before it rules out; which
     are ruled out by which, a whole number tells for each, of a bit for each of the others.
@@ -208,7 +236,7 @@ def are_apart(columns: Columns) -> bool:
 
 
 def swept(columns: Columns, count: int, limit: np.float32) -> Array:
-    """The same, where few boxes reach each other along the first axis: these alone are pairs."""
+    """Those that stay, where few reach each other along the first axis: these alone are pairs."""
     chosen: list[int] = []
     counted = budget()
     total = len(columns.left)

@@ -136,13 +136,18 @@ def draw(op: str, rng: random.Random) -> Call:
         wide = [rng.randint(1, n) for n in shape]
         attributes = {}
         kinds: tuple[str, ...] = ()
-        indices = apart(wide, axis, shape[axis], rng)
+        narrow = wide
+        if rng.random() < 0.4:  # whole slices
+            wide = [*wide[: axis + 1], *shape[axis + 1 :]]
+            narrow = [*wide[: axis + 1], *[1] * len(shape[axis + 1 :])]
+        indices = apart(narrow, axis, shape[axis], rng)
         if op.endswith("V12"):
             rule = rng.choice(["none", "sum", "prod", "min", "max", "mean"])
             attributes = {"reduction": rule, "use_init_val": rng.choice(["true", "false"])}
             if rule != "none":
                 kinds = ("f4", "f4", "i4", "i4")
-                indices = places(wide, shape[axis], rng, -shape[axis])
+                indices = places(narrow, shape[axis], rng, -shape[axis])
+        indices = np.array(np.broadcast_to(indices, wide))
         target = numbers(shape, rng, kinds)
         new = numbers(wide, rng, (target.dtype.str[1:],))
         mean = target.dtype.kind == "i" and attributes.get("reduction") == "mean"
