@@ -332,7 +332,7 @@ class ROIAlignV3(RegionPooling):
             result[index] = (
                 apart.mean((2, 4)) if self.mode == "avg" else apart.max((2, 4), initial=0)
             )
-        return (result.astype(data.dtype),)
+        return (result.astype(data.dtype, copy=False),)
 
     def places(
         self, start: Any, extent: Any, cells: int, size: int, *, at_least_one: bool

@@ -307,7 +307,7 @@ class ScatterElements(Op):
         indices = within_axis(indices, data.shape[place])
         inner = place + 1
         if indices.size and inner < data.ndim and indices.shape[inner:] == data.shape[inner:]:
-            slices = indices[(..., *[0] * (data.ndim - inner))]
+            slices = indices.reshape(*indices.shape[:inner], -1)[..., 0]
             if is_repeated(slices, indices):  # whole slices are replaced: runs of memory
                 indices = slices
         where: list[Any] = list(np.indices(indices.shape, sparse=True))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vinoir import layers
+from vinoir import ir, layers
 from vinoir.ir.engine.kernels import quick
 from vinoir.layers.base import Op
 from vinoir.layers.budget import within
@@ -187,3 +187,36 @@ def test_where_bytes_are_counted_the_definition_is_asked() -> None:
     assert agree(op, DATA["f4"], ints(0)[:, None])
     with within(max_memory=1 << 20):
         assert not agree(op, DATA["f4"], ints(0)[:, None])
+
+
+@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize(
+    ("shape", "columns"),
+    [((700, 256), 300), ((2, 40, 512), 2000), ((5, 4096), 3000), ((3, 16), 8), ((0, 4096), 9000)],
+)
+def test_large_products_of_what_is_chosen(
+    shape: tuple[int, ...], columns: int, turned: bool
+) -> None:
+    rng = np.random.default_rng(columns)
+    weights = rng.standard_normal((columns, shape[-1]) if turned else (shape[-1], columns))
+    net = ir.Builder()
+    x, mask = net.parameter("x", "f32", shape), net.parameter("mask", "boolean", shape[:1])
+    places = net.add("NonZero", "opset3", [mask], output_type="i64")
+    listed = net.add("Squeeze", "opset1", [places, net.constant([0])])
+    rows = net.add("Gather", "opset8", [x, listed, net.constant(0)])
+    made = net.add(
+        "MatMul", "opset1", [rows, net.constant(weights.astype("f4"))], transpose_b=turned
+    )
+    net.result(made)
+    model, data = net.model(), rng.standard_normal(shape).astype("f4")
+    data[:1] = np.inf
+    inputs = [data, np.arange(len(data)) % 3 < 2]
+    (wanted,) = ir.run(model, inputs).values()
+    answers = [
+        next(iter(ir.compile(model, threads=threads, fork=fork)(inputs).values()))
+        for threads, fork in ((1, False), (2, True), (2, False))
+    ]
+    scale = np.abs(wanted[1:]).max(initial=1)
+    np.testing.assert_allclose(answers[0][1:], wanted[1:], atol=3e-6 * scale)
+    for answer in answers:
+        np.testing.assert_array_equal(answer, answers[0])

@@ -23,7 +23,7 @@ from ..document import Graph
 from ..execution import Interpreter, State, by_definition, read_variable, run_bodies
 from ..inference import Inferred, body_parameters, infer_graph
 from .attention import attended, is_plain, is_shared, share_heads
-from .kernels import fits, quick
+from .kernels import fits, product, quick
 from .memory import Growing
 from .plan import Node, Plan, Value, build, claimed_type
 from .workers import Part, single_blas
@@ -55,8 +55,8 @@ Ready = Callable[[Plan], Callable[[Mapping[int, Array]], list[Array]]]
 class Outside:
     """The nodes of one plan that lie outside the arena, and what they share during a call."""
 
-    def __init__(self, plan: Plan, ready: Ready) -> None:
-        self._ready = ready
+    def __init__(self, plan: Plan, ready: Ready, threads: int = 1) -> None:
+        self._ready, self._threads = ready, threads
         self._declared = plan.declared
         self._shared = share_heads(plan)
         #: The variables as they are in the course of a call.
@@ -158,6 +158,8 @@ class Outside:
         if kind == "ScaledDotProductAttention" and is_plain(node):
             general = _unasked(op, kind)
             return lambda *given: attended(*given) if is_shared(given) else general(*given)
+        if kind == "MatMul" and node.inputs[1].constant is not None:
+            return product(op, node.inputs[1].constant, self._threads, _unasked(op, kind))
         if kind == "Concat" and len(node.inputs) == 2 and _is_kept(node.inputs[0]):
             growing = Growing(op.axis)  # type: ignore[attr-defined]  # Concat has it
 

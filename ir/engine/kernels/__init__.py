@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .blocks import private as private
     from .laying_out import lay_out_weights as lay_out_weights
     from .loose import fits as fits
+    from .loose import product as product
     from .loose import quick as quick
     from .table import KERNELS as KERNELS
     from .table import steps_of as steps_of
@@ -22,7 +23,7 @@ __getattr__, __dir__ = face(
         "activations": "QUICK_TANH",
         "blocks": "Scratch private",
         "laying_out": "lay_out_weights",
-        "loose": "fits quick",
+        "loose": "fits product quick",
         "table": "KERNELS steps_of",
     },
 )

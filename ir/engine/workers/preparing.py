@@ -1,4 +1,4 @@
-"""Work of which every piece is by itself, done on several threads while a program is prepared."""
+"""Work of which every piece is by itself, done on threads that end with it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
+
+import numpy as np
 
 from .blas_threads import single_blas
 
@@ -22,8 +24,9 @@ def side_by_side(calls: Iterable[Callable[[], Any]], threads: int) -> None:
     def take_some() -> None:
         try:
             single_blas.stay()
-            for call in waiting:
-                call()
+            with np.errstate(all="ignore"):
+                for call in waiting:
+                    call()
         except BaseException as error:  # raised again below, when all rest
             errors.append(error)
 
