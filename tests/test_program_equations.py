@@ -152,14 +152,52 @@ def test_elements_by_index(pattern: str, axis: int, known: bool, order: list[int
     np.testing.assert_array_equal(found, wanted)
 
 
-def test_spacing() -> None:
-    grid = np.arange(3)[:, None] * 5 - np.arange(4) + 9
-    assert gathering.spacing(grid) == [5, -1]
-    assert gathering.spacing(np.array(3)) == []
-    assert gathering.spacing(np.array([[7]])) == [0, 0]
-    grid[2, 3] += 1
-    assert gathering.spacing(grid) is None
-    assert gathering.spacing(grid[:0]) is None
+def test_grids() -> None:
+    even = np.arange(3)[:, None] * 5 - np.arange(4) + 9
+    assert gathering.grid(even) == (9, (3, 4), (5, -1))
+    assert gathering.grid(np.array(3)) == (3, (), ())
+    assert gathering.grid(np.array([[7]])) == (7, (), ())
+    nested = np.arange(2)[:, None, None] * 40 + np.arange(3)[:, None] * 9 + np.arange(4)
+    assert gathering.grid(nested.reshape(-1)) == (0, (2, 3, 4), (40, 9, 1))
+    assert gathering.grid(np.arange(24).reshape(2, 3, 4)) == (0, (24,), (1,))
+    even[2, 3] += 1
+    assert gathering.grid(even) is None
+    assert gathering.grid(even[:0]) is None
+
+
+PLACES = {
+    "all": np.indices((6, 5)).reshape(2, -1).T,
+    "turned": np.indices((5, 6)).reshape(2, -1)[::-1].T,
+    "some": np.indices((3, 2)).reshape(2, -1).T * [2, 1] + [0, 3],
+    "drawn": np.array([[3, 1], [0, 4], [5, 2], [1, 1]]),
+    "twice": np.array([[3, 1], [0, 4], [3, 1]]),
+    "still": np.array([[3, 1], [3, 1], [3, 1]]),
+    "rows": np.array([[1], [3], [5]]),
+    "back": np.array([[5], [3], [1]]),
+    "negative": np.array([[-1], [0], [2]]),
+    "one": np.array([2, 3]),
+}
+
+
+@pytest.mark.parametrize("version", ["opset4", "opset15"])
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+@pytest.mark.parametrize("name", PLACES)
+def test_slices_replaced_at_known_places(name: str, order: list[int], version: str) -> None:
+    rng, net = np.random.default_rng(0), ir.Builder()
+    data = rng.standard_normal([(6, 5, 7)[place] for place in np.argsort(order)]).astype("f4")
+    x = net.parameter("x", "f32", data.shape)
+    turned = net.add("Transpose", "opset1", [x, net.constant(order)])
+    places = PLACES[name]
+    shape = (*places.shape[:-1], *(6, 5, 7)[places.shape[-1] :])
+    inputs = [data, rng.standard_normal(shape).astype("f4")]
+    new = net.add("Abs", "opset1", [net.parameter("new", "f32", shape)])
+    net.result(net.add("ScatterNDUpdate", version, [turned, net.constant(places), new]))
+    net.result(turned)
+    model = net.model()
+    wanted = ir.run(model, inputs)
+    for threads in (1, 2):
+        for key, array in ir.compile(model, threads=threads)(inputs).items():
+            np.testing.assert_array_equal(array, wanted[key])
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [0, 2, 1, 3], [3, 1, 0, 2]])

@@ -16,6 +16,7 @@ from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, flushing, spans
 from .blocks import CACHE, Scratch, sequence
+from .copies import copied
 from .matrices import lying, pieces
 from .pointwise import QUICK_POWERS
 from .products import DOZEN, MILLION, cuts, rows_at_once
@@ -44,7 +45,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     shapes = [value.shape for value in node.inputs[:3]]
     if len(node.inputs) > 5 or any(value.type != np.float32 for value in node.inputs[:3]):
         return None
-    if output.type != np.float32 or output.last or not prod(output.shape):
+    if output.type != np.float32 or not prod(output.shape):
         return None
     if not all(map(prod, shapes)) or output.store is None:
         return None
@@ -61,6 +62,9 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return None
     before: list[list[Part]] = []
     scratch.shared.reset()
+    # Where others want the channels last, what is made is copied there.
+    made = scratch.shared.take(0, *output.shape) if output.last else output.store
+    after = [copied(made, output.array, abreast)] if output.last else []
     q = np.broadcast_to(node.inputs[0].array, (*lead, rows, depth))
     k, v = (lying(value, before, abreast, scratch) for value in node.inputs[1:3])
     k = np.broadcast_to(k, (*lead, *k.shape[-2:])).swapaxes(-1, -2)
@@ -89,7 +93,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             masked = None if mask is None else mask[index]
             if causal:
                 masked = _added(np.tri(stop - first, seen.stop, first, dtype=np.bool_))
-            target = output.store[index]
+            target = made[index]
             known = last[1] if last[0] == (stack, seen) else None
             step, turned = _attended(
                 q[index], *heads, masked, factor, target, part, scratch, known
@@ -97,7 +101,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             steps.append(step)
             last = (stack, seen), turned
         parts.append(sequence(steps))
-    return [*before, parts]
+    return [*before, parts, *after]
 
 
 def _adds_nothing(mask: Array) -> bool:

@@ -1,8 +1,8 @@
-"""Slices and elements by their indices, prepared; evenly spaced ones are a copy."""
+"""Slices and elements taken or replaced by their indices; evenly spaced ones are a copy."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -10,7 +10,11 @@ from numpy.lib.stride_tricks import as_strided
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, spans
+from .blocks import call
 from .copies import SMALL, copied
+
+#: Grids of more axes than this are taken as they come.
+MOST = 6
 
 
 def slices(node: Node, threads: int) -> list[list[Part]] | None:
@@ -24,16 +28,16 @@ def slices(node: Node, threads: int) -> list[list[Part]] | None:
     place = int(axis.reshape(())) % data.ndim
     size = data.shape[place]
     if node.inputs[1].constant is not None and _are_within(indices, size):
-        steps = spacing(indices) if node.inputs[0].constant is None else None
-        if steps is not None:
-            step, first = data.strides[place], int(indices.flat[0])
+        found = grid(indices) if node.inputs[0].constant is None else None
+        if found is not None:
+            step, outer = data.strides[place], data.strides[:place]
             view = as_strided(
-                data[(slice(None),) * place + (slice(first, None),)],
-                target.shape,
-                (*data.strides[:place], *(step * n for n in steps), *data.strides[place + 1 :]),
+                data[(slice(None),) * place + (slice(found.first, None),)],
+                (*data.shape[:place], *found.sizes, *data.shape[place + 1 :]),
+                (*outer, *(step * n for n in found.steps), *data.strides[place + 1 :]),
                 writeable=False,
             )
-            return [copied(view, target, threads)]
+            return [copied(view, target.reshape(view.shape), threads)]
         if place == 0 and indices.ndim:
             return [[_taken(data, indices[some], target[some]) for some in _runs(target, threads)]]
 
@@ -69,15 +73,9 @@ def elements(node: Node, threads: int) -> list[list[Part]] | None:
             return None
         wrapped = np.where(indices < 0, indices.astype(np.intp) + size, indices)
         places = wrapped * jumps[place] + starts
-        steps = spacing(places)
-        if steps is not None:
-            view = as_strided(
-                flat[int(places.flat[0]) :],
-                target.shape,
-                [step * data.itemsize for step in steps],
-                writeable=False,
-            )
-            return [copied(view, target, threads)]
+        found = grid(places)
+        if found is not None:
+            return [copied(found.of(flat, writeable=False), target.reshape(found.sizes), threads)]
         made = target.reshape(-1)
         listed = places.reshape(-1)
         return [[_taken(flat, listed[some], made[some]) for some in _runs(made, threads)]]
@@ -94,18 +92,84 @@ def elements(node: Node, threads: int) -> list[list[Part]] | None:
     return [[run]]
 
 
-def spacing(indices: Array) -> list[int] | None:
-    """By how much indices grow along each axis; None where that is not the same everywhere."""
+def replaced(node: Node, threads: int) -> list[list[Part]] | None:
+    """The steps of a ScatterNDUpdate at known places; None where the definition does it."""
+    data, target = node.inputs[0].array, node.outputs[0].array
+    indices, op = node.inputs[1].constant, node.op
+    if indices is None or not indices.size or getattr(op, "reduction", "none") != "none":
+        return None
+    depth = indices.shape[-1]
+    if not target.flags.c_contiguous or not target.size or not depth:
+        return None
+    outer, inner = data.shape[:depth], data.shape[depth:]
+    if any(not _are_within(indices[..., axis], size) for axis, size in enumerate(outer)):
+        return None
+    places = np.zeros(indices.shape[:-1], np.intp)
+    for axis, size in enumerate(outer):
+        places = places * size + indices[..., axis]
+    slots, updates = target.reshape(-1, *inner), node.inputs[2].array
+    copy = copied(data, target, threads)
+    found = grid(places)
+    if found is None or not found.is_apart():
+        listed, rows = places.reshape(-1), updates.reshape(-1, *inner)
+        if not np.may_share_memory(rows, updates):
+            return None
+        return [copy, [call(slots.__setitem__, listed, rows)]]
+    put = found.of(slots, writeable=True)
+    rows = updates.reshape(put.shape)
+    if not np.may_share_memory(rows, updates):
+        return None
+    whole = places.size == len(slots)
+    return [*([] if whole else [copy]), copied(rows, put, threads)]
+
+
+class Grid(NamedTuple):
+    """Places one after the other, by so much apart along each axis."""
+
+    first: int
+    sizes: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    def of(self, slots: Array, *, writeable: bool) -> Array:
+        """What is at these places along the first axis."""
+        return as_strided(
+            slots[self.first :],
+            (*self.sizes, *slots.shape[1:]),
+            (*(step * slots.strides[0] for step in self.steps), *slots.strides[1:]),
+            writeable=writeable,
+        )
+
+    def is_apart(self) -> bool:
+        """Whether no place is there twice, as far as can be seen."""
+        reach = 0
+        for step, size in sorted(zip(self.steps, self.sizes, strict=True)):
+            if step <= reach:
+                return False
+            reach += step * (size - 1)
+        return True
+
+
+def grid(indices: Array) -> Grid | None:
+    """Indices as a grid, whatever their shape; None where they are none, or hardly one."""
     if not indices.size:
         return None
-    first = int(indices.flat[0])
-    steps, even = [], np.full((), first, np.intp)
-    for axis, count in enumerate(indices.shape):
-        second = (0,) * axis + (1,) + (0,) * (indices.ndim - axis - 1)
-        steps.append(int(indices[second]) - first if count > 1 else 0)
-        line = np.arange(count) * steps[-1]
-        even = even + line.reshape(-1, *[1] * (indices.ndim - axis - 1))
-    return steps if np.array_equal(even, indices) else None
+    line = indices.reshape(-1).astype(np.intp)
+    first = int(line[0])
+    sizes: list[int] = []
+    steps: list[int] = []
+    while len(line) > 1:
+        step = int(line[1] - line[0])
+        ends = np.flatnonzero(np.diff(line) != step)
+        run = int(ends[0]) + 1 if ends.size else len(line)
+        if len(line) % run or len(sizes) == MOST:
+            return None
+        rows = line.reshape(-1, run)
+        line = rows[:, 0]
+        if (rows != line[:, None] + step * np.arange(run)).any():
+            return None
+        sizes.insert(0, run)
+        steps.insert(0, step)
+    return Grid(first, tuple(sizes), tuple(steps))
 
 
 def _are_within(indices: Array, size: int, least: int = 0) -> bool:

@@ -54,12 +54,12 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     rows = seen(value, axes)
     if rows is None:
         return None
-    if node.kind == "ReduceL2":
+    if node.kind == "ReduceL2" and rows.after == 1:
         return _lengths(node, rows, abreast, scratch)
     source = value.store.reshape(rows)
     if not np.may_share_memory(source, value.store):
         return None
-    if node.kind in REDUCTIONS:
+    if node.kind in REDUCTIONS or node.kind == "ReduceL2":
         return _reduced(node, axes, source, abreast)
     if value.last != output.last:
         return None
@@ -199,7 +199,7 @@ def _standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:
         if target.shape[2] == 1:
             np.vecdot(target[:, :, 0], target[:, :, 0], out=spread[:, 0, 0])
         else:
-            np.einsum("bjx,bjx->bx", target, target, out=spread[:, 0])
+            _squares(target, spread)
         np.multiply(spread, part, out=spread)
         if inside:
             np.add(spread, eps, out=spread)
@@ -247,6 +247,11 @@ def _sums(source: Array, out: Array) -> None:
         np.matmul(ones[None], source, out=out)
 
 
+def _squares(source: Array, out: Array) -> None:
+    """Sums of squares along the middle."""
+    np.einsum("bjx,bjx->bx", source, source, out=out[:, 0])
+
+
 @lru_cache(maxsize=64)
 def _ones(count: int) -> Array:
     return np.ones(count, np.float32)
@@ -267,13 +272,15 @@ def _reduced(
     target = output.store.reshape(source.shape[0], 1, source.shape[2])
     if not np.may_share_memory(target, output.store):
         return None
-    join = REDUCTIONS[node.kind]
+    join = REDUCTIONS.get(node.kind)
     scale = np.float32(1 / source.shape[1]) if node.kind == "ReduceMean" else None
     axis = 0 if source.shape[0] > 1 or source.shape[2] == 1 else 2
     parts: list[Part] = []
     for run in spans(source.shape[axis], abreast if source.size >= SMALL else 1):
         index = (slice(None),) * axis + (slice(*run),)
         steps = [_joined(join, source[index], target[index])]
+        if join is None:
+            steps.append(call(np.sqrt, target[index], out=target[index]))
         if scale is not None:
             steps.append(call(np.multiply, target[index], scale, out=target[index]))
         parts.append(sequence(steps))
@@ -287,7 +294,7 @@ def _lengths(node: Node, rows: Rows, abreast: int, scratch: Scratch) -> list[lis
     while rank and prod(source.shape[rank:]) < rows.joined:
         rank -= 1
     lead = source.shape[:rank]
-    if not lead or rows.after > 1 or node.inputs[0].last or not target.flags.c_contiguous:
+    if not lead or node.inputs[0].last or not target.flags.c_contiguous:
         return None
     made = target.reshape(lead)
     lanes = abreast if source.size >= SMALL else 1
@@ -307,6 +314,9 @@ def _lengths(node: Node, rows: Rows, abreast: int, scratch: Scratch) -> list[lis
 
 
 def _joined(join: Any, source: Array, target: Array) -> Part:
+    """Numbers along the middle by one function, or the sums of their squares by none."""
+    if join is None:
+        return call(_squares, source, target)
     if join is np.add and source.shape[2] == 1:
         return call(np.matmul, source[:, :, 0], _ones(source.shape[1]), out=target[:, 0, 0])
     if join is np.add:

@@ -105,6 +105,7 @@ KERNELS: dict[str, Kernel] = {
     "MatMul": _product,
     **dict.fromkeys(recurrent.GATES, _cut_by_shapes(recurrent.prepare)),
     "ScaledDotProductAttention": _cut_by_shapes(attention.prepare),
+    "ScatterNDUpdate": lambda node, hands, scratch: gathering.replaced(node, hands.workers),
     "ShuffleChannels": lambda node, hands, scratch: shuffle(node),
 }
 

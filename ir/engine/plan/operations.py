@@ -165,6 +165,7 @@ ROWS: dict[str, Row] = {
     "ReduceSum": _row(1),
     "Reshape": _row(1),
     "Roll": _row(7),
+    "ScatterNDUpdate": _row(3, 15),
     "ScaledDotProductAttention": _row(13, exponentials=_scores),
     "ShuffleChannels": _row(1, layout=Layout.EITHER),
     "Slice": _row(8),
