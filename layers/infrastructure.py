@@ -98,6 +98,10 @@ def takes(wide: Shape, narrow: Shape) -> bool:
     return True
 
 
+#: The opsets whose Assign looks for its ReadValue among what feeds it.
+LOOKING_BACK = frozenset({"opset3", "opset4", "opset5"})
+
+
 class AssignV3(Op):
     """Keeps a value in a variable, for the next inference; the value goes through."""
 

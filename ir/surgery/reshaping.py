@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
+from ...layers.infrastructure import LOOKING_BACK
 from ...schemas import IRError, Tensor, UsageError
 from ..document import BODIES_OF, FreeNames, Graph, Layer, Model, Port, dims_of
 from ..inference import Inferred, Shapes, infer, infer_bodies, infer_graph, inputs_of
@@ -94,8 +95,8 @@ def _refuse_other_values(model: Model, tensors: Tensors) -> None:
             except IRError:
                 what = f"the variable is {variable.shape}, it is given {value.shape}"
                 raise IRError(what, hint="give ReadValue another variable_shape, too") from None
-            if layer.version in _LOOKING and not (
-                reader.version in _LOOKING and _follows(model, layer, reader)
+            if layer.version in LOOKING_BACK and not (
+                reader.version in LOOKING_BACK and _follows(model, layer, reader)
             ):
                 raise IRError(
                     f"an Assign of {layer.version} follows from a ReadValue of such an opset, "
@@ -121,10 +122,6 @@ def refuse_lost(model: Model, known: Collection[str]) -> None:
                 layer.where,
                 "leave this out, too; a variable is renamed by the edit rename, any",
             )
-
-
-#: The opsets whose Assign looks for its ReadValue among what feeds it.
-_LOOKING = frozenset({"opset3", "opset4", "opset5"})
 
 
 def _follows(model: Model, layer: Layer, wanted: Layer) -> bool:

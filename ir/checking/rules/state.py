@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....layers.infrastructure import LOOKING_BACK
 from ....schemas import ElementType, Shape, Tensor
 from ....schemas.printing import shown
 from ....schemas.shapes import compatible
 from . import known
 from .loose import LooseLayer, LooseModel
 from .note import Note
-
-#: The opsets whose Assign looks for its ReadValue among what feeds it.
-_LOOKING = frozenset({"opset3", "opset4", "opset5"})
 
 
 def rules(model: LooseModel) -> Iterator[Note]:
@@ -48,8 +46,8 @@ def rules(model: LooseModel) -> Iterator[Note]:
                 node.data_element, node, "variable_id",
                 f"did you mean {near}?" if near else "OpenVINO refuses the model",
             )  # fmt: skip
-        elif node.version in _LOOKING and not (
-            reads[name].version in _LOOKING and follows(node, reads[name])
+        elif node.version in LOOKING_BACK and not (
+            reads[name].version in LOOKING_BACK and follows(node, reads[name])
         ):
             yield Note(
                 "IR804", f"Assign of {node.version} writes variable {shown(name)}, and does not "
