@@ -117,17 +117,18 @@ class Outside:
                         raise LoosenedError
                     np.copyto(place, array)
                     continue
-                # What lies in the arena will be something else soon.
-                for other in lent:
-                    if np.may_share_memory(array, other):
-                        array = array.copy()
-                        break
+                # What lies in the arena will be something else soon; who owns memory is not there.
+                if array.base is not None and any(
+                    np.may_share_memory(array, other) for other in lent
+                ):
+                    array = array.copy()
                 if array.nbytes > COUNTED:
                     self._hold(value, array)
                 value.store = array
+            held = self._held
             for value in done:
                 value.store = None
-                if value in self._held:
+                if held and value in held:
                     self._allowed.let_go((self._held.pop(value),))
 
         return [[run]]

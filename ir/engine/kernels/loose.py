@@ -16,6 +16,7 @@ import numpy as np
 
 from ....layers.base import Kernel, Op
 from ....layers.budget import budget
+from ....layers.sort import first_few
 from ....schemas import Array, ElementType
 from .blocks import UFUNCS
 
@@ -25,7 +26,7 @@ Quick: TypeAlias = "Callable[..., tuple[Array, ...] | None]"
 #: Types in which NumPy computes as the definitions do, each with itself alone.
 PLAIN = tuple(map(np.dtype, (np.float32, np.int32, np.int64)))
 _NUMBERS = (ElementType.F32, ElementType.I32, ElementType.I64)
-#: The same, and truth values: types that are moved and compared.
+#: The plain types, and truth values: types that are moved and compared.
 MOVED = (*PLAIN, np.dtype(np.bool_))
 #: So many elements fit everywhere, unless someone has said how many bytes there are.
 LITTLE = 1 << 17
@@ -93,6 +94,36 @@ def _rows(op: Any) -> Quick:
         with suppress(IndexError):
             return (data.take(indices.reshape(indices.shape[:-1]), 0),)
         return None
+
+    return run
+
+
+def _places(op: Any) -> Quick:
+    """NonZero of a list."""
+    kind = op.output_type.dtype
+
+    def run(data: Array) -> tuple[Array, ...] | None:
+        if data.ndim != 1 or data.dtype not in MOVED or not fits(data.size):
+            return None
+        return (data.nonzero()[0].reshape(1, -1).astype(kind, copy=False),)
+
+    return run
+
+
+def _best(op: Any) -> Quick:
+    """TopK of a list."""
+    if op.sort == "index":
+        return _never
+    kind, largest = op.index_element_type.dtype, op.mode == "max"
+
+    def run(data: Array, k: Array) -> tuple[Array, ...] | None:
+        if data.ndim != 1 or data.dtype not in PLAIN or not fits(data.size):
+            return None
+        count = int(k)
+        if not 0 <= count <= len(data):
+            return None
+        places = first_few(data, 0, count, largest=largest)
+        return data[places], places.astype(kind, copy=False)
 
     return run
 
@@ -195,11 +226,13 @@ _MAKERS: dict[str, Callable[[Any], Quick]] = {
     "Convert": _convert,
     "Gather": _slices,
     "GatherND": _rows,
+    "NonZero": _places,
     "ReduceMax": lambda op: _extreme(op, np.maximum),
     "ReduceMin": lambda op: _extreme(op, np.minimum),
     "Reshape": _reshape,
     "ShapeOf": _shape,
     "Squeeze": _squeeze,
+    "TopK": _best,
     "Unsqueeze": _unsqueeze,
     "Divide": _pairing(np.divide, _REAL),
     **{name: _pairing(UFUNCS[name], PLAIN) for name in _ARITHMETIC},
