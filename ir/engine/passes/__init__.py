@@ -5,7 +5,7 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
 1. Weights stay levels where their reader multiplies by such, else they are made numbers. Gathers
    of evenly spaced slices become views; windows lose what meets padding alone; batch
    normalisations become scales and shifts, powers products, branches of convolutions, shuffles
-   and attention one node: what the others look for. 1x1 convolutions go before what enlarges
+   and attention (of samples, too) one node: what the others look for. 1x1 convolutions go before what enlarges
    images, and into products before them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights.
@@ -45,6 +45,7 @@ from .shuffle_late import shuffle_late
 from .skip_idle_rows import skip_idle_rows
 from .slice_gathers import slice_gathers
 from .split_batch_norm import split_batch_norm
+from .sum_samples import sum_samples
 from .take_prologues import take_prologues
 from .trim_windows import trim_windows
 
@@ -60,6 +61,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     join_products,
     join_shuffles,
     join_attention,
+    sum_samples,
     absorb_followers,
     drop_clips,
     fold_affine,
