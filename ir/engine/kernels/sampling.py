@@ -36,9 +36,10 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return None
     images, channels, height, width = data.shape
     corners = len(op.corners(np.zeros((1, 2), np.float32), height, width))  # type: ignore[attr-defined]  # GridSample has it
-    beside = channels > 1 and data.strides[1] == data.itemsize
+    beside = data.strides[1] == data.itemsize
     summed = None if node.summed is None else node.summed.array[:, 0]
-    by_pixels = summed is not None or beside or (channels > 1 and output.last) or corners * channels >= MANY
+    by_pixels = channels > 1 and (output.last or beside)
+    by_pixels = by_pixels or summed is not None or corners * channels >= MANY
     # Places in a row, with the channels where the output has them.
     shape = (images, -1, channels) if output.last else (images, channels, -1)
     target = output.store.reshape(shape)
@@ -72,8 +73,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             scratch.reset()
             given = places[index], table[index[0]], target[index]
             if summed is not None:
-                given = given[0], summed[index], *given[1:]
-                steps.append(_summed(op, (height, width), *given, corners, part, scratch))
+                factors = summed[index]
+                steps.append(_summed(op, (height, width), factors, *given, corners, part, scratch))
                 continue
             make = _by_pixels if by_pixels else _by_channels
             steps.append(make(op, (height, width), *given, corners, part, scratch))
@@ -128,8 +129,8 @@ def _by_pixels(
 def _summed(
     op: Any,
     size: tuple[int, int],
-    places: Array,
     factors: Array,
+    places: Array,
     table: Array,
     target: Array,
     corners: int,

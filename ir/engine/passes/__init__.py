@@ -5,8 +5,8 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
 1. Weights stay levels where their reader multiplies by such, else they are made numbers. Gathers
    of evenly spaced slices become views; windows lose what meets padding alone; batch
    normalisations become scales and shifts, powers products, branches of convolutions, shuffles
-   and attention (of samples, too) one node: what the others look for. 1x1 convolutions go before what enlarges
-   images, and into products before them.
+   and attention, that of samples, too, one node: what the others look for. Before these, 1x1
+   convolutions go before what enlarges images, and into products before them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where

@@ -21,7 +21,9 @@ TOUCH, WORTH = 20, 1 << 22
 
 def convolve_first(plan: Plan) -> None:
     """Apply the pass."""
-    plan.replace({node: [] for node in plan.nodes if _changes_nothing(node) and _is_left_out(node)})
+    plan.replace(
+        {node: [] for node in plan.nodes if _changes_nothing(node) and _is_left_out(node)}
+    )
     replaced: dict[Node, list[Node]] = {}
     for node in plan.nodes:
         if node.kind != "Concat" or not _is_convolved(node):

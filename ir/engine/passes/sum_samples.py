@@ -111,4 +111,3 @@ def _summed(node: Node, samplings: list[Node], weights: Value) -> list[Node]:
         made.append(Node(node.layer, add, [total, term], [both]))
         total = both
     return made
-
