@@ -25,6 +25,8 @@ PAIRS = 1 << 17
 CHUNK, BLOCK, LEAST = 512, 256, 32
 #: A pair that is looked for takes as long as so many that are merely there.
 LOOKED_FOR = 40
+#: Groups of no more boxes are gone through side by side, if so few of all pairs are in one.
+LARGEST, PARTED = 1024, 4
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,10 @@ def best(
         columns = Columns.of(boxes, order, measure.extra)
         if np.isfinite(columns.area).all():
             many = min(len(order), 2 * count) > CHUNK and not measure.extra
+            if many and 2 * count > len(order):
+                groups = Groups.of(columns)
+                if groups.are_worth_it:
+                    return order[parted(columns, groups, limit, measure)[:count]]
             if many and are_apart(columns.at(slice(CHUNK))):
                 return order[swept(columns, count, limit)]
             return order[blocked(columns, count, limit, measure)]
@@ -175,11 +181,11 @@ def crossed(one: Columns, other: Columns, measure: Upright) -> Array:
 
     Their areas are finite.
     """
-    wide = np.minimum(one.right[:, None], other.right)
-    low = np.maximum(one.left[:, None], other.left)
+    wide = np.minimum(one.right[..., None], other.right)
+    low = np.maximum(one.left[..., None], other.left)
     wide -= low
-    high = np.minimum(one.bottom[:, None], other.bottom)
-    np.maximum(one.top[:, None], other.top, out=low)
+    high = np.minimum(one.bottom[..., None], other.bottom)
+    np.maximum(one.top[..., None], other.top, out=low)
     high -= low
     apart = (wide < 0) | (high < 0) if measure.met and measure.extra else None
     if measure.extra:
@@ -188,7 +194,7 @@ def crossed(one: Columns, other: Columns, measure: Upright) -> Array:
     # One length below zero leaves a product that is no more than zero.
     np.maximum(high, 0, out=high)
     wide *= high
-    np.add(one.area[:, None], other.area, out=high)
+    np.add(one.area[..., None], other.area, out=high)
     high -= wide
     wide /= high
     if apart is not None:
@@ -198,6 +204,72 @@ def crossed(one: Columns, other: Columns, measure: Upright) -> Array:
     if not (other.area > 0).all():
         wide[:, other.area <= 0] = 0
     return wide
+
+
+class Groups(NamedTuple):
+    """Boxes in groups of which none reaches another along the first axis."""
+
+    #: Their places, group by group, and where in that list each group begins.
+    places: Array
+    starts: Array
+    sizes: Array
+
+    @classmethod
+    def of(cls, columns: Columns) -> Groups:
+        """As many groups as there are."""
+        by_left = columns.left.argsort(kind="stable")
+        left, right = columns.left[by_left], np.maximum.accumulate(columns.right[by_left])
+        begins = np.append(True, left[1:] >= right[:-1])
+        starts = begins.nonzero()[0]
+        total = len(by_left)
+        # Those of a group as they come.
+        keys = (begins.cumsum() - 1) * total + by_left
+        keys.sort()
+        return cls(keys % total, starts, np.diff(starts, append=total))
+
+    @property
+    def are_worth_it(self) -> bool:
+        """Whether few of all pairs are in one group, and none is too large for a table."""
+        largest, total = int(self.sizes.max()), len(self.places)
+        return largest <= LARGEST and PARTED * int((self.sizes**2).sum()) < total**2
+
+
+@np.errstate(all="ignore")  # of boxes without an area
+def parted(columns: Columns, groups: Groups, limit: np.float32, measure: Upright) -> Array:
+    """The same, in groups: of many groups of about one size the first boxes, the second ones, ...
+
+    Whoever comes first in what is left of a group stays, and rules out others of it.
+    """
+    counted = budget()
+    chosen = [groups.places[groups.starts[groups.sizes == 1]]]
+    # Who is not there has no area.
+    extended = Columns(*(np.append(column, np.float32(0)) for column in columns))
+    nobody, end = len(columns.left), 1
+    while end < groups.sizes.max():
+        some = (groups.sizes > end) & (groups.sizes <= 2 * end)
+        end *= 2
+        if not some.any():
+            continue
+        starts, sizes = groups.starts[some], groups.sizes[some]
+        ranks = np.arange(sizes.max())
+        there = ranks < sizes[:, None]
+        places = np.full(there.shape, nobody)
+        places[there] = groups.places[(starts[:, None] + ranks)[there]]
+        boxes, rows = extended.at(places), extended.at(places.T)
+        first, count = 0, len(ranks)
+        while first < count:
+            stop = min(count, first + max(1, PAIRS // (len(sizes) * (count - first))))
+            one, other = rows.at(slice(first, stop)), Columns(*(x[:, first:] for x in boxes))
+            hits = clashes(one, other, limit, measure)
+            for rank in range(first, stop):
+                counted.step()
+                later = there[:, rank + 1 :]
+                hit = hits[rank - first, :, rank + 1 - first :]
+                hit &= there[:, rank, None]
+                np.greater(later, hit, out=later)
+            first = stop
+        chosen.append(places[there])
+    return np.sort(np.concatenate(chosen))
 
 
 def are_apart(columns: Columns) -> bool:

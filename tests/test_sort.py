@@ -122,6 +122,8 @@ def test_boxes_swept_together_stay_as_one_by_one(seed: int) -> None:
     else:
         corners = (rng.random((count, 2)) * rng.choice([1, 30])).astype("f4")
         sides = rng.random((count, 2)).astype("f4")
+    if rng.random() < 0.5:  # classes that are moved apart
+        corners[:, :1] += rng.choice([12, 16, 100]) * rng.integers(0, 90, (count, 1), dtype="i4")
     boxes = np.concatenate([corners, corners + sides], 1)
     order = rng.permutation(count)[: rng.integers(0, count + 1)]
     most = int(rng.choice([0, 1, 5, 10**6]))
@@ -136,6 +138,30 @@ def test_boxes_swept_together_stay_as_one_by_one(seed: int) -> None:
         for way in (sort_suppression.blocked, sort_suppression.swept)[: 1 if extra else 2]:
             more = (measure,) if way is sort_suppression.blocked else ()
             np.testing.assert_array_equal(order[way(columns, most, limit, *more)], alone)
+        if len(order) and not extra and limit > 0:
+            groups = sort_suppression.Groups.of(columns)
+            assert groups.sizes.sum() == len(order)
+            for pairs in (1, 1000, sort_suppression.PAIRS):
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(sort_suppression, "PAIRS", pairs)
+                    places = sort_suppression.parted(columns, groups, limit, measure)
+                np.testing.assert_array_equal(order[places[:most]], alone)
+
+
+def test_boxes_of_many_classes_are_held_against_those_of_their_own() -> None:
+    rng = np.random.default_rng(0)
+    corners, kind = rng.random((1500, 2)), rng.integers(0, 90, 1500)
+    boxes = np.concatenate([corners, corners + rng.random((1500, 2))], 1) + 2.5 * kind[:, None]
+    columns = sort_suppression.Columns.of(boxes.astype("f4"), np.arange(1500), 0)
+    groups = sort_suppression.Groups.of(columns)
+    assert groups.are_worth_it
+    assert all(
+        len(set(kind[places])) == 1 and (np.diff(places) > 0).all()
+        for places in np.split(groups.places, groups.starts[1:])
+    )
+    moved_back = boxes - 2.5 * kind[:, None]
+    columns = sort_suppression.Columns.of(moved_back.astype("f4"), np.arange(1500), 0)
+    assert not sort_suppression.Groups.of(columns).are_worth_it
 
 
 @pytest.mark.parametrize("kind", ["f4", "i4"])
