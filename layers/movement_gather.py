@@ -304,9 +304,24 @@ class ScatterElements(Op):
         for other, (count, size) in enumerate(zip(indices.shape, data.shape, strict=True)):
             if count > size and other != place:
                 raise IRError(f"axis {other} of the indices has {count} elements, the data {size}")
+        lines = (
+            repeated(indices, place) if self.replaces and indices.shape == updates.shape else None
+        )
+        if lines is not None:
+            out = data.copy()
+            region = out[
+                tuple(map(slice, (*indices.shape[:place], None, *indices.shape[place + 1 :])))
+            ]
+            region[(slice(None),) * place + (within_axis(lines, data.shape[place]),)] = updates
+            return (out,)
         where: list[Any] = list(np.indices(indices.shape, sparse=True))
         where[place] = within_axis(indices, data.shape[place])
         return (self.placed(data, tuple(where), updates),)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether an update takes the place of what was there."""
+        return True
 
     def placed(self, data: Array, where: tuple[Any, ...], updates: Array) -> Array:
         """The data with the updates at their places."""
@@ -330,6 +345,10 @@ class ScatterElementsUpdateV12(ScatterElements):
     ) -> tuple[Tensor, ...]:
         reducible(self.reduction, data)
         return super().infer(data, indices, updates, axis)
+
+    @property
+    def replaces(self) -> bool:
+        return self.reduction == "none"
 
     def placed(self, data: Array, where: tuple[Any, ...], updates: Array) -> Array:
         if self.reduction == "none":
@@ -508,6 +527,18 @@ _RULES: dict[str, tuple[np.ufunc, np.ufunc]] = {
     "min": (np.minimum, np.logical_and),
     "max": (np.maximum, np.logical_or),
 }
+
+
+def repeated(indices: Array, axis: int) -> Array | None:
+    """Indices along an axis, if they are the same whatever those along the others are."""
+    if not indices.size or indices.ndim < 2:
+        return None
+    rest = indices.ndim - axis - 1
+    first = indices[(0,) * axis + (slice(None),) + (0,) * rest]
+    # The last of all tells most often that they are not.
+    if indices[(-1,) * indices.ndim] != first[-1]:
+        return None
+    return first if (indices == first.reshape(-1, *(1,) * rest)).all() else None
 
 
 def brought(reduction: str, data: Array, where: tuple[Any, ...], updates: Array) -> Array:

@@ -8,13 +8,14 @@ and kept here, bodies have plans of their own where their shapes are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import inf, prod
 from typing import Any
 
 import numpy as np
 
 from ...layers.base import Kernel, Op
-from ...layers.budget import budget
+from ...layers.budget import budget, require
 from ...layers.casting import as_computed
 from ...schemas import Array, Shape, Tensor
 from ...schemas.errors import MISTAKES
@@ -26,7 +27,7 @@ from .attention import attended, is_plain, is_shared, share_heads
 from .kernels import fits, quick
 from .memory import Growing
 from .plan import Node, Plan, Value, build, claimed_type
-from .workers import Part, single_blas
+from .workers import Part, lanes, side_by_side, single_blas, spans
 
 #: Operations that give no more than they take.
 MODEST = frozenset(
@@ -40,6 +41,8 @@ GENEROUS = frozenset(
 )  # fmt: skip
 #: With so few numbers all others can give but little.
 FEW = 1 << 12
+#: From so many products on it is worth to begin threads for them.
+MANY_PRODUCTS = 1 << 27
 #: Bytes of arrays that are worth being counted.
 COUNTED = 1 << 15
 
@@ -55,8 +58,8 @@ Ready = Callable[[Plan], Callable[[Mapping[int, Array]], list[Array]]]
 class Outside:
     """The nodes of one plan that lie outside the arena, and what they share during a call."""
 
-    def __init__(self, plan: Plan, ready: Ready) -> None:
-        self._ready = ready
+    def __init__(self, plan: Plan, ready: Ready, threads: int) -> None:
+        self._ready, self._threads = ready, threads
         self._declared = plan.declared
         self._shared = share_heads(plan)
         #: The variables as they are in the course of a call.
@@ -159,6 +162,8 @@ class Outside:
         if kind == "ScaledDotProductAttention" and is_plain(node):
             general = _unasked(op, kind)
             return lambda *given: attended(*given) if is_shared(given) else general(*given)
+        if kind == "MatMul" and node.inputs[1].constant is not None:
+            return _shared_product(op, node.inputs[1].constant, _unasked(op, kind), self._threads)
         if kind == "Concat" and len(node.inputs) == 2 and _is_kept(node.inputs[0]):
             growing = Growing(op.axis)  # type: ignore[attr-defined]  # Concat has it
 
@@ -267,6 +272,33 @@ def _unasked(op: Op, kind: str) -> Kernel:
         except MISTAKES:
             pass  # said below, by its rule if it is that
         return by_definition(op, *arrays)
+
+    return run
+
+
+def _shared_product(op: Any, weights: Array, general: Kernel, threads: int) -> Kernel:
+    """A product with known weights: of many rows, some columns by each thread."""
+    if weights.ndim != 2 or weights.dtype != np.float32:
+        return general
+    columns = weights if op.transpose_b else weights.T
+
+    def run(rows: Array, whole: Array) -> tuple[Array, ...]:
+        amount = rows.size * len(columns)
+        if amount < MANY_PRODUCTS or rows.dtype != np.float32 or rows.ndim < 2:
+            return general(rows, whole)
+        left = rows.swapaxes(-1, -2) if op.transpose_a else rows
+        if left.shape[-1] != columns.shape[1]:
+            return general(rows, whole)
+        require(left.size // left.shape[-1] * len(columns) * rows.itemsize)
+        found = np.empty((*left.shape[:-1], len(columns)), np.float32)
+        side_by_side(
+            (
+                partial(np.matmul, left, columns[begin:end].T, found[..., begin:end])
+                for begin, end in spans(len(columns), lanes(amount))
+            ),
+            threads,
+        )
+        return (found,)
 
     return run
 

@@ -90,7 +90,7 @@ class Planned:
     @without_collection()
     def __init__(self, plan: Plan, threads: int, *, fork: bool) -> None:
         self.plan = plan
-        self.outside = Outside(plan, lambda body: ready(body, threads, fork=fork))
+        self.outside = Outside(plan, lambda body: ready(body, threads, fork=fork), threads)
         # Poolings alone are few long calls on the caller's own arrays, which threads see.
         pooling_alone = all(
             node.kind in POOLINGS and len(node.inputs[0].shape) == 4 for node in plan.nodes
