@@ -40,10 +40,10 @@ def convolve_first(plan: Plan) -> None:
 
 def _changes_nothing(node: Node) -> bool:
     """Whether a node resizes no axis."""
-    op: Any = node.op
-    shape, others = node.inputs[0].shape, [value.constant for value in node.inputs[1:]]
     if node.kind != "Interpolate" or node.inputs[0].type != np.float32:
         return False
+    op: Any = node.op
+    shape, others = node.inputs[0].shape, [value.constant for value in node.inputs[1:]]
     if shape != node.outputs[0].shape or any(array is None for array in others):
         return False
     with node.layer.at():
