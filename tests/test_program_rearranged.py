@@ -135,8 +135,35 @@ def shown(draw: Draw) -> None:
     draw.check(y)
 
 
+def split(draw: Draw) -> None:
+    """Parts of an image that come together again, with what is made of one of them."""
+    channels = [draw.number(1, 4) for _ in range(draw.number(1, 3))]
+    x = draw.surrounded(draw.image(2, sum(channels)))
+    axis, lengths = draw.constant(np.int64(draw.pick(1, -3))), draw.constant(channels)
+    outputs = draw.add("VariadicSplit", "opset1", x, axis, lengths)
+    parts = [outputs[n] for n in range(len(channels))] if len(channels) > 1 else [outputs]
+    weights = draw.constant(draw.array(3, channels[-1], 3, 3))
+    ones = dict.fromkeys(("pads_begin", "pads_end"), (1, 1))
+    made = draw.surrounded(
+        draw.add("Convolution", "opset1", parts[-1], weights, **windows(2) | ones)
+    )
+    if draw.chance(0.2):
+        parts.reverse()
+    if draw.chance(0.2):
+        parts.pop()
+    together = [*parts, made] if draw.chance() else [made, *parts, *parts]
+    y = draw.add("Concat", "opset1", *together, axis=draw.pick(1, -3))
+    results = [draw.surrounded(y)]
+    if draw.chance(0.3):
+        results.append(draw.add("ReLU", "opset1", x))
+    if draw.chance(0.3):
+        results.append(draw.add("MaxPool", "opset1", x, kernel=(2, 2), strides=(1, 1),
+                                pads_begin=(0, 0), pads_end=(0, 0)))  # fmt: skip
+    draw.check(*results)
+
+
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("kernel", [convolved, decoded, attended, shown])
+@pytest.mark.parametrize("kernel", [convolved, decoded, attended, shown, split])
 @pytest.mark.parametrize("seed", range(DRAWS))
 def test_in_another_order_it_is_the_same(kernel: Callable[[Draw], None], seed: int) -> None:
     kernel(Draw(seed))
@@ -177,6 +204,18 @@ def test_a_product_of_rows_does_what_the_convolution_after_it_does() -> None:
     found = kinds(draw.net.model())
     assert found["MatMul"] == 1
     assert not found["Convolution"]
+
+
+def test_parts_that_meet_again_were_never_apart() -> None:
+    draw = Draw(5)
+    x = multiplied(draw, draw.input(1, 4, 8, 8), 6)
+    lengths, axis = draw.constant([2, 4]), draw.constant(np.int64(1))
+    parts = draw.add("VariadicSplit", "opset1", x, axis, lengths)
+    last = draw.add("ReLU", "opset1", parts[1])
+    y = draw.add("Concat", "opset1", parts[0], parts[1], last, axis=1)
+    draw.net.result(multiplied(draw, y, 3))
+    found = kinds(draw.net.model())
+    assert not found["VariadicSplit"] + found["Concat"]
 
 
 def test_weighted_samples_are_never_all_there() -> None:

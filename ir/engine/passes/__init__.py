@@ -3,10 +3,11 @@
 One file each, whose first line is its formula. ``PASSES`` has them in order:
 
 1. Weights stay levels where their reader multiplies by such, else they are made numbers. Gathers
-   of evenly spaced slices become views; windows lose what meets padding alone; batch
-   normalisations become scales and shifts, powers products, branches of convolutions, shuffles
-   and attention, that of samples, too, one node: what the others look for. Before these, 1x1
-   convolutions go before what enlarges images, and into products before them.
+   of evenly spaced slices become views; windows lose what meets padding alone; parts that meet
+   again were never apart; batch normalisations become scales and shifts, powers products,
+   branches of convolutions, shuffles and attention, that of samples, too, one node: what the
+   others look for. Before these, 1x1 convolutions go before what enlarges images, and into
+   products before them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
@@ -33,6 +34,7 @@ from .join_attention import join_attention
 from .join_branches import join_branches
 from .join_products import join_products
 from .join_shuffles import join_shuffles
+from .join_splits import join_splits
 from .layouts import choose_layouts
 from .multiply_powers import multiply_powers
 from .pass_biases import pass_biases
@@ -54,6 +56,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     settle_weights,
     slice_gathers,
     trim_windows,
+    join_splits,
     split_batch_norm,
     multiply_powers,
     join_branches,
