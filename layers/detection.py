@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf, prod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -306,25 +306,32 @@ class ROIAlignV3(RegionPooling):
         scale = np.float32(self.spatial_scale)
         corners = (rois.astype(np.float32) + np.float32(before)) * scale + np.float32(after)
         result = np.zeros((len(rois), data.shape[1], self.pooled_h, self.pooled_w), np.float32)
-        for index, ((left, top, right, bottom), batch) in enumerate(
-            zip(steps(corners), batch_indices.tolist(), strict=True)
-        ):
-            rows = (top, bottom - top, self.pooled_h, data.shape[2])
-            columns = (left, right - left, self.pooled_w, data.shape[3])
+        axes = [
+            (corners[:, axis], corners[:, 2 + axis] - corners[:, axis], cells, size)
+            for axis, cells, size in (
+                (1, self.pooled_h, data.shape[2]),
+                (0, self.pooled_w, data.shape[3]),
+            )
+        ]
+        if flat and self.sampling_ratio and len(rois):
+            check_pixels(data)
+            shared = [self.weights(*axis, at_least_one=at_least_one) for axis in axes]
+            for index, (down, across, batch) in enumerate(
+                zip(*shared, steps(batch_indices.tolist()), strict=True)
+            ):
+                result[index] = self.means(image_of(wide, batch), down, across)
+            return (result.astype(data.dtype),)
+        for index, batch in enumerate(steps(batch_indices.tolist())):
             (y, in_y), (x, in_x) = (
-                self.places(*row, at_least_one=at_least_one) for row in (rows, columns)
+                self.places(start[index], extent[index], *rest, at_least_one=at_least_one)
+                for start, extent, *rest in axes
             )
             if not (y.size and x.size):
                 continue
             if flat:
-                image = image_of(wide, batch)
                 check_pixels(data)
-                (of_rows, down), (of_columns, across) = weights(y, in_y), weights(x, in_x)
-                count = down.shape[1]
-                require(4 * (count + len(down)) * len(across) * image.shape[2])
-                lines = np.matmul(across, image[of_rows, of_columns]).reshape(count, -1)
-                means = (down @ lines).reshape(len(down), len(across), -1)
-                result[index] = means.transpose(2, 0, 1)
+                image = image_of(wide, batch)
+                result[index] = self.means(image, weights(y, in_y), weights(x, in_x))
                 continue
             values = between(image_of(wide, batch), y.ravel(), x.ravel())
             values = np.where(in_y.ravel()[:, None] & in_x.ravel(), values, 0)
@@ -334,11 +341,29 @@ class ROIAlignV3(RegionPooling):
             )
         return (result.astype(data.dtype, copy=False),)
 
+    def means(self, image: Array, down: Weights, across: Weights) -> Array:
+        """The means of the cells of one box, by the weights of rows and of columns."""
+        (of_rows, by_row), (of_columns, by_column) = down, across
+        count = by_row.shape[1]
+        require(4 * (count + len(by_row)) * len(by_column) * image.shape[2])
+        lines = np.matmul(by_column, image[of_rows, of_columns]).reshape(count, -1)
+        means = (by_row @ lines).reshape(len(by_row), len(by_column), -1)
+        return means.transpose(2, 0, 1)
+
+    def weights(
+        self, start: Array, extent: Array, cells: int, size: int, *, at_least_one: bool
+    ) -> list[Weights]:
+        """Those of an axis for each box, where each cell has as many samples."""
+        require(24 * len(start) * cells * (size + 1 + 2 * self.sampling_ratio))
+        starts, extents = (part.reshape(-1, 1, 1) for part in (start, extent))
+        found = self.places(starts, extents, cells, size, at_least_one=at_least_one)
+        return weights_of_all(*found, size)
+
     def places(
         self, start: Any, extent: Any, cells: int, size: int, *, at_least_one: bool
     ) -> tuple[Array, Array]:
         """Where the samples are along an axis, per cell, and whether on the image."""
-        extent = max(extent, np.float32(1)) if at_least_one else extent
+        extent = np.maximum(extent, np.float32(1)) if at_least_one else extent
         width = extent / np.float32(cells)
         samples = self.sampling_ratio or int(np.ceil(width))
         require(16 * cells * max(samples, 0))
@@ -469,25 +494,39 @@ def check_pixels(image: Array) -> None:
         raise IRError(f"an image of {image.shape[-2]} x {image.shape[-1]} has no pixels to sample")
 
 
-def weights(places: Array, inside: Array) -> tuple[slice, Array]:
-    """Which pixels of an axis count, and how much each does in the mean of each cell's samples.
+#: Which pixels of an axis count, and how much each does in the mean of each cell's samples.
+Weights: TypeAlias = tuple[slice, Array]
+
+
+def weights(places: Array, inside: Array) -> Weights:
+    """The weights of an axis of one box."""
+    (found,) = weights_of_all(places[None], inside[None], int(np.ceil(places.max())) + 1)
+    return found
+
+
+def weights_of_all(places: Array, inside: Array, size: int) -> list[Weights]:
+    """The weights of an axis for each of several boxes: places are (boxes, cells, samples).
 
     A place between two pixels is so much of either as it lies near to it.
     """
-    count, samples = places.shape
+    boxes, cells, samples = places.shape
     low = np.floor(places)
     part = np.where(inside, places - low, 0) / samples
     before = low.astype(np.int64)
-    first, end = int(before.min()), int(np.ceil(places).max()) + 1
-    into = before - first + (end - first + 1) * np.arange(count)[:, None]
+    into = before + (size + 1) * np.arange(boxes * cells).reshape(boxes, cells, 1)
     near = np.where(inside, np.float32(1) / samples, 0) - part
     found = np.bincount(
         np.concatenate([into, into + 1], None),
         np.concatenate([near, part], None),
-        count * (end - first + 1),
+        boxes * cells * (size + 1),
     )
-    table = found.reshape(count, -1)[:, :-1]
-    return slice(first, end), table.astype(np.float32)
+    tables = found.reshape(boxes, cells, size + 1).astype(np.float32)
+    firsts = before.min((1, 2)).tolist()
+    ends = np.ceil(places).max((1, 2)).astype(np.int64).tolist()
+    return [
+        (slice(first, end + 1), table[:, first : end + 1])
+        for first, end, table in zip(firsts, ends, tables, strict=True)
+    ]
 
 
 def between(image: Array, y: Array, x: Array) -> Array:

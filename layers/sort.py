@@ -122,8 +122,9 @@ def descending(data: Array, axis: int) -> Array:
     data = comparable(data)
     if data.shape[axis] > LONG and data.dtype in KEYED:
         return _by_key(~_keys(data), axis)
-    backwards = ascending(np.flip(data, axis), axis)
-    return data.shape[axis] - 1 - np.flip(backwards, axis)
+    backwards = (slice(None),) * axis + (slice(None, None, -1),)
+    found: Array = np.subtract(data.shape[axis] - 1, ascending(data[backwards], axis)[backwards])
+    return found
 
 
 def _keys(data: Array) -> Array:

@@ -167,3 +167,30 @@ def test_refusals(name: str, shapes: list[Any], complaint: str) -> None:
     attributes = {"axis": "0"} if name == "GatherElementsV6" else {}
     with pytest.raises(IRError, match=complaint):
         made(name, attributes).infer_outputs(tensors)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_that_are_scattered_whole_are_scattered_one_by_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = [int(n) for n in rng.integers(1, 5, rng.integers(2, 5))]
+    axis = int(rng.integers(0, len(shape)))
+    data = rng.random(shape).astype("f4")
+    sizes = [int(rng.integers(1, n + 1)) for n in shape]
+    sizes[axis] = int(rng.integers(1, 7))  # the last of several updates stays
+    line = rng.integers(-shape[axis], shape[axis], sizes[axis])
+    indices = np.broadcast_to(line.reshape(-1, *[1] * (len(shape) - axis - 1)), sizes).copy()
+    if seed % 2:  # all but one of them
+        indices[(0,) * len(shape)] = 0
+    updates = rng.random(sizes).astype("f4")
+    wanted = data.copy()
+    for place in np.ndindex(*sizes):
+        into = list(place)
+        into[axis] = int(indices[place])
+        wanted[tuple(into)] = updates[place]
+    for version in (3, 12):
+        op = made(f"ScatterElementsUpdateV{version}", {})
+        (found,) = op.run(data, indices, updates, np.array(axis))
+        np.testing.assert_array_equal(found, wanted)
+        assert not np.may_share_memory(found, data)
+    with pytest.raises(IRError):
+        op.run(data, indices * 0 + shape[axis], updates, np.array(axis))

@@ -174,6 +174,8 @@ def rows(draw: Draw) -> None:
     """What joins along axes, of images with channels first and last."""
     rank = draw.number(1, 5)
     x = draw.image(rank - 2) if rank > 2 else draw.input(*(draw.number(1, 9) for _ in range(rank)))
+    if draw.chance(0.3):  # in whose memory the axes have another order
+        x = draw.add("Transpose", "opset1", x, draw.constant(draw.rng.permutation(rank)))
     axes = sorted({draw.number(-rank, rank - 1) % rank for _ in range(draw.number(1, rank))})
     kind = draw.pick(
         "SoftMax", "MVN", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"

@@ -182,6 +182,34 @@ def test_extremes(name: str, keep: str) -> None:
     assert not agree(op, DATA["f4"][:0], ints(0))
 
 
+@pytest.mark.parametrize("kind", ["i32", "i64"])
+def test_places_of_what_is_there(kind: str) -> None:
+    op = layers.NonZeroV3.read({"output_type": kind})
+    for data in (*DATA.values(), ODD):
+        assert agree(op, data) is (data.dtype in ("f4", "i4", "i8", "?"))
+        assert not agree(op, data.reshape(2, 3))
+        assert not agree(op, data[0].reshape(()))
+    assert agree(op, DATA["f4"][:0])
+
+
+@pytest.mark.parametrize("sort", ["value", "none", "index"])
+@pytest.mark.parametrize("mode", ["max", "min"])
+@pytest.mark.parametrize("version", [1, 3, 11])
+def test_the_best_of_a_list(version: int, mode: str, sort: str) -> None:
+    kind = layers.TopKV3.registry["TopK", version]
+    op = kind.read({"axis": "-1", "mode": mode, "sort": sort})
+    rng = np.random.default_rng(0)
+    many = rng.integers(0, 90, 1000)
+    for data in (*(DATA[kind] for kind in ("f4", "i4", "i8")), ODD, many.astype("f4")):
+        for count in (0, 1, 3, len(data)):
+            assert agree(op, data, np.array(count)) is (sort != "index")
+    assert not agree(op, DATA["f4"].reshape(2, 3), np.array(2))
+    assert not agree(op, DATA["f2"], np.array(2))
+    for count in (-1, 7):
+        with pytest.raises(IRError):
+            both(op, DATA["f4"], np.array(count))
+
+
 def test_where_bytes_are_counted_the_definition_is_asked() -> None:
     op: Any = layers.GatherNDV8.read({})
     assert agree(op, DATA["f4"], ints(0)[:, None])

@@ -10,6 +10,7 @@ import pytest
 from test_program import assert_close
 from vinoir import ir
 from vinoir.ir.engine import outside
+from vinoir.ir.engine.kernels import loose
 from vinoir.ir.engine.memory import Growing
 from vinoir.ir.engine.patterns import Patterns, holds
 from vinoir.ir.engine.program import Planned
@@ -252,6 +253,34 @@ def test_boxes_are_chosen_as_by_the_definitions(least: float) -> None:
             for key, array in wanted.items():
                 np.testing.assert_array_equal(found[key], array)
                 assert found[key].dtype == array.dtype
+
+
+@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize("least", [-9.0, 0.0, 9.0])
+def test_threads_share_products_of_as_many_rows_as_there_are(
+    least: float, turned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loose, "LONG", 1)
+    monkeypatch.setattr(loose, "lanes", lambda amount: 3)
+    net = ir.Builder()
+    x, zero = net.parameter("x", "f32", "40,6"), net.constant(np.int64(0))
+    first = net.add("Gather", "opset8", [x, zero, net.constant(np.int64(1))])
+    high = net.add("Greater", "opset1", [first, net.constant(np.float32(least))])
+    places = net.add("NonZero", "opset3", [high], output_type="i64")
+    rows = net.add("Gather", "opset8", [x, net.add("Squeeze", "opset1", [places, zero]), zero])
+    weights = net.constant(numbers(7, 6) if turned else numbers(6, 7))
+    made = net.add("MatMul", "opset1", [rows, weights], transpose_b=turned)
+    again = net.constant(numbers(7, 5))
+    across = net.add("Transpose", "opset1", [made, net.constant(np.int64([1, 0]))])
+    net.result(made)
+    net.result(net.add("MatMul", "opset1", [across, again], transpose_a=True))
+    model, given = net.model(), [numbers(40, 6)]
+    found = []
+    for threads, fork in ((1, False), (2, False), (3, True)):
+        program = ir.compile(model, threads=threads, fork=fork)
+        assert_close(program(given), ir.run(model, given))
+        found.append([array.tobytes() for array in program(given).values()])
+    assert found[0] == found[1] == found[2]
 
 
 def test_places_beyond_an_axis_are_refused_with_their_layer() -> None:

@@ -55,7 +55,7 @@ Ready = Callable[[Plan], Callable[[Mapping[int, Array]], list[Array]]]
 class Outside:
     """The nodes of one plan that lie outside the arena, and what they share during a call."""
 
-    def __init__(self, plan: Plan, ready: Ready, threads: int = 1) -> None:
+    def __init__(self, plan: Plan, ready: Ready, threads: int) -> None:
         self._ready, self._threads = ready, threads
         self._declared = plan.declared
         self._shared = share_heads(plan)
@@ -117,17 +117,18 @@ class Outside:
                         raise LoosenedError
                     np.copyto(place, array)
                     continue
-                # What lies in the arena will be something else soon.
-                for other in lent:
-                    if np.may_share_memory(array, other):
-                        array = array.copy()
-                        break
+                # What lies in the arena will be something else soon; who owns memory is not there.
+                if array.base is not None and any(
+                    np.may_share_memory(array, other) for other in lent
+                ):
+                    array = array.copy()
                 if array.nbytes > COUNTED:
                     self._hold(value, array)
                 value.store = array
+            held = self._held
             for value in done:
                 value.store = None
-                if value in self._held:
+                if held and value in held:
                     self._allowed.let_go((self._held.pop(value),))
 
         return [[run]]

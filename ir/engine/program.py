@@ -44,7 +44,7 @@ from ..faces import Shown
 from ..inference import Inferred, Shapes, infer, output_array
 from ..opening import ModelLike, opened
 from .kernels import QUICK_TANH, Scratch, lay_out_weights, private, steps_of
-from .memory import Direct, direct_values, lay_out, unshared_copy
+from .memory import Direct, direct_values, lay_out, straight_copy, unshared_copy
 from .outside import LoosenedError, Outside, take_in
 from .passes import optimize
 from .patterns import Pattern, Patterns, holds
@@ -170,7 +170,7 @@ class Planned:
                 self.team.run(before=begin)
             outputs = [
                 direct[value].collect() if value in direct
-                else np.array(value.array, order="C")  # of arrays of objects, too
+                else straight_copy(value.array)
                 for value in self.plan.outputs
             ]  # fmt: skip
             if not self._warm:

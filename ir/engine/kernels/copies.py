@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
-from ..memory import CUTTING
+from ..memory import CUTTING, in_blocks
 from ..plan import Node
 from ..workers import Part, spans
 from .blocks import Scratch, call, filling, sequence
@@ -45,6 +45,11 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
 
 def copied(source: Array, target: Array, threads: int) -> list[Part]:
     """Parts that copy an array to another of its shape."""
+    pairs = in_blocks(source, target)
+    if len(pairs) > 1:
+        copies = [call(np.copyto, into, given) for given, into in pairs]
+        runs = spans(len(copies), threads if target.nbytes >= SMALL else 1)
+        return [sequence(copies[begin:end]) for begin, end in runs]
     axis = _longest(target)
     if axis is None or target.nbytes < SMALL:
         return [call(np.copyto, target, source)]

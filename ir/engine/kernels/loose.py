@@ -16,6 +16,7 @@ import numpy as np
 
 from ....layers.base import Kernel, Op
 from ....layers.budget import budget, require
+from ....layers.sort import first_few
 from ....schemas import Array, ElementType
 from ..workers import lanes, side_by_side, spans
 from .blocks import UFUNCS, call
@@ -26,7 +27,7 @@ Quick: TypeAlias = "Callable[..., tuple[Array, ...] | None]"
 #: Types in which NumPy computes as the definitions do, each with itself alone.
 PLAIN = tuple(map(np.dtype, (np.float32, np.int32, np.int64)))
 _NUMBERS = (ElementType.F32, ElementType.I32, ElementType.I64)
-#: The same, and truth values: types that are moved and compared.
+#: The plain types, and truth values: types that are moved and compared.
 MOVED = (*PLAIN, np.dtype(np.bool_))
 #: So many elements fit everywhere, unless someone has said how many bytes there are.
 LITTLE = 1 << 17
@@ -96,6 +97,36 @@ def _rows(op: Any) -> Quick:
         with suppress(IndexError):
             return (data.take(indices.reshape(indices.shape[:-1]), 0),)
         return None
+
+    return run
+
+
+def _places(op: Any) -> Quick:
+    """NonZero of a list."""
+    kind = op.output_type.dtype
+
+    def run(data: Array) -> tuple[Array, ...] | None:
+        if data.ndim != 1 or data.dtype not in MOVED or not fits(data.size):
+            return None
+        return (data.nonzero()[0].reshape(1, -1).astype(kind, copy=False),)
+
+    return run
+
+
+def _best(op: Any) -> Quick:
+    """TopK of a list."""
+    if op.sort == "index":
+        return _never
+    kind, largest = op.index_element_type.dtype, op.mode == "max"
+
+    def run(data: Array, k: Array) -> tuple[Array, ...] | None:
+        if data.ndim != 1 or data.dtype not in PLAIN or not fits(data.size):
+            return None
+        count = int(k)
+        if not 0 <= count <= len(data):
+            return None
+        places = first_few(data, 0, count, largest=largest)
+        return data[places], places.astype(kind, copy=False)
 
     return run
 
@@ -198,11 +229,13 @@ _MAKERS: dict[str, Callable[[Any], Quick]] = {
     "Convert": _convert,
     "Gather": _slices,
     "GatherND": _rows,
+    "NonZero": _places,
     "ReduceMax": lambda op: _extreme(op, np.maximum),
     "ReduceMin": lambda op: _extreme(op, np.minimum),
     "Reshape": _reshape,
     "ShapeOf": _shape,
     "Squeeze": _squeeze,
+    "TopK": _best,
     "Unsqueeze": _unsqueeze,
     "Divide": _pairing(np.divide, _REAL),
     **{name: _pairing(UFUNCS[name], PLAIN) for name in _ARITHMETIC},
@@ -216,16 +249,19 @@ def product(op: Any, weights: Array, threads: int, general: Kernel) -> Kernel:
 
     Shapes alone tell how the product is cut.
     """
-    if weights.ndim != 2 or weights.dtype != np.float32 or op.transpose_a:
+    if weights.ndim != 2 or weights.dtype != np.float32:
         return general
     right = weights.T if op.transpose_b else weights
 
-    def run(left: Array, _: Array) -> tuple[Array, ...]:
-        if left.dtype != np.float32 or left.ndim < 2 or left.shape[-1] != len(right):
-            return general(left, weights)
+    def run(given: Array, _: Array) -> tuple[Array, ...]:
+        if given.dtype != np.float32 or given.ndim < 2:
+            return general(given, weights)
+        left = given.swapaxes(-1, -2) if op.transpose_a else given
+        if left.shape[-1] != len(right):
+            return general(given, weights)
         columns, rows = right.shape[1], left.size // max(left.shape[-1], 1)
         if rows * right.size < LONG:
-            return general(left, weights)
+            return general(given, weights)
         require(4 * rows * columns)
         made = np.empty((*left.shape[:-1], columns), np.float32)
         flat, target = left.reshape(rows, -1), made.reshape(rows, columns)

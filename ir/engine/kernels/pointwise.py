@@ -194,17 +194,27 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
     with at():
         kernel = quick(node.op, node.op.prepare([value.tensor for value in node.inputs]))
     places = [value.store for value in node.outputs]
+    made = [(value, value.store, value.array) for value in node.outputs]
+    # What nodes make lies where it does for good; the caller may bring arrays of his own.
+    pairs = [
+        (value, value.array if value.producer or value.constant is not None else None)
+        for value in node.inputs
+    ]
 
     def run() -> None:
-        inputs = [value.array for value in node.inputs]
-        taken = [*inputs]
-        with at():
-            for value, place, result in zip(node.outputs, places, kernel(*inputs), strict=True):
+        inputs = [value.array if here is None else here for value, here in pairs]
+        try:
+            found = kernel(*inputs)
+            taken = inputs
+            for (value, place, room), result in zip(made, found, strict=True):
                 if value.store is place:
-                    np.copyto(value.array, result)
+                    np.copyto(room, result)
                 else:
                     value.store = unshared_copy(result, taken, value.type)
-                    taken.append(value.store)
+                    taken = [*taken, value.store]
+        except Exception:
+            with at():
+                raise
 
     node.looks_up = not followers and not any(v.last for v in (*node.inputs, *node.outputs))
     parts = [run]

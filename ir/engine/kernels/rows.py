@@ -17,6 +17,7 @@ from ....schemas import Array
 from ..plan import Node, Value
 from ..workers import Part, flushing, spans
 from .blocks import CACHE, Follower, Scratch, call, epilogue, followed, sequence
+from .copies import copied
 from .matrices import pieces
 
 REDUCTIONS: dict[str, Any] = {
@@ -51,34 +52,45 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     if axes is None or value.type != np.float32 or not prod(value.shape) or value.store is None:
         return None
     assert output.store is not None
-    rows = seen(value, axes)
-    if rows is None:
-        return None
-    if node.kind == "ReduceL2" and rows.after == 1:
-        return _lengths(node, rows, abreast, scratch)
-    source = value.store.reshape(rows)
-    if not np.may_share_memory(source, value.store):
-        return None
     if node.kind in REDUCTIONS or node.kind == "ReduceL2":
-        return _reduced(node, axes, source, abreast)
-    if value.last != output.last:
+        rows, source = _viewed(value, axes, value.store)
+        if node.kind == "ReduceL2" and rows is not None and rows.after == 1:
+            return _lengths(node, rows, abreast, scratch)
+        return None if rows is None or source is None else _reduced(node, axes, source, abreast)
+    rows, target = _viewed(output, axes, output.store)
+    if rows is None or target is None:
         return None
-    target = output.store.reshape(rows)
-    if not np.may_share_memory(target, output.store):
-        return None
+    steps: list[list[Part]] = []
+    given, source = value.store, None
+    if value.last == output.last:
+        _, source = _viewed(value, axes, given)
+    if source is None:
+        # It lies otherwise than what is made of it.
+        scratch.shared.reset()
+        given = scratch.shared.take(0, *output.store.shape)
+        source = given.reshape(rows)
+        room = np.moveaxis(given, -1, 1) if output.last else given
+        steps.append(copied(value.array, room, abreast))
     followers = epilogue(node, scratch)
     if node.kind == "MVN" and source.size == source.shape[1]:
         row = _standardized_row(node.op, source.reshape(-1), target.reshape(-1))
-        return [[sequence([row, *followed(followers, output.store, (...,))])]]
+        return [*steps, [sequence([row, *followed(followers, output.store, (...,))])]]
     make = _soft_max if node.kind == "SoftMax" else _standardized(node.op)
-    if rows.after == 1 and followers and not value.last:
+    if rows.after == 1 and followers and not output.last:
         lead = value.shape[: len(value.shape) - len(axes)]
-        return [_cut_for(followers, make, value.store, output.store, lead, abreast, scratch)]
-    steps = [_cut(make, source, target, abreast, scratch)]
+        return [*steps, _cut_for(followers, make, given, output.store, lead, abreast, scratch)]
+    steps.append(_cut(make, source, target, abreast, scratch))
     if followers:
         runs = pieces(output.store.shape, -(-source.size // abreast))
         steps.append([sequence(followed(followers, output.store[run], run)) for run in runs])
     return steps
+
+
+def _viewed(value: Value, axes: tuple[int, ...], store: Array) -> tuple[Rows | None, Array | None]:
+    """The numbers before, along and after axes, and memory seen so, where that can be."""
+    rows = seen(value, axes)
+    found = None if rows is None else store.reshape(rows)
+    return rows, found if found is not None and np.may_share_memory(found, store) else None
 
 
 def _axes(node: Node) -> tuple[int, ...] | None:

@@ -2,7 +2,8 @@
 
 Which pixels make up a place, and with which weights, is worked out for some places at a time, and
 all channels share it. Where the channels of a pixel lie side by side, or there are many numbers to
-sum up, whole pixels are gathered; else the places of each channel.
+sum up, whole pixels are gathered; else the places of each channel. Where samples are weighted and
+summed up, the pixels of all of them are one product with their weights.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return None
     images, channels, height, width = data.shape
     corners = len(op.corners(np.zeros((1, 2), np.float32), height, width))  # type: ignore[attr-defined]  # GridSample has it
-    beside = channels > 1 and data.strides[1] == data.itemsize
-    by_pixels = beside or (channels > 1 and output.last) or corners * channels >= MANY
+    beside = data.strides[1] == data.itemsize
+    summed = None if node.summed is None else node.summed.array[:, 0]
+    by_pixels = channels > 1 and (output.last or beside)
+    by_pixels = by_pixels or summed is not None or corners * channels >= MANY
     # Places in a row, with the channels where the output has them.
     shape = (images, -1, channels) if output.last else (images, channels, -1)
     target = output.store.reshape(shape)
@@ -55,18 +58,24 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         inner = table[:, :pixels].swapaxes(1, 2).reshape(images, channels, height, width)
         moved = copied(data, inner, abreast)
     moved[0] = sequence([moved[0], call(table[:, pixels].fill, 0)])
-    places = grid.reshape(images, -1, 2)
+    places = grid if summed is not None else grid.reshape(images, -1, 2)
     if not np.may_share_memory(places, grid):
         places = scratch.shared.take(0, *places.shape)
         moved += copied(grid, places.reshape(grid.shape), abreast)
-    total = images * places.shape[1]
-    found = list(pieces(places.shape[:2], min(PLACES, -(-total // abreast))))
+    total, each = images * places.shape[1], prod(places.shape[2:-1])
+    # As many for each worker as for any other.
+    turns = -(-total * each // (PLACES * abreast))
+    found = list(pieces(places.shape[:2], -(-total // (turns * abreast))))
     parts: list[Part] = []
     for part, (begin, end) in scratch.dealt(spans(len(found), abreast)):
         steps: list[Part] = []
         for index in found[begin:end]:
             scratch.reset()
             given = places[index], table[index[0]], target[index]
+            if summed is not None:
+                factors = summed[index]
+                steps.append(_summed(op, (height, width), factors, *given, corners, part, scratch))
+                continue
             make = _by_pixels if by_pixels else _by_channels
             steps.append(make(op, (height, width), *given, corners, part, scratch))
         parts.append(sequence(steps))
@@ -113,6 +122,46 @@ def _by_pixels(
                     np.einsum("pt,ptc->pc", weights[image, begin:end], picked, out=result)
                 if result is not goal:
                     np.copyto(goal, result)
+
+    return run
+
+
+def _summed(
+    op: Any,
+    size: tuple[int, int],
+    factors: Array,
+    places: Array,
+    table: Array,
+    target: Array,
+    corners: int,
+    part: int,
+    scratch: Scratch,
+) -> Part:
+    """Whole pixels are gathered, all corners of the places that make up some sums."""
+    images, count, samples = factors.shape
+    channels, terms = table.shape[-1], samples * corners
+    each = max(1, min(count, CACHE // (4 * channels * (terms + 1))))
+    room = scratch.take(part, each, terms, channels)
+    made = scratch.take(part, each, 1, channels)
+    indices = scratch.take(part, 2 * factors.size * corners).view(np.intp)
+    indices = indices.reshape(*factors.shape, corners)
+    weights = scratch.take(part, *factors.shape, corners)
+    rows = indices.reshape(images, count, terms), weights.reshape(images, count, 1, terms)
+
+    def run() -> None:
+        for corner, (index, weight) in enumerate(op.corners(places, *size)):
+            indices[..., corner] = index
+            if weight is None:
+                weights[..., corner] = factors
+            else:
+                np.multiply(weight, factors, weights[..., corner])
+        for pixels, goal, index, weight in zip(table, target, *rows, strict=True):
+            for begin in range(0, count, each):
+                some = slice(begin, min(begin + each, count))
+                picked = room[: some.stop - begin]
+                np.take(pixels, index[some], 0, out=picked, mode="clip")
+                np.matmul(weight[some], picked, out=made[: some.stop - begin])
+                np.copyto(goal[some], made[: some.stop - begin, 0])
 
     return run
 

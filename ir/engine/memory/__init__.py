@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .shelf import is_wished as is_wished
     from .shelf import shared_weights as shared_weights
     from .shelf import shelved as shelved
+    from .turning import in_blocks as in_blocks
+    from .turning import straight_copy as straight_copy
     from .views import CUTTING as CUTTING
 
 __getattr__, __dir__ = face(
@@ -24,6 +26,7 @@ __getattr__, __dir__ = face(
         "direct": "Direct direct_values unshared_copy",
         "growing": "Growing",
         "shelf": "is_wished shared_weights shelved",
+        "turning": "in_blocks straight_copy",
         "views": "CUTTING",
     },
 )

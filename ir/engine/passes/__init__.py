@@ -3,9 +3,11 @@
 One file each, whose first line is its formula. ``PASSES`` has them in order:
 
 1. Weights stay levels where their reader multiplies by such, else they are made numbers. Gathers
-   of evenly spaced slices become views; windows lose what meets padding alone; batch
-   normalisations become scales and shifts, powers products, branches of convolutions, shuffles
-   and attention one node: what the others look for.
+   of evenly spaced slices become views; windows lose what meets padding alone; parts that meet
+   again were never apart; batch normalisations become scales and shifts, powers products,
+   branches of convolutions, shuffles and attention, that of samples, too, one node: what the
+   others look for. Before these, 1x1 convolutions go before what enlarges images, and into
+   products before them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
@@ -24,12 +26,15 @@ from ..plan import Plan
 from .absorb_followers import absorb_followers
 from .average_first import average_first
 from .clip_before import clip_before
+from .convolve_first import convolve_first
 from .drop_clips import drop_clips
 from .fold_affine import fold_affine
 from .halve_sums import halve_sums
 from .join_attention import join_attention
 from .join_branches import join_branches
+from .join_products import join_products
 from .join_shuffles import join_shuffles
+from .join_splits import join_splits
 from .layouts import choose_layouts
 from .multiply_einsums import multiply_einsums
 from .multiply_powers import multiply_powers
@@ -43,6 +48,7 @@ from .shuffle_late import shuffle_late
 from .skip_idle_rows import skip_idle_rows
 from .slice_gathers import slice_gathers
 from .split_batch_norm import split_batch_norm
+from .sum_samples import sum_samples
 from .take_prologues import take_prologues
 from .trim_windows import trim_windows
 
@@ -52,11 +58,15 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     slice_gathers,
     multiply_einsums,
     trim_windows,
+    join_splits,
     split_batch_norm,
     multiply_powers,
     join_branches,
+    convolve_first,
+    join_products,
     join_shuffles,
     join_attention,
+    sum_samples,
     absorb_followers,
     drop_clips,
     fold_affine,

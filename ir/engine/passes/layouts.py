@@ -1,12 +1,15 @@
 """Keep (N, C, H, W) as (N, H, W, C) in memory where convolutions and poolings work.
 
 Their neighbours follow, so that nothing is turned between them. Where nothing but poolings would
-want it, it is not worth the copies at both ends.
+want it, it is not worth the copies at both ends. What is enlarged for others is turned before.
 """
 
 from __future__ import annotations
 
-from ..plan import EITHER_WAY, POOLINGS, SPATIAL, Plan, Value, is_incoming_image
+from math import prod
+
+from ....layers.base import Op
+from ..plan import EITHER_WAY, POOLINGS, SPATIAL, Node, Plan, Value, is_incoming_image
 
 
 def choose_layouts(plan: Plan) -> None:
@@ -33,3 +36,25 @@ def choose_layouts(plan: Plan) -> None:
                 for other in (*node.reads, *node.outputs):
                     if len(other.shape) == len(value.shape):
                         mark(other)
+    plan.replace({node: _turned_before(node) for node in plan.nodes if _enlarges_for_others(node)})
+
+
+def _enlarges_for_others(node: Node) -> bool:
+    """Whether a node makes images larger, for nobody who wants their channels last."""
+    if node.kind != "Interpolate" or not (node.inputs[0].last and node.outputs[0].last):
+        return False
+    if prod(node.outputs[0].shape) <= prod(node.inputs[0].shape):
+        return False
+    return not any(
+        user.kind in EITHER_WAY or node.outputs[0] not in user.inputs
+        for user in node.outputs[0].users
+    )
+
+
+def _turned_before(node: Node) -> list[Node]:
+    """The node on channels where the model has them, and before it what puts them there."""
+    source = node.inputs[0]
+    turned = Value(source.shape, source.type)
+    node.replace_input(0, turned)
+    node.outputs[0].last = False
+    return [Node(node.layer, Op.registry["Identity", 16].read({}), [source], [turned]), node]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .channels import is_depthwise as is_depthwise
     from .channels import is_incoming_image as is_incoming_image
     from .channels import is_pointwise as is_pointwise
+    from .channels import multiplies_channels as multiplies_channels
     from .channels import pads_nothing as pads_nothing
     from .channels import per_channel as per_channel
     from .channels import scale_and_shift as scale_and_shift
@@ -57,8 +58,8 @@ __getattr__, __dir__ = face(
         "building": "Constants build",
         "channels": (
             "FEW add_through elementwise_steps has_many_groups has_single_place_windows "
-            "is_depthwise is_incoming_image is_pointwise pads_nothing per_channel "
-            "scale_and_shift"
+            "is_depthwise is_incoming_image is_pointwise multiplies_channels pads_nothing "
+            "per_channel scale_and_shift"
         ),
         "compressed": "Columns Compressed by_digits",
         "moving": "in_order reshaping transposing",

@@ -43,6 +43,18 @@ def is_pointwise(node: Node) -> bool:
     )
 
 
+def multiplies_channels(node: Node) -> bool:
+    """Whether a node is such a convolution and nothing else: no bias, nothing before or after."""
+    return (
+        is_pointwise(node)
+        and len(node.inputs) == 2
+        and node.integers is None
+        and node.padding is None
+        and not node.prologue
+        and not node.epilogue
+    )
+
+
 def has_single_place_windows(node: Node) -> bool:
     """Whether a convolution of images has 1x1 windows and pads nothing."""
     op: Any = node.op

@@ -119,7 +119,7 @@ class Node:
 
     __slots__ = (
         "_inputs", "epilogue", "halved", "integers", "is_outside", "laid_out", "layer", "looks_up",
-        "op", "outputs", "padding", "prologue", "wanted",
+        "op", "outputs", "padding", "prologue", "summed", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -139,6 +139,9 @@ class Node:
         self.padding: Array | None = None
         #: Of a product: what makes rows zero later, where it is zero itself. These may be zeros.
         self.wanted: Value | None = None
+        #: Of a GridSample: what samples are multiplied by, before those along the last axis are
+        #: summed up, which its output has no longer.
+        self.summed: Value | None = None
         #: Its weights as its kernel wants them, where they were laid out beforehand.
         self.laid_out: object = None
         #: How it is a product of integers, where it is done so.
@@ -162,8 +165,8 @@ class Node:
     @property
     def reads(self) -> list[Value]:
         """Every value the node needs, those of its steps among them."""
-        wanted = [] if self.wanted is None else [self.wanted]
-        return [*self._inputs, *read_by(self.prologue), *read_by(self.epilogue), *wanted]
+        more = [value for value in (self.wanted, self.summed) if value is not None]
+        return [*self._inputs, *read_by(self.prologue), *read_by(self.epilogue), *more]
 
     def set_inputs(self, values: Iterable[Value]) -> None:
         """Replace all inputs of the operation."""
@@ -192,6 +195,11 @@ class Node:
         self.wanted = value
         self._read([value])
 
+    def set_summed(self, value: Value) -> None:
+        """Say by what samples are multiplied before they are summed up, which they were not."""
+        self.summed = value
+        self._read([value])
+
     def set_output(self, value: Value) -> None:
         """Replace the first output."""
         self.outputs[0] = value
@@ -210,7 +218,8 @@ class Node:
     def detach(self) -> None:
         """Remove the node from the users of all it reads."""
         self._unread(self.reads)
-        self._inputs, self.prologue, self.epilogue, self.wanted = [], [], [], None
+        self._inputs, self.prologue, self.epilogue = [], [], []
+        self.wanted = self.summed = None
 
     def _read(self, values: Iterable[Value]) -> None:
         for value in values:

@@ -1,0 +1,86 @@
+"""Copies between arrays whose axes lie in another order, in blocks of which both stay in cache.
+
+NumPy writes one line after the other: where the numbers of a line lie far apart in the source, it
+takes one of each cache line, and comes back for the next when that is gone.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ....schemas import Array
+
+#: Bytes of a block, about what the first cache holds; the least and the most numbers of its lines.
+BLOCK, FEWEST, MOST = 48 << 10, 64, 512
+#: So many lines of the fewest numbers stay in the second cache.
+LINES = 1024
+#: So many bytes apart, numbers of a line share cache lines; so many of a line are in few.
+NEAR = 64
+
+
+def in_blocks(source: Array, target: Array) -> list[tuple[Array, Array]]:
+    """Pairs of views that copy an array to another of its shape, one after the other.
+
+    There is but one where blocks would not help: fewer numbers, or axes in the same order.
+    """
+    if target.nbytes <= BLOCK or source.ndim < 2:
+        return [(source, target)]
+    shape, taken, put = _merged(source, target)
+    inner = len(shape) - 1
+    steps = [(abs(step), axis) for axis, step in enumerate(taken) if step]
+    if inner < 1 or not steps:
+        return [(source, target)]
+    if min(abs(taken[inner]), shape[inner] * target.itemsize) <= NEAR:
+        return [(source, target)]
+    _, across = min(steps)
+    if across == inner:
+        return [(source, target)]
+    lines = prod(shape[across:inner])
+    count = min(max(BLOCK // (lines * target.itemsize), FEWEST), MOST)
+    views = as_strided(source, shape, taken), as_strided(target, shape, put)
+    runs = product(_runs(shape[across], LINES), _runs(shape[inner], count))
+    found = []
+    for rows, columns in runs:
+        cut = (*[slice(None)] * across, rows, *[slice(None)] * (inner - across - 1), columns)
+        found.append((views[0][cut], views[1][cut]))
+    return found
+
+
+def straight_copy(array: Array) -> Array:
+    """A copy whose memory follows its axes."""
+    if array.flags.c_contiguous or array.dtype.hasobject:
+        return np.array(array, order="C")
+    found = np.empty(array.shape, array.dtype)
+    for source, target in in_blocks(array, found):
+        np.copyto(target, source)
+    return found
+
+
+def _merged(
+    source: Array, target: Array
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The axes in the order of the target's memory, those as one that both go through as one.
+
+    Their sizes, and the steps in bytes in the source and in the target.
+    """
+    axes = [
+        (size, taken, put)
+        for size, taken, put in zip(source.shape, source.strides, target.strides, strict=True)
+        if size > 1
+    ]
+    found: list[tuple[int, int, int]] = []
+    for size, taken, put in sorted(axes, key=lambda axis: -abs(axis[2])):
+        if found and found[-1][1:] == (taken * size, put * size):
+            found[-1] = found[-1][0] * size, taken, put
+        else:
+            found.append((size, taken, put))
+    sizes, before, after = zip(*found, strict=True)
+    return sizes, before, after
+
+
+def _runs(size: int, each: int) -> list[slice]:
+    return [slice(begin, min(begin + each, size)) for begin in range(0, size, each)]
