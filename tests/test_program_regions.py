@@ -10,7 +10,7 @@ import pytest
 from test_program import assert_close
 from vinoir import ir
 from vinoir.ir.engine import outside
-from vinoir.ir.engine.kernels import loose
+from vinoir.ir.engine.kernels import sharing
 from vinoir.ir.engine.memory import Growing
 from vinoir.ir.engine.patterns import Patterns, holds
 from vinoir.ir.engine.program import Planned
@@ -260,8 +260,8 @@ def test_boxes_are_chosen_as_by_the_definitions(least: float) -> None:
 def test_threads_share_products_of_as_many_rows_as_there_are(
     least: float, turned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loose, "LONG", 1)
-    monkeypatch.setattr(loose, "lanes", lambda amount: 3)
+    monkeypatch.setattr(sharing, "LONG", 1)
+    monkeypatch.setattr(sharing, "lanes", lambda amount: 3)
     net = ir.Builder()
     x, zero = net.parameter("x", "f32", "40,6"), net.constant(np.int64(0))
     first = net.add("Gather", "opset8", [x, zero, net.constant(np.int64(1))])

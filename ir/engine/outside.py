@@ -23,7 +23,7 @@ from ..document import Graph
 from ..execution import Interpreter, State, by_definition, read_variable, run_bodies
 from ..inference import Inferred, body_parameters, infer_graph
 from .attention import attended, is_plain, is_shared, share_heads
-from .kernels import fits, product, quick
+from .kernels import fits, quick, shared
 from .memory import Growing
 from .plan import Node, Plan, Value, build, claimed_type
 from .workers import Part, single_blas
@@ -159,8 +159,6 @@ class Outside:
         if kind == "ScaledDotProductAttention" and is_plain(node):
             general = _unasked(op, kind)
             return lambda *given: attended(*given) if is_shared(given) else general(*given)
-        if kind == "MatMul" and node.inputs[1].constant is not None:
-            return product(op, node.inputs[1].constant, self._threads, _unasked(op, kind))
         if kind == "Concat" and len(node.inputs) == 2 and _is_kept(node.inputs[0]):
             growing = Growing(op.axis)  # type: ignore[attr-defined]  # Concat has it
 
@@ -170,7 +168,8 @@ class Outside:
                 return (growing.join(past, new),)
 
             return joined
-        return quick(op, _unasked(op, kind))
+        others = [value.constant for value in node.inputs[1:]]
+        return quick(op, shared(op, others, self._threads, _unasked(op, kind)))
 
     def _assign(self, node: Node, value: Array) -> Array:
         """Keep an assigned value as an array that is not in the arena."""

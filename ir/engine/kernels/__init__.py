@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from .blocks import private as private
     from .laying_out import lay_out_weights as lay_out_weights
     from .loose import fits as fits
-    from .loose import product as product
     from .loose import quick as quick
+    from .sharing import shared as shared
     from .table import KERNELS as KERNELS
     from .table import steps_of as steps_of
 
@@ -23,7 +23,8 @@ __getattr__, __dir__ = face(
         "activations": "QUICK_TANH",
         "blocks": "Scratch private",
         "laying_out": "lay_out_weights",
-        "loose": "fits product quick",
+        "loose": "fits quick",
+        "sharing": "shared",
         "table": "KERNELS steps_of",
     },
 )

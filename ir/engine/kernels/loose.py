@@ -15,11 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ....layers.base import Kernel, Op
-from ....layers.budget import budget, require
+from ....layers.budget import budget
 from ....layers.sort import first_few
 from ....schemas import Array, ElementType
-from ..workers import lanes, side_by_side, spans
-from .blocks import UFUNCS, call
+from .blocks import UFUNCS
 
 #: What an operation gives; None: the definition has to tell.
 Quick: TypeAlias = "Callable[..., tuple[Array, ...] | None]"
@@ -31,8 +30,6 @@ _NUMBERS = (ElementType.F32, ElementType.I32, ElementType.I64)
 MOVED = (*PLAIN, np.dtype(np.bool_))
 #: So many elements fit everywhere, unless someone has said how many bytes there are.
 LITTLE = 1 << 17
-#: So many products of numbers take longer than threads take to begin.
-LONG = 1 << 25
 
 
 def fits(size: float) -> bool:
@@ -242,45 +239,6 @@ _MAKERS: dict[str, Callable[[Any], Quick]] = {
     **{name: _pairing(function, MOVED) for name, function in _COMPARISONS.items()},
     **{name: _pairing(function, MOVED[-1:]) for name, function in _TRUTHS.items()},
 }
-
-
-def product(op: Any, weights: Array, threads: int, general: Kernel) -> Kernel:
-    """What multiplies by weights: on several threads, where that takes longer than they to begin.
-
-    Shapes alone tell how the product is cut.
-    """
-    if weights.ndim != 2 or weights.dtype != np.float32:
-        return general
-    right = weights.T if op.transpose_b else weights
-
-    def run(given: Array, _: Array) -> tuple[Array, ...]:
-        if given.dtype != np.float32 or given.ndim < 2:
-            return general(given, weights)
-        left = given.swapaxes(-1, -2) if op.transpose_a else given
-        if left.shape[-1] != len(right):
-            return general(given, weights)
-        columns, rows = right.shape[1], left.size // max(left.shape[-1], 1)
-        if rows * right.size < LONG:
-            return general(given, weights)
-        require(4 * rows * columns)
-        made = np.empty((*left.shape[:-1], columns), np.float32)
-        flat, target = left.reshape(rows, -1), made.reshape(rows, columns)
-        # What is larger is cut: it is brought into order for each product anew.
-        pieces = lanes(rows * right.size)
-        if rows > columns:
-            calls = [
-                call(np.matmul, flat[slice(*run)], right, out=target[slice(*run)])
-                for run in spans(rows, pieces)
-            ]
-        else:
-            calls = [
-                call(np.matmul, flat, right[:, slice(*run)], out=target[:, slice(*run)])
-                for run in spans(columns, pieces)
-            ]
-        side_by_side(calls, threads)
-        return (made,)
-
-    return run
 
 
 def quick(op: Op, general: Kernel) -> Kernel:

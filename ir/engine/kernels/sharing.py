@@ -1,0 +1,173 @@
+"""Large nodes outside the arena, cut among threads: each piece by the operation's own definition.
+
+Shapes alone tell how they are cut, so that any number of threads gives the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ....layers.base import Kernel, Op
+from ....layers.budget import budget, require
+from ....layers.windows import reach
+from ....schemas import Array
+from ..plan import UNARY, claimed_type
+from ..workers import lanes, side_by_side, spans
+from .blocks import call
+
+#: So many products of numbers take longer than threads take to begin.
+LONG = 1 << 25
+#: So many numbers do, where little is done to each.
+MUCH = 1 << 18
+
+#: What computes each piece of an output, and the axis along which they are joined.
+Pieces: TypeAlias = "tuple[list[Callable[[], tuple[Array, ...]]], int]"
+
+
+def shared(op: Any, others: Sequence[Array | None], threads: int, general: Kernel) -> Kernel:
+    """What computes an operation, on several threads where that is large.
+
+    ``others`` are its inputs but for the first, where they are known beforehand.
+    """
+    operation: type[Op] = type(op)
+    kind = claimed_type(operation)
+    known = [other for other in others if other is not None]
+    if len(known) < len(others):
+        return general
+    if kind == "MatMul":
+        return _product(op, known[0], threads, general)
+    if kind in ("Convolution", "GroupConvolution"):
+        return _joining(op, _by_rows, threads, general)
+    if kind in ("ConvolutionBackpropData", "GroupConvolutionBackpropData"):
+        return _joining(op, _by_images, threads, general)
+    if kind in UNARY and all(other.size == 1 for other in known):
+        return _each(op, threads, general)
+    return general
+
+
+def _product(op: Any, weights: Array, threads: int, general: Kernel) -> Kernel:
+    """A product with weights, cut along what has more rows or columns."""
+    if weights.ndim != 2 or weights.dtype != np.float32:
+        return general
+    right = weights.T if op.transpose_b else weights
+
+    def run(given: Array, _: Array) -> tuple[Array, ...]:
+        if given.dtype != np.float32 or given.ndim < 2:
+            return general(given, weights)
+        left = given.swapaxes(-1, -2) if op.transpose_a else given
+        columns, rows = right.shape[1], left.size // max(left.shape[-1], 1)
+        if left.shape[-1] != len(right) or rows * right.size < LONG:
+            return general(given, weights)
+        require(4 * rows * columns)
+        made = np.empty((*left.shape[:-1], columns), np.float32)
+        flat, target = left.reshape(rows, -1), made.reshape(rows, columns)
+        # What is larger is cut: BLAS brings it into order for each product anew.
+        if rows > columns:
+            calls = [
+                call(np.matmul, flat[slice(*run)], right, out=target[slice(*run)])
+                for run in spans(rows, lanes(rows * right.size))
+            ]
+        else:
+            calls = [
+                call(np.matmul, flat, right[:, slice(*run)], out=target[:, slice(*run)])
+                for run in spans(columns, lanes(rows * right.size))
+            ]
+        side_by_side(calls, threads)
+        return (made,)
+
+    return run
+
+
+def _joining(
+    op: Any,
+    cut: Callable[[Any, Kernel, Array, Array, tuple[Array, ...], int], Pieces | None],
+    threads: int,
+    general: Kernel,
+) -> Kernel:
+    """A convolution cut into pieces; ``general`` where it is small, or somebody counts bytes."""
+
+    def run(data: Array, filters: Array, *rest: Array) -> tuple[Array, ...]:
+        channels = max(data.shape[1], 1) if data.ndim > 2 else 1
+        amount = data.size // channels * filters.size
+        if data.dtype != np.float32 or amount < LONG or budget().max_memory is not None:
+            return general(data, filters, *rest)
+        found = cut(op, general, data, filters, rest, lanes(amount))
+        if found is None:
+            return general(data, filters, *rest)
+        pieces, axis = found
+        made: list[Any] = [None] * len(pieces)
+        side_by_side(
+            [partial(_put, made, place, one) for place, one in enumerate(pieces)], threads
+        )
+        require(sum(piece.nbytes for piece in made))
+        return (np.concatenate(made, axis),)
+
+    return run
+
+
+def _put(made: list[Any], place: int, piece: Callable[[], tuple[Array, ...]]) -> None:
+    made[place] = piece()[0]
+
+
+def _by_images(
+    op: Any, general: Kernel, data: Array, filters: Array, rest: tuple[Array, ...], count: int
+) -> Pieces | None:
+    """Some images each; of few, some of the channels that are made, where these are no groups."""
+    if len(data) >= count:
+        images = [data[slice(*run)] for run in spans(len(data), count)]
+        return [partial(general, some, filters, *rest) for some in images], 0
+    if filters.ndim > data.ndim or filters.shape[1] < count:
+        return None
+    outer = [filters[:, slice(*run)] for run in spans(filters.shape[1], count)]
+    return [partial(general, data, some, *rest) for some in outer], 1
+
+
+def _by_rows(
+    op: Any, general: Kernel, data: Array, filters: Array, rest: tuple[Array, ...], count: int
+) -> Pieces | None:
+    """Some images each; of few, some of the rows that are made."""
+    if len(data) >= count:
+        return _by_images(op, general, data, filters, rest, count)
+    kernel = filters.shape[-(data.ndim - 2) :]
+    pads, stops = op.settled(data, kernel)
+    if stops[0] < count or not prod(stops):
+        return None
+    stride, size, span = op.strides[0], data.shape[2], reach(kernel[0], op.dilations[0])
+    found: list[Callable[[], tuple[Array, ...]]] = []
+    for first, stop in spans(stops[0], count):
+        begin = first * stride - pads[0][0]
+        end = (stop - 1) * stride - pads[0][0] + span
+        around = [(max(-begin, 0), max(end - size, 0)), *pads[1:]]
+        changes = {
+            "auto_pad": "explicit",
+            "pads_begin": tuple(before for before, _ in around),
+            "pads_end": tuple(after for _, after in around),
+        }
+        piece = op.model_copy(update=changes)
+        found.append(partial(piece.run, data[:, :, max(begin, 0) : min(end, size)], filters))
+    return found, 2
+
+
+def _each(op: Any, threads: int, general: Kernel) -> Kernel:
+    """What is done to each number by itself, run by run."""
+
+    def run(data: Array, *rest: Array) -> tuple[Array, ...]:
+        if data.dtype != np.float32 or data.size < MUCH or not data.flags.c_contiguous:
+            return general(data, *rest)
+        require(data.nbytes)
+        made, flat = np.empty_like(data), data.reshape(-1)
+        target = made.reshape(-1)
+
+        def part(begin: int, end: int) -> None:
+            target[begin:end] = op.run(flat[begin:end], *rest)[0]
+
+        count = max(2, lanes(20 * data.size))
+        side_by_side([partial(part, *run) for run in spans(data.size, count)], threads)
+        return (made,)
+
+    return run
