@@ -162,8 +162,31 @@ def split(draw: Draw) -> None:
     draw.check(*results)
 
 
+def summed(draw: Draw) -> None:
+    """Sums of products over named axes, in whatever order they are."""
+    sizes = {label: draw.number(1, 5) for label in "abcdef"}
+    shared, rows, columns, joined = (
+        list(group[: draw.number(0, len(group))]) for group in ("a", "bc", "de", "f")
+    )
+    terms = [[*shared, *rows, *joined], [*shared, *columns, *joined], [*shared, *rows, *columns]]
+    for term in terms:
+        draw.rng.shuffle(term)
+    if draw.chance(0.1) and len(terms[2]) > 1:
+        terms[2].pop()  # an axis that one has alone is summed over
+    given = [[sizes[label] for label in term] for term in terms[:2]]
+    one, other = (
+        draw.input(*shape) if shape and draw.chance(0.7) else draw.constant(draw.array(*shape))
+        for shape in given
+    )
+    if not any(given):
+        one = draw.input()
+    equation = ",".join(map("".join, terms[:2])) + "->" + "".join(terms[2])
+    y = draw.add("Einsum", "opset7", one, other, equation=equation)
+    draw.check(draw.surrounded(y) if terms[2] else y)
+
+
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("kernel", [convolved, decoded, attended, shown, split])
+@pytest.mark.parametrize("kernel", [convolved, decoded, attended, shown, split, summed])
 @pytest.mark.parametrize("seed", range(DRAWS))
 def test_in_another_order_it_is_the_same(kernel: Callable[[Draw], None], seed: int) -> None:
     kernel(Draw(seed))

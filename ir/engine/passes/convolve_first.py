@@ -83,7 +83,7 @@ def _resizer(value: Value, reader: Node) -> Node | None:
         return None
     axes = getattr(op, "axes", None)
     if axes is None and "axes" in (names := op.arity()[0]) and len(names) == len(node.inputs):
-        axes = _known(others[-1]).ravel().tolist()
+        axes = others[-1].array.ravel().tolist()
     return node if axes is not None and {int(axis) % 4 for axis in axes} <= {2, 3} else None
 
 
@@ -103,7 +103,7 @@ def _is_worth_it(node: Node, convolution: Node) -> bool:
 def _convolved_apart(node: Node, convolution: Node) -> list[Node]:
     """What takes the place of a convolution: one of each part that is resized, and of the rest."""
     (output,) = convolution.outputs
-    weights, images = _known(convolution.inputs[1]), output.shape[0]
+    weights, images = convolution.inputs[1].array, output.shape[0]
     made: list[Node] = []
     terms: list[Value] = []
     rest: list[Value] = []
@@ -147,9 +147,3 @@ def _convolved_apart(node: Node, convolution: Node) -> list[Node]:
         made.append(Node(layer, add, [total, term], [both]))
         total = both
     return made
-
-
-def _known(value: Value) -> Array:
-    """The array of a constant."""
-    assert value.constant is not None
-    return value.constant
