@@ -11,7 +11,7 @@ share rows; those of every ``apart``-th place do not, and are the rows of a matr
 from __future__ import annotations
 
 from itertools import product
-from math import prod
+from math import gcd, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import as_strided
 from ....schemas import Array
 from ..workers import WIDE_KERNELS, Part, blas, shares, spans
 from . import depthwise
-from .blocks import call, filling, on_lines, sequence
+from .blocks import Scratch, call, filling, on_lines, sequence
 from .convolution_work import Sizes, Work, untiled
 
 #: Sizes of tiles that are tried, and the most outputs that one has.
@@ -28,8 +28,9 @@ TALL, WIDE, MOST = (1, 2, 3, 4, 6, 8, 12, 16), (*range(1, 17), 20, 24, 32), 64
 #: Bytes of planes and results of some channels, of which fewer are read and written in short runs;
 #: and of strips that are cut and multiplied at a time.
 ROOM, ABREAST, NEAR = 1 << 20, 32, 1 << 18
-#: Numbers that are turned at a time.
-TURNED = 9216
+#: Numbers that are turned at a time; of lines that lie a multiple of so many bytes apart, the
+#: nearest cache holds so many; and the numbers in a line.
+TURNED, SETS, WAYS, LINE = 9216, 4096, 12, 16
 #: What the choice supposes of one core, in nanoseconds: to copy a number into a plane, from there
 #: a row of a strip, and an output from its tile; to fetch a weight; to begin a product; and a step
 #: of it with sixteen columns, with AVX-512 and without.
@@ -109,9 +110,10 @@ def quickest_tile(sizes: Sizes) -> Tile | None:
     least, best = MARGIN * depthwise.nanoseconds(sizes), None
     most = HEAVY * height * width * (prod(sizes.strides) + made)
     for tall, wide in product(TALL, WIDE):
-        weights = weight_count(sizes, tile := Tile(tall, wide))
-        fits = tall <= height and wide <= width and tall * wide * made <= MOST
-        if fits and weights <= most:
+        tile = Tile(tall, wide)
+        if tall > height or wide > width or tall * wide * made > MOST:
+            continue
+        if weight_count(sizes, tile) <= most:
             took = nanoseconds(sizes, tile)
             if took < least:
                 least, best = took, tile
@@ -209,26 +211,30 @@ def _block(
     count, _, outputs = matrices.shape
     made = outputs // prod(tile)
     at = strips(sizes, tile, rows.stop - rows.start)
-    results = scratch.take(part, count, at.tiles, outputs)
+    # Channels an odd number of cache lines apart do not push each other out of the cache.
+    spare = int(at.tiles * outputs % (2 * LINE) == 0)
+    results = scratch.take(part, count, at.tiles + spare, outputs)
     outer = slice(channels.start * made, channels.stop * made)
     block = finish.target(image, rows, outer)
     fill = sizes.fill[channels] if isinstance(sizes.fill, np.ndarray) else sizes.fill
     planes = scratch.take(part, count, at.tall, at.wide)
     start = rows.start * sizes.strides[0] - sizes.pads[0][0], -sizes.pads[1][0]
     given, turned = source[image, :, :, channels], planes.transpose(1, 2, 0)
-    parts = _turned(given, start, turned, fill)
+    parts = _turned(given, start, turned, fill, part, scratch)
+    if spare:
+        parts.append(filling(results[:, at.tiles :], 0.0))
     few = max(1, NEAR // (4 * at.size))
     room = scratch.take(part, min(few, count), at.size)
     for first, stop in spans(count, -(-count // few)):
         some = room[: stop - first]
         parts += _cut(planes[first:stop], at, some)
-        parts += _multiplied(some, at, matrices[first:stop], results[first:stop])
+        parts += _multiplied(some, at, matrices[first:stop], results[first:stop, : at.tiles])
     if finish.bias is not None:
         bias = np.tile(finish.bias[outer].reshape(count, 1, made), outputs // made)
         if made == 1:  # the same for all of a channel, which then is one run
             bias, results = bias[:, :, :1], results.reshape(count, -1, 1)
         parts.append(call(np.add, results, bias, out=results))
-        results = results.reshape(count, at.tiles, outputs)
+        results = results.reshape(count, -1, outputs)
     if finish.alike:
         # Results are one run of memory, on which this is done sooner than on rows of the output.
         followed = finish.everywhere(results.reshape(-1, outputs))
@@ -262,11 +268,19 @@ def _multiplied(room: Array, at: Strips, matrices: Array, results: Array) -> lis
     return [call(np.matmul, windows, matrices[:, None], out=into)]
 
 
-def _turned(image: Array, start: tuple[int, int], room: Array, fill: float | Array) -> list[Part]:
+def _turned(
+    image: Array,
+    start: tuple[int, int],
+    room: Array,
+    fill: float | Array,
+    part: int,
+    scratch: Scratch,
+) -> list[Part]:
     """Parts that copy an image (H, W, C) from a row and column on, which may lie before it.
 
     The room (H, W, C) lies plane by plane, so a few pixels are copied at a time: they are met
-    again for each channel, and should still be in the nearest cache.
+    again for each channel, and should still be in the nearest cache. Where they lie so far apart
+    that few are held there, they are put side by side before.
     """
     (top, left), (tall, wide, _) = start, room.shape
     begin, end = max(top, 0), min(top + tall, image.shape[0])
@@ -275,15 +289,25 @@ def _turned(image: Array, start: tuple[int, int], room: Array, fill: float | Arr
         return [filling(room, fill)]
     middle = room[begin - top : end - top]
     within, given = middle[:, first - left : stop - left], image[begin:end, first:stop]
-    parts = [
-        call(np.copyto, within[low:high], given[low:high])
-        for low, high in spans(end - begin, -(-given.size // TURNED))
-    ]
+    parts: list[Part] = []
+    pixels = TURNED // given.shape[2]
+    if _held(given) < pixels and given.strides[1] > given.itemsize * given.shape[2]:
+        beside = scratch.take(part, *given.shape)
+        parts.append(call(np.copyto, beside, given))
+        given = beside
+    pixels = max(1, min(pixels, _held(given)))
+    for low, high in spans(end - begin, -(-(end - begin) * (stop - first) // pixels)):
+        parts.append(call(np.copyto, within[low:high], given[low:high]))
     borders = [
         room[: begin - top], room[end - top :],
         middle[:, : first - left], middle[:, stop - left :],
     ]  # fmt: skip
     return [*parts, *(filling(border, fill) for border in borders if border.size)]
+
+
+def _held(image: Array) -> int:
+    """How many neighbours of an image the nearest cache holds: each belongs to one of its sets."""
+    return WAYS * (SETS // gcd(SETS, image.strides[1]))
 
 
 def _laid(results: Array, at: Strips, tile: Tile, out: Array) -> list[Part]:
