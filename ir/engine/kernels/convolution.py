@@ -15,6 +15,7 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node, is_incoming_image
 from ..workers import Part, shares, spans
+from .banded import banded, in_bands, quickest_tile
 from .blocks import (
     CACHE,
     Scratch,
@@ -51,7 +52,16 @@ def layout_key(node: Node) -> tuple[object, ...]:
     op: Any = node.op
     weights, shapes = node.inputs[1].constant, (node.inputs[0].shape, node.outputs[0].shape)
     pads = op.pads_begin, op.pads_end, op.auto_pad
-    return (id(weights), node.kind, *shapes, op.strides, op.dilations, *pads, shuffles(node))
+    return (
+        id(weights),
+        node.kind,
+        *shapes,
+        op.strides,
+        op.dilations,
+        *pads,
+        shuffles(node),
+        bool(node.prologue),
+    )
 
 
 def choose_tilings(nodes: Sequence[Node], allowance: float = inf) -> list[Tiling | None]:
@@ -60,10 +70,11 @@ def choose_tilings(nodes: Sequence[Node], allowance: float = inf) -> list[Tiling
 
 
 def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
-    """The weights as the kernel wants them; for depthwise ones nothing is worth doing ahead."""
+    """The weights as the kernel wants them; for sums of shifted rows nothing is done ahead."""
     sizes = Sizes(node)
     if is_depthwise(sizes):
-        return LaidOut(None, [])
+        tile = quickest_tile(sizes)
+        return LaidOut(None, [] if tile is None else [in_bands(sizes, tile)])
     each, runs = sizes.outer // sizes.groups, quickest(sizes)
     if tiling is None and runs is not None:
         return LaidOut(None, [in_runs(sizes, runs.length)])
@@ -87,12 +98,13 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     source, target = sizes.image(images), sizes.image(output.store)
     finish = Finish(node, target, sizes, scratch)
     work = Work(sizes, source, target, finish, abreast, scratch)
-    if is_depthwise(sizes):
-        return depthwise(work)
     laid_out = node.laid_out
     if not isinstance(laid_out, LaidOut):
         laid_out = lay_out(node, choose([sizes])[0])
     tiling, matrices = laid_out
+    if is_depthwise(sizes):
+        tile = quickest_tile(sizes)
+        return depthwise(work) if tile is None else banded(work, tile, matrices[0])
     if tiling is not None and tiling.afresh:
         return deep(tiling, work, matrices[0])
     if tiling is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +54,8 @@ class Sizes:
         self.fill: float | Array = 0.0 if node.padding is None else node.padding
         #: Whether the output is not in the order of the products.
         self.shuffled = shuffles(node)
+        #: Whether something is done to the input before.
+        self.led = bool(node.prologue)
 
     def image(self, batch: Array) -> Array:
         """A batch kept as (N, H, W, C), whatever its number of spatial axes."""
@@ -218,3 +220,29 @@ def reached(
     else:
         room = scratch.take(part, tall, wide, image.shape[2])
     return room, padded(image, (top, top + tall), (left, left + wide), room, sizes.fill, put)
+
+
+def untiled(tiled: Array, out: Array) -> list[Part]:
+    """Parts that copy tiles (rows and columns of a tile, of tiles, channels) to where they belong.
+
+    At the end, down or across, there may be less than a tile.
+    """
+    high, long, _, _, *channels = tiled.shape
+    parts: list[Part] = []
+    for top, bottom, tall in _whole_and_rest(len(out), high):
+        for left, right, wide in _whole_and_rest(out.shape[1], long):
+            piece = out[top * high :, left * long :]
+            piece = piece[: (bottom - top) * tall, : (right - left) * wide]
+            into = piece.reshape(bottom - top, tall, right - left, wide, *channels)
+            given = tiled[:tall, :wide, top:bottom, left:right]
+            parts.append(call(np.copyto, into, np.moveaxis(given, (2, 0, 3, 1), (0, 1, 2, 3))))
+    return parts
+
+
+def _whole_and_rest(length: int, size: int) -> Iterator[tuple[int, int, int]]:
+    """Runs of tiles, from which on to which, and how much of them is wanted."""
+    whole, rest = divmod(length, size)
+    if whole:
+        yield 0, whole, size
+    if rest:
+        yield whole, whole + 1, rest

@@ -96,8 +96,26 @@ def _lanes(work: Work) -> tuple[list[Lane], int]:
 
 
 def _is_apart(sizes: Sizes, channels: int) -> bool:
-    """Whether columns that windows skip to are put side by side before they are summed."""
-    return sizes.strides[1] > 1 and channels < APART
+    """Whether columns that windows skip to are put side by side before they are summed.
+
+    That makes long runs of sums, where each would have a pixel, and takes some passes more.
+    """
+    products = prod(sizes.kernel)
+    return sizes.strides[1] > 1 and products * RUN_BEGINS > channels * _apart(sizes)
+
+
+def _apart(sizes: Sizes) -> float:
+    """How long that takes, for an output."""
+    return 0.3 + 0.055 * prod(sizes.kernel)
+
+
+def nanoseconds(sizes: Sizes) -> float:
+    """About how long a channel takes by sums, on one core."""
+    apart = _is_apart(sizes, sizes.groups)
+    run = sizes.groups if sizes.strides[1] > 1 and not apart else RUN
+    each = prod(sizes.kernel) * (SUM + RUN_BEGINS / run) + (_apart(sizes) if apart else 0.0)
+    outputs = prod(sizes.out) * (sizes.outer // sizes.groups)
+    return outputs * (each + PASS) + prod(sizes.out) * prod(sizes.strides) * PADDED
 
 
 def _runs(
@@ -159,8 +177,11 @@ MADE = 4
 #: Tiled weights of a depthwise convolution have at most so many numbers, and rows of them: longer
 #: ones leave the nearest cache.
 TAPS_TILE, RUN = 38400, 1152
-#: So many channels are a run that is long enough; and fewer are not worth a turn of their own.
-APART, FEWEST = 96, 64
+#: Fewer channels are not worth a turn of their own.
+FEWEST = 64
+#: What choices suppose of one core, in nanoseconds: a product and its sum, to begin a run of them,
+#: to add a bias, and to copy a number between pads.
+SUM, RUN_BEGINS, PASS, PADDED = 0.108, 11.0, 0.15, 0.1
 
 
 def _summed(windows: Array, weights: Array, out: Array) -> Part:

@@ -11,7 +11,7 @@ even and odd rows and columns of the image; they are taken as four times as many
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from math import inf, prod
@@ -23,7 +23,7 @@ from numpy.lib.stride_tricks import as_strided
 from ....schemas import Array
 from ..workers import Part, shares, spans
 from .blocks import Scratch, call, lined, on_lines, padded, sequence, turned
-from .convolution_work import Finish, Sizes, Work
+from .convolution_work import Finish, Sizes, Work, untiled
 from .grouped import quickest
 from .products import MILLION, in_blocks
 from .products import width as block_width
@@ -313,31 +313,6 @@ def turned_back(
         parts += untiled(given, room)
         parts += finish.parts(room, image, rows, channels, biased=True)
     return parts
-
-
-def untiled(tiled: Array, out: Array) -> list[Part]:
-    """Parts that copy tiles (rows and columns of a tile, of tiles) to where they belong.
-
-    At the end, down or across, there may be less than a tile.
-    """
-    parts: list[Part] = []
-    for top, bottom, tall in _whole_and_rest(len(out), len(tiled)):
-        for left, right, wide in _whole_and_rest(out.shape[1], len(tiled)):
-            piece = out[top * len(tiled) :, left * len(tiled) :]
-            piece = piece[: (bottom - top) * tall, : (right - left) * wide]
-            into = piece.reshape(bottom - top, tall, right - left, wide, -1)
-            given = tiled[:tall, :wide, top:bottom, left:right]
-            parts.append(call(np.copyto, into, given.transpose(2, 0, 3, 1, 4)))
-    return parts
-
-
-def _whole_and_rest(length: int, size: int) -> Iterator[tuple[int, int, int]]:
-    """Runs of tiles, from which on to which, and how much of them is wanted."""
-    whole, rest = divmod(length, size)
-    if whole:
-        yield 0, whole, size
-    if rest:
-        yield whole, whole + 1, rest
 
 
 def transformed(matrix: Array, values: Array, between: Array, out: Array) -> list[Part]:
