@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...schemas import Array
+from .memory import new_array
 from .plan import Value
 from .workers import Part
 
@@ -22,7 +23,7 @@ class Short:
         self, inputs: Mapping[int, Value], outputs: Sequence[Value], steps: Sequence[Part]
     ) -> None:
         self._inputs = [(key, value, value.type, value.shape) for key, value in inputs.items()]
-        self._outputs = [(value, value.shape, value.type) for value in outputs]
+        self._outputs = outputs
         self._rooms = [(value, value.store) for value in (*inputs.values(), *outputs)]
         self._steps = steps
 
@@ -35,13 +36,13 @@ class Short:
         try:
             for key, value, _, _ in self._inputs:
                 value.store = arrays[key]
-            for value, shape, kind in self._outputs:
-                value.store = np.empty(shape, kind)
+            for value in self._outputs:
+                value.store = new_array(value)
             with np.errstate(all="ignore"):
                 for step in self._steps:
                     step()
             # Some steps put an array of their own there.
-            return [value.store for value, _, _ in self._outputs if value.store is not None]
+            return [value.store for value in self._outputs if value.store is not None]
         finally:
             for value, room in self._rooms:
                 value.store = room

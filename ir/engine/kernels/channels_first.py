@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,11 @@ def planar(
         threads = 1
     lead = AWAKE // way.effort if threads > 1 else 0
     at_once = max(1, min(-(-planes // threads), AT_ONCE // way.plane))
+    # So many planes begin as their first does: at the start of a line, or not.
+    grain = 16 // gcd(prod(output.shape[2:]), 16)
+    grain = 1 if at_once < grain else grain
+    at_once -= at_once % grain
+    output.lead = way.lead
     if factor is not None and factor.ndim:
         factor = np.tile(factor.ravel(), at_once)
     steps: list[Part] = []
@@ -61,9 +67,10 @@ def planar(
         given, made = Planes(source, way.given), Planes(output, way.made)
         rooms = way.rooms(at_once, fill)
         parts: list[Part] = [given.open, made.open]
-        for begin, end in spans(stop - first, -(-(stop - first) // at_once)):
+        grains = -(-(stop - first) // grain)
+        for begin, end in spans(grains, -(-grains * grain // at_once)):
             scratch.reset()
-            chosen = slice(first + begin, first + end)
+            chosen = slice(first + begin * grain, min(first + end * grain, stop))
             runs = Runs(join, partial(scratch.take, part, way.room(at_once)))
             parts += way.parts(runs, rooms, given, made, chosen)
             if factor is not None:
@@ -94,6 +101,8 @@ def _led(planes: int, lead: int, workers: int) -> list[tuple[int, int]]:
 class Padded:
     """Where rows and columns of several planes are in a run of memory with their padding."""
 
+    lead = None
+
     def __init__(self, down: Axis, along: Axis, *, overlap: bool) -> None:
         self.down, self.along = down, along
         #: Columns are picked in pairs, which must not straddle rows.
@@ -105,7 +114,9 @@ class Padded:
         self.given: np.dtype | None = np.dtype(f"V{4 * max(along.used, 1)}")
         self.made = kind_of(along, paired=self.paired)
         #: About how many numbers of a plane are joined, or take as long.
-        groups = min(down.stride, down.window) - 1 + _joins(-(-down.window // down.stride), overlap)
+        groups = (
+            min(down.stride, down.window) - 1 + _joins(-(-down.window // down.stride), overlap)
+        )
         passes = groups + _joins(along.window, overlap)
         copied = down.used * (ROW + along.used)
         self.effort = passes * self.plane + copied + delivered(down, along, paired=self.paired)
@@ -163,6 +174,8 @@ class Padded:
 class Lined:
     """Rows are joined as they lie; then those that are wanted are lined up beside padding."""
 
+    lead = None
+
     def __init__(self, down: Axis, along: Axis, *, overlap: bool) -> None:
         self.down, self.along = down, along
         self.lined = Padded(Axis(down.stops, 1, 1, 0, down.stops), along, overlap=overlap)
@@ -211,9 +224,14 @@ class Flat:
         self.plane = down.size * along.size
         #: Whether results are to lie as they are found.
         self.is_whole = all(axis.stride == 1 and axis.stops == axis.size for axis in (down, along))
+        #: The axes that windows extend along, with how far apart places lie.
+        self.axes = [
+            (axis, unit) for axis, unit in ((down, along.size), (along, 1)) if axis.window > 1
+        ]
+        self.lead = flat_windows.lead(*self.axes[-1]) if self.is_whole else None
         self.given = None
         self.made = None if self.is_whole else kind_of(along, paired=self.paired)
-        passes = sum(flat_windows.passes(axis, overlap) for axis in (down, along) if axis.window > 1)
+        passes = sum(flat_windows.passes(axis, overlap) for axis, _ in self.axes)
         mended = len(flat_windows.edges(down)) * (EDGE_ROW + along.size)
         mended += len(flat_windows.edges(along)) * EDGE * down.size
         self.effort = passes * self.plane + mended
@@ -236,10 +254,9 @@ class Flat:
         start, wide = chosen.start * self.plane, self.along.size
         size = chosen.stop * self.plane - start
         found = Run(given, start, size)
-        axes = [(axis, unit) for axis, unit in ((self.down, wide), (self.along, 1)) if axis.window > 1]
-        for number, (axis, unit) in enumerate(axes, 1):
+        for number, (axis, unit) in enumerate(self.axes, 1):
             source = found
-            if self.is_whole and number == len(axes):
+            if self.is_whole and number == len(self.axes):
                 found = Run(made, start, size)
             else:
                 found = Run(runs.room(), flat_windows.lead(axis, unit), size, lent=True)

@@ -79,9 +79,7 @@ def window(runs: Runs, axis: Axis, source: Run, unit: int, target: Run) -> None:
         held[2 * length] = runs.pair(held[length], held[length], length * unit, keep=True)
 
     def made_of(begin: int, end: int) -> list[At]:
-        return [
-            (held[run], (begin + at) * unit) for at, run in pieces(end - begin, most, overlap)
-        ]
+        return [(held[run], (begin + at) * unit) for at, run in pieces(end - begin, most, overlap)]
 
     given, *more = made_of(0, axis.window)
     place = target, axis.before * unit
