@@ -2,9 +2,9 @@
 
 Some planes at a time are one run of memory. Windows are joined by adding that run to itself,
 shifted by a row or by a column, or by taking the larger; NumPy does that several times faster than
-it does many short rows. Padding is a part of the run, between rows and between planes (``Padded``),
-or it is left out, and what is joined across the end of a row or plane is mended (``Flat``): what of
-this takes less time, shapes tell.
+it does many short rows. Padding is a part of the run, between rows and between planes
+(``Padded``), or it is left out, and what is joined across the end of a row or plane is mended
+(``Flat``): what of this takes less time, shapes tell.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from .runs import Planes, Run, Runs
 #: So many numbers are worked on at once: calls should be long, for threads get in each other's way
 #: between them, and what they share be in cache: beyond that two threads are slower than one.
 AT_ONCE = 1 << 16
-#: To begin with a row takes as long as so many numbers joined; to join a row of a plane, or a
-#: number of each row.
-ROW, EDGE_ROW, EDGE = 25, 150, 16
+#: To begin with a row takes as long as so many numbers joined.
+ROW = 18
+#: And so does a call.
+CALL = 5000
 #: Numbers looked at from which on several workers are sooner done than one.
 SHARED = 2_000_000
 #: What the caller does of this until the others are awake.
@@ -118,8 +119,9 @@ class Padded:
             min(down.stride, down.window) - 1 + _joins(-(-down.window // down.stride), overlap)
         )
         passes = groups + _joins(along.window, overlap)
-        copied = down.used * (ROW + along.used)
-        self.effort = passes * self.plane + copied + delivered(down, along, paired=self.paired)
+        # What is read again for each room has left the nearest cache.
+        copied = down.used * (ROW + along.used) * (7 if min(down.stride, down.window) > 1 else 5)
+        self.effort = passes * self.plane + copied // 5 + delivered(down, along, paired=self.paired)
 
     def length(self, planes: int) -> int:
         """As much of a run as windows reach into."""
@@ -182,9 +184,9 @@ class Lined:
         self.given: np.dtype | None = None
         self.made = self.lined.made
         self.plane = down.size * along.size
-        mended = len(flat_windows.edges(down)) * (EDGE_ROW + along.size)
-        passes = flat_windows.passes(down, overlap)
-        self.effort = passes * self.plane + mended + self.lined.effort
+        calls, mended = flat_windows.mending(down, along.size, overlap)
+        joined = int(flat_windows.passes(down, overlap) * self.plane)
+        self.effort = joined + mended + self.lined.effort + calls * CALL * self.plane // AT_ONCE
 
     def room(self, planes: int) -> int:
         """The size of memory for a run."""
@@ -231,10 +233,12 @@ class Flat:
         self.lead = flat_windows.lead(*self.axes[-1]) if self.is_whole else None
         self.given = None
         self.made = None if self.is_whole else kind_of(along, paired=self.paired)
-        passes = sum(flat_windows.passes(axis, overlap) for axis, _ in self.axes)
-        mended = len(flat_windows.edges(down)) * (EDGE_ROW + along.size)
-        mended += len(flat_windows.edges(along)) * EDGE * down.size
-        self.effort = passes * self.plane + mended
+        self.effort = 0
+        for axis, unit in self.axes:
+            calls, mended = flat_windows.mending(axis, unit, overlap)
+            joined = int(flat_windows.passes(axis, overlap) * self.plane)
+            periods = self.plane // (axis.size * unit)
+            self.effort += joined + mended * periods + calls * CALL * self.plane // AT_ONCE
         self.effort += (
             self.plane // 2 if self.is_whole else delivered(down, along, paired=self.paired)
         )

@@ -57,10 +57,25 @@ def edges(axis: Axis) -> list[tuple[int, int, int]]:
     return found
 
 
-def passes(axis: Axis, overlap: bool) -> int:
-    """How often the whole run is gone through."""
+def passes(axis: Axis, overlap: bool) -> float:
+    """How often the whole run is gone through, as long as that takes beside padding.
+
+    More memory is in use here: nothing that edges are mended from can be written over.
+    """
     most = longest(axis.window)
-    return most.bit_length() - 1 + max(1, len(pieces(axis.window, most, overlap)) - 1)
+    count = most.bit_length() - 1 + max(1, len(pieces(axis.window, most, overlap)) - 1)
+    return count * (1.25 if overlap else 1.3)
+
+
+def mending(axis: Axis, unit: int, overlap: bool) -> tuple[int, int]:
+    """The calls that mend edges, and of one period as many numbers as are as soon joined."""
+    most = longest(axis.window)
+    made = [len(pieces(end - begin, most, overlap)) for _, begin, end in edges(axis)]
+    copied = made.count(1)
+    joined = sum(made) - len(made)
+    if unit == 1:
+        return copied + joined, 14 * (copied + joined)
+    return copied + joined, (25 + 2 * unit) * copied + (150 + 4 * unit) * joined
 
 
 def lead(axis: Axis, unit: int) -> int:
