@@ -25,8 +25,8 @@ from .axis import Axis
 from .blocks import Scratch, followed, sequence
 from .runs import Planes, Run, Runs
 
-#: So many numbers are worked on at once: calls should be long, for threads get in each other's way
-#: between them, and what they share be in cache: beyond that two threads are slower than one.
+#: So many numbers are worked on at once, or fewer where several rooms of them are: calls should be
+#: long, for threads get in each other's way between them, and what they share be in cache.
 AT_ONCE = 1 << 16
 #: To begin with a row takes as long as so many numbers joined.
 ROW = 18
@@ -55,7 +55,7 @@ def planar(
     if planes * way.effort < SHARED:
         threads = 1
     lead = AWAKE // way.effort if threads > 1 else 0
-    at_once = max(1, min(-(-planes // threads), AT_ONCE // way.plane))
+    at_once = max(1, min(-(-planes // threads), 2 * AT_ONCE // (way.plane * (1 + way.held))))
     # So many planes begin as their first does: at the start of a line, or not.
     grain = 16 // gcd(prod(output.shape[2:]), 16)
     grain = 1 if at_once < grain else grain
@@ -119,9 +119,12 @@ class Padded:
             min(down.stride, down.window) - 1 + _joins(-(-down.window // down.stride), overlap)
         )
         passes = groups + _joins(along.window, overlap)
+        #: The rooms whose rows are joined.
+        self.held = min(down.stride, down.window)
         # What is read again for each room has left the nearest cache.
-        copied = down.used * (ROW + along.used) * (7 if min(down.stride, down.window) > 1 else 5)
-        self.effort = passes * self.plane + copied // 5 + delivered(down, along, paired=self.paired)
+        copied = down.used * (ROW + along.used) * (7 if self.held > 1 else 5)
+        self.effort = passes * self.plane + copied // 5
+        self.effort += delivered(down, along, paired=self.paired)
 
     def length(self, planes: int) -> int:
         """As much of a run as windows reach into."""
@@ -135,8 +138,7 @@ class Padded:
 
     def rooms(self, planes: int, fill: float) -> list[Array]:
         """Memory for every row, every second and so on, with the padding in place."""
-        number = min(self.down.stride, self.down.window)
-        return [np.full(self.room(planes), fill, np.float32) for _ in range(number)]
+        return [np.full(self.room(planes), fill, np.float32) for _ in range(self.held)]
 
     def parts(
         self, runs: Runs, rooms: list[Array], given: Planes, made: Planes, chosen: slice
@@ -176,7 +178,7 @@ class Padded:
 class Lined:
     """Rows are joined as they lie; then those that are wanted are lined up beside padding."""
 
-    lead = None
+    lead, held = None, 1
 
     def __init__(self, down: Axis, along: Axis, *, overlap: bool) -> None:
         self.down, self.along = down, along
@@ -224,6 +226,7 @@ class Flat:
         self.down, self.along = down, along
         self.paired = along.stride == 2 and sys.byteorder == "little" and along.size % 2 == 0
         self.plane = down.size * along.size
+        self.held = 1
         #: Whether results are to lie as they are found.
         self.is_whole = all(axis.stride == 1 and axis.stops == axis.size for axis in (down, along))
         #: The axes that windows extend along, with how far apart places lie.
