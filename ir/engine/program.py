@@ -92,11 +92,13 @@ class Planned:
     def __init__(self, plan: Plan, threads: int, *, fork: bool) -> None:
         self.plan = plan
         self.outside = Outside(plan, lambda body: ready(body, threads, fork=fork))
-        # Poolings alone are few long calls on the caller's own arrays, which threads see.
+        # Poolings alone are done by one, on the caller's own arrays: helpers would have to copy
+        # these first, and threads wait for each other between calls of a few microseconds.
         pooling_alone = all(
             node.kind in POOLINGS and len(node.inputs[0].shape) == 4 for node in plan.nodes
         )
-        forked = fork and threads > 1 and can_fork() and not pooling_alone
+        threads = 1 if pooling_alone else threads
+        forked = fork and threads > 1 and can_fork()
         memory = shared if forked else private
         self.arena_bytes = lay_out(plan, memory)
         lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
@@ -126,7 +128,7 @@ class Planned:
         # want to wait for helpers to come and go, if that takes longer than what there is to do.
         self._warm = False
         amount, nobody = sum(map(work, plan.nodes)), [True] * len(steps)
-        self._alone = self.team.alone if amount > SMALL or pooling_alone else nobody
+        self._alone = self.team.alone if amount > SMALL else nobody
         if amount < (LARGE if forked else SMALL):
             self.team.alone = nobody
         tried = not forked and not all(self._alone)
