@@ -55,7 +55,8 @@ def planar(
     if planes * way.effort < SHARED:
         threads = 1
     lead = AWAKE // way.effort if threads > 1 else 0
-    at_once = max(1, min(-(-planes // threads), 2 * AT_ONCE // (way.plane * (1 + way.held))))
+    fitting = round(2 * AT_ONCE / (way.plane * (1 + way.held)))
+    at_once = max(1, min(-(-planes // threads), fitting))
     # So many planes begin as their first does: at the start of a line, or not.
     grain = 16 // gcd(prod(output.shape[2:]), 16)
     grain = 1 if at_once < grain else grain
