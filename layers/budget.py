@@ -151,6 +151,11 @@ def budget() -> Budget:
     return Budget() if found is None else found
 
 
+def is_limited() -> bool:
+    """Whether a budget is open."""
+    return _open.get() is not None
+
+
 class within:  # noqa: N801 - it is used as a function is
     """Open a budget; where one is open already and nothing new is allowed, that one goes on."""
 

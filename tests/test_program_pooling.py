@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from vinoir import ir
 from vinoir.ir.document.builder import Output
+from vinoir.ir.engine import program as engine
 from vinoir.ir.engine.kernels import channels_first as planar
+from vinoir.ir.engine.kernels import flat_windows
+from vinoir.ir.engine.kernels.axis import Axis
+from vinoir.ir.engine.plan import Value
 from vinoir.ir.engine.program import Program
-from vinoir.ir.engine.workers.team import Threads
+from vinoir.layers.budget import within
 from vinoir.schemas import Array
 
 SEEDS = int(os.environ.get("VINOIR_POOLINGS", "48"))
@@ -161,7 +170,7 @@ def test_poolings_of_poolings(threads: int, monkeypatch: pytest.MonkeyPatch) -> 
     assert_program_agrees(model, [array, turned], threads)
 
 
-def shared_pooling() -> tuple[Program, Array, Array]:
+def one_pooling(*, followed: bool = False) -> tuple[ir.Model, Array, Array]:
     shape = (1, 7, 20, 20)
     net = ir.Builder()
     words = dict.fromkeys(("pads_begin", "pads_end"), (1, 1))
@@ -169,47 +178,220 @@ def shared_pooling() -> tuple[Program, Array, Array]:
     y = net.add(
         "MaxPool", "opset1", [x], kernel=(3, 3), strides=(1, 1), rounding_type="floor", **words
     )
-    net.result(y, name="y")
+    # What follows is something else than a pooling: then workers share it.
+    net.result(net.add("Sign", "opset1", [y]) if followed else y, name="y")
     model, array = net.model(), image(shape)
-    return ir.compile(model, threads=2), array, ir.run(model, [array])["y"]
+    return model, array, ir.run(model, [array])["y"]
 
 
-def test_results_belong_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    for shared in (0, 1 << 40):
-        monkeypatch.setattr(planar, "SHARED", shared)
-        program, array, wanted = shared_pooling()
-        found = [program([array])["y"] for _ in range(4)]
-        program([array + 1])
-        for one in found:
-            np.testing.assert_array_equal(one, wanted)
-            one[:] = 0
-        np.testing.assert_array_equal(program([array])["y"], wanted)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_results_belong_to_the_caller(threads: int) -> None:
+    model, array, wanted = one_pooling()
+    program = ir.compile(model, threads=threads)
+    found = [program([array])["y"] for _ in range(4)]
+    program([array + 1])
+    for one in found:
+        np.testing.assert_array_equal(one, wanted)
+        one[:] = 0
+    np.testing.assert_array_equal(program([array])["y"], wanted)
 
 
-def test_poolings_alone_are_shared_with_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planar, "SHARED", 0)
-    program, array, wanted = shared_pooling()
-    for _ in range(5):
+def test_poolings_alone_are_done_by_the_caller() -> None:
+    model, array, wanted = one_pooling()
+    program = ir.compile(model, threads=2)
+    for _ in range(3):
         np.testing.assert_array_equal(program([array])["y"], wanted)
     (planned,) = program._plans.values()
     assert planned is not None
-    assert not any(planned.team.alone)
-    assert isinstance(planned.team._helpers, Threads)
+    assert all(planned.team.alone)
+    assert planned.team._helpers is None
+
+
+def test_the_short_way_is_left_for_arrays_that_lie_otherwise() -> None:
+    model, array, wanted = one_pooling()
+    program = ir.compile(model)
+    assert program._short is None
+    program([array])
+    short = program._short
+    assert short is not None
+    locked = array.copy()
+    locked.flags.writeable = False
+    apart = np.zeros((1, 14, 20, 20), "f4")[:, ::2]
+    apart[:] = array
+    for other in (array, locked, np.asfortranarray(array), apart, array.tolist()):
+        for inputs in ([other], {"x": other}):
+            np.testing.assert_array_equal(program(inputs)["y"], wanted)
+    assert program._short is not None
+    for value in (*planned_values(program), *planned_values(program)):
+        # Nothing of the caller's is kept from call to call.
+        assert value.store is not None
+        assert not np.may_share_memory(value.store, array)
+    with pytest.raises(ir.IRError, match="20"):
+        program([array[..., :-1]])
+    with pytest.raises(ir.IRError):
+        program([])
+    np.testing.assert_array_equal(program([array])["y"], wanted)
+
+
+def planned_values(program: Program) -> list[Value]:
+    (planned,) = program._plans.values()
+    assert planned is not None
+    return [*planned.plan.inputs.values(), *planned.plan.outputs]
+
+
+def test_the_short_way_is_that_of_the_shapes_of_the_call() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, -1, 9, 8))
+    words = dict.fromkeys(("pads_begin", "pads_end"), (0, 1))
+    y = net.add(
+        "MaxPool", "opset1", [x], kernel=(2, 2), strides=(1, 2), rounding_type="floor", **words
+    )
+    net.result(y, name="y")
+    model = net.model()
+    program = ir.compile(model)
+    for channels in (3, 3, 5, 3, 5, 5, 3):
+        array = image((1, channels, 9, 8), channels)
+        np.testing.assert_array_equal(program([array])["y"], ir.run(model, [array])["y"])
+
+
+def test_limits_take_the_long_way() -> None:
+    model, array, wanted = one_pooling()
+    limited = ir.compile(model, max_memory=1 << 30)
+    limited([array])
+    assert limited._short is None
+    program = ir.compile(model)
+    program([array])
+    with within(None, 1e-9), pytest.raises(ir.LimitError):
+        program([array])
+    np.testing.assert_array_equal(program([array])["y"], wanted)
+
+
+def test_threads_of_the_caller_take_turns() -> None:
+    model, array, wanted = one_pooling()
+    program = ir.compile(model)
+    arrays = [array + number for number in range(4)]
+    with ThreadPoolExecutor(4) as pool_:
+        for _ in range(20):
+            found = pool_.map(lambda one: program([one])["y"], arrays)
+            for number, each in enumerate(found):
+                np.testing.assert_allclose(each, wanted + number, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("sooner", ["one", "several"])
-def test_poolings_alone_keep_to_what_was_sooner(
+def test_what_follows_keeps_to_what_was_sooner(
     sooner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planar, "SHARED", 0)
-    program, array, wanted = shared_pooling()
+    monkeypatch.setattr(engine, "SMALL", 0)
+    model, array, wanted = one_pooling(followed=True)
+    program = ir.compile(model, threads=2, fork=False)
     (planned,) = program._plans.values()
     assert planned is not None
     program([array])
     while len(planned._trials) > 1:
         np.testing.assert_array_equal(program([array])["y"], wanted)
+    shared = [len(step) > 1 for step in planned.team.steps]
+    assert any(shared)
     planned._seconds[sooner == "several"] = [0.0] * len(planned.team.steps)
     for _ in range(3):
         np.testing.assert_array_equal(program([array])["y"], wanted)
     assert not planned._trials
-    assert planned.team.alone == [sooner == "one"] * len(planned.team.steps)
+    assert planned.team.alone == [sooner == "one" or not each for each in shared]
+
+
+#: The three ways of a pooling whose channels come first.
+WAYS = [planar.Padded, planar.Lined, planar.Flat]
+
+
+@given(
+    kind=st.sampled_from(["MaxPool", "AvgPool"]),
+    way=st.sampled_from(WAYS),
+    axes=st.tuples(*[st.tuples(*map(st.integers, (1, 1, 1, 0, 0), (12, 9, 3, 8, 8)))] * 2),
+    planes=st.integers(1, 40),
+    at_once=st.sampled_from([1, 300, 1 << 16]),
+    exclude=st.booleans(),
+)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_way_is_the_definition(
+    kind: str, way: type, axes: Any, planes: int, at_once: int, exclude: bool
+) -> None:
+    axes = [(size, min(window, size), stride, min(before, window - 1), min(after, window - 1))
+            for size, window, stride, before, after in axes]  # fmt: skip
+    axes = [(n, k, s, min(b, k - 1), min(a, k - 1)) for n, k, s, b, a in axes]
+    sizes, kernel, strides, begin, end = zip(*axes, strict=True)
+    if way is not planar.Padded and max(kernel) == 1:
+        return
+    words = {
+        "kernel": kernel, "strides": strides, "pads_begin": begin, "pads_end": end,
+        "rounding_type": "floor",
+    }  # fmt: skip
+    more = {"data": {"exclude-pad": str(exclude).lower()}} if kind == "AvgPool" else {}
+    net = ir.Builder()
+    shape = (1, planes, *sizes)
+    net.result(
+        net.add(kind, "opset1", [net.parameter("x", "f32", shape)], **words, **more), name="y"
+    )
+    taken: list[bool] = []
+
+    def only(down: Axis, along: Axis, *, overlap: bool) -> Any:
+        flat = [flat_windows.is_flat(down), flat_windows.is_flat(along)]
+        fits = {planar.Padded: True, planar.Lined: flat[0], planar.Flat: all(flat)}[way]
+        taken.append(fits)
+        return (way if fits and (down.window > 1 or way is not planar.Lined) else planar.Padded)(
+            down, along, overlap=overlap
+        )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planar, "quickest", only)
+        patch.setattr(planar, "AT_ONCE", at_once)
+        assert_program_agrees(net.model(), [image(shape, planes)], threads=1)
+    assert taken
+
+
+def test_each_way_is_taken_where_it_is_quickest() -> None:
+    same, half = Axis(56, 3, 1, 1, 56), Axis(56, 3, 2, 1, 28)
+    assert type(planar.quickest(same, same, overlap=True)) is planar.Flat
+    assert type(planar.quickest(half, half, overlap=True)) is planar.Padded
+    assert type(planar.quickest(*[Axis(56, 2, 2, 0, 28)] * 2, overlap=True)) is planar.Lined
+    assert type(planar.quickest(*[Axis(13, 7, 1, 3, 13)] * 2, overlap=False)) is planar.Padded
+    # Windows in padding alone can only be made beside it.
+    assert not flat_windows.is_flat(Axis(5, 2, 1, 2, 8))
+    assert type(planar.quickest(*[Axis(5, 2, 1, 2, 8)] * 2, overlap=True)) is planar.Padded
+
+
+def test_numbers_that_are_none_stay_in_their_windows() -> None:
+    """What is joined across the ends of rows and planes is mended, whatever it is."""
+    shape = (2, 3, 9, 11)
+    for kind, special in product(("MaxPool", "AvgPool"), (np.nan, np.inf, -np.inf)):
+        for window in (2, 3, 5):
+            words = {
+                "kernel": (window, window), "strides": (1, 1), "rounding_type": "floor",
+                "pads_begin": (window // 2,) * 2, "pads_end": ((window - 1) // 2,) * 2,
+            }  # fmt: skip
+            net = ir.Builder()
+            more = {"data": {"exclude-pad": "true"}} if kind == "AvgPool" else {}
+            x = net.parameter("x", "f32", shape)
+            net.result(net.add(kind, "opset1", [x], **words, **more), name="y")
+            model = net.model()
+            for place in ((0, 0, 8, 10), (0, 1, 0, 0), (1, 2, 4, 10), (1, 0, 4, 0)):
+                array = image(shape)
+                array[place] = 0
+                wanted = ir.run(model, [array])["y"]
+                array[place] = special
+                found = ir.compile(model)([array])["y"]
+                reached = near(shape, place, window)
+                np.testing.assert_allclose(found[~reached], wanted[~reached], rtol=1e-5, atol=1e-5)
+                # The least there is takes part in no maximum.
+                if kind == "AvgPool" or not special < 0:
+                    assert not np.isfinite(found[reached]).any()
+
+
+def near(shape: tuple[int, ...], place: tuple[int, ...], window: int) -> Array:
+    """Where windows reach a place."""
+    found = np.zeros(shape, bool)
+    image_, channel, row, column = place
+    up, low = (window - 1) // 2, window // 2
+    found[
+        image_, channel, max(row - up, 0) : row + low + 1, max(column - up, 0) : column + low + 1
+    ] = True
+    return found

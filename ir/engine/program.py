@@ -23,7 +23,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ...layers.budget import fits, within
+from ...layers.budget import fits, is_limited, within
 from ...layers.memory import without_collection
 from ...schemas import Array, ElementType, IRError, UsageError
 from ...schemas.printing import Table, printable_name
@@ -49,6 +49,7 @@ from .outside import LoosenedError, Outside, take_in
 from .passes import optimize
 from .patterns import Pattern, Patterns, holds
 from .plan import POOLINGS, Constants, Means, Node, Plan, Value, build, work
+from .short import Short
 from .workers import (
     MANY,
     HelpersLostError,
@@ -91,11 +92,13 @@ class Planned:
     def __init__(self, plan: Plan, threads: int, *, fork: bool) -> None:
         self.plan = plan
         self.outside = Outside(plan, lambda body: ready(body, threads, fork=fork), threads)
-        # Poolings alone are few long calls on the caller's own arrays, which threads see.
+        # Poolings alone are done by one, on the caller's own arrays: helpers would have to copy
+        # these first, and threads wait for each other between calls of a few microseconds.
         pooling_alone = all(
             node.kind in POOLINGS and len(node.inputs[0].shape) == 4 for node in plan.nodes
         )
-        forked = fork and threads > 1 and can_fork() and not pooling_alone
+        threads = 1 if pooling_alone else threads
+        forked = fork and threads > 1 and can_fork()
         memory = shared if forked else private
         self.arena_bytes = lay_out(plan, memory)
         lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
@@ -125,7 +128,7 @@ class Planned:
         # want to wait for helpers to come and go, if that takes longer than what there is to do.
         self._warm = False
         amount, nobody = sum(map(work, plan.nodes)), [True] * len(steps)
-        self._alone = self.team.alone if amount > SMALL or pooling_alone else nobody
+        self._alone = self.team.alone if amount > SMALL else nobody
         if amount < (LARGE if forked else SMALL):
             self.team.alone = nobody
         tried = not forked and not all(self._alone)
@@ -151,6 +154,15 @@ class Planned:
                     dict.__setitem__(state, name, kept)
         self.outside.state = {}
         return found
+
+    def short(self) -> Short | None:
+        """The shortest way through later calls, where there is one by now."""
+        inputs, outputs = self.plan.inputs, self.plan.outputs
+        if not self.team.on_runs or self._trials or not (self._warm and all(self.team.alone)):
+            return None
+        if not all(value in self._direct for value in (*inputs.values(), *outputs)):
+            return None
+        return Short(inputs, outputs, [part for step in self.team.steps for part in step])
 
     def _run(self, arrays: Mapping[int, Array], state: State) -> list[Array]:
         # Helpers that are yet to be forked must find the arena in its place.
@@ -269,6 +281,8 @@ class Program(Shown):
         ports = [port for layer in model.parameters for port in layer.outputs]
         several = self._patterns.variables or not all(x.tensor.shape.is_static for x in ports)
         self._constants: Constants | None = {} if several else None
+        #: The way through the plan that was used last, if it is a short one.
+        self._short: Short | None = None
         self._lock = threading.Lock()
         self._walk: Interpreter | None = None
         #: The types as which the outputs are handed out.
@@ -297,6 +311,10 @@ class Program(Shown):
     def __call__(self, inputs: Inputs | None = None) -> Outputs:
         """Run the model once."""
         arrays = self._known(inputs)
+        if arrays is not None and self._short is not None and not is_limited():
+            handed = self._shortly(arrays)
+            if handed is not None:
+                return Outputs(dict(zip(self._keys, handed, strict=True)), self._aliases)
         shapes = () if arrays is None else self._shapes(arrays)
         if arrays is None or self._found(shapes) is None:
             arrays = check_inputs(self.model, inputs)
@@ -306,12 +324,26 @@ class Program(Shown):
             planned = self._planned(shapes)
             try:
                 found = [] if planned is None else self._handed_out(planned(arrays, self.state))
+                self._short = None if planned is None else self._short_way(planned)
             except LoosenedError:
                 # What inference says of this model is not so: nothing is planned by it again.
-                planned = self._plans[self._found(shapes) or shapes] = None
+                planned = self._plans[self._found(shapes) or shapes] = self._short = None
             if planned is None:
                 found = self._walked(arrays)
         return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
+
+    def _shortly(self, arrays: Mapping[int, Array]) -> list[Array] | None:
+        """The outputs by the short way, if it is still there and takes these arrays."""
+        with self._exclusive():
+            return None if self._short is None else self._short(arrays)
+
+    def _short_way(self, planned: Planned) -> Short | None:
+        """The short way through a plan, if it gives what is handed out and nobody sets limits."""
+        limits = self.max_memory, self.max_seconds
+        if limits != (None, None) or self._patterns.variables:
+            return None
+        kinds = [value.type for value in planned.plan.outputs]
+        return planned.short() if kinds == self._dtypes else None
 
     def _known(self, inputs: Inputs | None) -> dict[int, Array] | None:
         """The arrays by layer id, if they are of types seen before: checked once is enough."""
@@ -348,6 +380,7 @@ class Program(Shown):
             # A copy of the process that planned: two may not work in one arena. Another thread
             # may have held the lock in the moment of the fork, and will never let go of it here.
             self._plans, self._process = OrderedDict(), os.getpid()
+            self._short = None
             self._lock = threading.Lock()
         return self._lock
 

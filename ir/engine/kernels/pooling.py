@@ -13,8 +13,10 @@ from ....schemas import Array
 from ....schemas.shapes import number
 from ..plan import Node
 from ..workers import Part, shares, spans
+from .axis import Axis
 from .blocks import Scratch, call, epilogue, filling, followed, sequence
-from .channels_first import Axis, planar
+from .channels_first import planar
+from .flat_windows import pieces
 
 #: What of a block is read and made in between stays in a core's own cache. Some of it may be
 #: pushed out: fewer calls are worth more than that.
@@ -128,7 +130,7 @@ def joined(
     overlap = join is np.maximum
     longest = min(
         (1 << level for level in range(size.bit_length())),
-        key=lambda run: (run.bit_length() - 1) * stride + len(_pieces(size, run, overlap)),
+        key=lambda run: (run.bit_length() - 1) * stride + len(pieces(size, run, overlap)),
     )
     parts, runs, length = [], {1: source}, 1
     while length < longest and 2 * length <= len(source):
@@ -149,7 +151,7 @@ def joined(
         last = (stop - first - 1) * stride + 1
         given, *more = (
             runs[run][begin + at : begin + at + last : stride]
-            for at, run in _pieces(end - begin, length, overlap)
+            for at, run in pieces(end - begin, length, overlap)
         )
         if not more:
             parts.append(call(np.copyto, target, given))
@@ -165,19 +167,6 @@ def _alike(places: int, size: int, stride: int, before: int, count: int) -> list
     stop = max(first, min((places - size + before) // stride + 1, count))
     edges = [(edge, edge + 1) for edge in (*range(first), *range(stop, count))]
     return [(first, stop), *edges] if first < stop else edges
-
-
-def _pieces(size: int, longest: int, overlap: bool) -> list[tuple[int, int]]:
-    """Of what runs, and where they begin, a window is made."""
-    pieces, at, run = [], 0, min(longest, 1 << size.bit_length() - 1)
-    while at < size:
-        if overlap:
-            at = min(at, size - run)
-        while run > size - at:
-            run //= 2
-        pieces.append((at, run))
-        at += run
-    return pieces
 
 
 def _scaled(block: Array, factor: Array) -> list[Part]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .arena import lay_out as lay_out
     from .direct import Direct as Direct
     from .direct import direct_values as direct_values
+    from .direct import new_array as new_array
     from .direct import unshared_copy as unshared_copy
     from .growing import Growing as Growing
     from .shelf import is_wished as is_wished
@@ -23,7 +24,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "arena": "lay_out",
-        "direct": "Direct direct_values unshared_copy",
+        "direct": "Direct direct_values new_array unshared_copy",
         "growing": "Growing",
         "shelf": "is_wished shared_weights shelved",
         "turning": "in_blocks straight_copy",

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....schemas import Array
 from ..plan import Node, Plan, Value
+from .arena import LINE
 
 
 class Direct:
@@ -27,7 +28,7 @@ class Direct:
 
     def open(self) -> None:
         """Bind the value to a new array."""
-        self.value.store = np.empty(self.value.shape, self.value.type)
+        self.value.store = new_array(self.value)
 
     def collect(self) -> Array:
         """The array."""
@@ -37,6 +38,15 @@ class Direct:
     def close(self) -> None:
         """Bind the value to its place in the arena again."""
         self.value.store = self.room
+
+
+def new_array(value: Value) -> Array:
+    """Memory for a value, beginning where its kernel stores soonest."""
+    if value.lead is None:
+        return np.empty(value.shape, value.type)
+    room = np.empty(value.nbytes + LINE, np.uint8)
+    place = room.__array_interface__["data"][0]
+    return np.ndarray(value.shape, value.type, room, (4 * value.lead - place) % LINE)
 
 
 def direct_values(

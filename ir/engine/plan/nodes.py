@@ -27,6 +27,7 @@ class Value:
         "inferred",
         "is_output",
         "last",
+        "lead",
         "packed",
         "parent",
         "producer",
@@ -67,6 +68,8 @@ class Value:
         self.strides: tuple[int, ...] | None = None
         #: The memory, in the order in which it is kept.
         self.store: Array | None = None
+        #: How many numbers from the start of a cache line on it should begin, if that matters.
+        self.lead: int | None = None
 
     @property
     def is_outside(self) -> bool:
