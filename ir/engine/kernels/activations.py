@@ -36,7 +36,7 @@ class _Rooms(threading.local):
         return room[:size]
 
 
-_rooms = _Rooms()
+rooms = _Rooms()
 
 
 def activation(
@@ -101,7 +101,7 @@ def sigmoid(x: Array, out: Array) -> None:
 
 def swish(x: Array, out: Array) -> None:
     """``x * sigmoid(x)`` as ``x / 2 * (1 + tanh(x / 2))``."""
-    half, value = (_rooms.take(place, x.size).reshape(x.shape) for place in (0, 1))
+    half, value = (rooms.take(place, x.size).reshape(x.shape) for place in (0, 1))
     np.multiply(x, HALF, half)
     np.tanh(half, value)
     np.add(value, ONE, value)
@@ -110,7 +110,7 @@ def swish(x: Array, out: Array) -> None:
 
 def swish_of_half(half: Array, out: Array) -> None:
     """``half * (1 + tanh(half))``."""
-    value = _rooms.take(0, half.size).reshape(half.shape)
+    value = rooms.take(0, half.size).reshape(half.shape)
     np.tanh(half, value)
     np.add(value, ONE, value)
     np.multiply(half, value, out)
@@ -118,16 +118,16 @@ def swish_of_half(half: Array, out: Array) -> None:
 
 def weighted(x: Array, curve: Sequence[Array], out: Array) -> None:
     """``x * sigmoid(x * p(x ** 2))``, of the polynomial with these negative coefficients."""
-    value = _rooms.take(0, x.size)
+    value = rooms.take(0, x.size)
     if x.flags.c_contiguous:
         flat = x.reshape(-1)
     else:  # gaps would be met by each of many passes
-        flat = _rooms.take(1, x.size)
+        flat = rooms.take(1, x.size)
         np.copyto(flat.reshape(x.shape), x)
     if len(curve) == 1:
         np.multiply(flat, curve[0], value)
     else:
-        square = _rooms.take(2, x.size)
+        square = rooms.take(2, x.size)
         np.multiply(flat, flat, square)
         np.multiply(square, curve[-1], value)
         for coefficient in curve[-2:0:-1]:
@@ -165,7 +165,7 @@ def three_lines(x: Array, out: Array) -> None:
 
 def weighted_lines(x: Array, out: Array) -> None:
     """``x`` times that."""
-    value = _rooms.take(0, x.size).reshape(x.shape)
+    value = rooms.take(0, x.size).reshape(x.shape)
     three_lines(x, value)
     np.multiply(x, value, out)
 

@@ -17,7 +17,8 @@ from ..plan import Node, Value
 from ..workers import Part
 from ..workers import sequence as sequence
 from .activations import activation, sloped
-from .quantizing import limits_apart, quantized
+from .quantizing import quantized, rounding
+from .repeats import repeats as repetitions
 
 T = TypeVar("T")
 
@@ -140,7 +141,8 @@ Follower = Callable[[Array, Any, Array], list[Part]]
 
 def epilogue(node: Node, scratch: Scratch) -> list[Follower]:
     """For each follower of a node: what makes its parts for a block and the block's index."""
-    return followers(node.epilogue, node.outputs[0], scratch, halved=node.halved)
+    finite = node.integers is not None  # sums of integers are
+    return followers(node.epilogue, node.outputs[0], scratch, halved=node.halved, finite=finite)
 
 
 def followers(
@@ -149,6 +151,7 @@ def followers(
     scratch: Scratch,
     *,
     halved: bool = False,
+    finite: bool = False,
 ) -> list[Follower]:
     """The same for any steps on a value, or on twice that."""
     found: list[Follower] = []
@@ -163,7 +166,10 @@ def followers(
             # Parameters of activations: numbers.
             given = [None if v is None else v.constant for v in others]
         fixed, first = tileable(others, output), not found
-        found.append(follower(op, given, scratch, fixed=fixed, halved=halved and first))
+        found.append(
+            follower(op, given, scratch, fixed=fixed, halved=halved and first, finite=finite)
+        )
+        finite &= op.xml_type in FINITE
     return found
 
 
@@ -201,10 +207,14 @@ def follower(
     *,
     fixed: bool,
     halved: bool = False,
+    finite: bool = False,
 ) -> Follower:
-    """Make the parts of one elementwise operation, from a block to a target of its shape."""
+    """Make the parts of one elementwise operation, from a block to a target of its shape.
+
+    Of what it is given it may be known that all are finite numbers.
+    """
     kind = op.xml_type
-    apart = kind == QUANTIZE and limits_apart(given[1:])
+    numbers = rounding(op, given[1:]) if kind == QUANTIZE else None
 
     def make(block: Array, index: Any, target: Array) -> list[Part]:
         if kind in UFUNCS:
@@ -236,9 +246,10 @@ def follower(
                 call(np.multiply, target, target, out=target),
             ]
         if kind == QUANTIZE:
+            if numbers is not None and block.size:
+                some = numbers.at(index)
+                return [quantized(some, block, target, scratch.tile, finite=finite)]
             bounds = [x[index] if x.ndim else x for x in given if x is not None]
-            if apart:
-                return [quantized(op, block, bounds, target)]
             return [lambda: np.copyto(target, op.run(block, *bounds)[0])]
         rest = given[1:]
         prepared = activation(op, block, target, rest, halved=halved)
@@ -306,7 +317,7 @@ def lined(
         whole &= repeats or (array.flags.c_contiguous and array.shape == target.shape)
         arrays.append((array, repeats))
     rows = target.size // max(channels, 1)
-    times = divisor(rows, TILE // max(channels, 1)) if whole else 1
+    times = repetitions(rows, channels) if whole else 1
     shape = (rows // times, times * channels) if whole else target.shape
     if not fixed:
         repeated = [array for array, repeats in arrays if repeats]
@@ -339,17 +350,12 @@ def turned(weights: Array, wide: int) -> Iterator[tuple[int, Array]]:
         yield start, rows.reshape(-1, *weights.shape[1:]).transpose(2, 3, 1, 0)
 
 
-def divisor(number_: int, limit: int) -> int:
-    """The largest divisor that is not above a limit."""
-    return next((d for d in range(min(number_, limit), 1, -1) if number_ % d == 0), 1)
-
-
 ZERO = np.float32(0)
 QUANTIZE = "FakeQuantize"
+#: What makes finite numbers of such, however large they are.
+FINITE = frozenset({"Clamp", "FakeQuantize", "HSigmoid", "ReLU", "Sigmoid", "Tanh"})
 #: Fewer times are not worth it to tile a row at each call.
 FEW = 4
-#: Rows that repeat are tiled up to so many numbers.
-TILE = 2048
 UFUNCS: dict[str, Any] = {
     "Add": np.add,
     "Subtract": np.subtract,

@@ -12,7 +12,8 @@ import numpy as np
 
 from ....schemas import Array
 from ..workers import Part, shares, spans
-from .blocks import Scratch, call, divisor, sequence
+from .blocks import Scratch, call, sequence
+from .repeats import divisor
 from .convolution_work import Work
 from .products import MILLION, rows_at_once
 from .winograd import TILES, Tiling, gathered_tiles, together, transformed, turned_back

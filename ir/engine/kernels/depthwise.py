@@ -10,8 +10,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..workers import Part, shares, spans
-from .blocks import CACHE, call, divisor, padded, sequence
+from .blocks import CACHE, call, padded, sequence
 from .convolution_work import Sizes, Work, reached
+from .repeats import divisor
 
 
 def is_depthwise(sizes: Sizes) -> bool:

@@ -1,63 +1,156 @@
 """FakeQuantize, prepared: a few passes over what is in the nearest cache.
 
 What is clipped to the limits first needs no choice after: at the lower limit stands level 0, at
-the upper one the last; NaN goes to one of them in a pass of its own. The level itself is computed
+the upper one the last. NaN goes to one of them with the first clip. The level itself is computed
 as the definition does, so that halves fall to the same side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....layers.base import Op
 from ....schemas import Array
 from ..workers import Part, sequence, spans
-from .activations import NEAR
+from .activations import NEAR, rooms
+from .repeats import repeats
+
+#: Repeats a row so many times, in memory that is kept.
+Tile = Callable[[Array, int], Array]
 
 
-def limits_apart(limits: Sequence[Array | None]) -> bool:
-    """Whether each lower limit is below its upper one, and all are numbers."""
+class Rounding(NamedTuple):
+    """``gain * rint(scale * x + shift) + first`` of what lies between two limits.
+
+    Each is one number, or an array that goes with what is rounded; None where it changes nothing.
+    """
+
+    low: Array
+    high: Array
+    scale: Array | None
+    shift: Array | None
+    gain: Array | None
+    first: Array | None
+    #: Whether NaN becomes the lower limit.
+    falls: bool
+
+    def at(self, index: Any) -> Rounding:
+        """What goes with some of the whole."""
+        arrays = [None if x is None else x[index] if x.ndim else x for x in self[:6]]
+        return Rounding(*arrays, self.falls)  # type: ignore[arg-type]  # low and high are there
+
+
+def rounding(op: Op, limits: Sequence[Array | None]) -> Rounding | None:
+    """What a FakeQuantize does; None unless each lower limit is a number below its upper one."""
     known = [limit for limit in limits if limit is not None]
-    finite = all(bool(np.isfinite(limit).all()) for limit in known)
-    return finite and len(known) == 4 and bool((known[0] < known[1]).all())
+    small = [_distinct(limit) for limit in known]
+    if len(known) != 4 or not all(bool(np.isfinite(limit).all()) for limit in small):
+        return None
+    low, high, first, last = small
+    if not (low < high).all():
+        return None
+    steps = np.float32(op.levels - 1)  # type: ignore[attr-defined]  # FakeQuantize has them
+    with np.errstate(all="ignore"):
+        scale, gain = steps / (high - low), (last - first) / steps
+        shift = -low * scale
+    shape = np.broadcast_shapes(*(limit.shape for limit in known))
+
+    def whole(array: Any, idle: float | None = None) -> Array | None:
+        found = np.asarray(array)
+        if idle is not None and (found == idle).all():
+            return None
+        return np.broadcast_to(found, shape) if found.ndim else found
+
+    ends = whole(low), whole(high)
+    assert ends[0] is not None
+    assert ends[1] is not None
+    # Where they change nothing, numbers are levels themselves.
+    rest = whole(scale, 1), whole(shift, 0), whole(gain, 1), whole(first, 0)
+    return Rounding(*ends, *rest, falls=op.levels > 2)  # type: ignore[attr-defined]
 
 
-def quantized(op: Op, block: Array, limits: Sequence[Array], target: Array) -> Part:
-    """A block rounded to levels; each limit is one number, or as large as the block."""
+def _distinct(array: Array) -> Array:
+    """An array with one place along axes over which it repeats."""
+    if not array.ndim:
+        return array
+    return array[tuple(slice(None) if step else slice(0, 1) for step in array.strides)]
+
+
+def quantized(
+    numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool = False
+) -> Part:
+    """A block rounded to levels, as far as the numbers go with it; it may be known as finite."""
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), 0)
     lead = (slice(None),) * axis
     parts: list[Part] = []
     for run in spans(block.shape[axis], -(-block.size // NEAR)):
         some = (*lead, slice(*run))
-        each = [limit[some] if limit.ndim else limit for limit in limits]
-        parts.append(_quantized(op, block[some], each, target[some]))
+        parts.append(_quantized(numbers.at(some), block[some], target[some], tile, finite=finite))
     return sequence(parts)
 
 
-def _quantized(op: Any, block: Array, limits: Sequence[Array], target: Array) -> Part:
-    low, high, first, last = limits
-    steps = np.float32(op.levels - 1)
-    scale, gain = steps / (high - low), (last - first) / steps
-    shift = -low * scale
-    # Where they are not, numbers are levels themselves.
-    scaled, shifted, lifted = bool((scale != 1).any()), bool(low.any()), bool(first.any())
+def _quantized(
+    numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool
+) -> Part:
+    channels, steps = block.shape[-1], _steps(numbers, block.shape[-1], finite=finite)
+    arrays = [array for _, array in steps if array is not None and array.ndim]
+    by_rows = not any(any(array.strides[:-1]) for array in arrays)
+    times = repeats(block.size // channels, channels) if by_rows else 1
+    flat = (-1, times * channels) if by_rows else block.shape
 
-    settle: Any = np.fmax if op.levels > 2 else np.fmin
-    end = low if op.levels > 2 else high
+    def beside(array: Array | None, times: int) -> Array | None:
+        if array is None or not array.ndim or not by_rows:
+            return array
+        return tile(array[(0,) * (array.ndim - 1)], times)
+
+    # What has gaps is met as it lies: read by the first step, written by the last.
+    read, written = (0 if block.flags.c_contiguous else 1), (0 if target.flags.c_contiguous else 1)
+    lies = [at < read or at >= len(steps) - written for at in range(len(steps))]
+    bound = [
+        (function, beside(array, 1 if whole else times), whole)
+        for (function, array), whole in zip(steps, lies, strict=True)
+    ]
+    opening = block if lies[0] else block.reshape(flat)
 
     def run() -> None:
-        np.clip(block, low, high, out=target)
-        settle(target, end, target)
-        if scaled:
-            np.multiply(target, scale, target)
-        if shifted:
-            np.add(target, shift, target)
-        np.rint(target, target)
-        np.multiply(target, gain, target)
-        if lifted:
-            np.add(target, first, target)
+        room = rooms.take(0, block.size) if written else target
+        views = room.reshape(flat), room.reshape(block.shape)
+        left = opening
+        for at, (function, other, whole) in enumerate(bound):
+            out = target if written and at == len(bound) - 1 else views[whole]
+            if at:
+                left = views[whole]
+            if other is None:
+                function(left, out=out)
+            else:
+                function(left, other, out=out)
 
     return run
+
+
+def _steps(
+    numbers: Rounding, channels: int, *, finite: bool
+) -> list[tuple[Callable[..., Any], Array | None]]:
+    """The functions in their order, each with what stands beside the numbers."""
+    low, high, scale, shift, gain, first, falls = numbers
+    more = ((np.multiply, scale), (np.add, shift), (np.rint, None), (np.multiply, gain))
+    steps: list[tuple[Callable[..., Any], Array | None]] = [
+        (function, array)
+        for function, array in (*more, (np.add, first))
+        if array is not None or function is np.rint
+    ]
+    if finite and not low.ndim and not high.ndim:
+        return [(partial(_clipped, low, high), None), *steps]
+    # Of an array and a number the larger one takes twice as long as of an array and a row.
+    ends = [end if end.ndim else np.broadcast_to(end, channels) for end in (low, high)]
+    if falls:
+        return [(np.fmax, ends[0]), (np.minimum, ends[1]), *steps]
+    return [(np.fmin, ends[1]), (np.maximum, ends[0]), *steps]
+
+
+def _clipped(low: Array, high: Array, block: Array, out: Array) -> None:
+    block.clip(low, high, out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..plan import CONVOLUTIONS, Node, Plan, constant
+from ..plan import CONVOLUTIONS, Node, Plan, constant, per_channel
 from .fold_affine import fold
 
 
@@ -24,16 +24,17 @@ def _scale(node: Node) -> None:
     op, (data, *limits) = node.epilogue[0]
     if op.xml_type != "FakeQuantize" or data is not None:
         return
-    known = [value.constant for value in limits if value is not None]
-    if any(array is None or array.size != 1 for array in known):
+    axis = 1 if node.kind in CONVOLUTIONS else -1
+    shape = node.outputs[0].shape
+    known = [value.constant for value in limits[:2] if value is not None]
+    each = [None if array is None else per_channel(array, shape, axis) for array in known]
+    if len(each) != 2 or any(one is None for one in each):
         return
-    low, high = (float(array.reshape(())) for array in known[:2] if array is not None)
+    low, high = (one for one in each if one is not None)
     steps: int = op.levels - 1  # type: ignore[attr-defined]  # FakeQuantize has them
-    if not (np.isfinite([low, high]).all() and low < high):
+    if not (np.isfinite([low, high]).all() and (low < high).all()):
         return
     gain = steps / (high - low)
-    channels = node.outputs[0].shape[1 if node.kind in CONVOLUTIONS else -1]
-    scale = np.full(channels, gain)
-    if np.isfinite(np.float32(gain)) and fold(node, scale, -low * scale):
+    if np.isfinite(gain.astype(np.float32)).all() and fold(node, gain, -low * gain):
         ends = [constant(np.array(end, np.float32)) for end in (0, steps)]
         node.set_epilogue([(op, [None, *ends, *limits[2:]]), *node.epilogue[1:]])
