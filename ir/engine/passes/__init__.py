@@ -7,7 +7,7 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    normalisations become scales and shifts, powers products, branches of convolutions, shuffles
    and attention one node: what the others look for.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
-   shifts at their head weights.
+   shifts at their head weights, as do steps of levels at the convolutions after them.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
    as do computed factors of channels.
@@ -27,6 +27,7 @@ from .clip_before import clip_before
 from .drop_clips import drop_clips
 from .fold_affine import fold_affine
 from .halve_sums import halve_sums
+from .hand_on_levels import hand_on_levels
 from .join_attention import join_attention
 from .join_branches import join_branches
 from .join_shuffles import join_shuffles
@@ -59,6 +60,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     drop_clips,
     fold_affine,
     scale_levels,
+    hand_on_levels,
     pass_offsets,
     pass_biases,
     average_first,
