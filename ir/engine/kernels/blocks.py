@@ -82,6 +82,11 @@ class Room:
         self._chunks.append(self._allocate(max(4 * count, SCRATCH)).view(np.float32))
         return self.take(part, *shape)
 
+    def take_bytes(self, part: int, *shape: int) -> Array:
+        """The same for int8."""
+        count = prod(shape)
+        return self.take(part, -(-count // 4)).view(np.int8)[:count].reshape(shape)
+
 
 class Scratch:
     """Memory that belongs to a worker for the length of one part."""
@@ -102,6 +107,10 @@ class Scratch:
     def take(self, part: int, *shape: int) -> Array:
         """Memory for a part, of the thread that will run it."""
         return self._rooms[part % len(self._rooms)].take(part, *shape)
+
+    def take_bytes(self, part: int, *shape: int) -> Array:
+        """The same for int8."""
+        return self._rooms[part % len(self._rooms)].take_bytes(part, *shape)
 
     def dealt(self, pieces: Sequence[T]) -> Iterator[tuple[int, T]]:
         """Pieces of work as parts, in whose order each worker gets some that are neighbours.
@@ -250,7 +259,7 @@ def follower(
                 some = numbers.at(index)
                 return [quantized(some, block, target, scratch.tile, finite=finite)]
             bounds = [x[index] if x.ndim else x for x in given if x is not None]
-            return [lambda: np.copyto(target, op.run(block, *bounds)[0])]
+            return [lambda: np.copyto(target, op.run(block, *bounds)[0], casting="unsafe")]
         rest = given[1:]
         prepared = activation(op, block, target, rest, halved=halved)
         if prepared is not None:
@@ -386,7 +395,7 @@ def padded(
     rows: tuple[int, int],
     columns: tuple[int, int],
     room: Array,
-    fill: float | Array,
+    fill: float | Array | np.int8,
     put: Callable[[Array, Array], list[Part]] | None = None,
 ) -> list[Part]:
     """Parts that copy rows ``rows`` and columns ``columns`` of an image (H, W, C) into ``room``.
@@ -418,7 +427,7 @@ def padded(
     return parts
 
 
-def filling(border: Array, fill: float | Array) -> Part:
+def filling(border: Array, fill: float | Array | np.int8) -> Part:
     """Let all of an array be one number, or each channel its own."""
     if isinstance(fill, np.ndarray):
         return call(np.copyto, border, fill)

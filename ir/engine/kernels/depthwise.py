@@ -48,7 +48,7 @@ def depthwise(work: Work) -> list[list[Part]]:
             windows, gather = _runs(work, given, rows, times, part, apart=apart)
             parts += gather
             block = finish.target(image, rows, outer)
-            if finish or not block.flags.c_contiguous:
+            if finish or not block.flags.c_contiguous or block.dtype != np.float32:
                 block = scratch.take(part, *block.shape)
             out = block if made == 1 else scratch.take(part, *block.shape[:-1], channels)
             sums = out.reshape(end - begin, -1, times * channels)

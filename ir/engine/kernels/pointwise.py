@@ -34,7 +34,8 @@ from .pooling import joined
 def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of an elementwise operation and its followers, block by block."""
     output = node.outputs[0]
-    if output.type != np.float32 or any(v.type != np.float32 for v in node.inputs):
+    made = (np.float32, np.int8) if node.kind == QUANTIZE else (np.float32,)
+    if output.type not in made or any(v.type != np.float32 for v in node.inputs):
         return None
     if node.kind not in UNARY and getattr(node.op, "auto_broadcast", "") != "numpy":
         return None

@@ -19,6 +19,8 @@ from ..workers import Part, sequence, spans
 from .activations import NEAR, rooms
 from .repeats import repeats
 
+#: What is so much smaller than the largest is nothing.
+BITS = np.float32(2**-20)
 #: Repeats a row so many times, in memory that is kept.
 Tile = Callable[[Array, int], Array]
 
@@ -57,6 +59,11 @@ def rounding(op: Op, limits: Sequence[Array | None]) -> Rounding | None:
     with np.errstate(all="ignore"):
         scale, gain = steps / (high - low), (last - first) / steps
         shift = -low * scale
+        if (scale == 1).all() and (low == np.rint(low)).all():
+            # What is rounded may as well be lifted to the levels after that, and by the way.
+            shift, first = np.float32(0), first - low * gain
+            beside_last = np.abs(first) <= BITS * np.maximum(np.abs(small[2]), np.abs(last))
+            first = np.where(beside_last, np.float32(0), first)
     shape = np.broadcast_shapes(*(limit.shape for limit in known))
 
     def whole(array: Any, idle: float | None = None) -> Array | None:
@@ -83,7 +90,14 @@ def _distinct(array: Array) -> Array:
 def quantized(
     numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool = False
 ) -> Part:
-    """A block rounded to levels, as far as the numbers go with it; it may be known as finite."""
+    """A block rounded to levels, as far as the numbers go with it; it may be known as finite.
+
+    A target of int8 is given levels that are such.
+    """
+    if not any(array is not None and array.ndim for array in numbers[:6]):
+        # Numbers alike for all are met in the order in which they lie.
+        order = sorted(range(block.ndim), key=lambda axis: -block.strides[axis])
+        block, target = block.transpose(order), target.transpose(order)
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), 0)
     lead = (slice(None),) * axis
     parts: list[Part] = []
@@ -97,6 +111,11 @@ def _quantized(
     numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool
 ) -> Part:
     channels, steps = block.shape[-1], _steps(numbers, block.shape[-1], finite=finite)
+    narrow = target.dtype == np.int8
+    if narrow and numbers.first is not None and not numbers.first.ndim:
+        steps[-1] = partial(_put_level, int(numbers.first)), None
+    elif narrow:
+        steps.append((_put, None))
     arrays = [array for _, array in steps if array is not None and array.ndim]
     by_rows = not any(any(array.strides[:-1]) for array in arrays)
     times = repeats(block.size // channels, channels) if by_rows else 1
@@ -108,7 +127,8 @@ def _quantized(
         return tile(array[(0,) * (array.ndim - 1)], times)
 
     # What has gaps is met as it lies: read by the first step, written by the last.
-    read, written = (0 if block.flags.c_contiguous else 1), (0 if target.flags.c_contiguous else 1)
+    read = 0 if block.flags.c_contiguous else 1
+    written = 0 if target.flags.c_contiguous and not narrow else 1
     lies = [at < read or at >= len(steps) - written for at in range(len(steps))]
     bound = [
         (function, beside(array, 1 if whole else times), whole)
@@ -150,6 +170,17 @@ def _steps(
     if falls:
         return [(np.fmax, ends[0]), (np.minimum, ends[1]), *steps]
     return [(np.fmin, ends[1]), (np.maximum, ends[0]), *steps]
+
+
+def _put(block: Array, out: Array) -> None:
+    np.copyto(out, block, casting="unsafe")
+
+
+def _put_level(first: int, block: Array, out: Array) -> None:
+    """Levels from 0 on, less so many."""
+    unsigned = out.view(np.uint8)
+    np.copyto(unsigned, block, casting="unsafe")
+    np.add(unsigned, np.uint8(first % 256), out=unsigned)
 
 
 def _clipped(low: Array, high: Array, block: Array, out: Array) -> None:

@@ -31,6 +31,7 @@ from .hand_on_levels import hand_on_levels
 from .join_attention import join_attention
 from .join_branches import join_branches
 from .join_shuffles import join_shuffles
+from .keep_levels import keep_levels
 from .layouts import choose_layouts
 from .multiply_powers import multiply_powers
 from .pass_biases import pass_biases
@@ -67,6 +68,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     pool_first,
     clip_before,
     take_prologues,
+    keep_levels,
     round_late,
     shuffle_late,
     halve_sums,

@@ -13,6 +13,7 @@ import numpy as np
 from ....schemas import Array
 from ..plan import (
     CONVOLUTIONS,
+    WHOLE,
     Node,
     Plan,
     Value,
@@ -36,12 +37,12 @@ def hand_on_levels(plan: Plan) -> None:
         users = list(node.outputs[0].users)
         if found is None or node.outputs[0].is_output or not users:
             continue
-        gain, first = found
+        gain, first, zero = found
         if not all(_takes_levels(user, node.outputs[0], first) for user in users):
             continue
         for user in users:
             _multiply(user, gain, first)
-        ends = [constant(np.array(end, np.float32)) for end in (0, steps)]
+        ends = [constant(np.array(end - zero, np.float32)) for end in (0, steps)]
         if node.epilogue:
             node.set_epilogue([*node.epilogue[:-1], (op, [*others[:3], *ends])])
         else:
@@ -50,8 +51,8 @@ def hand_on_levels(plan: Plan) -> None:
 
 def _gain_and_first(
     ends: list[Value | None], steps: int, value: Value
-) -> tuple[Array, Array] | None:
-    """The step and the lowest of the numbers of each channel, where none of them is odd."""
+) -> tuple[Array, Array, int] | None:
+    """The step of each channel, what is added to it, and the level that stands for zero."""
     known = [end.constant for end in ends if end is not None]
     if len(value.shape) < 2:
         return None
@@ -61,8 +62,13 @@ def _gain_and_first(
         return None
     gain = ((last - first) / steps).astype(np.float32)
     usable = np.isfinite(gain).all() and np.isfinite(first).all() and (gain != 0).all()
-    idle = (gain == 1).all() and not first.any()
-    return (gain.astype(np.float64), first) if usable and not idle else None
+    if not usable or (gain == 1).all():
+        return None
+    zeros = -first / gain
+    zero = round(float(zeros[0]))
+    if (np.abs(zeros - zero) < WHOLE).all() and 0 <= zero <= steps:
+        return gain.astype(np.float64), np.zeros_like(first), zero
+    return gain.astype(np.float64), first, 0
 
 
 def _takes_levels(node: Node, value: Value, first: Array) -> bool:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..plan import Node, Plan, Value
 
 
@@ -19,7 +21,7 @@ def round_late(plan: Plan) -> None:
             continue
         value = node.outputs[0]
         limits = _limits(last[1][1:])
-        if limits is None or not _is_read_as_levels(value):
+        if limits is None or value.type != np.float32 or not _is_read_as_levels(value):
             continue
         users = list(value.users)
         if node.epilogue:

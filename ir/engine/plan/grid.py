@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from ....schemas import Array
 
+#: Levels are kept as bytes around zero: less this one.
+MIDDLE = 128
 #: So far a level may be from a whole number, in levels.
 WHOLE = 1e-3
 

@@ -31,7 +31,7 @@ def grids(plan: Plan) -> dict[Value, Grid]:
             continue
         grid = None
         if node.kind == "FakeQuantize":
-            grid = _made(node)
+            grid = grid_of(node)
         elif node.kind in MOVING and node.inputs[0] in found:
             grid = found[node.inputs[0]]
         elif node.kind == "Concat":
@@ -43,10 +43,13 @@ def grids(plan: Plan) -> dict[Value, Grid]:
     return found
 
 
-def _made(node: Node) -> Grid | None:
-    """The grid of a FakeQuantize that treats all numbers alike."""
-    op: Any = node.op
-    limits = [value.constant for value in node.inputs[1:]]
+def grid_of(node: Node) -> Grid | None:
+    """The grid of a FakeQuantize that a node ends with, and that treats all numbers alike."""
+    op: Any
+    op, others = node.epilogue[-1] if node.epilogue else (node.op, [None, *node.inputs[1:]])
+    if op.xml_type != "FakeQuantize" or others[0] is not None:
+        return None
+    limits = [value.constant for value in others if value is not None]
     if op.levels > 256 or any(array is None or array.size != 1 for array in limits):
         return None
     _, _, first, last = (float(array.reshape(())) for array in limits if array is not None)
@@ -86,4 +89,4 @@ def _pads(node: Node) -> bool:
     return any(number(pad) for axis, size in sizes for pad in op.pads(size, axis, reaches[axis]))
 
 
-__all__ = ["grids", "integers"]
+__all__ = ["MOVING", "grid_of", "grids", "integers"]

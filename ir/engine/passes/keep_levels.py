@@ -1,0 +1,115 @@
+"""Replace `W q(x)` by `W l(x)`, l the levels that q rounds to, kept as bytes less 128.
+
+So all that reads them does, and what only moves or chooses them on the way there. Who multiplies
+integers need not make them of numbers, which take four times the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..plan import (
+    MIDDLE,
+    MOVING,
+    Grid,
+    Node,
+    Plan,
+    Value,
+    constant,
+    grid_of,
+    is_depthwise,
+    stands_beside,
+)
+from .fold_affine import fold
+
+
+def keep_levels(plan: Plan) -> None:
+    """Apply the pass."""
+    kept = _kept(plan)
+    for node in plan.nodes:
+        if not any(value in kept for value in node.outputs):
+            continue
+        for value in node.outputs:
+            if value in kept:
+                value.type = np.dtype(np.int8)
+        if not _moves(node):
+            _make_bytes(node)
+
+
+def _kept(plan: Plan) -> set[Value]:
+    """The values of which nobody wants to know more than the levels."""
+    found: dict[Value, Grid] = {}
+    for node in plan.nodes:
+        grid = grid_of(node) if _makes_levels(node) else None
+        if _moves(node):
+            given = {found.get(value) for value in _moved(node)}
+            grid = given.pop() if len(given) == 1 else None
+        if grid is not None:
+            found |= {value: grid for value in node.outputs if value.type == np.float32}
+    while True:
+        odd = [value for value in found if not _stays(value, found)]
+        if not odd:
+            return set(found)
+        for value in odd:
+            del found[value]
+
+
+def _stays(value: Value, found: dict[Value, Grid]) -> bool:
+    """Whether all that a value is made of and made into are levels."""
+    producer = value.producer
+    if value.is_output or not value.users or producer is None:
+        return False
+    if _moves(producer) and not all(other in found for other in _moved(producer)):
+        return False
+    return all(
+        all(made in found or not made.users for made in user.outputs)
+        and not any(value is other for other in user.inputs[len(_moved(user)) :])
+        if _moves(user)
+        else user.integers is not None and user.inputs[0] is value and count == 1
+        for user, count in value.users.items()
+    )
+
+
+def _moves(node: Node) -> bool:
+    """Whether a node only moves and chooses."""
+    return node.kind in MOVING | {"Concat"} and not node.epilogue and not node.prologue
+
+
+def _moved(node: Node) -> tuple[Value, ...]:
+    """What such a node moves."""
+    return node.inputs if node.kind == "Concat" else node.inputs[:1]
+
+
+def _makes_levels(node: Node) -> bool:
+    """Whether the kernel of a node can give bytes."""
+    if node.integers is not None or is_depthwise(node):
+        return True
+    return (
+        node.kind == "FakeQuantize"
+        and bool(node.outputs[0].shape)
+        and stands_beside(node.op, [value.shape for value in node.inputs[1:]], node.outputs[0].shape)
+    )
+
+
+def _make_bytes(node: Node) -> None:
+    """Let the FakeQuantize that a node ends with give levels less the middle one."""
+    op, others = node.epilogue[-1] if node.epilogue else (node.op, [None, *node.inputs[1:]])
+    steps: int = op.levels - 1  # type: ignore[attr-defined]  # FakeQuantize has them
+    low, high = (float(value.array.reshape(())) for value in others[1:3] if value is not None)
+    ends = [*_constants(-MIDDLE, steps - MIDDLE)]
+    if len(node.epilogue) == 1 and high - low == steps and low.is_integer():
+        # Numbers are levels: they may be lifted or lowered to bytes by the product.
+        outer = node.outputs[0].shape[1 if node.kind != "MatMul" else -1]
+        if low == -MIDDLE or fold(node, np.ones(outer), np.full(outer, -MIDDLE - low)):
+            others = [None, *ends, *ends]
+    made = [*others[:3], *ends]
+    if node.epilogue:
+        node.set_epilogue([*node.epilogue[:-1], (op, made)])
+    else:
+        node.set_inputs([node.inputs[0], *(value for value in made[1:] if value is not None)])
+
+
+def _constants(*ends: int) -> Iterator[Value]:
+    return (constant(np.array(end, np.float32)) for end in ends)
