@@ -33,6 +33,8 @@ from .matrices import lying, pieces
 
 #: Into so many blocks columns are packed where there are few rows for workers to share.
 BLOCKS = 4
+#: Runs of so few bytes are sooner copied in loops as long as rows of the image.
+SHORT = 48
 #: So many rows are worth to be shared sooner than the columns.
 FEW = 128
 
@@ -76,7 +78,12 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
             scratch.reset()
             rows = slice(top + first, top + stop)
             windows, gather = _windows(given, sizes, slice(first, stop), part, scratch)
-            made = scratch.take(part, stop - first, sizes.out[1], sizes.outer)
+            followed_up = finish or finish.target(image, rows, slice(None)).dtype != np.float32
+            made = (
+                scratch.take(part, stop - first, sizes.out[1], sizes.outer)
+                if followed_up
+                else finish.room(part, image, rows)
+            )
             flat = made.reshape(-1, sizes.outer)
             steps += gather
             steps += _columns(windows, weights, (0, 1), flat, library, part, scratch)
@@ -323,12 +330,16 @@ def _gathered(image: Array, sizes: Sizes, rows: slice, into: Array) -> Part:
     given = image[rows.start * sizes.strides[0] :]
     view = taps(given, sizes.kernel, sizes.strides, sizes.dilations, counts)
     target = into.reshape(view.shape)
-    if sizes.dilations[1] == 1:
-        # Rows of a window are runs of bytes, each copied as one.
-        run = np.dtype(f"V{sizes.kernel[1] * sizes.inner}")
-        view = np.ndarray(view.shape[:3], run, given, 0, view.strides[:3])
-        target = into.reshape(-1).view(run).reshape(view.shape)
-    return call(np.copyto, target, view)
+    if sizes.dilations[1] != 1:
+        return call(np.copyto, target, view)
+    # Rows of a window are runs of bytes, each copied as one.
+    run = np.dtype(f"V{sizes.kernel[1] * sizes.inner}")
+    view = np.ndarray(view.shape[:3], run, given, 0, view.strides[:3])
+    target = into.reshape(-1).view(run).reshape(view.shape)
+    if run.itemsize > SHORT:
+        return call(np.copyto, target, view)
+    rows_apart = [call(np.copyto, target[:, :, tap], view[:, :, tap]) for tap in range(len(view[0, 0]))]
+    return sequence(rows_apart)
 
 
 def _columns(

@@ -15,7 +15,8 @@ import numpy as np
 
 from ....layers.base import Op
 from ....schemas import Array
-from ..workers import Part, sequence, spans
+from ..plan import MIDDLE
+from ..workers import Part, integer_products, sequence, spans
 from .activations import NEAR, rooms
 from .repeats import repeats
 
@@ -37,13 +38,18 @@ class Rounding(NamedTuple):
     shift: Array | None
     gain: Array | None
     first: Array | None
-    #: Whether NaN becomes the lower limit.
-    falls: bool
+    #: The last level.
+    steps: int
+
+    @property
+    def falls(self) -> bool:
+        """Whether NaN becomes the lower limit."""
+        return self.steps > 1
 
     def at(self, index: Any) -> Rounding:
         """What goes with some of the whole."""
         arrays = [None if x is None else x[index] if x.ndim else x for x in self[:6]]
-        return Rounding(*arrays, self.falls)  # type: ignore[arg-type]  # low and high are there
+        return Rounding(*arrays, self.steps)  # type: ignore[arg-type]  # low and high are there
 
 
 def rounding(op: Op, limits: Sequence[Array | None]) -> Rounding | None:
@@ -77,7 +83,7 @@ def rounding(op: Op, limits: Sequence[Array | None]) -> Rounding | None:
     assert ends[1] is not None
     # Where they change nothing, numbers are levels themselves.
     rest = whole(scale, 1), whole(shift, 0), whole(gain, 1), whole(first, 0)
-    return Rounding(*ends, *rest, falls=op.levels > 2)  # type: ignore[attr-defined]
+    return Rounding(*ends, *rest, int(steps))
 
 
 def _distinct(array: Array) -> Array:
@@ -110,8 +116,10 @@ def quantized(
 def _quantized(
     numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool
 ) -> Part:
-    channels, steps = block.shape[-1], _steps(numbers, block.shape[-1], finite=finite)
     narrow = target.dtype == np.int8
+    if narrow and _is_cast(numbers):
+        return _cast(numbers, block, target, tile)
+    channels, steps = block.shape[-1], _steps(numbers, block.shape[-1], finite=finite)
     if narrow and numbers.first is not None and not numbers.first.ndim:
         steps[-1] = partial(_put_level, int(numbers.first)), None
     elif narrow:
@@ -156,7 +164,7 @@ def _steps(
     numbers: Rounding, channels: int, *, finite: bool
 ) -> list[tuple[Callable[..., Any], Array | None]]:
     """The functions in their order, each with what stands beside the numbers."""
-    low, high, scale, shift, gain, first, falls = numbers
+    low, high, scale, shift, gain, first, _ = numbers
     more = ((np.multiply, scale), (np.add, shift), (np.rint, None), (np.multiply, gain))
     steps: list[tuple[Callable[..., Any], Array | None]] = [
         (function, array)
@@ -167,9 +175,67 @@ def _steps(
         return [(partial(_clipped, low, high), None), *steps]
     # Of an array and a number the larger one takes twice as long as of an array and a row.
     ends = [end if end.ndim else np.broadcast_to(end, channels) for end in (low, high)]
-    if falls:
+    if numbers.falls:
         return [(np.fmax, ends[0]), (np.minimum, ends[1]), *steps]
     return [(np.fmin, ends[1]), (np.maximum, ends[0]), *steps]
+
+
+def _is_cast(numbers: Rounding) -> bool:
+    """Whether the library rounds and clips, for levels that fill bytes from the least on."""
+    library, first = integer_products(), numbers.first
+    if library is None or not library.rounds or not numbers.falls or numbers.gain is not None:
+        return False
+    if first is None:
+        return not numbers.low.ndim and bool(numbers.low == -MIDDLE)
+    return not first.ndim and bool(first == -MIDDLE)
+
+
+def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
+    """What the library does most of."""
+    library = integer_products()
+    assert library is not None
+    # Levels that are rounded as they are begin at the least int8, others at zero.
+    kind, least = (np.int8, -MIDDLE) if numbers.first is None else (np.uint8, 0)
+    last = least + numbers.steps
+    limit = np.full(block.size, last, kind) if last < np.iinfo(kind).max else None
+    given = [(f, x) for f, x in ((np.multiply, numbers.scale), (np.add, numbers.shift))]
+    steps = [(f, x) for f, x in given if x is not None]
+    rows = not any(x.ndim and any(x.strides[:-1]) for _, x in steps)
+    channels = block.shape[-1]
+    times = repeats(block.size // channels, channels) if rows and block.flags.c_contiguous else 1
+    shape = (-1, times * channels) if times > 1 else block.shape
+    bound = [
+        (f, tile(x[(0,) * (x.ndim - 1)], times) if x.ndim and times > 1 else x) for f, x in steps
+    ]
+    opening = block.reshape(shape)
+    lies = not steps and block.flags.c_contiguous
+    rounded = library.rounded(block, kind) if lies else None
+    flat = target.reshape(-1) if target.flags.c_contiguous else None
+
+    def run() -> None:
+        if rounded is None:
+            room = rooms.take(0, block.size)
+            left, numbers = opening, room.reshape(opening.shape)
+            for function, other in bound:
+                function(left, other, out=numbers)
+                left = numbers
+            if not bound:
+                np.copyto(numbers, opening)
+            levels = library.rounded(room, kind)()
+        else:
+            levels = rounded()
+        found = np.asarray(levels)
+        if limit is not None:
+            np.minimum(found, limit, out=found)
+        out = target if flat is None else flat
+        if flat is None:
+            found = found.reshape(target.shape)
+        if kind is np.uint8:
+            np.bitwise_xor(found, np.uint8(MIDDLE), out=out.view(np.uint8))
+        else:
+            np.copyto(out, found)
+
+    return run
 
 
 def _put(block: Array, out: Array) -> None:
@@ -178,9 +244,10 @@ def _put(block: Array, out: Array) -> None:
 
 def _put_level(first: int, block: Array, out: Array) -> None:
     """Levels from 0 on, less so many."""
-    unsigned = out.view(np.uint8)
-    np.copyto(unsigned, block, casting="unsafe")
-    np.add(unsigned, np.uint8(first % 256), out=unsigned)
+    # What has gaps is better written but once.
+    room = rooms.take(1, -(-block.size // 4)).view(np.uint8)[: block.size].reshape(block.shape)
+    np.copyto(room, block, casting="unsafe")
+    np.add(room, np.uint8(first % 256), out=out.view(np.uint8))
 
 
 def _clipped(low: Array, high: Array, block: Array, out: Array) -> None:

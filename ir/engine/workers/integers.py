@@ -7,6 +7,7 @@ while it multiplies. What is multiplied by is packed once.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -34,6 +35,8 @@ class IntegerProducts:
         found = (rate for names, rate in RATES if any(has.get(name) for name in names))
         #: Products of int8 while BLAS does one of float32.
         self.rate = next(found, SLOW)
+        #: Whether it rounds to int8 as it should, many numbers at a time.
+        self.rounds = bool(has.get("skylake")) and self._rounds()
 
     def pack(self, rows: Array) -> Any:
         """A matrix (columns, taken) of int8, to multiply by."""
@@ -51,6 +54,31 @@ class IntegerProducts:
             for array, kind in ((left, "int8"), (out, "int32"))
         )
         return partial(self._library.dots_packed, given, packed, out=made)
+
+    def rounded(self, numbers: Array, kind: type[np.integer[Any]]) -> Callable[[], Any]:
+        """What gives the nearest int8 or uint8 to each number of an array without gaps.
+
+        Those beyond the ends are the ends, and what is no number the least.
+        """
+        assert numbers.dtype == np.float32
+        assert numbers.flags.c_contiguous
+        given = self._library.from_pointer(
+            numbers.ctypes.data, (numbers.size,), "float32", owner=numbers
+        )
+        return partial(given.astype, np.dtype(kind).name)
+
+    def _rounds(self) -> bool:
+        ends = [np.nan, np.inf, -np.inf, 1e9, -1e9, 3e38, -3e38, 127.5, -128.5]
+        halves = np.arange(-130, 259, 0.5)
+        near = np.nextafter(halves.astype(np.float32), np.float32([[-np.inf], [np.inf]]))
+        numbers = np.concatenate([ends, halves, near.ravel()]).astype(np.float32)
+        # Of odd lengths, too, where ends are done otherwise.
+        return all(
+            bool((np.asarray(self.rounded(numbers[cut:], kind)()) == wanted[cut:]).all())
+            for kind, least, most in ((np.int8, -128, 127), (np.uint8, 0, 255))
+            for wanted in [np.rint(np.fmin(np.fmax(numbers, least), most))]
+            for cut in range(20)
+        )
 
 
 @cache
