@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,7 @@ from .pooling import joined
 def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of an elementwise operation and its followers, block by block."""
     output = node.outputs[0]
-    made = (np.float32, np.int8) if node.kind == QUANTIZE else (np.float32,)
-    if output.type not in made or any(v.type != np.float32 for v in node.inputs):
+    if output.type not in NUMBERS or any(v.type != np.float32 for v in node.inputs):
         return None
     if node.kind not in UNARY and getattr(node.op, "auto_broadcast", "") != "numpy":
         return None
@@ -69,23 +69,30 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     # Cut along the longest run of leading axes that is worth it.
     axis = next((i for i, size in enumerate(target.shape) if size > 1), 0)
     rows = target.shape[axis]
-    per_row = max(1, output.nbytes // max(rows, 1)) * 2
-    at_once = max(1, CACHE // per_row)
-    lanes = abreast if output.nbytes > 1 << 16 else 1
+    count = prod(output.shape)
+    at_once = max(1, CACHE // max(1, 8 * count // max(rows, 1)))
+    lanes = abreast if 4 * count > 1 << 16 else 1
     steps: list[Part] = []
-    for _, (begin, end) in scratch.dealt(spans(rows, lanes)):
+    # What becomes levels in the end has not the room of numbers before.
+    beside = bool(node.epilogue) and output.type != np.float32
+    for part, (begin, end) in scratch.dealt(spans(rows, lanes)):
         parts: list[Part] = []
         for first in range(begin, end, at_once):
             index = (slice(None),) * axis + (slice(first, min(first + at_once, end)),)
-            block = target[index]
+            scratch.reset()
+            block = scratch.take(part, *target[index].shape) if beside else target[index]
             if function is None:
                 parts += head(given[0][index], index, block)
             else:
                 left, right = (array[index] for array in given)
                 parts.append(lined(function, left, right, block, scratch, fixed=fixed))
-            parts += followed(followers, block, index)
+            parts += followed(followers, block, index, target[index] if beside else None)
         steps.append(sequence(parts))
     return [steps] if steps else [[lambda: None]]
+
+
+#: Numbers, and levels of such.
+NUMBERS = (np.float32, np.int8)
 
 
 def local_response(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -195,14 +202,20 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
     with at():
         kernel = quick(node.op, node.op.prepare([value.tensor for value in node.inputs]))
     places = [value.store for value in node.outputs]
+    # What becomes levels in the end has not the room of numbers before.
+    beside = places[0] is not None and places[0].dtype == np.int8 and followers
+    room = np.empty(places[0].shape, np.float32) if beside else None
+    rule: Any = "unsafe" if node.kind == QUANTIZE else "same_kind"
 
     def run() -> None:
         inputs = [value.array for value in node.inputs]
         taken = [*inputs]
         with at():
             for value, place, result in zip(node.outputs, places, kernel(*inputs), strict=True):
-                if value.store is place:
-                    np.copyto(value.array, result)
+                if room is not None:
+                    np.copyto(np.moveaxis(room, -1, 1) if value.last else room, result)
+                elif value.store is place:
+                    np.copyto(value.array, result, casting=rule)
                 else:
                     value.store = unshared_copy(result, taken, value.type)
                     taken.append(value.store)
@@ -211,5 +224,6 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
     parts = [run]
     if followers:
         assert places[0] is not None
-        parts += followed(followers, places[0], (...,))
+        block = places[0] if room is None else room
+        parts += followed(followers, block, (...,), places[0])
     return [[sequence(parts)]]

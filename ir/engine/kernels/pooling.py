@@ -34,7 +34,8 @@ def prepare(node: Node, threads: int, lanes: int, scratch: Scratch) -> list[list
         or (len(node.outputs) > 1 and (node.outputs[1].users or node.outputs[1].is_output))
     ):
         return None
-    if value.last != output.last or (value.type == np.int8 and not value.last):
+    narrow = np.int8 in (value.type, output.type)
+    if value.last != output.last or (narrow and not value.last):
         return None
     op: Any = node.op
     gaps = op.gaps()
@@ -71,7 +72,8 @@ def prepare(node: Node, threads: int, lanes: int, scratch: Scratch) -> list[list
         size <= window - before
         for size, window, (before, _) in zip(value.shape[2:], kernel, pads, strict=True)
     )
-    if (height, width) == (1, 1) and reaches and factor is not None:
+    plain = output.type == value.type
+    if (height, width) == (1, 1) and reaches and plain and factor is not None:
         return [_whole_sum(value.store, output.store, factor, followers)]
     images, _, _, channels = output.store.shape
     per_row = value.shape[3] * channels * 4 * (strides[0] + 2)
@@ -85,7 +87,10 @@ def prepare(node: Node, threads: int, lanes: int, scratch: Scratch) -> list[list
             down = (end - 1) * strides[0] - pads[0][0] + kernel[0]
             source = value.store[image, max(up, 0) : max(down, 0)]
             across = room_of(source, scratch, part, end - begin, *source.shape[1:])
-            block = output.store[image, begin:end]
+            place = output.store[image, begin:end]
+            # What is rounded to levels in the end has not the room of numbers before.
+            beside = place.dtype != source.dtype
+            block = scratch.take(part, *place.shape) if beside else place
             parts += joined(
                 join, source, kernel[0], strides[0], across, part, scratch, before=max(-up, 0)
             )
@@ -103,7 +108,8 @@ def prepare(node: Node, threads: int, lanes: int, scratch: Scratch) -> list[list
                 parts.append(call(np.copyto, block.view(whole), chosen.view(whole)))
             if factor is not None:
                 parts += _scaled(block, factor if factor.ndim == 0 else factor[begin:end])
-            parts += followed(followers, block, (image, slice(begin, end)))
+            index = (image, slice(begin, end))
+            parts += followed(followers, block, index, place if beside else None)
         steps.append(sequence(parts))
     return [steps]
 

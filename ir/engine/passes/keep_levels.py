@@ -11,8 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..plan import (
+    BINARY,
+    CONVOLUTIONS,
     MIDDLE,
     MOVING,
+    UNARY,
     Grid,
     Node,
     Plan,
@@ -20,7 +23,6 @@ from ..plan import (
     constant,
     grid_of,
     is_depthwise,
-    stands_beside,
 )
 from .fold_affine import fold
 
@@ -86,11 +88,7 @@ def _makes_levels(node: Node) -> bool:
     """Whether the kernel of a node can give bytes."""
     if node.integers is not None or is_depthwise(node):
         return True
-    return (
-        node.kind == "FakeQuantize"
-        and bool(node.outputs[0].shape)
-        and stands_beside(node.op, [value.shape for value in node.inputs[1:]], node.outputs[0].shape)
-    )
+    return node.kind in UNARY | BINARY | {"MaxPool", "AvgPool"}
 
 
 def _make_bytes(node: Node) -> None:
@@ -99,7 +97,8 @@ def _make_bytes(node: Node) -> None:
     steps: int = op.levels - 1  # type: ignore[attr-defined]  # FakeQuantize has them
     low, high = (float(value.array.reshape(())) for value in others[1:3] if value is not None)
     ends = [*_constants(-MIDDLE, steps - MIDDLE)]
-    if len(node.epilogue) == 1 and high - low == steps and low.is_integer():
+    folds = node.kind in CONVOLUTIONS or node.integers is not None
+    if folds and len(node.epilogue) == 1 and high - low == steps and low.is_integer():
         # Numbers are levels: they may be lifted or lowered to bytes by the product.
         outer = node.outputs[0].shape[1 if node.kind != "MatMul" else -1]
         if low == -MIDDLE or fold(node, np.ones(outer), np.full(outer, -MIDDLE - low)):
