@@ -13,10 +13,10 @@ from numpy.lib.stride_tricks import as_strided
 from ....layers.base import Op
 from ....layers.budget import require
 from ....schemas import Array
-from ..plan import Node, Value
-from ..workers import Part
+from ..plan import Grid, Node, Value
+from ..workers import Part, spans
 from ..workers import sequence as sequence
-from .activations import activation, sloped
+from .activations import NEAR, activation, rooms, sloped
 from .quantizing import quantized, rounding
 from .repeats import repeats as repetitions
 
@@ -165,6 +165,14 @@ def followers(
     """The same for any steps on a value, or on twice that."""
     found: list[Follower] = []
     for op, others in steps:
+        grids = [value.grid for value in others if value is not None and value.grid is not None]
+        if grids:
+            (value,) = (value for value in others if value is not None)
+            first = others[0] is None
+            levels = kept(value, output.shape, output.last)
+            found.append(partial(beside_levels, UFUNCS[op.xml_type], levels, grids[0], first))
+            finite &= op.xml_type in ("Add", "Subtract")
+            continue
         if op.xml_type in UFUNCS or op.xml_type == "SquaredDifference":
             given = [None if v is None else kept(v, output.shape, output.last) for v in others]
         elif op.xml_type == "PReLU":
@@ -267,6 +275,49 @@ def follower(
         return [lambda: np.copyto(target, op.run(block, *rest)[0])]
 
     return make
+
+
+def beside_levels(
+    function: Callable[..., Any],
+    levels: Array,
+    grid: Grid,
+    first: bool,  # noqa: FBT001 - bound by position
+    block: Array,
+    index: Any,
+    target: Array,
+) -> list[Part]:
+    """A function of a block and of numbers that are kept as levels, either of them first."""
+    step, middle = np.float32(grid.step), np.float32(grid.middle)
+    axis = next((axis for axis, size in enumerate(block.shape) if size > 1), 0)
+    parts: list[Part] = []
+    for run in spans(block.shape[axis], -(-block.size // NEAR)):
+        some = (slice(None),) * axis + (slice(*run),)
+        parts.append(_beside(function, levels[index][some], block[some], target[some], step, middle, first=first))
+    return parts
+
+
+def _beside(
+    function: Callable[..., Any],
+    levels: Array,
+    block: Array,
+    target: Array,
+    step: np.float32,
+    middle: np.float32,
+    *,
+    first: bool,
+) -> Part:
+    def run() -> None:
+        numbers = rooms.take(0, block.size).reshape(block.shape)
+        np.copyto(numbers, levels, casting="unsafe")
+        np.multiply(numbers, step, numbers)
+        if middle:
+            np.add(numbers, middle, numbers)
+        if first:
+            function(block, numbers, out=target)
+        else:
+            function(numbers, block, out=target)
+
+    return run
 
 
 def followed(

@@ -6,7 +6,7 @@ integers need not make them of numbers, which take four times the memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -35,12 +35,12 @@ def keep_levels(plan: Plan) -> None:
             continue
         for value in node.outputs:
             if value in kept:
-                value.type = np.dtype(np.int8)
+                value.type, value.grid = np.dtype(np.int8), kept[value]
         if not _moves(node):
             _make_bytes(node)
 
 
-def _kept(plan: Plan) -> set[Value]:
+def _kept(plan: Plan) -> dict[Value, Grid]:
     """The values of which nobody wants to know more than the levels."""
     found: dict[Value, Grid] = {}
     for node in plan.nodes:
@@ -53,25 +53,42 @@ def _kept(plan: Plan) -> set[Value]:
     while True:
         odd = [value for value in found if not _stays(value, found)]
         if not odd:
-            return set(found)
+            return found
         for value in odd:
             del found[value]
 
 
-def _stays(value: Value, found: dict[Value, Grid]) -> bool:
+def _stays(value: Value, found: Mapping[Value, Grid]) -> bool:
     """Whether all that a value is made of and made into are levels."""
     producer = value.producer
-    if value.is_output or not value.users or producer is None:
+    if value.is_output or producer is None:
         return False
     if _moves(producer) and not all(other in found for other in _moved(producer)):
         return False
-    return all(
-        all(made in found or not made.users for made in user.outputs)
-        and not any(value is other for other in user.inputs[len(_moved(user)) :])
-        if _moves(user)
-        else user.integers is not None and user.inputs[0] is value and count == 1
-        for user, count in value.users.items()
+    if not any(_moves(user) or _multiplies(user, value) for user in value.users):
+        return False
+    return all(_takes(user, value, count, found) for user, count in value.users.items())
+
+
+def _multiplies(node: Node, value: Value) -> bool:
+    """Whether a node multiplies a value as integers."""
+    return node.integers is not None and node.inputs[0] is value
+
+
+def _takes(node: Node, value: Value, count: int, found: Mapping[Value, Grid]) -> bool:
+    """Whether all that a node reads of a value may be levels."""
+    if _moves(node):
+        return all(made in found or not made.users for made in node.outputs) and not any(
+            value is other for other in node.inputs[len(_moved(node)) :]
+        )
+    # What is added in cache may be made numbers there.
+    added = sum(
+        other is value
+        for op, others in node.epilogue
+        for other in others
+        if op.xml_type in BINARY and value.shape == node.outputs[0].shape
     )
+    return count == added + _multiplies(node, value)
 
 
 def _moves(node: Node) -> bool:

@@ -20,6 +20,12 @@ class Grid(NamedTuple):
     levels: int
 
     @property
+    def middle(self) -> float:
+        """The number that the middle level stands for; zero where it is as good as that."""
+        found = self.first + MIDDLE * self.step
+        return found if abs(found) > WHOLE * self.step else 0.0
+
+    @property
     def zero(self) -> int | None:
         """The level that stands for zero; None where none does."""
         level = -self.first / self.step

@@ -24,6 +24,8 @@ RATES = (
     (("alder", "sierra", "neonsdot", "svesdot"), 1.5),
 )
 SLOW = 0.7
+#: The library's names of what it rounds to.
+NAMES: dict[type, str] = {np.int8: "int8", np.uint8: "uint8"}
 
 
 class IntegerProducts:
@@ -62,10 +64,9 @@ class IntegerProducts:
         """
         assert numbers.dtype == np.float32
         assert numbers.flags.c_contiguous
-        given = self._library.from_pointer(
-            numbers.ctypes.data, (numbers.size,), "float32", owner=numbers
-        )
-        return partial(given.astype, np.dtype(kind).name)
+        place = numbers.__array_interface__["data"][0]
+        given = self._library.from_pointer(place, (numbers.size,), "float32", owner=numbers)
+        return partial(given.astype, NAMES[kind])
 
     def _rounds(self) -> bool:
         ends = [np.nan, np.inf, -np.inf, 1e9, -1e9, 3e38, -3e38, 127.5, -128.5]
