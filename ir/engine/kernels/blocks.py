@@ -13,10 +13,11 @@ from numpy.lib.stride_tricks import as_strided
 from ....layers.base import Op
 from ....layers.budget import require
 from ....schemas import Array
-from ..plan import Grid, Node, Value
-from ..workers import Part, spans
+from ..plan import Node, Value
+from ..workers import Part
 from ..workers import sequence as sequence
-from .activations import NEAR, activation, rooms, sloped
+from .activations import activation, sloped
+from .beside_levels import beside
 from .quantizing import quantized, rounding
 from .repeats import repeats as repetitions
 
@@ -168,9 +169,9 @@ def followers(
         grids = [value.grid for value in others if value is not None and value.grid is not None]
         if grids:
             (value,) = (value for value in others if value is not None)
-            first = others[0] is None
             levels = kept(value, output.shape, output.last)
-            found.append(partial(beside_levels, UFUNCS[op.xml_type], levels, grids[0], first))
+            first = others[0] is None
+            found.append(beside(UFUNCS[op.xml_type], levels, grids[0], first=first))
             finite &= op.xml_type in ("Add", "Subtract")
             continue
         if op.xml_type in UFUNCS or op.xml_type == "SquaredDifference":
@@ -275,49 +276,6 @@ def follower(
         return [lambda: np.copyto(target, op.run(block, *rest)[0])]
 
     return make
-
-
-def beside_levels(
-    function: Callable[..., Any],
-    levels: Array,
-    grid: Grid,
-    first: bool,  # noqa: FBT001 - bound by position
-    block: Array,
-    index: Any,
-    target: Array,
-) -> list[Part]:
-    """A function of a block and of numbers that are kept as levels, either of them first."""
-    step, middle = np.float32(grid.step), np.float32(grid.middle)
-    axis = next((axis for axis, size in enumerate(block.shape) if size > 1), 0)
-    parts: list[Part] = []
-    for run in spans(block.shape[axis], -(-block.size // NEAR)):
-        some = (slice(None),) * axis + (slice(*run),)
-        parts.append(_beside(function, levels[index][some], block[some], target[some], step, middle, first=first))
-    return parts
-
-
-def _beside(
-    function: Callable[..., Any],
-    levels: Array,
-    block: Array,
-    target: Array,
-    step: np.float32,
-    middle: np.float32,
-    *,
-    first: bool,
-) -> Part:
-    def run() -> None:
-        numbers = rooms.take(0, block.size).reshape(block.shape)
-        np.copyto(numbers, levels, casting="unsafe")
-        np.multiply(numbers, step, numbers)
-        if middle:
-            np.add(numbers, middle, numbers)
-        if first:
-            function(block, numbers, out=target)
-        else:
-            function(numbers, block, out=target)
-
-    return run
 
 
 def followed(

@@ -203,8 +203,9 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
         kernel = quick(node.op, node.op.prepare([value.tensor for value in node.inputs]))
     places = [value.store for value in node.outputs]
     # What becomes levels in the end has not the room of numbers before.
-    beside = places[0] is not None and places[0].dtype == np.int8 and followers
-    room = np.empty(places[0].shape, np.float32) if beside else None
+    place = places[0] if places else None
+    beside = place is not None and place.dtype == np.int8 and followers
+    room = np.empty(place.shape, np.float32) if beside and place is not None else None
     rule: Any = "unsafe" if node.kind == QUANTIZE else "same_kind"
 
     def run() -> None:
@@ -212,7 +213,7 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
         taken = [*inputs]
         with at():
             for value, place, result in zip(node.outputs, places, kernel(*inputs), strict=True):
-                if room is not None:
+                if room is not None and value is node.outputs[0]:
                     np.copyto(np.moveaxis(room, -1, 1) if value.last else room, result)
                 elif value.store is place:
                     np.copyto(value.array, result, casting=rule)

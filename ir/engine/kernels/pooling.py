@@ -96,7 +96,11 @@ def prepare(node: Node, threads: int, lanes: int, scratch: Scratch) -> list[list
             )
             step = 1 if channels <= NARROW else strides[1]
             places = (width - 1) * strides[1] // step + 1
-            found = block if places == width else room_of(source, scratch, part, len(block), places, channels)
+            found = (
+                block
+                if places == width
+                else room_of(source, scratch, part, len(block), places, channels)
+            )
             parts += joined(
                 join, across.transpose(1, 0, 2), kernel[1], step, found.transpose(1, 0, 2),
                 part, scratch, before=pads[1][0],

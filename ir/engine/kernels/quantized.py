@@ -338,7 +338,9 @@ def _gathered(image: Array, sizes: Sizes, rows: slice, into: Array) -> Part:
     target = into.reshape(-1).view(run).reshape(view.shape)
     if run.itemsize > SHORT:
         return call(np.copyto, target, view)
-    rows_apart = [call(np.copyto, target[:, :, tap], view[:, :, tap]) for tap in range(len(view[0, 0]))]
+    rows_apart = [
+        call(np.copyto, target[:, :, tap], view[:, :, tap]) for tap in range(len(view[0, 0]))
+    ]
     return sequence(rows_apart)
 
 

@@ -20,8 +20,8 @@ from ..workers import Part, integer_products, sequence, spans
 from .activations import NEAR, rooms
 from .repeats import repeats
 
-#: What is so much smaller than the largest is nothing.
-BITS = np.float32(2**-20)
+#: What is so much smaller than the largest of levels is nothing.
+NOTHING = np.float32(2**-20)
 #: Repeats a row so many times, in memory that is kept.
 Tile = Callable[[Array, int], Array]
 
@@ -48,8 +48,14 @@ class Rounding(NamedTuple):
 
     def at(self, index: Any) -> Rounding:
         """What goes with some of the whole."""
-        arrays = [None if x is None else x[index] if x.ndim else x for x in self[:6]]
-        return Rounding(*arrays, self.steps)  # type: ignore[arg-type]  # low and high are there
+
+        def some(array: Array | None) -> Any:
+            return array[index] if array is not None and array.ndim else array
+
+        low, high, scale, shift, gain, first, steps = self
+        return Rounding(
+            some(low), some(high), some(scale), some(shift), some(gain), some(first), steps
+        )
 
 
 def rounding(op: Op, limits: Sequence[Array | None]) -> Rounding | None:
@@ -58,32 +64,32 @@ def rounding(op: Op, limits: Sequence[Array | None]) -> Rounding | None:
     small = [_distinct(limit) for limit in known]
     if len(known) != 4 or not all(bool(np.isfinite(limit).all()) for limit in small):
         return None
-    low, high, first, last = small
+    low, high, begin, end = small
     if not (low < high).all():
         return None
     steps = np.float32(op.levels - 1)  # type: ignore[attr-defined]  # FakeQuantize has them
-    with np.errstate(all="ignore"):
-        scale, gain = steps / (high - low), (last - first) / steps
-        shift = -low * scale
-        if (scale == 1).all() and (low == np.rint(low)).all():
-            # What is rounded may as well be lifted to the levels after that, and by the way.
-            shift, first = np.float32(0), first - low * gain
-            beside_last = np.abs(first) <= BITS * np.maximum(np.abs(small[2]), np.abs(last))
-            first = np.where(beside_last, np.float32(0), first)
     shape = np.broadcast_shapes(*(limit.shape for limit in known))
 
-    def whole(array: Any, idle: float | None = None) -> Array | None:
+    def whole(array: Any) -> Array:
         found = np.asarray(array)
-        if idle is not None and (found == idle).all():
-            return None
         return np.broadcast_to(found, shape) if found.ndim else found
 
-    ends = whole(low), whole(high)
-    assert ends[0] is not None
-    assert ends[1] is not None
+    def unless(idle: float, array: Any) -> Array | None:
+        return None if (np.asarray(array) == idle).all() else whole(array)
+
+    with np.errstate(all="ignore"):
+        scale, gain = steps / (high - low), (end - begin) / steps
+        shift, first = -low * scale, begin
+        if (scale == 1).all() and (low == np.rint(low)).all():
+            # What is rounded may as well be lifted to the levels after that, and by the way.
+            shift, first = np.zeros_like(shift), begin - low * gain
+            nothing = NOTHING * np.maximum(np.abs(begin), np.abs(end))
+            first = np.where(np.abs(first) <= nothing, np.float32(0), first)
     # Where they change nothing, numbers are levels themselves.
-    rest = whole(scale, 1), whole(shift, 0), whole(gain, 1), whole(first, 0)
-    return Rounding(*ends, *rest, int(steps))
+    return Rounding(
+        whole(low), whole(high), unless(1, scale), unless(0, shift), unless(1, gain),
+        unless(0, first), int(steps),
+    )  # fmt: skip
 
 
 def _distinct(array: Array) -> Array:

@@ -1,4 +1,4 @@
-"""How often a row is repeated that goes with each row of a block: inner loops as long as can be."""
+"""How often a row that goes with all rows of a block is repeated: for long inner loops."""
 
 from __future__ import annotations
 

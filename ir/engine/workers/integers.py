@@ -71,7 +71,8 @@ class IntegerProducts:
     def _rounds(self) -> bool:
         ends = [np.nan, np.inf, -np.inf, 1e9, -1e9, 3e38, -3e38, 127.5, -128.5]
         halves = np.arange(-130, 259, 0.5)
-        near = np.nextafter(halves.astype(np.float32), np.float32([[-np.inf], [np.inf]]))
+        sides = np.array([[-np.inf], [np.inf]], np.float32)
+        near = np.nextafter(halves.astype(np.float32), sides)
         numbers = np.concatenate([ends, halves, near.ravel()]).astype(np.float32)
         # Of odd lengths, too, where ends are done otherwise.
         return all(
