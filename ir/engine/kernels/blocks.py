@@ -232,7 +232,10 @@ def follower(
     Of what it is given it may be known that all are finite numbers.
     """
     kind = op.xml_type
-    numbers = rounding(op, given[1:]) if kind == QUANTIZE else None
+    numbers = None
+    if kind == QUANTIZE:
+        steps: int = op.levels - 1  # type: ignore[attr-defined]  # FakeQuantize has them
+        numbers = rounding(steps, [limit for limit in given if limit is not None])
 
     def make(block: Array, index: Any, target: Array) -> list[Part]:
         if kind in UFUNCS:

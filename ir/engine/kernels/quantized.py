@@ -15,7 +15,6 @@ import numpy as np
 from ....schemas import Array
 from ..plan import MIDDLE, Integers, Node
 from ..workers import IntegerProducts, Part, integer_products, shares, spans
-from .activations import NEAR
 from .blocks import (
     CACHE,
     Room,
@@ -30,6 +29,7 @@ from .blocks import (
 )
 from .convolution_work import Finish, Sizes
 from .matrices import lying, pieces
+from .quantizing import quantized, rounding
 
 #: Into so many blocks columns are packed where there are few rows for workers to share.
 BLOCKS = 4
@@ -184,7 +184,7 @@ def _rows(
         scratch.shared.take_bytes(0, prod(a[index].shape[:-1]), a.shape[-1]) for index in found
     ]
     making: list[Part] = []
-    for part, (begin, end) in scratch.dealt(spans(len(found), abreast)):
+    for _, (begin, end) in scratch.dealt(spans(len(found), abreast)):
         steps: list[Part] = []
         for index, into in list(zip(found, levels, strict=True))[begin:end]:
             scratch.reset()
@@ -192,7 +192,7 @@ def _rows(
             if a.dtype == np.int8:
                 steps.append(call(np.copyto, target, given))
             else:
-                steps += _quantized(given, integers, target, part, scratch)
+                steps.append(_quantized(given, integers, target, scratch))
         making.append(sequence(steps))
     return levels, making
 
@@ -242,7 +242,7 @@ def _images(
     shape = images, top + height + bottom, left + width + right, channels
     room = scratch.shared.take_bytes(0, *shape)
     parts: list[Part] = []
-    for part, (image, (begin, end)) in scratch.dealt(shares(images, height, abreast)):
+    for _, (image, (begin, end)) in scratch.dealt(shares(images, height, abreast)):
         scratch.reset()
         inner = room[image, top + begin : top + end]
         borders = [
@@ -252,7 +252,7 @@ def _images(
         ]  # fmt: skip
         steps = [_filled(border, zero) for border in borders if border.size]
         into = inner[:, left : left + width]
-        steps += _quantized(source[image, begin:end], integers, into, part, scratch)
+        steps.append(_quantized(source[image, begin:end], integers, into, scratch))
         parts.append(sequence(steps))
     return _Images(sizes, room, True, zero, scratch.shared), [parts]
 
@@ -261,51 +261,14 @@ def _filled(border: Array, zero: np.int8) -> Part:
     return lambda: border.fill(zero)
 
 
-def _quantized(
-    source: Array, integers: Integers, into: Array, part: int, scratch: Scratch
-) -> list[Part]:
-    """Parts that bring numbers to their levels, less the middle one."""
+def _quantized(source: Array, integers: Integers, into: Array, scratch: Scratch) -> Part:
+    """What brings numbers to their levels, less the middle one."""
     grid = integers.grid
-    if integers.limits is None:
-        low, high, gain = grid.first, None, 1 / grid.step
-    else:
-        low, high = integers.limits
-        gain = (grid.levels - 1) / (high - low)
-    # Of what was rounded half a level more, then cut off, is the nearest; other numbers are
-    # rounded as a FakeQuantize does it, halves to the even level.
-    lift = -low * gain + (0.5 if high is None else 0)
-    ends = None if high is None else (np.float32(low), np.float32(high))
-    factor, more = np.float32(gain), np.float32(lift)
-    steps: list[Part] = []
-    per_row = max(1, prod(source.shape[1:]))
-    room = scratch.take(part, 0)
-    for begin, end in spans(len(source), -(-len(source) * per_row // NEAR)):
-        given, made = source[begin:end], into[begin:end]
-        if given.size > room.size:
-            room = scratch.take(part, given.size)
-        numbers = room[: given.size].reshape(given.shape)
-        unsigned = made.view(np.uint8)
-        if ends is not None:
-            steps.append(_clipped(given, *ends, numbers))
-            given = numbers
-        if factor != 1 or ends is None:
-            steps.append(call(np.multiply, given, factor, out=numbers))
-        if more:
-            steps.append(call(np.add, numbers, more, out=numbers))
-        if ends is not None:
-            steps.append(call(np.rint, numbers, out=numbers))
-        steps += [
-            _cut(numbers, unsigned),
-            call(np.bitwise_xor, unsigned, np.uint8(MIDDLE), out=unsigned),
-        ]
-    return steps
-
-
-def _clipped(given: Array, low: np.float32, high: np.float32, into: Array) -> Part:
-    def run() -> None:
-        np.clip(given, low, high, out=into)
-
-    return run
+    steps = grid.levels - 1
+    ends = integers.limits or (grid.first, grid.first + steps * grid.step)
+    numbers = rounding(steps, np.array([*ends, -MIDDLE, steps - MIDDLE], np.float32))
+    assert numbers is not None
+    return quantized(numbers, source, into, scratch.tile)
 
 
 def _cut(numbers: Array, into: Array) -> Part:

@@ -7,13 +7,12 @@ as the definition does, so that halves fall to the same side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....layers.base import Op
 from ....schemas import Array
 from ..plan import MIDDLE
 from ..workers import Part, integer_products, sequence, spans
@@ -58,16 +57,16 @@ class Rounding(NamedTuple):
         )
 
 
-def rounding(op: Op, limits: Sequence[Array | None]) -> Rounding | None:
-    """What a FakeQuantize does; None unless each lower limit is a number below its upper one."""
-    known = [limit for limit in limits if limit is not None]
-    small = [_distinct(limit) for limit in known]
-    if len(known) != 4 or not all(bool(np.isfinite(limit).all()) for limit in small):
+def rounding(last: int, limits: Iterable[Array]) -> Rounding | None:
+    """What a FakeQuantize does, of so many levels and one more, with these four limits.
+
+    None unless each lower limit is a number below its upper one.
+    """
+    known = [np.asarray(limit) for limit in limits]
+    low, high, begin, end = small = [_distinct(limit) for limit in known]
+    if not all(bool(np.isfinite(limit).all()) for limit in small) or not (low < high).all():
         return None
-    low, high, begin, end = small
-    if not (low < high).all():
-        return None
-    steps = np.float32(op.levels - 1)  # type: ignore[attr-defined]  # FakeQuantize has them
+    steps = np.float32(last)
     shape = np.broadcast_shapes(*(limit.shape for limit in known))
 
     def whole(array: Any) -> Array:
@@ -88,7 +87,7 @@ def rounding(op: Op, limits: Sequence[Array | None]) -> Rounding | None:
     # Where they change nothing, numbers are levels themselves.
     return Rounding(
         whole(low), whole(high), unless(1, scale), unless(0, shift), unless(1, gain),
-        unless(0, first), int(steps),
+        unless(0, first), last,
     )  # fmt: skip
 
 

@@ -57,4 +57,4 @@ def _limits(values: list[Any]) -> tuple[float, float] | None:
     if any(array is None or array.size != 1 for array in known):
         return None
     low, high = (float(array.reshape(())) for array in known[:2])
-    return (low, high) if low < high else None
+    return (low, high) if low < high and np.isfinite([low, high]).all() else None
