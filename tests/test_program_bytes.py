@@ -128,6 +128,20 @@ def _sums(n: Exact, x: Any) -> Any:
     return n.rounded_to(n.add("Multiply", n.add("Abs", y), n.constant(np.float32(0.5))), power=4)
 
 
+def _read_by_itself(n: Exact, x: Any) -> Any:
+    y, z = (n.rounded_to(n.convolved(x, 8, 8), power=4) for _ in range(2))
+    both = n.add("ReLU", n.add("Subtract", y, z))
+    square = n.add("SquaredDifference", y, n.rounded_to(n.convolved(z, 8, 8)))
+    y = n.rounded_to(n.add("Add", n.convolved(y, 8, 8), both))
+    return n.rounded_to(n.add("Add", y, square))
+
+
+def _grouped(n: Exact, x: Any) -> Any:
+    weights = n.constant(n.rng.integers(-9, 10, (2, 4, 4, 3, 3)) / 64)
+    y = n.add("GroupConvolution", n.rounded_to(n.convolved(x, 8, 8)), weights, **PADDED)
+    return n.rounded_to(y)
+
+
 def _turned(n: Exact, x: Any) -> Any:
     y = n.add("Transpose", n.rounded_to(n.convolved(x, 8, 8)), n.constant([0, 1, 3, 2], "i64"))
     return n.add("Reshape", y, n.constant([0, 8, -1, 3], "i64"), special_zero=True)
@@ -137,7 +151,7 @@ def _turned(n: Exact, x: Any) -> Any:
 @pytest.mark.parametrize(("make", "kept"), [
     (_two_convolutions, 2), (_relu, 2), (_fewer_levels, 2), (_pooled, 3), (_pooled_first, 2),
     (_averaged, 2), (_residual, 3), (_difference, 3), (_concat, 6), (_by_channel, 2), (_sums, 2),
-    (_turned, 4),
+    (_turned, 4), (_read_by_itself, 4), (_grouped, 2),
 ])  # fmt: skip
 @pytest.mark.parametrize("levels", [256, 255])
 @pytest.mark.parametrize("size", [6, 15])
@@ -174,10 +188,13 @@ def test_what_somebody_reads_as_numbers_stays_numbers() -> None:
     n = Exact(4)
     x = n.net.parameter("x", "f32", (1, 8, 9, 9))
     y, z = (n.rounded_to(n.convolved(n.rounded_to(x), 8, 8)) for _ in range(2))
-    model = n.model(n.convolved(y, 8, 4), y, n.convolved(z, 8, 4), n.add("Sqrt", z))
+    model = n.model(n.convolved(y, 8, 4), y, n.convolved(z, 8, 4), n.add("SoftMax", z, axis=1))
     kept = [node.kind for node in planned(model).nodes if node.outputs[0].type == np.int8]
     assert kept == ["FakeQuantize", "FakeQuantize"]
-    same_bits(model, [(n.rng.integers(0, 900, (1, 8, 9, 9)) / 64).astype("f4")])
+    array = (n.rng.integers(0, 900, (1, 8, 9, 9)) / 64).astype("f4")
+    pairs = zip(_compiled(model, [array]).values(), ir.run(model, [array]).values(), strict=True)
+    for found, wanted in pairs:
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("signed", [True, False])

@@ -9,8 +9,9 @@ import numpy as np
 
 from ....schemas import Array
 from ..memory import unshared_copy
-from ..plan import UNARY, Node, stands_beside
+from ..plan import MOVING, UNARY, Node, Value, stands_beside
 from ..workers import Part, spans
+from .beside_levels import read
 from .blocks import (
     CACHE,
     QUANTIZE,
@@ -35,7 +36,7 @@ from .pooling import joined
 def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of an elementwise operation and its followers, block by block."""
     output = node.outputs[0]
-    if output.type not in NUMBERS or any(v.type != np.float32 for v in node.inputs):
+    if output.type not in NUMBERS or not all(_is_number(value) for value in node.inputs):
         return None
     if node.kind not in UNARY and getattr(node.op, "auto_broadcast", "") != "numpy":
         return None
@@ -73,6 +74,7 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     at_once = max(1, CACHE // max(1, 8 * count // max(rows, 1)))
     lanes = abreast if 4 * count > 1 << 16 else 1
     steps: list[Part] = []
+    operands = 1 if function is None else 2
     # What becomes levels in the end has not the room of numbers before.
     beside = bool(node.epilogue) and output.type != np.float32
     for part, (begin, end) in scratch.dealt(spans(rows, lanes)):
@@ -81,14 +83,22 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
             index = (slice(None),) * axis + (slice(first, min(first + at_once, end)),)
             scratch.reset()
             block = scratch.take(part, *target[index].shape) if beside else target[index]
+            left, *right = (
+                read(array[index], value.grid, part, scratch, parts)
+                for array, value in zip(given[:operands], node.inputs[:operands], strict=True)
+            )
             if function is None:
-                parts += head(given[0][index], index, block)
+                parts += head(left, index, block)
             else:
-                left, right = (array[index] for array in given)
-                parts.append(lined(function, left, right, block, scratch, fixed=fixed))
+                parts.append(lined(function, left, right[0], block, scratch, fixed=fixed))
             parts += followed(followers, block, index, target[index] if beside else None)
         steps.append(sequence(parts))
     return [steps] if steps else [[lambda: None]]
+
+
+def _is_number(value: Value) -> bool:
+    """Whether a value holds numbers, or levels that stand for such."""
+    return value.type == np.float32 or value.grid is not None
 
 
 #: Numbers, and levels of such.
@@ -207,9 +217,14 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
     beside = place is not None and place.dtype == np.int8 and followers
     room = np.empty(place.shape, np.float32) if beside and place is not None else None
     rule: Any = "unsafe" if node.kind == QUANTIZE else "same_kind"
+    # What only moves levels need not know what they stand for.
+    grids = [None if node.kind in MOVING else value.grid for value in node.inputs]
 
     def run() -> None:
-        inputs = [value.array for value in node.inputs]
+        inputs = [
+            value.array if grid is None else grid.numbers(value.array)
+            for value, grid in zip(node.inputs, grids, strict=True)
+        ]
         taken = [*inputs]
         with at():
             for value, place, result in zip(node.outputs, places, kernel(*inputs), strict=True):

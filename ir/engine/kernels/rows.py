@@ -61,21 +61,32 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return _reduced(node, axes, source, abreast)
     if value.last != output.last:
         return None
-    target = output.store.reshape(rows)
-    if not np.may_share_memory(target, output.store):
+    store = output.store
+    if store.dtype != np.float32:
+        # What is rounded to levels in the end has not the room of numbers before.
+        scratch.shared.reset()
+        store = scratch.shared.take(0, *store.shape)
+    target = store.reshape(rows)
+    if not np.may_share_memory(target, store):
         return None
     followers = epilogue(node, scratch)
     if node.kind == "MVN" and source.size == source.shape[1]:
         row = _standardized_row(node.op, source.reshape(-1), target.reshape(-1))
-        return [[sequence([row, *followed(followers, output.store, (...,))])]]
+        return [[sequence([row, *followed(followers, store, (...,), output.store)])]]
     make = _soft_max if node.kind == "SoftMax" else _standardized(node.op)
     if rows.after == 1 and followers and not value.last:
         lead = value.shape[: len(value.shape) - len(axes)]
         return [_cut_for(followers, make, value.store, output.store, lead, abreast, scratch)]
     steps = [_cut(make, source, target, abreast, scratch)]
     if followers:
-        runs = pieces(output.store.shape, -(-source.size // abreast))
-        steps.append([sequence(followed(followers, output.store[run], run)) for run in runs])
+        runs = list(pieces(output.store.shape, -(-source.size // abreast)))
+        ends = [None if store is output.store else output.store[run] for run in runs]
+        steps.append(
+            [
+                sequence(followed(followers, store[run], run, end))
+                for run, end in zip(runs, ends, strict=True)
+            ]
+        )
     return steps
 
 
@@ -156,12 +167,14 @@ def _cut_for(
         steps: list[Part] = []
         for index in found[begin:end]:
             scratch.reset()
-            given, made = source[index], target[index]
+            given, place = source[index], target[index]
+            beside = place.dtype != np.float32
+            made = scratch.take(part, *place.shape) if beside else place
             count = given.size // joined
             rooms = scratch.take(part, count, 1, 1), scratch.take(part, count, 1, 1)
             shape = (count, joined, 1)
             steps.append(call(make, given.reshape(shape), made.reshape(shape), *rooms))
-            steps += followed(followers, made, index)
+            steps += followed(followers, made, index, place if beside else None)
         parts.append(sequence(steps))
     return parts
 

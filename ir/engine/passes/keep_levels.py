@@ -22,7 +22,7 @@ from ..plan import (
     Value,
     constant,
     grid_of,
-    is_depthwise,
+    moved,
 )
 from .fold_affine import fold
 
@@ -46,7 +46,7 @@ def _kept(plan: Plan) -> dict[Value, Grid]:
     for node in plan.nodes:
         grid = grid_of(node) if _makes_levels(node) else None
         if _moves(node):
-            given = {found.get(value) for value in _moved(node)}
+            given = {found.get(value) for value in moved(node)}
             grid = given.pop() if len(given) == 1 else None
         if grid is not None:
             found |= {value: grid for value in node.outputs if value.type == np.float32}
@@ -63,7 +63,7 @@ def _stays(value: Value, found: Mapping[Value, Grid]) -> bool:
     producer = value.producer
     if value.is_output or producer is None:
         return False
-    if _moves(producer) and not all(other in found for other in _moved(producer)):
+    if _moves(producer) and not all(other in found for other in moved(producer)):
         return False
     if not any(_moves(user) or _multiplies(user, value) for user in value.users):
         return False
@@ -79,33 +79,31 @@ def _takes(node: Node, value: Value, count: int, found: Mapping[Value, Grid]) ->
     """Whether all that a node reads of a value may be levels."""
     if _moves(node):
         return all(made in found or not made.users for made in node.outputs) and not any(
-            value is other for other in node.inputs[len(_moved(node)) :]
+            value is other for other in node.inputs[len(moved(node)) :]
         )
+    if value.shape != node.outputs[0].shape:
+        return count == _multiplies(node, value)
     # What is added in cache may be made numbers there.
     added = sum(
-        other is value
-        for op, others in node.epilogue
-        for other in others
-        if op.xml_type in BINARY and value.shape == node.outputs[0].shape
+        other is value for op, others in node.epilogue for other in others if op.xml_type in BINARY
     )
-    return count == added + _multiplies(node, value)
+    plain = node.kind in UNARY | BINARY and not node.prologue
+    given = sum(other is value for other in node.inputs) if plain else _multiplies(node, value)
+    return count == added + given
 
 
 def _moves(node: Node) -> bool:
     """Whether a node only moves and chooses."""
-    return node.kind in MOVING | {"Concat"} and not node.epilogue and not node.prologue
-
-
-def _moved(node: Node) -> tuple[Value, ...]:
-    """What such a node moves."""
-    return node.inputs if node.kind == "Concat" else node.inputs[:1]
+    return node.kind in MOVING and not node.epilogue and not node.prologue
 
 
 def _makes_levels(node: Node) -> bool:
     """Whether the kernel of a node can give bytes."""
-    if node.integers is not None or is_depthwise(node):
+    if node.integers is not None:
         return True
-    return node.kind in UNARY | BINARY | {"MaxPool", "AvgPool"}
+    if node.kind in CONVOLUTIONS:
+        return len(node.outputs[0].shape) < 5
+    return node.kind in UNARY | BINARY | {"AvgPool", "MaxPool", "MVN", "SoftMax"}
 
 
 def _make_bytes(node: Node) -> None:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .quantized import grid_of as grid_of
     from .quantized import grids as grids
     from .quantized import integers as integers
+    from .quantized import moved as moved
 
 __getattr__, __dir__ = face(
     __name__,
@@ -68,6 +69,6 @@ __getattr__, __dir__ = face(
             "claimed_type products stands_beside work"
         ),
         "grid": "Grid Integers MIDDLE WHOLE",
-        "quantized": "MOVING grid_of grids integers",
+        "quantized": "MOVING grid_of grids integers moved",
     },
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ....schemas import Array
 
 #: Levels are kept as bytes around zero: less this one.
@@ -18,6 +20,10 @@ class Grid(NamedTuple):
     step: float
     first: float
     levels: int
+
+    def numbers(self, levels: Array) -> Array:
+        """What levels stand for that are kept as bytes."""
+        return levels * np.float32(self.step) + np.float32(self.middle)
 
     @property
     def middle(self) -> float:

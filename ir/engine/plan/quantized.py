@@ -16,9 +16,9 @@ from .compressed import Compressed
 from .grid import Grid, Integers
 from .nodes import Node, Plan, Value
 
-#: Operations that only choose and move what is in their first input.
+#: Operations that only choose and move what is in their first input, or in all of them.
 MOVING = frozenset(
-    {"Identity", "MaxPool", "Reshape", "ShuffleChannels", "Slice", "Split", "Squeeze",
+    {"Concat", "Identity", "MaxPool", "Reshape", "ShuffleChannels", "Slice", "Split", "Squeeze",
      "StridedSlice", "Transpose", "Unsqueeze", "VariadicSplit"}
 )  # fmt: skip
 
@@ -32,15 +32,18 @@ def grids(plan: Plan) -> dict[Value, Grid]:
         grid = None
         if node.kind == "FakeQuantize":
             grid = grid_of(node)
-        elif node.kind in MOVING and node.inputs[0] in found:
-            grid = found[node.inputs[0]]
-        elif node.kind == "Concat":
-            given = {found.get(value) for value in node.inputs}
+        elif node.kind in MOVING:
+            given = {found.get(value) for value in moved(node)}
             grid = given.pop() if len(given) == 1 else None
         if grid is not None:
             # Of a MaxPool the second output tells where the largest are.
             found |= {value: grid for value in node.outputs if value.type == np.float32}
     return found
+
+
+def moved(node: Node) -> tuple[Value, ...]:
+    """Of an operation that only moves, what it moves."""
+    return node.inputs if node.kind == "Concat" else node.inputs[:1]
 
 
 def grid_of(node: Node) -> Grid | None:
@@ -89,4 +92,4 @@ def _pads(node: Node) -> bool:
     return any(number(pad) for axis, size in sizes for pad in op.pads(size, axis, reaches[axis]))
 
 
-__all__ = ["MOVING", "grid_of", "grids", "integers"]
+__all__ = ["MOVING", "grid_of", "grids", "integers", "moved"]
