@@ -171,7 +171,7 @@ def followers(
             (value,) = (value for value in others if value is not None)
             levels = kept(value, output.shape, output.last)
             first = others[0] is None
-            found.append(beside(UFUNCS[op.xml_type], levels, grids[0], first=first))
+            found.append(beside(_binary(op.xml_type), levels, grids[0], first=first))
             finite &= op.xml_type in ("Add", "Subtract")
             continue
         if op.xml_type in UFUNCS or op.xml_type == "SquaredDifference":
@@ -189,6 +189,17 @@ def followers(
         )
         finite &= op.xml_type in FINITE
     return found
+
+
+def _binary(kind: str) -> Callable[..., Any]:
+    """The function of an elementwise operation of two arrays."""
+    return UFUNCS.get(kind, squared_difference)
+
+
+def squared_difference(left: Array, right: Array, out: Array) -> None:
+    """The square of what two arrays differ by."""
+    np.subtract(left, right, out=out)
+    np.multiply(out, out, out=out)
 
 
 def slopes(value: Value | None, output: Value) -> Array:
@@ -262,10 +273,7 @@ def follower(
             return [call(sloped, block, slope, target)]
         if kind == "SquaredDifference":
             other = next(array[index] for array in given if array is not None)
-            return [
-                call(np.subtract, block, other, out=target),
-                call(np.multiply, target, target, out=target),
-            ]
+            return [partial(squared_difference, block, other, target)]
         if kind == QUANTIZE:
             if numbers is not None and block.size:
                 some = numbers.at(index)

@@ -11,8 +11,9 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
    as do computed factors of channels.
-4. Shuffles go where they copy least; convolutions give half of what Swish takes; products leave
-   out rows that are made zero later.
+4. Levels that integers are multiplied by stay bytes, or their makers leave the rounding to who
+   multiplies. Shuffles go where they copy least; convolutions give half of what Swish takes;
+   products leave out rows that are made zero later.
 5. Layouts are chosen last, when it is settled which nodes there are.
 """
 

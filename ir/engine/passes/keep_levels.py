@@ -1,7 +1,8 @@
 """Replace `W q(x)` by `W l(x)`, l the levels that q rounds to, kept as bytes less 128.
 
-So all that reads them does, and what only moves or chooses them on the way there. Who multiplies
-integers need not make them of numbers, which take four times the memory.
+What only moves or chooses them on the way there does it to bytes, and who computes with numbers
+element by element makes these in cache. Numbers take four times the memory, and products of
+integers would have to make levels of them.
 """
 
 from __future__ import annotations
@@ -50,12 +51,21 @@ def _kept(plan: Plan) -> dict[Value, Grid]:
             grid = given.pop() if len(given) == 1 else None
         if grid is not None:
             found |= {value: grid for value in node.outputs if value.type == np.float32}
-    while True:
-        odd = [value for value in found if not _stays(value, found)]
-        if not odd:
-            return found
-        for value in odd:
+    pending = list(found)
+    while pending:
+        value = pending.pop()
+        if value in found and not _stays(value, found):
             del found[value]
+            pending += _moved_with(value)
+    return found
+
+
+def _moved_with(value: Value) -> Iterator[Value]:
+    """What is moved to where a value goes, or from where it comes."""
+    movers = [node for node in (value.producer, *value.users) if node is not None and _moves(node)]
+    for node in movers:
+        yield from moved(node)
+        yield from node.outputs
 
 
 def _stays(value: Value, found: Mapping[Value, Grid]) -> bool:

@@ -1,6 +1,7 @@
 """Replace `W q(x)`, q a FakeQuantize, by a product of integers that rounds x itself.
 
-Its input is brought to levels in any case: what q makes of a level, it need not take back.
+Its input is brought to levels in any case: what q makes of a level, it need not take back. So
+where who makes x cannot give bytes (``keep_levels``).
 """
 
 from __future__ import annotations
