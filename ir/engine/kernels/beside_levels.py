@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from ....schemas import Array
 from ..plan import Grid
 from ..workers import Part, spans
 from .activations import NEAR, rooms
-
-if TYPE_CHECKING:
-    from .blocks import Scratch
 
 #: Makes the parts of a step: from a block of the output, at an index, to a target.
 Follower: TypeAlias = Callable[[Array, Any, Array], list[Part]]
@@ -47,12 +44,12 @@ def beside(function: Callable[..., Any], levels: Array, grid: Grid, *, first: bo
     return make
 
 
-def read(array: Array, grid: Grid | None, part: int, scratch: Scratch, parts: list[Part]) -> Array:
+def read(array: Array, grid: Grid | None, take: Callable[..., Array], parts: list[Part]) -> Array:
     """The numbers of a block; what makes them, where it holds levels, is added to the parts."""
     if grid is None:
         return array
     step, middle = np.float32(grid.step), np.float32(grid.middle)
-    numbers = scratch.take(part, *array.shape)
+    numbers = take(*array.shape)
 
     def run() -> None:
         np.copyto(numbers, array, casting="unsafe")

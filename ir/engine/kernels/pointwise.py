@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -84,7 +85,7 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
             scratch.reset()
             block = scratch.take(part, *target[index].shape) if beside else target[index]
             left, *right = (
-                read(array[index], value.grid, part, scratch, parts)
+                read(array[index], value.grid, partial(scratch.take, part), parts)
                 for array, value in zip(given[:operands], node.inputs[:operands], strict=True)
             )
             if function is None:
