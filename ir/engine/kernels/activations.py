@@ -41,7 +41,7 @@ class _Rooms(threading.local):
         return room[:size]
 
 
-_rooms = _Rooms()
+rooms = _Rooms()
 
 
 def activation(
@@ -106,7 +106,7 @@ def sigmoid(x: Array, out: Array) -> None:
 
 def swish(x: Array, out: Array) -> None:
     """``x * sigmoid(x)`` as ``x / 2 * (1 + tanh(x / 2))``."""
-    half, value = (_rooms.take(place, x.size).reshape(x.shape) for place in (0, 1))
+    half, value = (rooms.take(place, x.size).reshape(x.shape) for place in (0, 1))
     np.multiply(x, HALF, half)
     np.tanh(half, value)
     np.add(value, ONE, value)
@@ -115,7 +115,7 @@ def swish(x: Array, out: Array) -> None:
 
 def swish_of_half(half: Array, out: Array) -> None:
     """``half * (1 + tanh(half))``."""
-    value = _rooms.take(0, half.size).reshape(half.shape)
+    value = rooms.take(0, half.size).reshape(half.shape)
     np.tanh(half, value)
     np.add(value, ONE, value)
     np.multiply(half, value, out)
@@ -123,11 +123,11 @@ def swish_of_half(half: Array, out: Array) -> None:
 
 def weighted(x: Array, curve: Curve, out: Array) -> None:
     """``x * sigmoid(y)``, where the curve gives -y."""
-    value = _rooms.take(0, x.size)
+    value = rooms.take(0, x.size)
     if x.flags.c_contiguous:
         flat = x.reshape(-1)
     else:  # gaps would be met by each of many passes
-        flat = _rooms.take(1, x.size)
+        flat = rooms.take(1, x.size)
         np.copyto(flat.reshape(x.shape), x)
     curve(flat, value)
     np.exp(value, value)
@@ -153,7 +153,7 @@ def by_tanh(x: Array, value: Array) -> None:
 def by_erf(x: Array, value: Array) -> None:
     """``-x * (a + b * u + c / (u + d + e / (u + f)))``, u being ``x ** 2``."""
     a, b, c, d, e, f = ERF_CURVE
-    square = _rooms.take(2, x.size)
+    square = rooms.take(2, x.size)
     np.multiply(x, x, square)
     np.add(square, f, value)
     np.divide(e, value, value)
@@ -191,7 +191,7 @@ def three_lines(x: Array, out: Array) -> None:
 
 def weighted_lines(x: Array, out: Array) -> None:
     """``x`` times that."""
-    value = _rooms.take(0, x.size).reshape(x.shape)
+    value = rooms.take(0, x.size).reshape(x.shape)
     three_lines(x, value)
     np.multiply(x, value, out)
 

@@ -17,7 +17,9 @@ from ..plan import Node, Value
 from ..workers import Part
 from ..workers import sequence as sequence
 from .activations import NEAR, NEAR_FOR_THREADS, activation, sloped
-from .quantizing import limits_apart, quantized
+from .beside_levels import beside
+from .quantizing import quantized, rounding
+from .repeats import repeats as repetitions
 
 T = TypeVar("T")
 
@@ -81,6 +83,11 @@ class Room:
         self._chunks.append(self._allocate(max(4 * count, SCRATCH)).view(np.float32))
         return self.take(part, *shape)
 
+    def take_bytes(self, part: int, *shape: int) -> Array:
+        """The same for int8."""
+        count = prod(shape)
+        return self.take(part, -(-count // 4)).view(np.int8)[:count].reshape(shape)
+
 
 class Scratch:
     """Memory that belongs to a worker for the length of one part."""
@@ -103,6 +110,10 @@ class Scratch:
     def take(self, part: int, *shape: int) -> Array:
         """Memory for a part, of the thread that will run it."""
         return self._rooms[part % len(self._rooms)].take(part, *shape)
+
+    def take_bytes(self, part: int, *shape: int) -> Array:
+        """The same for int8."""
+        return self._rooms[part % len(self._rooms)].take_bytes(part, *shape)
 
     def dealt(self, pieces: Sequence[T]) -> Iterator[tuple[int, T]]:
         """Pieces of work as parts, in whose order each worker gets some that are neighbours.
@@ -142,7 +153,8 @@ Follower = Callable[[Array, Any, Array], list[Part]]
 
 def epilogue(node: Node, scratch: Scratch) -> list[Follower]:
     """For each follower of a node: what makes its parts for a block and the block's index."""
-    return followers(node.epilogue, node.outputs[0], scratch, halved=node.halved)
+    finite = node.integers is not None  # sums of integers are
+    return followers(node.epilogue, node.outputs[0], scratch, halved=node.halved, finite=finite)
 
 
 def followers(
@@ -151,10 +163,19 @@ def followers(
     scratch: Scratch,
     *,
     halved: bool = False,
+    finite: bool = False,
 ) -> list[Follower]:
     """The same for any steps on a value, or on twice that."""
     found: list[Follower] = []
     for op, others in steps:
+        grids = [value.grid for value in others if value is not None and value.grid is not None]
+        if grids:
+            (value,) = (value for value in others if value is not None)
+            levels = kept(value, output.shape, output.last)
+            first = others[0] is None
+            found.append(beside(_binary(op.xml_type), levels, grids[0], first=first))
+            finite &= op.xml_type in ("Add", "Subtract")
+            continue
         if op.xml_type in UFUNCS or op.xml_type == "SquaredDifference":
             given = [None if v is None else kept(v, output.shape, output.last) for v in others]
         elif op.xml_type == "PReLU":
@@ -165,8 +186,22 @@ def followers(
             # Parameters of activations: numbers.
             given = [None if v is None else v.constant for v in others]
         fixed, first = tileable(others, output), not found
-        found.append(follower(op, given, scratch, fixed=fixed, halved=halved and first))
+        found.append(
+            follower(op, given, scratch, fixed=fixed, halved=halved and first, finite=finite)
+        )
+        finite &= op.xml_type in FINITE
     return found
+
+
+def _binary(kind: str) -> Callable[..., Any]:
+    """The function of an elementwise operation of two arrays."""
+    return UFUNCS.get(kind, squared_difference)
+
+
+def squared_difference(left: Array, right: Array, out: Array) -> None:
+    """The square of what two arrays differ by."""
+    np.subtract(left, right, out=out)
+    np.multiply(out, out, out=out)
 
 
 def slopes(value: Value | None, output: Value) -> Array:
@@ -203,10 +238,17 @@ def follower(
     *,
     fixed: bool,
     halved: bool = False,
+    finite: bool = False,
 ) -> Follower:
-    """Make the parts of one elementwise operation, from a block to a target of its shape."""
+    """Make the parts of one elementwise operation, from a block to a target of its shape.
+
+    Of what it is given it may be known that all are finite numbers.
+    """
     kind = op.xml_type
-    apart = kind == QUANTIZE and limits_apart(given[1:])
+    numbers = None
+    if kind == QUANTIZE:
+        steps: int = op.levels - 1  # type: ignore[attr-defined]  # FakeQuantize has them
+        numbers = rounding(steps, [limit for limit in given if limit is not None])
 
     def make(block: Array, index: Any, target: Array) -> list[Part]:
         if kind in UFUNCS:
@@ -226,15 +268,13 @@ def follower(
             return [call(sloped, block, slope, target)]
         if kind == "SquaredDifference":
             other = next(array[index] for array in given if array is not None)
-            return [
-                call(np.subtract, block, other, out=target),
-                call(np.multiply, target, target, out=target),
-            ]
+            return [partial(squared_difference, block, other, target)]
         if kind == QUANTIZE:
+            if numbers is not None and block.size:
+                some = numbers.at(index)
+                return [quantized(some, block, target, scratch.tile, finite=finite)]
             bounds = [x[index] if x.ndim else x for x in given if x is not None]
-            if apart:
-                return [quantized(op, block, bounds, target)]
-            return [lambda: np.copyto(target, op.run(block, *bounds)[0])]
+            return [lambda: np.copyto(target, op.run(block, *bounds)[0], casting="unsafe")]
         rest = given[1:]
         prepared = activation(op, block, target, rest, halved=halved, near=scratch.near)
         if prepared is not None:
@@ -308,7 +348,7 @@ def lined(
         whole &= repeats or (array.flags.c_contiguous and array.shape == target.shape)
         arrays.append((array, repeats))
     rows = target.size // max(channels, 1)
-    times = divisor(rows, TILE // max(channels, 1)) if whole else 1
+    times = repetitions(rows, channels) if whole else 1
     shape = (rows // times, times * channels) if whole else target.shape
     if not fixed:
         repeated = [array for array, repeats in arrays if repeats]
@@ -341,19 +381,14 @@ def turned(weights: Array, wide: int) -> Iterator[tuple[int, Array]]:
         yield start, rows.reshape(-1, *weights.shape[1:]).transpose(2, 3, 1, 0)
 
 
-def divisor(number_: int, limit: int) -> int:
-    """The largest divisor that is not above a limit."""
-    return next((d for d in range(min(number_, limit), 1, -1) if number_ % d == 0), 1)
-
-
 ZERO = np.float32(0)
 QUANTIZE = "FakeQuantize"
+#: What makes finite numbers of such, however large they are.
+FINITE = frozenset({"Clamp", "FakeQuantize", "HSigmoid", "ReLU", "Sigmoid", "Tanh"})
 #: Fewer times are not worth it to tile a row at each call.
 FEW = 4
 #: For fewer numbers than this `clip` takes longer to begin than it saves.
 MANY = 4096
-#: Rows that repeat are tiled up to so many numbers.
-TILE = 2048
 UFUNCS: dict[str, Any] = {
     "Add": np.add,
     "Subtract": np.subtract,
@@ -384,7 +419,7 @@ def padded(
     rows: tuple[int, int],
     columns: tuple[int, int],
     room: Array,
-    fill: float | Array,
+    fill: float | Array | np.int8,
     put: Callable[[Array, Array], list[Part]] | None = None,
 ) -> list[Part]:
     """Parts that copy rows ``rows`` and columns ``columns`` of an image (H, W, C) into ``room``.
@@ -416,7 +451,7 @@ def padded(
     return parts
 
 
-def filling(border: Array, fill: float | Array) -> Part:
+def filling(border: Array, fill: float | Array | np.int8) -> Part:
     """Let all of an array be one number, or each channel its own."""
     if isinstance(fill, np.ndarray):
         return call(np.copyto, border, fill)

@@ -105,7 +105,7 @@ class Finish:
     def room(self, part: int, image: int, rows: slice) -> Array:
         """Where products go: to the output itself, or beside it where that has gaps."""
         block = self._target[image, rows]
-        beside = self._shuffled or not block.flags.c_contiguous
+        beside = self._shuffled or not block.flags.c_contiguous or block.dtype != np.float32
         return self._scratch.take(part, *block.shape) if beside and self else block
 
     def target(self, image: int, rows: slice, channels: slice) -> Array:
@@ -153,6 +153,7 @@ class Finish:
             room = target
         # Results are sooner copied to where they have gaps than made there, in short runs.
         gaps = not target.flags.c_contiguous and target.shape[-1] < LONG
+        gaps &= target.dtype == np.float32
         out = room if gaps and room.flags.c_contiguous and not self._shuffled else target
         found = []
         if self.bias is not None and not biased:

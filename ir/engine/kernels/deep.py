@@ -12,9 +12,10 @@ import numpy as np
 
 from ....schemas import Array
 from ..workers import Part, shares, spans
-from .blocks import Scratch, call, divisor, sequence
+from .blocks import Scratch, call, sequence
 from .convolution_work import Work
 from .products import MILLION, rows_at_once
+from .repeats import divisor
 from .winograd import TILES, Tiling, gathered_tiles, together, transformed, turned_back
 
 #: Numbers of transformed weights that stay in cache until they are multiplied.

@@ -10,8 +10,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..workers import Part, shares, spans
-from .blocks import CACHE, call, divisor, padded, sequence
+from .blocks import CACHE, call, padded, sequence
 from .convolution_work import Sizes, Work, reached
+from .repeats import divisor
 
 
 def is_depthwise(sizes: Sizes) -> bool:
@@ -47,7 +48,7 @@ def depthwise(work: Work) -> list[list[Part]]:
             windows, gather = _runs(work, given, rows, times, part, apart=apart)
             parts += gather
             block = finish.target(image, rows, outer)
-            if finish or not block.flags.c_contiguous:
+            if finish or not block.flags.c_contiguous or block.dtype != np.float32:
                 block = scratch.take(part, *block.shape)
             out = block if made == 1 else scratch.take(part, *block.shape[:-1], channels)
             sums = out.reshape(end - begin, -1, times * channels)

@@ -108,7 +108,7 @@ def grouped(work: Work, matrices: Array) -> list[list[Part]]:
             rows = slice(top + begin, top + end)
             block = finish.target(image, rows, outer)
             room = block
-            if finish or not block.flags.c_contiguous:
+            if finish or not block.flags.c_contiguous or block.dtype != np.float32:
                 room = scratch.take(part, *block.shape)
             parts += lane.parts(source[image, :, :, inner], rows, room)
             parts += finish.parts(room, image, rows, outer)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ....schemas import Array
 from ..memory import unshared_copy
-from ..plan import UNARY, Node, stands_beside
+from ..plan import MOVING, UNARY, Node, Value, stands_beside
 from ..workers import Part, spans
+from .beside_levels import read
 from .blocks import (
     CACHE,
     QUANTIZE,
@@ -34,7 +37,7 @@ from .pooling import joined
 def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of an elementwise operation and its followers, block by block."""
     output = node.outputs[0]
-    if output.type != np.float32 or any(v.type != np.float32 for v in node.inputs):
+    if output.type not in NUMBERS or not all(_is_number(value) for value in node.inputs):
         return None
     if node.kind not in UNARY and getattr(node.op, "auto_broadcast", "") != "numpy":
         return None
@@ -68,23 +71,39 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     # Cut along the longest run of leading axes that is worth it.
     axis = next((i for i, size in enumerate(target.shape) if size > 1), 0)
     rows = target.shape[axis]
-    per_row = max(1, output.nbytes // max(rows, 1)) * 2
-    at_once = max(1, CACHE // per_row)
-    lanes = abreast if output.nbytes > 1 << 16 else 1
+    count = prod(output.shape)
+    at_once = max(1, CACHE // max(1, 8 * count // max(rows, 1)))
+    lanes = abreast if 4 * count > 1 << 16 else 1
     steps: list[Part] = []
-    for _, (begin, end) in scratch.dealt(spans(rows, lanes)):
+    operands = 1 if function is None else 2
+    # What becomes levels in the end has not the room of numbers before.
+    beside = bool(node.epilogue) and output.type != np.float32
+    for part, (begin, end) in scratch.dealt(spans(rows, lanes)):
         parts: list[Part] = []
         for first in range(begin, end, at_once):
             index = (slice(None),) * axis + (slice(first, min(first + at_once, end)),)
-            block = target[index]
+            scratch.reset()
+            block = scratch.take(part, *target[index].shape) if beside else target[index]
+            left, *right = (
+                read(array[index], value.grid, partial(scratch.take, part), parts)
+                for array, value in zip(given[:operands], node.inputs[:operands], strict=True)
+            )
             if function is None:
-                parts += head(given[0][index], index, block)
+                parts += head(left, index, block)
             else:
-                left, right = (array[index] for array in given)
-                parts.append(lined(function, left, right, block, scratch, fixed=fixed))
-            parts += followed(followers, block, index)
+                parts.append(lined(function, left, right[0], block, scratch, fixed=fixed))
+            parts += followed(followers, block, index, target[index] if beside else None)
         steps.append(sequence(parts))
     return [steps] if steps else [[lambda: None]]
+
+
+def _is_number(value: Value) -> bool:
+    """Whether a value holds numbers, or levels that stand for such."""
+    return value.type == np.float32 or value.grid is not None
+
+
+#: Numbers, and levels of such.
+NUMBERS = (np.float32, np.int8)
 
 
 def local_response(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -195,20 +214,33 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
         kernel = quick(node.op, node.op.prepare([value.tensor for value in node.inputs]))
     places = [value.store for value in node.outputs]
     made = [(value, value.store, value.array) for value in node.outputs]
+    # What becomes levels in the end has not the room of numbers before.
+    place = places[0] if places else None
+    beside = place is not None and place.dtype == np.int8 and followers
+    room = np.empty(place.shape, np.float32) if beside and place is not None else None
+    rule: Any = "unsafe" if node.kind == QUANTIZE else "same_kind"
     # What nodes make lies where it does for good; the caller may bring arrays of his own.
-    pairs = [
-        (value, value.array if value.producer or value.constant is not None else None)
+    # What only moves levels need not know what they stand for.
+    given = [
+        (value, value.array if value.producer or value.constant is not None else None,
+         None if node.kind in MOVING else value.grid)
         for value in node.inputs
-    ]
+    ]  # fmt: skip
 
     def run() -> None:
-        inputs = [value.array if here is None else here for value, here in pairs]
+        arrays = [value.array if here is None else here for value, here, _ in given]
+        inputs = [
+            array if grid is None else grid.numbers(array)
+            for array, (_, _, grid) in zip(arrays, given, strict=True)
+        ]
         try:
             found = kernel(*inputs)
             taken = inputs
-            for (value, place, room), result in zip(made, found, strict=True):
-                if value.store is place:
-                    np.copyto(room, result)
+            for (value, place, target), result in zip(made, found, strict=True):
+                if room is not None and value is node.outputs[0]:
+                    np.copyto(np.moveaxis(room, -1, 1) if value.last else room, result)
+                elif value.store is place:
+                    np.copyto(target, result, casting=rule)
                 else:
                     value.store = unshared_copy(result, taken, value.type)
                     taken = [*taken, value.store]
@@ -220,5 +252,6 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
     parts = [run]
     if followers:
         assert places[0] is not None
-        parts += followed(followers, places[0], (...,))
+        block = places[0] if room is None else room
+        parts += followed(followers, block, (...,), places[0])
     return [[sequence(parts)]]

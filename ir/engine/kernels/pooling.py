@@ -31,12 +31,13 @@ def prepare(node: Node, threads: int, lanes: int, scratch: Scratch) -> list[list
     """The steps of a MaxPool or AvgPool over two axes; None where there is no kernel for it."""
     value, output = node.inputs[0], node.outputs[0]
     if (
-        value.type != np.float32
+        value.type not in ((np.float32, np.int8) if node.kind == "MaxPool" else (np.float32,))
         or len(value.shape) != 4
         or (len(node.outputs) > 1 and (node.outputs[1].users or node.outputs[1].is_output))
     ):
         return None
-    if value.last != output.last:
+    narrow = np.int8 in (value.type, output.type)
+    if value.last != output.last or (narrow and not value.last):
         return None
     op: Any = node.op
     gaps = op.gaps()
@@ -73,7 +74,8 @@ def prepare(node: Node, threads: int, lanes: int, scratch: Scratch) -> list[list
         size <= window - before
         for size, window, (before, _) in zip(value.shape[2:], kernel, pads, strict=True)
     )
-    if (height, width) == (1, 1) and reaches and factor is not None:
+    plain = output.type == value.type
+    if (height, width) == (1, 1) and reaches and plain and factor is not None:
         return [_whole_sum(value.store, output.store, factor, followers)]
     images, _, _, channels = output.store.shape
     per_row = value.shape[3] * channels * 4 * (strides[0] + 2)
@@ -86,26 +88,34 @@ def prepare(node: Node, threads: int, lanes: int, scratch: Scratch) -> list[list
             up = begin * strides[0] - pads[0][0]
             down = (end - 1) * strides[0] - pads[0][0] + kernel[0]
             source = value.store[image, max(up, 0) : max(down, 0)]
-            across = scratch.take(part, end - begin, *source.shape[1:])
-            block = output.store[image, begin:end]
+            across = room_of(source, scratch, part, end - begin, *source.shape[1:])
+            place = output.store[image, begin:end]
+            # What is rounded to levels in the end has not the room of numbers before.
+            beside = place.dtype != source.dtype
+            block = scratch.take(part, *place.shape) if beside else place
             parts += joined(
                 join, source, kernel[0], strides[0], across, part, scratch, before=max(-up, 0)
             )
             step = 1 if channels <= NARROW else strides[1]
             places = (width - 1) * strides[1] // step + 1
-            found = block if places == width else scratch.take(part, len(block), places, channels)
+            found = (
+                block
+                if places == width
+                else room_of(source, scratch, part, len(block), places, channels)
+            )
             parts += joined(
                 join, across.transpose(1, 0, 2), kernel[1], step, found.transpose(1, 0, 2),
                 part, scratch, before=pads[1][0],
             )  # fmt: skip
             if found is not block:
                 # The channels of a place are copied as one element.
-                whole = f"V{4 * channels}"
+                whole = f"V{block.itemsize * channels}"
                 chosen = found[:, :: strides[1]]
                 parts.append(call(np.copyto, block.view(whole), chosen.view(whole)))
             if factor is not None:
                 parts += _scaled(block, factor if factor.ndim == 0 else factor[begin:end])
-            parts += followed(followers, block, (image, slice(begin, end)))
+            index = (image, slice(begin, end))
+            parts += followed(followers, block, index, place if beside else None)
         steps.append(sequence(parts))
     return [steps]
 
@@ -135,7 +145,7 @@ def joined(
     parts, runs, length = [], {1: source}, 1
     while length < longest and 2 * length <= len(source):
         shorter = runs[length]
-        room = scratch.take(part, len(source) - 2 * length + 1, *source.shape[1:])
+        room = room_of(source, scratch, part, len(source) - 2 * length + 1, *source.shape[1:])
         parts.append(
             call(join, shorter[: len(room)], shorter[length : length + len(room)], out=room)
         )
@@ -146,7 +156,7 @@ def joined(
         begin, end = max(start, 0), min(start + size, len(source))
         target = out[first:stop]
         if end <= begin:
-            parts.append(filling(target, LOWEST if overlap else 0))
+            parts.append(filling(target, lowest(source) if overlap else 0))
             continue
         last = (stop - first - 1) * stride + 1
         given, *more = (
@@ -159,6 +169,17 @@ def joined(
             parts.append(call(join, given, piece, out=target))
             given = target
     return parts
+
+
+def room_of(like: Array, scratch: Scratch, part: int, *shape: int) -> Array:
+    """Memory for numbers of the same type."""
+    take = scratch.take_bytes if like.dtype == np.int8 else scratch.take
+    return take(part, *shape)
+
+
+def lowest(like: Array) -> float:
+    """What is not above any number of a type."""
+    return -128 if like.dtype == np.int8 else LOWEST
 
 
 def _alike(places: int, size: int, stride: int, before: int, count: int) -> list[tuple[int, int]]:

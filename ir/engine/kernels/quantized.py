@@ -6,25 +6,37 @@ quarter of what numbers are. Where a number was rounded to a level, its integer 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....schemas import Array
-from ..plan import Integers, Node
+from ..plan import MIDDLE, Integers, Node
 from ..workers import IntegerProducts, Part, integer_products, shares, spans
-from .activations import NEAR
-from .blocks import CACHE, Scratch, call, epilogue, followed, lined, sequence, taps
+from .blocks import (
+    CACHE,
+    Room,
+    Scratch,
+    call,
+    epilogue,
+    followed,
+    lined,
+    padded,
+    sequence,
+    taps,
+)
 from .convolution_work import Finish, Sizes
 from .matrices import lying, pieces
+from .quantizing import quantized, rounding
 
 #: Into so many blocks columns are packed where there are few rows for workers to share.
 BLOCKS = 4
+#: Runs of so few bytes are sooner copied in loops as long as rows of the image.
+SHORT = 48
 #: So many rows are worth to be shared sooner than the columns.
 FEW = 128
-#: Levels lie around zero.
-MIDDLE = 128
 
 
 class Weights(NamedTuple):
@@ -37,7 +49,10 @@ class Weights(NamedTuple):
 
 
 def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
-    """Two steps: levels of the images, then windows times weights; three where rows are few."""
+    """Levels of the images first, unless they are kept so; then windows times weights.
+
+    Where rows are few, all windows are gathered before workers share the columns.
+    """
     library, integers = _means(node)
     sizes = Sizes(node)
     value, output = node.inputs[0], node.outputs[0]
@@ -48,34 +63,37 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     source, target = sizes.image(stored), sizes.image(output.store)
     finish = Finish(node, target, sizes, scratch)
     scratch.shared.reset()
-    room, begin = _levels(source, sizes, integers, abreast, scratch)
+    images, before = _images(source, sizes, integers, abreast, scratch)
     places = prod(sizes.out)
     by_columns = places < FEW and not sizes.shuffled
     weights = _weights(node, library, integers, by_columns=by_columns)
     if by_columns:
-        more = _by_columns(room, sizes, weights, finish, library, abreast, scratch)
-        return [begin, *more]
+        return [*before, *_by_columns(images, weights, finish, library, abreast, scratch)]
     taken = prod(sizes.kernel) * sizes.inner
     per_row = sizes.out[1] * (taken + 8 * sizes.outer)
     parts: list[Part] = []
     for part, (image, (top, bottom)) in scratch.dealt(shares(len(target), sizes.out[0], abreast)):
-        steps: list[Part] = []
+        given, steps = images.reached(image, top, bottom)
         for first, stop in spans(bottom - top, -(-(bottom - top) * per_row // (2 * CACHE))):
             scratch.reset()
             rows = slice(top + first, top + stop)
-            windows, gather = _windows(room[image], sizes, rows, part, scratch)
-            made = scratch.take(part, stop - first, sizes.out[1], sizes.outer)
+            windows, gather = _windows(given, sizes, slice(first, stop), part, scratch)
+            followed_up = finish or finish.target(image, rows, slice(None)).dtype != np.float32
+            made = (
+                scratch.take(part, stop - first, sizes.out[1], sizes.outer)
+                if followed_up
+                else finish.room(part, image, rows)
+            )
             flat = made.reshape(-1, sizes.outer)
             steps += gather
             steps += _columns(windows, weights, (0, 1), flat, library, part, scratch)
             steps += finish.parts(made, image, rows, slice(None))
         parts.append(sequence(steps))
-    return [begin, parts]
+    return [*before, parts]
 
 
 def _by_columns(
-    room: Array,
-    sizes: Sizes,
+    images: _Images,
     weights: Weights,
     finish: Finish,
     library: IntegerProducts,
@@ -83,16 +101,20 @@ def _by_columns(
     scratch: Scratch,
 ) -> list[list[Part]]:
     """All windows first, then each worker some columns: each weight is fetched by one alone."""
+    sizes = images.sizes
     (height, width), taken = sizes.out, prod(sizes.kernel) * sizes.inner
-    given = _bytes(scratch, 0, (len(room), height * width, taken), shared=True)
+    count = len(images.levels)
+    given = scratch.shared.take_bytes(0, count, height * width, taken)
     gather: list[Part] = []
-    for _, (image, (top, bottom)) in scratch.dealt(shares(len(room), height, abreast)):
+    for _, (image, (top, bottom)) in scratch.dealt(shares(count, height, abreast)):
         into = given[image, top * width : bottom * width]
-        gather.append(_gathered(room[image], sizes, slice(top, bottom), into))
+        reached, steps = images.reached(image, top, bottom)
+        steps.append(_gathered(reached, sizes, slice(0, bottom - top), into))
+        gather.append(sequence(steps))
     parts: list[Part] = []
     for part, (first, stop) in scratch.dealt(spans(len(weights.blocks), abreast)):
         channels = slice(first * weights.wide, min(stop * weights.wide, sizes.outer))
-        steps: list[Part] = []
+        steps = []
         for image, windows in enumerate(given):
             scratch.reset()
             made = scratch.take(part, height, width, channels.stop - channels.start)
@@ -115,20 +137,18 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     rows, columns = prod(output.shape[:-1]), output.shape[-1]
     by_columns = rows < FEW
     weights = _weights(node, library, integers, by_columns=by_columns)
+    made = output.type != np.float32
     at_once = max(1, 2 * CACHE // (a.shape[-1] + 8 * columns))
     lanes = abreast if rows * columns * a.shape[-1] > 1 << 18 else 1
     if not by_columns:
         at_once = min(at_once, -(-rows // lanes))
     found = list(pieces(output.shape[:-1], at_once))
-    levels = [_bytes(scratch, 0, (prod(a[i].shape[:-1]), a.shape[-1]), shared=True) for i in found]
+    if a.dtype == np.int8 and all(a[index].flags.c_contiguous for index in found):
+        levels = [a[index].reshape(-1, a.shape[-1]) for index in found]
+    else:
+        levels, making = _rows(a, found, integers, abreast, scratch)
+        before.append(making)
     followers = epilogue(node, scratch)
-    making: list[Part] = []
-    for part, (begin, end) in scratch.dealt(spans(len(found), abreast)):
-        steps: list[Part] = []
-        for index, into in list(zip(found, levels, strict=True))[begin:end]:
-            scratch.reset()
-            steps += _quantized(a[index], integers, into.reshape(a[index].shape), part, scratch)
-        making.append(sequence(steps))
     whole = (0, len(weights.blocks))
     work = [
         [(number, span) for number in some]
@@ -144,12 +164,37 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
         for number, (first, stop) in pairs:
             scratch.reset()
             some = slice(first * weights.wide, min(stop * weights.wide, columns))
-            out = output.store[found[number]].reshape(-1, columns)[:, some]
-            steps += _columns(levels[number], weights, (first, stop), out, library, part, scratch)
             place = (*found[number], ..., some)
-            steps += followed(followers, output.store[place], place)
+            target = output.store[place]
+            block = scratch.take(part, *target.shape) if made else target
+            out = block if made else output.store[found[number]]
+            out = out.reshape(-1, target.shape[-1] if made else columns)
+            out = out if made else out[:, some]
+            steps += _columns(levels[number], weights, (first, stop), out, library, part, scratch)
+            steps += followed(followers, block, place, target)
         parts.append(sequence(steps))
-    return [*before, making, parts]
+    return [*before, parts]
+
+
+def _rows(
+    a: Array, found: Sequence[Any], integers: Integers, abreast: int, scratch: Scratch
+) -> tuple[list[Array], list[Part]]:
+    """Some rows at a time as levels, and what makes them."""
+    levels = [
+        scratch.shared.take_bytes(0, prod(a[index].shape[:-1]), a.shape[-1]) for index in found
+    ]
+    making: list[Part] = []
+    for _, (begin, end) in scratch.dealt(spans(len(found), abreast)):
+        steps: list[Part] = []
+        for index, into in list(zip(found, levels, strict=True))[begin:end]:
+            scratch.reset()
+            given, target = a[index], into.reshape(a[index].shape)
+            if a.dtype == np.int8:
+                steps.append(call(np.copyto, target, given))
+            else:
+                steps.append(_quantized(given, integers, target, scratch))
+        making.append(sequence(steps))
+    return levels, making
 
 
 def _means(node: Node) -> tuple[IntegerProducts, Integers]:
@@ -159,24 +204,45 @@ def _means(node: Node) -> tuple[IntegerProducts, Integers]:
     return library, node.integers
 
 
-def _bytes(scratch: Scratch, part: int, shape: tuple[int, ...], *, shared: bool = False) -> Array:
-    """Memory for int8 numbers."""
-    count = prod(shape)
-    room = scratch.shared if shared else scratch
-    return room.take(part, -(-count // 4)).view(np.int8)[:count].reshape(shape)
+class _Images(NamedTuple):
+    """Images as levels (N, H, W, C), with padding or without."""
+
+    sizes: Sizes
+    levels: Array
+    padded: bool
+    zero: np.int8
+    room: Room
+
+    def reached(self, image: int, top: int, bottom: int) -> tuple[Array, list[Part]]:
+        """What the windows of some rows of the output meet, and what fills it."""
+        sizes, levels = self.sizes, self.levels[image]
+        start, stride = top * sizes.strides[0], sizes.strides[0]
+        if self.padded:
+            return levels[start:], []
+        tall = (bottom - top - 1) * stride + sizes.reach[0]
+        (above, _), (left, right) = sizes.pads
+        height, width, channels = levels.shape
+        inside = above <= start and start - above + tall <= height
+        if inside and not left and not right and levels.flags.c_contiguous:
+            return levels[start - above :], []
+        room = self.room.take_bytes(0, tall, left + width + right, channels)
+        rows, columns = (start - above, start - above + tall), (-left, width + right)
+        return room, padded(levels, rows, columns, room, self.zero)
 
 
-def _levels(
+def _images(
     source: Array, sizes: Sizes, integers: Integers, abreast: int, scratch: Scratch
-) -> tuple[Array, list[Part]]:
-    """All images as levels, padding included, and the step that fills them."""
+) -> tuple[_Images, list[list[Part]]]:
+    """All images as levels, and the step that makes them, padding included."""
     images, height, width, channels = source.shape
     (top, bottom), (left, right) = sizes.pads
-    shape = images, top + height + bottom, left + width + right, channels
-    room = _bytes(scratch, 0, shape, shared=True)
     zero = np.int8((integers.grid.zero or 0) - MIDDLE)
+    if source.dtype == np.int8:
+        return _Images(sizes, source, False, zero, scratch.shared), []
+    shape = images, top + height + bottom, left + width + right, channels
+    room = scratch.shared.take_bytes(0, *shape)
     parts: list[Part] = []
-    for part, (image, (begin, end)) in scratch.dealt(shares(images, height, abreast)):
+    for _, (image, (begin, end)) in scratch.dealt(shares(images, height, abreast)):
         scratch.reset()
         inner = room[image, top + begin : top + end]
         borders = [
@@ -186,60 +252,23 @@ def _levels(
         ]  # fmt: skip
         steps = [_filled(border, zero) for border in borders if border.size]
         into = inner[:, left : left + width]
-        steps += _quantized(source[image, begin:end], integers, into, part, scratch)
+        steps.append(_quantized(source[image, begin:end], integers, into, scratch))
         parts.append(sequence(steps))
-    return room, parts
+    return _Images(sizes, room, True, zero, scratch.shared), [parts]
 
 
 def _filled(border: Array, zero: np.int8) -> Part:
     return lambda: border.fill(zero)
 
 
-def _quantized(
-    source: Array, integers: Integers, into: Array, part: int, scratch: Scratch
-) -> list[Part]:
-    """Parts that bring numbers to their levels, less the middle one."""
+def _quantized(source: Array, integers: Integers, into: Array, scratch: Scratch) -> Part:
+    """What brings numbers to their levels, less the middle one."""
     grid = integers.grid
-    if integers.limits is None:
-        low, high, gain = grid.first, None, 1 / grid.step
-    else:
-        low, high = integers.limits
-        gain = (grid.levels - 1) / (high - low)
-    # Of what was rounded half a level more, then cut off, is the nearest; other numbers are
-    # rounded as a FakeQuantize does it, halves to the even level.
-    lift = -low * gain + (0.5 if high is None else 0)
-    ends = None if high is None else (np.float32(low), np.float32(high))
-    factor, more = np.float32(gain), np.float32(lift)
-    steps: list[Part] = []
-    per_row = max(1, prod(source.shape[1:]))
-    room = scratch.take(part, 0)
-    for begin, end in spans(len(source), -(-len(source) * per_row // NEAR)):
-        given, made = source[begin:end], into[begin:end]
-        if given.size > room.size:
-            room = scratch.take(part, given.size)
-        numbers = room[: given.size].reshape(given.shape)
-        unsigned = made.view(np.uint8)
-        if ends is not None:
-            steps.append(_clipped(given, *ends, numbers))
-            given = numbers
-        if factor != 1 or ends is None:
-            steps.append(call(np.multiply, given, factor, out=numbers))
-        if more:
-            steps.append(call(np.add, numbers, more, out=numbers))
-        if ends is not None:
-            steps.append(call(np.rint, numbers, out=numbers))
-        steps += [
-            _cut(numbers, unsigned),
-            call(np.bitwise_xor, unsigned, np.uint8(MIDDLE), out=unsigned),
-        ]
-    return steps
-
-
-def _clipped(given: Array, low: np.float32, high: np.float32, into: Array) -> Part:
-    def run() -> None:
-        np.clip(given, low, high, out=into)
-
-    return run
+    steps = grid.levels - 1
+    ends = integers.limits or (grid.first, grid.first + steps * grid.step)
+    numbers = rounding(steps, np.array([*ends, -MIDDLE, steps - MIDDLE], np.float32))
+    assert numbers is not None
+    return quantized(numbers, source, into, scratch.tile)
 
 
 def _cut(numbers: Array, into: Array) -> Part:
@@ -254,7 +283,7 @@ def _windows(
     taken = prod(sizes.kernel) * sizes.inner
     if sizes.plain:
         return image[rows].reshape(count, taken), []
-    into = _bytes(scratch, part, (count, taken))
+    into = scratch.take_bytes(part, count, taken)
     return into, [_gathered(image, sizes, rows, into)]
 
 
@@ -264,12 +293,18 @@ def _gathered(image: Array, sizes: Sizes, rows: slice, into: Array) -> Part:
     given = image[rows.start * sizes.strides[0] :]
     view = taps(given, sizes.kernel, sizes.strides, sizes.dilations, counts)
     target = into.reshape(view.shape)
-    if sizes.dilations[1] == 1:
-        # Rows of a window are runs of bytes, each copied as one.
-        run = np.dtype(f"V{sizes.kernel[1] * sizes.inner}")
-        view = np.ndarray(view.shape[:3], run, given, 0, view.strides[:3])
-        target = into.reshape(-1).view(run).reshape(view.shape)
-    return call(np.copyto, target, view)
+    if sizes.dilations[1] != 1:
+        return call(np.copyto, target, view)
+    # Rows of a window are runs of bytes, each copied as one.
+    run = np.dtype(f"V{sizes.kernel[1] * sizes.inner}")
+    view = np.ndarray(view.shape[:3], run, given, 0, view.strides[:3])
+    target = into.reshape(-1).view(run).reshape(view.shape)
+    if run.itemsize > SHORT:
+        return call(np.copyto, target, view)
+    rows_apart = [
+        call(np.copyto, target[:, :, tap], view[:, :, tap]) for tap in range(len(view[0, 0]))
+    ]
+    return sequence(rows_apart)
 
 
 def _columns(

@@ -1,63 +1,259 @@
 """FakeQuantize, prepared: a few passes over what is in the nearest cache.
 
 What is clipped to the limits first needs no choice after: at the lower limit stands level 0, at
-the upper one the last; NaN goes to one of them in a pass of its own. The level itself is computed
+the upper one the last. NaN goes to one of them with the first clip. The level itself is computed
 as the definition does, so that halves fall to the same side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....layers.base import Op
 from ....schemas import Array
-from ..workers import Part, sequence, spans
-from .activations import NEAR
+from ..plan import MIDDLE
+from ..workers import Part, integer_products, sequence, spans
+from .activations import NEAR, rooms
+from .repeats import repeats
+
+#: What is so much smaller than the largest of levels is nothing.
+NOTHING = np.float32(2**-20)
+#: Repeats a row so many times, in memory that is kept.
+Tile = Callable[[Array, int], Array]
 
 
-def limits_apart(limits: Sequence[Array | None]) -> bool:
-    """Whether each lower limit is below its upper one, and all are numbers."""
-    known = [limit for limit in limits if limit is not None]
-    finite = all(bool(np.isfinite(limit).all()) for limit in known)
-    return finite and len(known) == 4 and bool((known[0] < known[1]).all())
+class Rounding(NamedTuple):
+    """``gain * rint(scale * x + shift) + first`` of what lies between two limits.
+
+    Each is one number, or an array that goes with what is rounded; None where it changes nothing.
+    """
+
+    low: Array
+    high: Array
+    scale: Array | None
+    shift: Array | None
+    gain: Array | None
+    first: Array | None
+    #: The last level.
+    steps: int
+
+    @property
+    def falls(self) -> bool:
+        """Whether NaN becomes the lower limit."""
+        return self.steps > 1
+
+    def at(self, index: Any) -> Rounding:
+        """What goes with some of the whole."""
+
+        def some(array: Array | None) -> Any:
+            return array[index] if array is not None and array.ndim else array
+
+        low, high, scale, shift, gain, first, steps = self
+        return Rounding(
+            some(low), some(high), some(scale), some(shift), some(gain), some(first), steps
+        )
 
 
-def quantized(op: Op, block: Array, limits: Sequence[Array], target: Array) -> Part:
-    """A block rounded to levels; each limit is one number, or as large as the block."""
+def rounding(last: int, limits: Iterable[Array]) -> Rounding | None:
+    """What a FakeQuantize does, of so many levels and one more, with these four limits.
+
+    None unless each lower limit is a number below its upper one.
+    """
+    known = [np.asarray(limit) for limit in limits]
+    low, high, begin, end = small = [_distinct(limit) for limit in known]
+    if not all(bool(np.isfinite(limit).all()) for limit in small) or not (low < high).all():
+        return None
+    steps = np.float32(last)
+    shape = np.broadcast_shapes(*(limit.shape for limit in known))
+
+    def whole(array: Any) -> Array:
+        found = np.asarray(array)
+        return np.broadcast_to(found, shape) if found.ndim else found
+
+    def unless(idle: float, array: Any) -> Array | None:
+        return None if (np.asarray(array) == idle).all() else whole(array)
+
+    with np.errstate(all="ignore"):
+        scale, gain = steps / (high - low), (end - begin) / steps
+        shift, first = -low * scale, begin
+        if (scale == 1).all() and (low == np.rint(low)).all():
+            # What is rounded may as well be lifted to the levels after that, and by the way.
+            shift, first = np.zeros_like(shift), begin - low * gain
+            nothing = NOTHING * np.maximum(np.abs(begin), np.abs(end))
+            first = np.where(np.abs(first) <= nothing, np.float32(0), first)
+    # Where they change nothing, numbers are levels themselves.
+    return Rounding(
+        whole(low), whole(high), unless(1, scale), unless(0, shift), unless(1, gain),
+        unless(0, first), last,
+    )  # fmt: skip
+
+
+def _distinct(array: Array) -> Array:
+    """An array with one place along axes over which it repeats."""
+    if not array.ndim:
+        return array
+    return array[tuple(slice(None) if step else slice(0, 1) for step in array.strides)]
+
+
+def quantized(
+    numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool = False
+) -> Part:
+    """A block rounded to levels, as far as the numbers go with it; it may be known as finite.
+
+    A target of int8 is given levels that are such.
+    """
+    if not any(array is not None and array.ndim for array in numbers[:6]):
+        # Numbers alike for all are met in the order in which they lie.
+        order = sorted(range(block.ndim), key=lambda axis: -block.strides[axis])
+        block, target = block.transpose(order), target.transpose(order)
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), 0)
     lead = (slice(None),) * axis
     parts: list[Part] = []
     for run in spans(block.shape[axis], -(-block.size // NEAR)):
         some = (*lead, slice(*run))
-        each = [limit[some] if limit.ndim else limit for limit in limits]
-        parts.append(_quantized(op, block[some], each, target[some]))
+        parts.append(_quantized(numbers.at(some), block[some], target[some], tile, finite=finite))
     return sequence(parts)
 
 
-def _quantized(op: Any, block: Array, limits: Sequence[Array], target: Array) -> Part:
-    low, high, first, last = limits
-    steps = np.float32(op.levels - 1)
-    scale, gain = steps / (high - low), (last - first) / steps
-    shift = -low * scale
-    # Where they are not, numbers are levels themselves.
-    scaled, shifted, lifted = bool((scale != 1).any()), bool(low.any()), bool(first.any())
+def _quantized(
+    numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool
+) -> Part:
+    narrow = target.dtype == np.int8
+    if narrow and _is_cast(numbers):
+        return _cast(numbers, block, target, tile)
+    channels, steps = block.shape[-1], _steps(numbers, block.shape[-1], finite=finite)
+    if narrow and numbers.first is not None and not numbers.first.ndim:
+        steps[-1] = partial(_put_level, int(numbers.first)), None
+    elif narrow:
+        steps.append((_put, None))
+    arrays = [array for _, array in steps if array is not None and array.ndim]
+    by_rows = not any(any(array.strides[:-1]) for array in arrays)
+    times = repeats(block.size // channels, channels) if by_rows else 1
+    flat = (-1, times * channels) if by_rows else block.shape
 
-    settle: Any = np.fmax if op.levels > 2 else np.fmin
-    end = low if op.levels > 2 else high
+    def beside(array: Array | None, times: int) -> Array | None:
+        if array is None or not array.ndim or not by_rows:
+            return array
+        return tile(array[(0,) * (array.ndim - 1)], times)
+
+    # What has gaps is met as it lies: read by the first step, written by the last.
+    read = 0 if block.flags.c_contiguous else 1
+    written = 0 if target.flags.c_contiguous and not narrow else 1
+    lies = [at < read or at >= len(steps) - written for at in range(len(steps))]
+    bound = [
+        (function, beside(array, 1 if whole else times), whole)
+        for (function, array), whole in zip(steps, lies, strict=True)
+    ]
+    opening = block if lies[0] else block.reshape(flat)
 
     def run() -> None:
-        np.clip(block, low, high, out=target)
-        settle(target, end, target)
-        if scaled:
-            np.multiply(target, scale, target)
-        if shifted:
-            np.add(target, shift, target)
-        np.rint(target, target)
-        np.multiply(target, gain, target)
-        if lifted:
-            np.add(target, first, target)
+        room = rooms.take(0, block.size) if written else target
+        views = room.reshape(flat), room.reshape(block.shape)
+        left = opening
+        for at, (function, other, whole) in enumerate(bound):
+            out = target if written and at == len(bound) - 1 else views[whole]
+            if at:
+                left = views[whole]
+            if other is None:
+                function(left, out=out)
+            else:
+                function(left, other, out=out)
 
     return run
+
+
+def _steps(
+    numbers: Rounding, channels: int, *, finite: bool
+) -> list[tuple[Callable[..., Any], Array | None]]:
+    """The functions in their order, each with what stands beside the numbers."""
+    low, high, scale, shift, gain, first, _ = numbers
+    more = ((np.multiply, scale), (np.add, shift), (np.rint, None), (np.multiply, gain))
+    steps: list[tuple[Callable[..., Any], Array | None]] = [
+        (function, array)
+        for function, array in (*more, (np.add, first))
+        if array is not None or function is np.rint
+    ]
+    if finite and not low.ndim and not high.ndim:
+        return [(partial(_clipped, low, high), None), *steps]
+    # Of an array and a number the larger one takes twice as long as of an array and a row.
+    ends = [end if end.ndim else np.broadcast_to(end, channels) for end in (low, high)]
+    if numbers.falls:
+        return [(np.fmax, ends[0]), (np.minimum, ends[1]), *steps]
+    return [(np.fmin, ends[1]), (np.maximum, ends[0]), *steps]
+
+
+def _is_cast(numbers: Rounding) -> bool:
+    """Whether the library rounds and clips, for levels that fill bytes from the least on."""
+    library, first = integer_products(), numbers.first
+    if library is None or not library.rounds or not numbers.falls or numbers.gain is not None:
+        return False
+    if first is None:
+        return not numbers.low.ndim and bool(numbers.low == -MIDDLE)
+    return not first.ndim and bool(first == -MIDDLE)
+
+
+def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
+    """What the library does most of."""
+    library = integer_products()
+    assert library is not None
+    # Levels that are rounded as they are begin at the least int8, others at zero.
+    kind, least = (np.int8, -MIDDLE) if numbers.first is None else (np.uint8, 0)
+    last = least + numbers.steps
+    limit = np.full(block.size, last, kind) if last < np.iinfo(kind).max else None
+    given = [(f, x) for f, x in ((np.multiply, numbers.scale), (np.add, numbers.shift))]
+    steps = [(f, x) for f, x in given if x is not None]
+    rows = not any(x.ndim and any(x.strides[:-1]) for _, x in steps)
+    channels = block.shape[-1]
+    times = repeats(block.size // channels, channels) if rows and block.flags.c_contiguous else 1
+    shape = (-1, times * channels) if times > 1 else block.shape
+    bound = [
+        (f, tile(x[(0,) * (x.ndim - 1)], times) if x.ndim and times > 1 else x) for f, x in steps
+    ]
+    opening = block.reshape(shape)
+    lies = not steps and block.flags.c_contiguous
+    rounded = library.rounded(block, kind) if lies else None
+    flat = target.reshape(-1) if target.flags.c_contiguous else None
+
+    def run() -> None:
+        if rounded is None:
+            room = rooms.take(0, block.size)
+            left, numbers = opening, room.reshape(opening.shape)
+            for function, other in bound:
+                function(left, other, out=numbers)
+                left = numbers
+            if not bound:
+                np.copyto(numbers, opening)
+            levels = library.rounded(room, kind)()
+        else:
+            levels = rounded()
+        found = np.asarray(levels)
+        if limit is not None:
+            np.minimum(found, limit, out=found)
+        out = target if flat is None else flat
+        if flat is None:
+            found = found.reshape(target.shape)
+        if kind is np.uint8:
+            np.bitwise_xor(found, np.uint8(MIDDLE), out=out.view(np.uint8))
+        else:
+            np.copyto(out, found)
+
+    return run
+
+
+def _put(block: Array, out: Array) -> None:
+    np.copyto(out, block, casting="unsafe")
+
+
+def _put_level(first: int, block: Array, out: Array) -> None:
+    """Levels from 0 on, less so many."""
+    # What has gaps is better written but once.
+    room = rooms.take(1, -(-block.size // 4)).view(np.uint8)[: block.size].reshape(block.shape)
+    np.copyto(room, block, casting="unsafe")
+    np.add(room, np.uint8(first % 256), out=out.view(np.uint8))
+
+
+def _clipped(low: Array, high: Array, block: Array, out: Array) -> None:
+    block.clip(low, high, out)

@@ -57,7 +57,12 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         if node.kind == "ReduceL2" and rows is not None and rows.after == 1:
             return _lengths(node, rows, abreast, scratch)
         return None if rows is None or source is None else _reduced(node, axes, source, abreast)
-    rows, target = _viewed(output, axes, output.store)
+    store = output.store
+    scratch.shared.reset()
+    if store.dtype != np.float32:
+        # What is rounded to levels in the end has not the room of numbers before.
+        store = scratch.shared.take(0, *store.shape)
+    rows, target = _viewed(output, axes, store)
     if rows is None or target is None:
         return None
     steps: list[list[Part]] = []
@@ -66,7 +71,6 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         _, source = _viewed(value, axes, given)
     if source is None:
         # It lies otherwise than what is made of it.
-        scratch.shared.reset()
         given = scratch.shared.take(0, *output.store.shape)
         source = given.reshape(rows)
         room = np.moveaxis(given, -1, 1) if output.last else given
@@ -74,15 +78,21 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     followers = epilogue(node, scratch)
     if node.kind == "MVN" and source.size == source.shape[1]:
         row = _standardized_row(node.op, source.reshape(-1), target.reshape(-1))
-        return [*steps, [sequence([row, *followed(followers, output.store, (...,))])]]
+        return [*steps, [sequence([row, *followed(followers, store, (...,), output.store)])]]
     make = _soft_max if node.kind == "SoftMax" else _standardized(node.op)
     if rows.after == 1 and followers and not output.last:
         lead = value.shape[: len(value.shape) - len(axes)]
         return [*steps, _cut_for(followers, make, given, output.store, lead, abreast, scratch)]
     steps.append(_cut(make, source, target, abreast, scratch))
     if followers:
-        runs = pieces(output.store.shape, -(-source.size // abreast))
-        steps.append([sequence(followed(followers, output.store[run], run)) for run in runs])
+        runs = list(pieces(output.store.shape, -(-source.size // abreast)))
+        ends = [None if store is output.store else output.store[run] for run in runs]
+        steps.append(
+            [
+                sequence(followed(followers, store[run], run, end))
+                for run, end in zip(runs, ends, strict=True)
+            ]
+        )
     return steps
 
 
@@ -170,12 +180,14 @@ def _cut_for(
         steps: list[Part] = []
         for index in found[begin:end]:
             scratch.reset()
-            given, made = source[index], target[index]
+            given, place = source[index], target[index]
+            beside = place.dtype != np.float32
+            made = scratch.take(part, *place.shape) if beside else place
             count = given.size // joined
             rooms = scratch.take(part, count, 1, 1), scratch.take(part, count, 1, 1)
             shape = (count, joined, 1)
             steps.append(call(make, given.reshape(shape), made.reshape(shape), *rooms))
-            steps += followed(followers, made, index)
+            steps += followed(followers, made, index, place if beside else None)
         parts.append(sequence(steps))
     return parts
 

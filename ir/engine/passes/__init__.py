@@ -9,12 +9,13 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    too, one node: what the others look for. Before these, 1x1 convolutions go before what enlarges
    images, and into products before them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
-   shifts at their head weights.
+   shifts at their head weights, as do steps of levels at the convolutions after them.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
    as do computed factors of channels.
-4. Shuffles go where they copy least; convolutions give half of what Swish takes; products leave
-   out rows that are made zero later.
+4. Levels that integers are multiplied by stay bytes, or their makers leave the rounding to who
+   multiplies. Shuffles go where they copy least; convolutions give half of what Swish takes;
+   products leave out rows that are made zero later.
 5. Layouts are chosen last, when it is settled which nodes there are.
 """
 
@@ -30,11 +31,13 @@ from .convolve_first import convolve_first
 from .drop_clips import drop_clips
 from .fold_affine import fold_affine
 from .halve_sums import halve_sums
+from .hand_on_levels import hand_on_levels
 from .join_attention import join_attention
 from .join_branches import join_branches
 from .join_products import join_products
 from .join_shuffles import join_shuffles
 from .join_splits import join_splits
+from .keep_levels import keep_levels
 from .layouts import choose_layouts
 from .multiply_einsums import multiply_einsums
 from .multiply_powers import multiply_powers
@@ -71,12 +74,14 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     drop_clips,
     fold_affine,
     scale_levels,
+    hand_on_levels,
     pass_offsets,
     pass_biases,
     average_first,
     pool_first,
     clip_before,
     take_prologues,
+    keep_levels,
     round_late,
     shuffle_late,
     halve_sums,

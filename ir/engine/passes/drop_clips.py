@@ -1,12 +1,15 @@
-"""Replace `q(max(x, 0))` by `q(x)`, q a FakeQuantize whose lower limit is not below 0.
+"""Replace `q(clip(x))` by `q(x)`, q a FakeQuantize of limits that the clip does not narrow.
 
-What is below its limits gives the same as the limit does.
+What is beyond its limits gives the same as the limit does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from typing import Any
+
+import numpy as np
 
 from ....layers.base import Op
 from ..plan import Plan, Steps, Value
@@ -21,17 +24,28 @@ def drop_clips(plan: Plan) -> None:
 
 
 def _needed(steps: Steps) -> Steps:
-    """The steps without each ReLU that the next one makes up for."""
+    """The steps without each clip that the next one makes up for."""
     return [
         step
         for step, after in zip_longest(steps, steps[1:])
-        if not (step[0].xml_type == "ReLU" and after is not None and _is_above_zero(*after))
+        if not (after is not None and _clips_within(_bounds(step[0]), *after))
     ]
 
 
-def _is_above_zero(op: Op, others: Sequence[Value | None]) -> bool:
-    """Whether an operation is a FakeQuantize that takes all below zero for zero or more."""
-    if op.xml_type != "FakeQuantize":
+def _bounds(op: Any) -> tuple[float, float] | None:
+    """Between what an operation clips, where it does that alone."""
+    if op.xml_type == "ReLU":
+        return 0.0, np.inf
+    return (op.min, op.max) if op.xml_type == "Clamp" else None
+
+
+def _clips_within(
+    bounds: tuple[float, float] | None, op: Op, others: Sequence[Value | None]
+) -> bool:
+    """Whether an operation is a FakeQuantize whose limits lie within some bounds."""
+    if bounds is None or op.xml_type != "FakeQuantize":
         return False
     low, high = (value.constant for value in others[1:3] if value is not None)
-    return low is not None and high is not None and bool((low >= 0).all() and (low < high).all())
+    if low is None or high is None or not (low < high).all():
+        return False
+    return bool((low >= np.float32(bounds[0])).all() and (high <= np.float32(bounds[1])).all())

@@ -28,7 +28,11 @@ def pool_first(plan: Plan) -> None:
             value.users or value.is_output for value in node.outputs[1:]
         ):
             continue
+        # Bytes are sooner compared than numbers.
+        narrow = before.integers is not None and any(u.integers for u in node.outputs[0].users)
         while before.epilogue and _is_monotone(*before.epilogue[-1]):
+            if narrow and before.epilogue[-1][0].xml_type == "FakeQuantize":
+                break
             *earlier, last = before.epilogue
             node.set_epilogue([last, *node.epilogue])
             before.set_epilogue(earlier)

@@ -1,11 +1,14 @@
 """Replace `W q(x)`, q a FakeQuantize, by a product of integers that rounds x itself.
 
-Its input is brought to levels in any case: what q makes of a level, it need not take back.
+Its input is brought to levels in any case: what q makes of a level, it need not take back. So
+where who makes x cannot give bytes (``keep_levels``).
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from ..plan import Node, Plan, Value
 
@@ -19,7 +22,7 @@ def round_late(plan: Plan) -> None:
             continue
         value = node.outputs[0]
         limits = _limits(last[1][1:])
-        if limits is None or not _is_read_as_levels(value):
+        if limits is None or value.type != np.float32 or not _is_read_as_levels(value):
             continue
         users = list(value.users)
         if node.epilogue:
@@ -55,4 +58,4 @@ def _limits(values: list[Any]) -> tuple[float, float] | None:
     if any(array is None or array.size != 1 for array in known):
         return None
     low, high = (float(array.reshape(())) for array in known[:2])
-    return (low, high) if low < high else None
+    return (low, high) if low < high and np.isfinite([low, high]).all() else None

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .compressed import Columns as Columns
     from .compressed import Compressed as Compressed
     from .compressed import by_digits as by_digits
+    from .grid import MIDDLE as MIDDLE
+    from .grid import WHOLE as WHOLE
     from .grid import Grid as Grid
     from .grid import Integers as Integers
     from .moving import in_order as in_order
@@ -49,8 +51,11 @@ if TYPE_CHECKING:
     from .operations import products as products
     from .operations import stands_beside as stands_beside
     from .operations import work as work
+    from .quantized import MOVING as MOVING
+    from .quantized import grid_of as grid_of
     from .quantized import grids as grids
     from .quantized import integers as integers
+    from .quantized import moved as moved
 
 __getattr__, __dir__ = face(
     __name__,
@@ -68,7 +73,7 @@ __getattr__, __dir__ = face(
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
             "claimed_type products stands_beside work"
         ),
-        "grid": "Grid Integers",
-        "quantized": "grids integers",
+        "grid": "Grid Integers MIDDLE WHOLE",
+        "quantized": "MOVING grid_of grids integers moved",
     },
 )

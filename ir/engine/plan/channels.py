@@ -13,6 +13,8 @@ from .operations import BINARY, UNARY
 
 #: Channels that an image as it comes in may have to stay as it is.
 FEW = 4
+#: What may be given an image as it comes in.
+TURNING = ("Convolution", "FakeQuantize")
 #: Convolutions of volumes with more groups are left to the definition.
 MOST_VOLUME_GROUPS = 8
 
@@ -148,12 +150,13 @@ def add_through(node: Node, amount: Array) -> None:
 def is_incoming_image(value: Value) -> bool:
     """Whether a value is an image as it comes in, with few channels, for convolutions alone.
 
-    They put its channels side by side when they pad it, sooner than a copy of all of it.
+    They put its channels side by side when they pad it, or who rounds it for them when it does
+    so, sooner than a copy of all of it.
     """
     return (
         value.producer is None
         and value.constant is None
         and len(value.shape) == 4
         and value.shape[1] <= FEW
-        and all(node.kind == "Convolution" and not node.prologue for node in value.users)
+        and all(node.kind in TURNING and not node.prologue for node in value.users)
     )

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ....schemas import Array
 
+#: Levels are kept as bytes around zero: less this one.
+MIDDLE = 128
 #: So far a level may be from a whole number, in levels.
 WHOLE = 1e-3
 
@@ -16,6 +20,16 @@ class Grid(NamedTuple):
     step: float
     first: float
     levels: int
+
+    def numbers(self, levels: Array) -> Array:
+        """What levels stand for that are kept as bytes."""
+        return levels * np.float32(self.step) + np.float32(self.middle)
+
+    @property
+    def middle(self) -> float:
+        """The number that the middle level stands for; zero where it is as good as that."""
+        found = self.first + MIDDLE * self.step
+        return found if abs(found) > WHOLE * self.step else 0.0
 
     @property
     def zero(self) -> int | None:

@@ -14,7 +14,7 @@ from ....layers.value_bounds import CARRIED
 from ....schemas import Array, ElementType, Tensor
 from ...document import Layer
 from .compressed import Compressed
-from .grid import Integers
+from .grid import Grid, Integers
 from .operations import claimed_type
 
 
@@ -24,6 +24,7 @@ class Value:
     __slots__ = (
         "constant",
         "element",
+        "grid",
         "inferred",
         "is_output",
         "last",
@@ -51,6 +52,8 @@ class Value:
         self.element = element
         #: Constant weights that are kept as levels, where nobody has made numbers of them yet.
         self.packed: Compressed | None = None
+        #: Of numbers that are kept as levels, less the middle one: what these stand for.
+        self.grid: Grid | None = None
         self.producer: Node | None = None
         #: Who reads it, and how often.
         self.users: Counter[Node] = Counter()

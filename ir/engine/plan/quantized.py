@@ -16,9 +16,9 @@ from .compressed import Compressed
 from .grid import Grid, Integers
 from .nodes import Node, Plan, Value
 
-#: Operations that only choose and move what is in their first input.
+#: Operations that only choose and move what is in their first input, or in all of them.
 MOVING = frozenset(
-    {"Identity", "MaxPool", "Reshape", "ShuffleChannels", "Slice", "Split", "Squeeze",
+    {"Concat", "Identity", "MaxPool", "Reshape", "ShuffleChannels", "Slice", "Split", "Squeeze",
      "StridedSlice", "Transpose", "Unsqueeze", "VariadicSplit"}
 )  # fmt: skip
 
@@ -31,11 +31,9 @@ def grids(plan: Plan) -> dict[Value, Grid]:
             continue
         grid = None
         if node.kind == "FakeQuantize":
-            grid = _made(node)
-        elif node.kind in MOVING and node.inputs[0] in found:
-            grid = found[node.inputs[0]]
-        elif node.kind == "Concat":
-            given = {found.get(value) for value in node.inputs}
+            grid = grid_of(node)
+        elif node.kind in MOVING:
+            given = {found.get(value) for value in moved(node)}
             grid = given.pop() if len(given) == 1 else None
         if grid is not None:
             # Of a MaxPool the second output tells where the largest are.
@@ -43,10 +41,18 @@ def grids(plan: Plan) -> dict[Value, Grid]:
     return found
 
 
-def _made(node: Node) -> Grid | None:
-    """The grid of a FakeQuantize that treats all numbers alike."""
-    op: Any = node.op
-    limits = [value.constant for value in node.inputs[1:]]
+def moved(node: Node) -> tuple[Value, ...]:
+    """Of an operation that only moves, what it moves."""
+    return node.inputs if node.kind == "Concat" else node.inputs[:1]
+
+
+def grid_of(node: Node) -> Grid | None:
+    """The grid of a FakeQuantize that a node ends with, and that treats all numbers alike."""
+    op: Any
+    op, others = node.epilogue[-1] if node.epilogue else (node.op, [None, *node.inputs[1:]])
+    if op.xml_type != "FakeQuantize" or others[0] is not None:
+        return None
+    limits = [value.constant for value in others if value is not None]
     if op.levels > 256 or any(array is None or array.size != 1 for array in limits):
         return None
     _, _, first, last = (float(array.reshape(())) for array in limits if array is not None)
@@ -86,4 +92,4 @@ def _pads(node: Node) -> bool:
     return any(number(pad) for axis, size in sizes for pad in op.pads(size, axis, reaches[axis]))
 
 
-__all__ = ["grids", "integers"]
+__all__ = ["MOVING", "grid_of", "grids", "integers", "moved"]

@@ -7,6 +7,7 @@ while it multiplies. What is multiplied by is packed once.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -23,6 +24,8 @@ RATES = (
     (("alder", "sierra", "neonsdot", "svesdot"), 1.5),
 )
 SLOW = 0.7
+#: The library's names of what it rounds to.
+NAMES: dict[type, str] = {np.int8: "int8", np.uint8: "uint8"}
 
 
 class IntegerProducts:
@@ -34,6 +37,8 @@ class IntegerProducts:
         found = (rate for names, rate in RATES if any(has.get(name) for name in names))
         #: Products of int8 while BLAS does one of float32.
         self.rate = next(found, SLOW)
+        #: Whether it rounds to int8 as it should, many numbers at a time.
+        self.rounds = bool(has.get("skylake")) and self._rounds()
 
     def pack(self, rows: Array) -> Any:
         """A matrix (columns, taken) of int8, to multiply by."""
@@ -51,6 +56,31 @@ class IntegerProducts:
             for array, kind in ((left, "int8"), (out, "int32"))
         )
         return partial(self._library.dots_packed, given, packed, out=made)
+
+    def rounded(self, numbers: Array, kind: type[np.integer[Any]]) -> Callable[[], Any]:
+        """What gives the nearest int8 or uint8 to each number of an array without gaps.
+
+        Those beyond the ends are the ends, and what is no number the least.
+        """
+        assert numbers.dtype == np.float32
+        assert numbers.flags.c_contiguous
+        place = numbers.__array_interface__["data"][0]
+        given = self._library.from_pointer(place, (numbers.size,), "float32", owner=numbers)
+        return partial(given.astype, NAMES[kind])
+
+    def _rounds(self) -> bool:
+        ends = [np.nan, np.inf, -np.inf, 1e9, -1e9, 3e38, -3e38, 127.5, -128.5]
+        halves = np.arange(-130, 259, 0.5)
+        sides = np.array([[-np.inf], [np.inf]], np.float32)
+        near = np.nextafter(halves.astype(np.float32), sides)
+        numbers = np.concatenate([ends, halves, near.ravel()]).astype(np.float32)
+        # Of odd lengths, too, where ends are done otherwise.
+        return all(
+            bool((np.asarray(self.rounded(numbers[cut:], kind)()) == wanted[cut:]).all())
+            for kind, least, most in ((np.int8, -128, 127), (np.uint8, 0, 255))
+            for wanted in [np.rint(np.fmin(np.fmax(numbers, least), most))]
+            for cut in range(20)
+        )
 
 
 @cache

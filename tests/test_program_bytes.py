@@ -1,0 +1,311 @@
+"""Levels kept as bytes: networks of powers of two, where every sum is exact, give every bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from vinoir import ir
+from vinoir.ir.engine.kernels.blocks import Scratch, private
+from vinoir.ir.engine.kernels.quantizing import quantized, rounding
+from vinoir.ir.engine.passes import optimize
+from vinoir.ir.engine.plan import Plan, build
+from vinoir.ir.engine.program import means
+from vinoir.ir.inference import infer
+from vinoir.layers.base import Op
+from vinoir.schemas import Array
+
+from .test_program_quantized import LIBRARY, Net, needs_library, rounding_by_library
+
+PADDED = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1]}
+
+
+class Exact(Net):
+    """A network whose steps and weights are powers of two times small integers."""
+
+    def rounded_to(self, x: Any, signed: bool = True, levels: int = 256, power: int = 5) -> Any:
+        low = -(levels // 2) if signed else 0
+        ends = [self.constant(np.float32(end / 2**power)) for end in (low, low + levels - 1)]
+        return self.add("FakeQuantize", x, *ends, *ends, levels=levels)
+
+    def matrix(self, *shape: int) -> Any:
+        levels = self.constant(self.rng.integers(-9, 10, shape), "i8")
+        made = self.add("Convert", levels, destination_type="f32")
+        scale = 0.5 ** self.rng.integers(6, 9, (shape[0], *[1] * (len(shape) - 1)))
+        return self.add("Multiply", made, self.constant(scale))
+
+    def convolved(self, x: Any, inner: int, outer: int, size: int = 3) -> Any:
+        words = PADDED if size == 3 else PADDED | {"pads_begin": [0, 0], "pads_end": [0, 0]}
+        y = self.add("Convolution", x, self.matrix(outer, inner, size, size), **words)
+        bias = self.rng.integers(-64, 64, (1, outer, 1, 1)) / 32
+        return self.add("Add", y, self.constant(bias))
+
+    def pooled(self, x: Any, size: int, kind: str = "MaxPool") -> Any:
+        return self.add(
+            kind, x, strides=[size - 1] * 2, kernel=[size] * 2, pads_begin=[size // 3] * 2,
+            pads_end=[size // 3] * 2,
+        )  # fmt: skip
+
+    def by_channel(self, x: Any, channels: int) -> Any:
+        weights = self.constant(self.rng.integers(-9, 10, (channels, 1, 1, 3, 3)) / 64)
+        return self.add("GroupConvolution", x, weights, **PADDED)
+
+
+def planned(model: ir.Model) -> Plan:
+    """The plan of a model, verified after each pass."""
+    plan = build(model, infer(model))
+    plan.means = means(plan, None)
+    optimize(plan, after_each=lambda plan: plan.verify())
+    return plan
+
+
+def same_bits(model: ir.Model, arrays: list[Array]) -> None:
+    """A program gives what the definitions give, whoever helps and rounds."""
+    wanted = list(ir.run(model, arrays).values())
+    for asked in (True, False):
+        with rounding_by_library(asked=asked):
+            for threads, fork in ((1, False), (2, True), (2, False)):
+                found = ir.compile(model, threads=threads, fork=fork)(arrays)
+                for value, right in zip(found.values(), wanted, strict=True):
+                    np.testing.assert_array_equal(value, right)
+
+
+def _two_convolutions(n: Exact, x: Any) -> Any:
+    return n.rounded_to(n.convolved(x, 8, 8))
+
+
+def _relu(n: Exact, x: Any) -> Any:
+    return n.rounded_to(n.add("ReLU", n.convolved(x, 8, 8)), signed=False)
+
+
+def _fewer_levels(n: Exact, x: Any) -> Any:
+    return n.rounded_to(n.convolved(x, 8, 8), levels=255)
+
+
+def _pooled(n: Exact, x: Any) -> Any:
+    return n.pooled(n.rounded_to(n.convolved(x, 8, 8), levels=255), 3)
+
+
+def _pooled_first(n: Exact, x: Any) -> Any:
+    return n.rounded_to(n.pooled(n.add("ReLU", n.convolved(x, 8, 8)), 2), signed=False)
+
+
+def _averaged(n: Exact, x: Any) -> Any:
+    return n.rounded_to(n.add("AvgPool", n.convolved(x, 8, 8), strides=[1, 1], kernel=[2, 2],
+                              pads_begin=[0, 0], pads_end=[0, 0], exclude_pad=True))  # fmt: skip
+
+
+def _residual(n: Exact, x: Any) -> Any:
+    y = n.rounded_to(n.convolved(x, 8, 8), signed=False)
+    z = n.rounded_to(n.convolved(y, 8, 8))
+    return n.rounded_to(n.add("ReLU", n.add("Add", z, y)), signed=False, power=4)
+
+
+def _difference(n: Exact, x: Any) -> Any:
+    y = n.rounded_to(n.convolved(x, 8, 8), power=4)
+    z = n.convolved(y, 8, 8)
+    return n.rounded_to(n.add("Multiply", n.add("Subtract", y, z), y), power=3)
+
+
+def _concat(n: Exact, x: Any) -> Any:
+    y = n.rounded_to(n.convolved(x, 8, 3))
+    z = n.rounded_to(n.add("Negative", x))
+    y = n.add("Concat", y, n.rounded_to(n.convolved(x, 8, 5)), z, axis=1)
+    return n.add("Split", y, n.constant(np.array(1), "i64"), num_splits=2)[1]
+
+
+def _by_channel(n: Exact, x: Any) -> Any:
+    y = n.rounded_to(n.convolved(x, 8, 8))
+    return n.rounded_to(n.by_channel(y, 8))
+
+
+def _sums(n: Exact, x: Any) -> Any:
+    y = n.add("Add", n.convolved(x, 8, 8), n.convolved(x, 8, 8, size=1))
+    return n.rounded_to(n.add("Multiply", n.add("Abs", y), n.constant(np.float32(0.5))), power=4)
+
+
+def _read_by_itself(n: Exact, x: Any) -> Any:
+    y, z = (n.rounded_to(n.convolved(x, 8, 8), power=4) for _ in range(2))
+    both = n.add("ReLU", n.add("Subtract", y, z))
+    square = n.add("SquaredDifference", y, n.rounded_to(n.convolved(z, 8, 8)))
+    y = n.rounded_to(n.add("Add", n.convolved(y, 8, 8), both))
+    return n.rounded_to(n.add("Add", y, square))
+
+
+def _grouped(n: Exact, x: Any) -> Any:
+    weights = n.constant(n.rng.integers(-9, 10, (2, 4, 4, 3, 3)) / 64)
+    y = n.add("GroupConvolution", n.rounded_to(n.convolved(x, 8, 8)), weights, **PADDED)
+    return n.rounded_to(y)
+
+
+def _turned(n: Exact, x: Any) -> Any:
+    y = n.add("Transpose", n.rounded_to(n.convolved(x, 8, 8)), n.constant([0, 1, 3, 2], "i64"))
+    return n.add("Reshape", y, n.constant([0, 8, -1, 3], "i64"), special_zero=True)
+
+
+@needs_library
+@pytest.mark.parametrize(("make", "kept"), [
+    (_two_convolutions, 2), (_relu, 2), (_fewer_levels, 2), (_pooled, 3), (_pooled_first, 2),
+    (_averaged, 2), (_residual, 3), (_difference, 3), (_concat, 6), (_by_channel, 2), (_sums, 2),
+    (_turned, 4), (_read_by_itself, 4), (_grouped, 2),
+])  # fmt: skip
+@pytest.mark.parametrize("levels", [256, 255])
+@pytest.mark.parametrize("size", [6, 15])
+def test_levels_are_kept_as_bytes(
+    make: Callable[[Exact, Any], Any], kept: int, levels: int, size: int
+) -> None:
+    n = Exact(size + levels)
+    x = n.net.parameter("x", "f32", (2, 8, size, size + 3))
+    y = make(n, n.rounded_to(x, levels=levels, power=4))
+    model = n.model(n.convolved(y, 8, 7, size=1))
+    plan = planned(model)
+    values = {value for node in plan.nodes for value in node.outputs}
+    assert sum(value.type == np.int8 for value in values) == kept
+    arrays = [(n.rng.integers(-900, 900, (2, 8, size, size + 3)) / 64).astype("f4")]
+    same_bits(model, arrays)
+
+
+@needs_library
+@pytest.mark.parametrize("rows", [5, 200])
+def test_rows_of_matrices_are_kept_as_bytes(rows: int) -> None:
+    n = Exact(rows)
+    x = n.net.parameter("x", "f32", (3, rows, 40))
+    y = n.add("MatMul", n.rounded_to(x), n.matrix(70, 40), transpose_b=True)
+    y = n.rounded_to(n.add("Add", y, n.constant(np.arange(70)[None, None] / 32)))
+    z = n.add("MatMul", y, n.matrix(33, 70), transpose_b=True)
+    turned = n.add("Transpose", y, n.constant([1, 0, 2], "i64"))
+    model = n.model(z, n.add("MatMul", turned, n.matrix(4, 70), transpose_b=True))
+    assert sum(node.outputs[0].type == np.int8 for node in planned(model).nodes) == 3
+    same_bits(model, [(n.rng.integers(-900, 900, (3, rows, 40)) / 64).astype("f4")])
+
+
+@needs_library
+def test_what_somebody_reads_as_numbers_stays_numbers() -> None:
+    n = Exact(4)
+    x = n.net.parameter("x", "f32", (1, 8, 9, 9))
+    y, z = (n.rounded_to(n.convolved(n.rounded_to(x), 8, 8)) for _ in range(2))
+    model = n.model(n.convolved(y, 8, 4), y, n.convolved(z, 8, 4), n.add("SoftMax", z, axis=1))
+    kept = [node.kind for node in planned(model).nodes if node.outputs[0].type == np.int8]
+    assert kept == ["FakeQuantize", "FakeQuantize"]
+    array = (n.rng.integers(0, 900, (1, 8, 9, 9)) / 64).astype("f4")
+    pairs = zip(_compiled(model, [array]).values(), ir.run(model, [array]).values(), strict=True)
+    for found, wanted in pairs:
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("zero", [True, False])
+def test_convolutions_by_numbers_take_levels(signed: bool, zero: bool) -> None:
+    """Limits by channel go into the weights before and after; what is padded with, too."""
+    n = Exact(7)
+    x = n.net.parameter("x", "f32", (1, 6, 9, 9))
+    weights = n.constant(n.rng.integers(-9, 10, (5, 6, 3, 3)) / 64)
+    y = n.add("Clamp", n.add("Convolution", x, weights, **PADDED), min=-9 * signed, max=99)
+    step = 0.5 ** n.rng.integers(3, 6, (1, 5, 1, 1))
+    low = -step * (128 if signed else 0) + (0 if zero else step / 4)
+    ends = [n.constant(end) for end in (low, low + 255 * step)]
+    y = n.add("FakeQuantize", y, *ends, *ends, levels=256)
+    model = n.model(n.by_channel(y, 5))
+    first, second = planned(model).nodes
+    assert [op.xml_type for op, _ in first.epilogue][-1] == "FakeQuantize"
+    gains = [v.constant for v in first.epilogue[-1][1][3:] if v is not None]
+    assert all(gain is not None and gain.size == 1 for gain in gains)
+    assert float(gains[1] - gains[0]) == 255
+    assert (second.padding is None) == zero
+    array = (n.rng.integers(-90, 90, (1, 6, 9, 9)) / 16).astype("f4")
+    (found,), (wanted,) = (list(f(model, [array]).values()) for f in (_compiled, ir.run))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())
+
+
+def _compiled(model: ir.Model, arrays: list[Array]) -> Any:
+    return ir.compile(model)(arrays)
+
+
+@pytest.mark.parametrize(("least", "most", "stays"), [
+    (0.0, 6.0, False), (-1.0, 9.0, False), (0.5, 6.0, True), (0.0, 5.0, True),
+])  # fmt: skip
+def test_a_clamp_before_levels_goes_only_where_they_clip(
+    least: float, most: float, stays: bool
+) -> None:
+    n = Exact(3)
+    x = n.net.parameter("x", "f32", (1, 4, 6, 6))
+    y = n.add("Clamp", n.by_channel(x, 4), min=least, max=most)
+    ends = [n.constant(np.float32(end)) for end in (0, 6, 0, 6)]
+    model = n.model(n.add("FakeQuantize", y, *ends, levels=25))
+    (node,) = planned(model).nodes
+    assert ("Clamp" in [op.xml_type for op, _ in node.epilogue]) == stays
+    array = (n.rng.integers(-99, 99, (1, 4, 6, 6)) / 4).astype("f4")
+    (found,), (wanted,) = (list(f(model, [array]).values()) for f in (_compiled, ir.run))
+    np.testing.assert_array_equal(found, wanted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    levels=st.sampled_from([2, 3, 16, 255, 256]),
+    shapes=st.tuples(*[st.sampled_from(["one", "channel", "row", "all"])] * 2),
+    gaps=st.tuples(st.booleans(), st.booleans()),
+    turned=st.booleans(),
+    odd=st.booleans(),
+)
+def test_a_block_is_rounded_as_the_definition_does(
+    seed: int,
+    levels: int,
+    shapes: tuple[str, str],
+    gaps: tuple[bool, bool],
+    turned: bool,
+    odd: bool,
+) -> None:
+    """Limits of any shape, into memory with gaps or without, of blocks that lie otherwise."""
+    rng = np.random.default_rng(seed)
+    shape = tuple(int(n) for n in rng.integers(1, 40, 3))
+    sizes = {"one": (), "channel": shape[-1:], "row": (shape[1], 1), "all": shape}
+    low, width, first = (
+        rng.standard_normal(sizes[name]).astype("f4") for name in (*shapes, shapes[0])
+    )
+    limits = [low, low + np.abs(width) + np.float32(0.5), first, first + np.abs(width)]
+    x = (3 * rng.standard_normal(shape)).astype("f4")
+    if odd:
+        x.flat[:: max(1, x.size // 5)] = np.nan
+        x.flat[1 :: max(1, x.size // 3)] = np.inf
+    op = Op.registry["FakeQuantize", 1].read({"levels": str(levels)})
+    (wanted,) = op.run(x, *limits)
+    given, target = (_with_gaps(x.shape, gap) for gap in gaps)
+    given[...] = x
+    if turned:
+        given = np.ascontiguousarray(x.T).T
+    whole = [array if not array.ndim else np.broadcast_to(array, shape) for array in limits]
+    numbers = rounding(levels - 1, whole)
+    assert numbers is not None
+    with np.errstate(all="ignore"):
+        quantized(numbers, given, target, Scratch(1, private).tile, finite=not odd)()
+    # What the definition gives beyond the ends is not computed of the levels there.
+    np.testing.assert_allclose(target, wanted, rtol=0, atol=1e-6 * (1 + np.abs(wanted).max()))
+
+
+def _with_gaps(shape: tuple[int, ...], gaps: bool) -> Array:
+    whole = np.zeros((*shape[:-1], shape[-1] + 3 * gaps), np.float32)
+    return whole[..., : shape[-1]]
+
+
+@needs_library
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000), size=st.integers(1, 300),
+    kind=st.sampled_from([np.int8, np.uint8]),
+)  # fmt: skip
+def test_the_library_rounds_as_numpy_does(seed: int, size: int, kind: Any) -> None:
+    assert LIBRARY is not None
+    if not LIBRARY.rounds:
+        pytest.skip("this processor has no quick way to round")
+    rng = np.random.default_rng(seed)
+    numbers = rng.integers(-600, 600, size).astype("f4") / rng.choice([1, 2, 3, 1e-30], size)
+    numbers = numbers.astype("f4")
+    numbers[rng.random(size) < 0.05] = np.nan
+    ends = np.iinfo(kind)
+    wanted = np.rint(np.fmin(np.fmax(numbers, ends.min), ends.max))
+    np.testing.assert_array_equal(np.asarray(LIBRARY.rounded(numbers, kind)()), wanted)
