@@ -14,9 +14,29 @@ import numpy as np
 import pytest
 from test_program_threads import alone, forking, network, ready, same
 from vinoir import ir
+from vinoir.ir.engine.workers.blas_threads import blas
 from vinoir.ir.engine.workers.processes import Forked, shared
 from vinoir.ir.engine.workers.signals import Signal
 from vinoir.ir.engine.workers.team import HelpersLostError, Part, Team, Threads
+
+
+def fork_and_look_for_threads() -> None:
+    library = blas()
+    program, inputs, wanted = ready("attention")
+    for _ in range(3):
+        assert same(program(inputs), wanted)
+    (planned,) = program._plans.values()
+    assert planned is not None
+    assert isinstance(planned.team._helpers, Forked)
+    if library is not None and library.name == "OpenBLAS" and not library.by_thread:
+        assert len(os.listdir("/proc/self/task")) == threading.active_count()
+        one = np.ones((400, 400), np.float32)
+        assert (one @ one == 400).all()  # by as many threads as before
+
+
+@forking
+def test_threads_of_blas_that_a_fork_ends_stay_away_from_helpers() -> None:
+    alone(fork_and_look_for_threads)
 
 
 @forking

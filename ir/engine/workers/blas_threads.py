@@ -93,7 +93,27 @@ def _openblas(library: Any) -> Blas | None:
         limit = getattr(library, "omp_set_num_threads", None)
         if count is None or limit is None:
             return None
+    else:
+        limit = _quietly(library, count) or limit
     return Blas("OpenBLAS", version, _text(named("get_corename")), count, limit, by_thread)
+
+
+def _quietly(library: Any, count: Callable[[], int]) -> Callable[[int], object] | None:
+    """What sets OpenBLAS's number of threads without waking any; None where that is not to be had.
+
+    A fork ends its threads. Its own function begins them anew at once, and they stay awake for
+    some hundredths of a second, on the cores that helpers have just got; else they come when a
+    product wants them.
+    """
+    try:
+        number = ctypes.c_int.in_dll(library, "blas_cpu_number")
+    except ValueError:
+        return None
+
+    def limit(threads: int) -> None:
+        number.value = threads
+
+    return limit if number.value == count() else None
 
 
 def _mkl(library: Any) -> Blas | None:
