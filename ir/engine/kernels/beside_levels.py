@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from ....schemas import Array
 from ..plan import Grid
@@ -18,15 +17,12 @@ Follower: TypeAlias = Callable[[Array, Any, Array], list[Part]]
 
 def beside(function: Callable[..., Any], levels: Array, grid: Grid, *, first: bool) -> Follower:
     """A function of a block and of the numbers that levels stand for, either of them first."""
-    step, middle = np.float32(grid.step), np.float32(grid.middle)
+    put = grid.reader()
 
     def on(block: Array, given: Array, target: Array) -> Part:
         def run() -> None:
             numbers = rooms.take(0, block.size).reshape(block.shape)
-            np.copyto(numbers, given, casting="unsafe")
-            np.multiply(numbers, step, numbers)
-            if middle:
-                np.add(numbers, middle, numbers)
+            put(given, numbers)
             if first:
                 function(block, numbers, out=target)
             else:
@@ -48,17 +44,6 @@ def read(array: Array, grid: Grid | None, take: Callable[..., Array], parts: lis
     """The numbers of a block; what makes them, where it holds levels, is added to the parts."""
     if grid is None:
         return array
-    step, middle = np.float32(grid.step), np.float32(grid.middle)
     numbers = take(*array.shape)
-
-    def run() -> None:
-        np.copyto(numbers, array, casting="unsafe")
-        np.multiply(numbers, step, numbers)
-        if middle:
-            np.add(numbers, middle, numbers)
-
-    parts.append(run)
+    parts.append(partial(grid.reader(), array, numbers))
     return numbers
-
-
-__all__ = ["beside", "read"]

@@ -14,6 +14,3 @@ def divisor(number: int, limit: int) -> int:
 def repeats(rows: int, channels: int) -> int:
     """So many rows are taken as one, by a row that is tiled."""
     return divisor(rows, TILE // max(channels, 1))
-
-
-__all__ = ["TILE", "divisor", "repeats"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +22,23 @@ class Grid(NamedTuple):
     first: float
     levels: int
 
+    def reader(self) -> Callable[[Array, Array], None]:
+        """What puts the numbers that levels kept as bytes stand for into memory."""
+        step, middle = np.float32(self.step), np.float32(self.middle)
+
+        def put(levels: Array, numbers: Array) -> None:
+            np.copyto(numbers, levels, casting="unsafe")
+            np.multiply(numbers, step, numbers)
+            if middle:
+                np.add(numbers, middle, numbers)
+
+        return put
+
     def numbers(self, levels: Array) -> Array:
-        """What levels stand for that are kept as bytes."""
-        return levels * np.float32(self.step) + np.float32(self.middle)
+        """The same, as a new array."""
+        found = np.empty(levels.shape, np.float32)
+        self.reader()(levels, found)
+        return found
 
     @property
     def middle(self) -> float:
