@@ -9,6 +9,7 @@ import pytest
 from test_program_attention import agree
 from vinoir import ir
 from vinoir.ir.engine.kernels import gathering
+from vinoir.ir.engine.workers.denormals import flushes
 from vinoir.schemas import Array
 
 EQUATIONS = [
@@ -243,7 +244,9 @@ def test_powers_that_are_nearly_nothing_are_nothing() -> None:
     x = net.parameter("x", "f32", (4, 50))
     net.result(net.add("SoftMax", "opset8", [x], axis=-1))
     data = np.zeros((4, 50), np.float32)
-    data[:, 10:20] = -100
+    data[:, 10:20] = -95
     ((found,),) = (ir.compile(net.model(), threads=1)([data]).values(),)
     np.testing.assert_allclose(found[:, 0], 1 / 40, rtol=1e-6)
+    # Where it is not known how to round them to zero, they stay as small as they are.
+    assert (found[:, 10:20] == (0 if flushes() else found[:, 10:20])).all()
     assert (found[:, 10:20] < np.finfo(np.float32).tiny).all()
