@@ -29,6 +29,9 @@ SCRATCH = 8 << 20
 CACHE = 1 << 19
 
 
+#: Blocks that workers share are a multiple of so many, and begin at a multiple of so many columns.
+SHARED, LINE = 4, 16
+
 #: Makes memory of so many bytes.
 Allocate = Callable[[int], Array]
 
@@ -139,6 +142,12 @@ class Scratch:
             # The row is kept with it, so that its place names nothing else.
             self._tiles[key] = (row, np.tile(row, times))
         return self._tiles[key][1]
+
+
+def even(count: int, wide: int) -> int:
+    """How wide blocks of columns are, at most so much, that workers get as many of them each."""
+    blocks = -(-count // wide // SHARED) * SHARED
+    return max(LINE, -(-count // blocks // LINE) * LINE)
 
 
 def kept(value: Value, shape: tuple[int, ...], last: bool) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Columns, Compressed, Node
 from ..workers import IntegerProducts, Part, spans
-from .blocks import Scratch, epilogue, followed, sequence
+from .blocks import Scratch, epilogue, even, followed, sequence
 from .matrices import pieces
 
 #: Rows that are multiplied together, and columns that are packed together, at most.
@@ -26,6 +26,8 @@ DIGITS, BITS = 4, 30
 POWERS = np.ldexp(np.float32(1), 8 * np.arange(DIGITS) - BITS + 1)[None]
 #: Added to an integer, and taken from each digit but the first, it makes these signed.
 CARRY = np.int32(0x808080)
+#: So many numbers are made digits at once, which stay in cache.
+IN_CACHE = 1 << 14
 #: Sums that are brought together at once: so many stay in cache.
 SUMS = 1 << 17
 
@@ -42,6 +44,7 @@ class Packed(NamedTuple):
     """Levels as the library wants them: of each block of columns, a matrix for each group."""
 
     columns: Columns
+    wide: int
     blocks: list[list[Any]]
 
 
@@ -59,6 +62,7 @@ def by_integers(
     assert output.store is not None
     weights = _packed(packed, library, transposed=op.transpose_b)
     groups, each, columns = weights.columns.levels.shape
+    wide = weights.wide
     followers = epilogue(node, scratch)
     found = list(pieces(output.shape[:-1], ROWS))
     taken: list[tuple[Any, Digits]] = []
@@ -68,7 +72,8 @@ def by_integers(
         room = scratch.shared.take(0, DIGITS * rows * groups * each // 4).view(np.int8)
         room = room.reshape(groups, DIGITS, rows, each)
         one = Digits(room, scratch.shared.take(0, rows), scratch.shared.take(0, rows, groups))
-        making.append(_split(a[index], one))
+        with_sums = weights.columns.zero is not None
+        making.append(_split(a[index], one, with_sums=with_sums))
         taken.append((index, one))
     lanes = abreast if prod(output.shape[:-1]) * groups * each * columns > 1 << 18 else 1
     parts: list[Part] = []
@@ -78,12 +83,12 @@ def by_integers(
             whole = output.store[index].reshape(-1, columns)
             for number in range(first, stop):
                 scratch.reset()
-                some = slice(number * WIDE, min((number + 1) * WIDE, columns))
+                some = slice(number * wide, min((number + 1) * wide, columns))
                 steps += _block(
                     digits, weights.columns, weights.blocks[number], some, whole[:, some],
                     library, part, scratch,
                 )  # fmt: skip
-            some = slice(first * WIDE, min(stop * WIDE, columns))
+            some = slice(first * wide, min(stop * wide, columns))
             flat, out, turned = a[index], whole[:, some], op.transpose_b
             steps.append(checked(flat, digits.powers, packed, some, out, transposed=turned))
             place = (*index, ..., some)
@@ -92,27 +97,36 @@ def by_integers(
     return [[sequence(making[begin:end]) for begin, end in spans(len(making), abreast)], parts]
 
 
-def _split(rows: Array, into: Digits) -> Part:
+def _split(rows: Array, into: Digits, *, with_sums: bool) -> Part:
     """What makes digits of rows; of those that are not finite the power is no number."""
     digits, powers, sums = into
     groups, _, count, each = digits.shape
+    at_once = max(1, IN_CACHE // (groups * each))
 
-    def run() -> None:
-        flat = rows.reshape(count, groups * each)
+    def some_rows(some: slice) -> None:
+        flat = rows.reshape(count, groups * each)[some]
         largest = np.abs(flat).max(1)
         finite = np.isfinite(largest)
         exponents = np.where(largest > 0, np.frexp(np.where(finite, largest, 1))[1], 0)
-        scaled = np.rint(np.ldexp(flat, (BITS - exponents)[:, None]))
+        scaled = np.ldexp(flat, (BITS - exponents)[:, None])
+        np.rint(scaled, out=scaled)
         if not finite.all():
             scaled[~finite] = 0
+        np.copyto(powers[some], np.where(finite, np.ldexp(np.float32(1), exponents - 1), np.nan))
+        if with_sums:
+            whole = scaled.reshape(-1, groups, each).sum(2)
+            np.copyto(sums[some], np.ldexp(whole, 1 - BITS), casting="unsafe")
         integers = scaled.astype(np.int32)
-        np.copyto(powers, np.where(finite, np.ldexp(np.float32(1), exponents - 1), np.nan))
-        grouped = integers.reshape(count, groups, each)
-        whole = grouped.sum(2, dtype=np.int64)
-        np.copyto(sums, np.ldexp(whole.astype(np.float64), 1 - BITS), casting="unsafe")
-        signed = (integers + CARRY) ^ CARRY
-        split = signed.astype("<i4", copy=False).view(np.int8)
-        np.copyto(digits, split.reshape(count, groups, each, DIGITS).transpose(1, 3, 0, 2))
+        np.add(integers, CARRY, out=integers)
+        np.bitwise_xor(integers, CARRY, out=integers)
+        grouped = integers.reshape(-1, groups, each).swapaxes(0, 1)
+        for place in range(DIGITS):
+            np.copyto(digits[:, place, some], grouped, casting="unsafe")
+            np.right_shift(integers, 8, out=integers)
+
+    def run() -> None:
+        for begin in range(0, count, at_once):
+            some_rows(slice(begin, begin + at_once))
 
     return run
 
@@ -150,9 +164,13 @@ def _block(
             )
         )  # fmt: skip
 
+    lost = joined[0].reshape(total.shape)
+    # To multiply matrices one row deep is slow.
+    by_sums = np.matmul if groups > 1 else np.multiply
+
     def finish() -> None:
         if shift is not None:
-            np.subtract(total, np.matmul(digits.sums, shift), out=total)
+            np.subtract(total, by_sums(digits.sums, shift, out=lost), out=total)
         np.multiply(total, powers, out=target)
 
     return [*steps, finish]
@@ -200,11 +218,13 @@ def _packed(packed: Compressed, library: IntegerProducts, *, transposed: bool) -
     if found is None:
         columns = packed.columns(transposed=transposed)
         assert columns is not None
+        count = columns.levels.shape[2]
+        wide = even(count, WIDE)
         blocks = [
-            [library.pack(group[:, begin : begin + WIDE].T) for group in columns.levels]
-            for begin in range(0, columns.levels.shape[2], WIDE)
+            [library.pack(group[:, begin : begin + wide].T) for group in columns.levels]
+            for begin in range(0, count, wide)
         ]
-        found = packed.laid_out["packed", transposed] = Packed(columns, blocks)
+        found = packed.laid_out["packed", transposed] = Packed(columns, wide, blocks)
     return found
 
 

@@ -16,14 +16,17 @@ from ....schemas import Array
 from ..memory import is_wished, shelved
 from ..plan import Columns, Compressed, Node, by_digits
 from ..workers import Part, integer_products, spans
-from .blocks import Scratch, call, epilogue, followed, sequence
+from .blocks import Scratch, call, epilogue, even, followed, sequence
 from .digits import by_integers, checked
 from .matrices import lying, pieces, rows_of
 
 #: So many numbers stay in cache while they are multiplied, in blocks of so many columns at most.
 NUMBERS, WIDE = 1 << 18, 128
-#: Rows that are multiplied together, at most; and so few that each group is multiplied by itself.
-ROWS, FEW = 256, 128
+#: Rows that are multiplied together, at most; and so few that to take zeros from their products
+#: is less than to take them from the numbers.
+ROWS, FEW = 256, 16
+#: Each group is multiplied by itself where it has so many numbers for each row.
+LONG = 4
 
 
 class Blocks(NamedTuple):
@@ -66,7 +69,7 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     a = np.broadcast_to(a, (*output.shape[:-2], *a.shape[-2:]))
     rows = prod(output.shape[:-1])
     integers = integer_products()
-    if integers is not None and by_digits(packed, rows, integers.rate):
+    if integers is not None and by_digits(packed, rows, output.shape[-1], integers.rate):
         return [*before, *by_integers(node, a, packed, integers, abreast, scratch)]
     blocks = _blocks(packed, transposed=op.transpose_b)
     lanes = abreast if rows * prod(packed.shape) > 1 << 18 else 1
@@ -102,9 +105,10 @@ def _lane(
     packed, op = node.inputs[1].packed, node.op
     assert packed is not None
     memory = scratch.take(part, groups * each * wide)
-    by_group = groups > 1 and len(flat) <= FEW
+    by_group = groups > 1 and LONG * len(flat) <= each
+    is_after = zero is not None and (by_group if groups > 1 else len(flat) <= FEW)
     steps: list[Part] = []
-    if zero is not None and (groups == 1 or by_group):
+    if is_after:
         sums = scratch.take(part, len(flat), groups)
         grouped = flat.reshape(len(flat), groups, each)
         steps.append(call(np.matmul, grouped, np.ones(each, np.float32), out=sums))
@@ -125,17 +129,18 @@ def _lane(
                 call(np.add.reduce, made, axis=0, out=whole[:, some]),
             ]
             continue
+        grouped = numbers.reshape(groups, each, -1)
+        if zero is not None and not is_after:
+            steps.append(call(np.subtract, grouped, zero[:, None, some], out=grouped))
         if groups > 1:
-            grouped = numbers.reshape(groups, each, -1)
-            if zero is not None:
-                steps.append(call(np.subtract, grouped, zero[:, None, some], out=grouped))
             steps.append(call(np.multiply, grouped, scale[:, None, some], out=grouped))
         steps.append(call(np.matmul, flat, numbers, out=whole[:, some]))
     some = slice(span[0] * wide, min(span[1] * wide, columns))
     out = whole[:, some]
     if groups == 1:
         steps.append(call(np.multiply, out, scale[0, some], out=out))
-    if zero is not None and (groups == 1 or by_group):
+    if is_after:
+        assert zero is not None
         over = scratch.take(part, *out.shape)
         shift = np.ascontiguousarray(zero[:, some] * scale[:, some])
         steps += [call(np.matmul, sums, shift, out=over), call(np.subtract, out, over, out=out)]
@@ -153,7 +158,7 @@ def _blocks(packed: Compressed, *, transposed: bool) -> Blocks:
         assert columns is not None
         levels = columns.levels
         groups, each, count = levels.shape
-        wide = max(16, min(WIDE, NUMBERS // (groups * each) // 16 * 16))
+        wide = even(count, max(16, min(WIDE, NUMBERS // (groups * each) // 16 * 16)))
         taken = groups * each
         whole = np.empty(taken * count, np.int8)
 

@@ -69,7 +69,11 @@ def _multiplies(node: Node, packed: Compressed, means: Means) -> bool:
     if not packed.has_columns(transposed=op.transpose_b) or not prod(output.shape):
         return False
     rows = prod(output.shape[:-1])
-    return means.is_small or rows < MANY or by_digits(packed, rows, means.integers, made=True)
+    return (
+        means.is_small
+        or rows < MANY
+        or by_digits(packed, rows, output.shape[-1], means.integers, made=True)
+    )
 
 
 #: So many times quicker than those of numbers products of integers must be, to make up for what

@@ -7,6 +7,7 @@ as one thing, so that the numbers need not be made before somebody multiplies by
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 from weakref import ref
 
@@ -136,7 +137,12 @@ class Compressed:
         if transposed:
             levels, zeros, scales = levels.transpose(1, 2, 0), zeros.T, scales.T
         scales = np.ascontiguousarray(scales, np.float32)
-        return Columns(levels, np.ascontiguousarray(zeros) if zeros.any() else None, scales)
+        if not zeros.any():
+            return Columns(levels, None, scales)
+        without = _without_zeros(levels, zeros)
+        if without is not None:
+            return Columns(without, None, scales)
+        return Columns(levels, np.ascontiguousarray(zeros), scales)
 
 
 class Rounded(Compressed):
@@ -177,6 +183,16 @@ def _by_group(
         return None
     wanted = tuple(1 if axis == along else size for axis, size in enumerate(sizes))
     return np.broadcast_to(array, wanted).squeeze(along)
+
+
+def _without_zeros(levels: Array, zeros: Array) -> Array | None:
+    """Levels less their zeros, where these are whole and what comes out has 8 bits, too."""
+    if not (np.abs(zeros) <= 255).all() or (zeros != np.rint(zeros)).any():
+        return None
+    if levels.min() - zeros.max() < -128 or levels.max() - zeros.min() > 127:
+        return None
+    # What wraps around comes back.
+    return levels - zeros.astype(np.int16).astype(np.int8)[:, None]
 
 
 def compressed_weights(
@@ -300,22 +316,24 @@ def _is_plain(layer: Layer) -> bool:
     return op is not None and op.is_standard and layer.outputs[0].tensor.type in _REAL
 
 
-def by_digits(packed: Compressed, rows: int, integers: float, *, made: bool = False) -> bool:
+def by_digits(
+    packed: Compressed, rows: int, columns: int, integers: float, *, made: bool = False
+) -> bool:
     """Whether so many rows are multiplied sooner as integers than by numbers made of levels.
 
-    An integer product takes four of int8, and for each group of rows one of its sums; to make
-    numbers takes as long as some rows' products, if they are not made already.
+    An integer product takes four of int8, for each group of rows one of its sums, and digits of
+    each number; to make numbers takes as long as some rows' products, unless they are there.
     """
     if not integers:
         return False
-    groups = packed.inner[-2] if len(packed.inner) == 3 else 0
-    joined = JOINED * groups / packed.shape[-1]
-    return rows * (4 / integers + joined) < rows + (0 if made else EXPANDED)
+    groups = packed.inner[-2] if len(packed.inner) == 3 else 1
+    joined = JOINED * groups * columns / prod(packed.shape)
+    return rows * (4 / integers + joined + SPLIT / columns) < rows + (0 if made else EXPANDED)
 
 
-#: To make a number of a level takes as long as to multiply it by so many rows, and to scale and
-#: add up the sums of a group of products as long as so many of these.
-EXPANDED, JOINED = 12, 64
+#: To make a number of a level takes as long as to multiply it by so many rows, to scale and add up
+#: the sums of a group of products as long as so many of these, and to make digits of a number.
+EXPANDED, JOINED, SPLIT = 12, 72, 120
 
 
 __all__ = ["Columns", "Compressed", "by_digits", "compressed_weights"]
