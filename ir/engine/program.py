@@ -43,8 +43,16 @@ from ..execution import (
 from ..faces import Shown
 from ..inference import Inferred, Shapes, infer, output_array
 from ..opening import ModelLike, opened
-from .kernels import QUICK_TANH, Scratch, lay_out_weights, private, steps_of
-from .memory import Direct, direct_values, lay_out, straight_copy, unshared_copy
+from .kernels import QUICK_TANH, Scratch, lay_out_weights, steps_of
+from .memory import (
+    Direct,
+    direct_values,
+    lay_out,
+    private,
+    straight_copy,
+    together,
+    unshared_copy,
+)
 from .outside import LoosenedError, Outside, take_in
 from .passes import optimize
 from .patterns import Pattern, Patterns, holds
@@ -242,8 +250,9 @@ class Planned:
 
 def ready(plan: Plan, threads: int, *, fork: bool) -> Planned:
     """A plan that can be called."""
-    optimize(plan)
-    return Planned(plan, threads, fork=fork)
+    with together():
+        optimize(plan)
+        return Planned(plan, threads, fork=fork)
 
 
 class Program(Shown):

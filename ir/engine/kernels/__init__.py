@@ -9,7 +9,6 @@ from ...faces import face
 if TYPE_CHECKING:
     from .activations import QUICK_TANH as QUICK_TANH
     from .blocks import Scratch as Scratch
-    from .blocks import private as private
     from .laying_out import lay_out_weights as lay_out_weights
     from .loose import fits as fits
     from .loose import quick as quick
@@ -21,7 +20,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "activations": "QUICK_TANH",
-        "blocks": "Scratch private",
+        "blocks": "Scratch",
         "laying_out": "lay_out_weights",
         "loose": "fits quick",
         "sharing": "shared",

@@ -13,6 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 from ....layers.base import Op
 from ....layers.budget import require
 from ....schemas import Array
+from ..memory import private
 from ..plan import Node, Value
 from ..workers import Part
 from ..workers import sequence as sequence
@@ -34,13 +35,6 @@ SHARED, LINE = 4, 16
 
 #: Makes memory of so many bytes.
 Allocate = Callable[[int], Array]
-
-
-def private(nbytes: int) -> Array:
-    """Memory of this process alone, from the start of a cache line on."""
-    room = np.empty(nbytes + 64, np.uint8)
-    start = -room.ctypes.data % 64
-    return room[start : start + nbytes]
 
 
 def on_lines(*shape: int) -> Array:

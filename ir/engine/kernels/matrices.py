@@ -74,7 +74,8 @@ def one_row(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> l
     """A vector by a matrix, which lies so that each thread reads a run of it."""
     output = node.outputs[0]
     assert output.store is not None
-    matrix, row = np.ascontiguousarray(b.T), a.reshape(-1)
+    # As it lies in the file or, where it has to be turned, in large pages.
+    matrix, row = b.T if b.T.flags.c_contiguous else laid_out(b.T), a.reshape(-1)
     if is_wished() and not np.may_share_memory(matrix, b):
         matrix = shelved(matrix)
     followers = epilogue(node, scratch)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .shelf import is_wished as is_wished
     from .shelf import shared_weights as shared_weights
     from .shelf import shelved as shelved
+    from .slabs import private as private
+    from .slabs import together as together
     from .turning import in_blocks as in_blocks
     from .turning import straight_copy as straight_copy
     from .views import CUTTING as CUTTING
@@ -27,6 +29,7 @@ __getattr__, __dir__ = face(
         "direct": "Direct direct_values new_array unshared_copy",
         "growing": "Growing",
         "shelf": "is_wished shared_weights shelved",
+        "slabs": "private together",
         "turning": "in_blocks straight_copy",
         "views": "CUTTING",
     },

@@ -1,0 +1,71 @@
+"""Weights side by side in large pages.
+
+NumPy asks the system for large pages where an array has four megabytes or more. Most weights have
+less, and where they come from memory at each call, products take up to a tenth longer than from
+large pages. So what is laid out while a plan is made shares some large arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+import numpy as np
+
+from ....schemas import Array
+
+#: A slab; what nobody has touched of it takes no memory.
+SLAB = 32 << 20
+#: Arrays of so many bytes have large pages of their own.
+LARGE = 4 << 20
+#: Parts begin on cache lines.
+LINE = 64
+
+
+class _Slabs:
+    """The slab that is being filled, for as long as somebody makes a plan."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._room: Array | None = None
+        self._at = 0
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Fill slabs inside."""
+        with self._lock:
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._room = None
+
+    def part(self, nbytes: int) -> Array:
+        """Bytes from the start of a cache line on."""
+        with self._lock:
+            if not self._users or nbytes >= LARGE:
+                return _aligned(np.empty(nbytes + LINE, np.uint8), 0, nbytes)
+            if self._room is None or self._at + nbytes + LINE > SLAB:
+                self._room, self._at = np.empty(SLAB, np.uint8), 0
+            found = _aligned(self._room, self._at, nbytes)
+            self._at += -(-nbytes // LINE) * LINE
+            return found
+
+
+def _aligned(room: Array, begin: int, nbytes: int) -> Array:
+    begin += -room.ctypes.data % LINE
+    return room[begin : begin + nbytes]
+
+
+_slabs = _Slabs()
+#: While a plan is made, its weights are laid side by side.
+together = _slabs.in_use
+#: Memory of this process alone, from the start of a cache line on.
+private = _slabs.part
+
+__all__ = ["private", "together"]
