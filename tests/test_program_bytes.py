@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from vinoir import ir
 from vinoir.ir.engine.kernels.blocks import Scratch, private
 from vinoir.ir.engine.kernels.quantizing import quantized, rounding
+from vinoir.ir.engine.means import means
 from vinoir.ir.engine.passes import optimize
 from vinoir.ir.engine.plan import Plan, build
-from vinoir.ir.engine.program import means
 from vinoir.ir.inference import infer
 from vinoir.layers.base import Op
 from vinoir.schemas import Array

@@ -10,7 +10,7 @@ import pytest
 from test_program_families import Same
 from test_program_kernels import DRAWS, Draw, windows
 from vinoir import ir
-from vinoir.ir.engine import program
+from vinoir.ir.engine import means
 from vinoir.ir.engine.kernels import activations, convolution, depthwise, winograd
 from vinoir.ir.engine.kernels.convolution_work import Sizes
 from vinoir.ir.engine.kernels.grouped import MOST, Runs, quickest
@@ -316,7 +316,7 @@ def test_a_branch_that_others_read_stays() -> None:
 def test_a_convolution_gives_half_of_what_swish_takes(
     kind: str, quick: bool, beta: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(program, "QUICK_TANH", quick)
+    monkeypatch.setattr(means, "QUICK_TANH", quick)
     plans = []
     monkeypatch.setattr(
         program, "optimize", lambda plan: (optimize(plan), plans.append(plan), plan.verify())

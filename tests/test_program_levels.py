@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
-from vinoir.ir.engine import program as programs
+from vinoir.ir.engine import means as counted_on
 from vinoir.ir.engine.kernels import levels as level_kernels
 from vinoir.ir.engine.passes.settle_weights import MANY
 from vinoir.ir.engine.workers import integer_products
@@ -29,7 +29,7 @@ WAYS = [
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Products with the library of the extra and without it."""
     if request.param == "numpy":
-        monkeypatch.setattr(programs, "integer_products", lambda: None)
+        monkeypatch.setattr(counted_on, "integer_products", lambda: None)
         monkeypatch.setattr(level_kernels, "integer_products", lambda: None)
     return str(request.param)
 
@@ -127,7 +127,7 @@ def test_products_by_levels(
     net.result(y)
     with pytest.MonkeyPatch.context() as patch:
         if not library:
-            patch.setattr(programs, "integer_products", lambda: None)
+            patch.setattr(counted_on, "integer_products", lambda: None)
             patch.setattr(level_kernels, "integer_products", lambda: None)
         array = (
             rng.standard_normal(x.tensor.shape.static) * 10.0 ** float(rng.integers(-3, 4))
@@ -199,7 +199,7 @@ def test_one_matrix_for_rows_and_products(way: str) -> None:
 def test_many_rows_are_multiplied_by_numbers_where_that_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(programs, "integer_products", lambda: None)
+    monkeypatch.setattr(counted_on, "integer_products", lambda: None)
     rng = np.random.default_rng(2)
     net = ir.Builder()
     x = net.parameter("x", "f32", (MANY, 32))
@@ -211,7 +211,7 @@ def test_many_rows_are_multiplied_by_numbers_where_that_is_asked_for(
 
 
 def test_little_memory_keeps_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "fits", lambda nbytes: False)
+    monkeypatch.setattr(counted_on, "fits", lambda nbytes: False)
     rng = np.random.default_rng(2)
     net = ir.Builder()
     x = net.parameter("x", "f32", (200, 32))

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
-from vinoir.ir.engine import program as programs
+from vinoir.ir.engine import means as counted_on
+from vinoir.ir.engine.means import means
 from vinoir.ir.engine.passes import optimize
 from vinoir.ir.engine.plan import build
-from vinoir.ir.engine.program import means
 from vinoir.ir.engine.workers import integer_products
 from vinoir.ir.inference import infer
 from vinoir.schemas import Array
@@ -310,7 +310,7 @@ def test_whole_networks_are_as_near_as_openvino_is_to_itself(
     """Rounding near halves goes either way, which OpenVINO's int8 and its f32 show, too."""
     ov = pytest.importorskip("openvino")
     if not library:
-        monkeypatch.setattr(programs, "integer_products", lambda: None)
+        monkeypatch.setattr(counted_on, "integer_products", lambda: None)
     model = network(seed)
     assert not library or integer_nodes(model) == 3
     path = tmp_path / "model.xml"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .means import Memory as Memory
     from .memory import shared_weights as shared_weights
     from .plan import Node as Node
     from .plan import products as products
-    from .program import Memory as Memory
     from .program import Program as Program
     from .program import compile as compile
     from .workers import core_count as core_count
@@ -21,7 +21,8 @@ __getattr__, __dir__ = face(
     {
         "memory": "shared_weights",
         "plan": "Node products",
-        "program": "Memory Program compile",
+        "means": "Memory",
+        "program": "Program compile",
         "workers": "core_count describe",
     },
 )

@@ -7,9 +7,10 @@ and kept here, bodies have plans of their own where their shapes are known.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from math import inf, prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from ..inference import Inferred, body_parameters, infer_graph
 from .attention import attended, is_plain, is_shared, share_heads
 from .kernels import fits, quick, shared
 from .memory import Growing
-from .plan import Node, Plan, Value, build, claimed_type
+from .plan import Node, Plan, Region, Value, build, claimed_type, cut_regions, plan_region
 from .workers import Part, single_blas
 
 #: Operations that give no more than they take.
@@ -48,8 +49,24 @@ class LoosenedError(Exception):
     """A layer gave another shape than was inferred of it, on which the plan relies."""
 
 
-#: Makes a callable of a plan: the outputs for inputs by layer id.
-Ready = Callable[[Plan], Callable[[Mapping[int, Array]], list[Array]]]
+#: A region keeps its plans for so many shapes.
+LENGTHS = 2
+
+
+class Timed(Protocol):
+    """A plan that can be called: the outputs for inputs by layer id."""
+
+    def __call__(self, arrays: Mapping[int, Array], /) -> list[Array]:
+        """The outputs."""
+
+    def times(
+        self, arrays: Mapping[int, Array], runs: int, state: State, /
+    ) -> list[tuple[Node, float]]:
+        """The least seconds of each node."""
+
+
+#: Makes a callable of a plan.
+Ready = Callable[[Plan], Timed]
 
 
 class Outside:
@@ -66,6 +83,9 @@ class Outside:
         #: The large arrays that are alive: nobody counts the others.
         self._held: dict[Value, Array] = {}
         self._allowed = budget()
+        self._means = plan.means
+        #: What carries out nodes that stand for others.
+        self.regions: dict[Node, Planning] = {}
         self._last: dict[Node, list[Value]] = {}
         last = {
             value: node for node in plan.nodes for value in (*node.outputs, *node.inputs)
@@ -143,6 +163,9 @@ class Outside:
         kind = claimed_type(type(op)) or layer.type
         if node in self._shared:
             return self._shared[node]
+        if node.region is not None:
+            self.regions[node] = planned = Planning(node.region, self)
+            return planned
         if layer.bodies:
             return self._bodies(node)
         if layer.type == "ReadValue":
@@ -194,9 +217,41 @@ class Outside:
             layer, inputs, lambda body, arrays: runners[id(body)](arrays)
         )
 
-    def ready(self, plan: Plan) -> Callable[[Mapping[int, Array]], list[Array]]:
-        """A plan of a body that can be called."""
+    def ready(self, plan: Plan) -> Timed:
+        """A plan of a body or a region that can be called."""
+        plan.means = self._means
         return self._ready(plan)
+
+
+class Planning:
+    """A region: planned for the shapes that come, as often as others come."""
+
+    def __init__(self, region: Region, outside: Outside) -> None:
+        self._region, self._outside = region, outside
+        self._plans: OrderedDict[tuple[tuple[int, ...], ...], Timed] = OrderedDict()
+        #: Whether to keep what it was last given.
+        self.is_watched = False
+        self._given: dict[int, Array] = {}
+
+    def __call__(self, *arrays: Array) -> tuple[Array, ...]:
+        """What the region gives."""
+        shapes = tuple(array.shape for array in arrays)
+        if shapes not in self._plans:
+            plan = plan_region(self._region, arrays)
+            cut_regions(plan)
+            self._plans[shapes] = self._outside.ready(plan)
+            while len(self._plans) > LENGTHS:
+                self._plans.popitem(last=False)
+        self._plans.move_to_end(shapes)
+        given = dict(enumerate(arrays))
+        if self.is_watched:
+            self._given = {place: array.copy() for place, array in given.items()}
+        return tuple(self._plans[shapes](given))
+
+    def times(self, runs: int) -> list[tuple[Node, float]]:
+        """The least seconds of its nodes, for what it was given while it was watched."""
+        given, self._given, self.is_watched = self._given, {}, False
+        return self._plans[next(reversed(self._plans))].times(given, runs, {})
 
 
 class Body:
@@ -209,7 +264,7 @@ class Body:
         self._is_planned = not kept and parameters <= given.keys() and not any(
             tensor.type.is_dynamic for tensor in given.values()
         )  # fmt: skip
-        self._planned: Callable[[Mapping[int, Array]], list[Array]] | None = None
+        self._planned: Timed | None = None
         self._walk: Interpreter | None = None
 
     def __call__(self, arrays: Mapping[int, Array]) -> dict[int, Array]:

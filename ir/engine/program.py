@@ -18,12 +18,11 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from functools import partial
-from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from ...layers.budget import fits, is_limited, within
+from ...layers.budget import is_limited, within
 from ...layers.memory import without_collection
 from ...schemas import Array, ElementType, IRError, UsageError
 from ...schemas.printing import Table, printable_name
@@ -43,7 +42,8 @@ from ..execution import (
 from ..faces import Shown
 from ..inference import Inferred, Shapes, infer, output_array
 from ..opening import ModelLike, opened
-from .kernels import QUICK_TANH, Scratch, lay_out_weights, steps_of
+from .kernels import Scratch, lay_out_weights, steps_of
+from .means import Memory, kept_weights, means
 from .memory import (
     Direct,
     direct_values,
@@ -55,8 +55,8 @@ from .memory import (
 )
 from .outside import LoosenedError, Outside, take_in
 from .passes import optimize
-from .patterns import Pattern, Patterns, holds
-from .plan import POOLINGS, Constants, Means, Node, Plan, Value, build, work
+from .patterns import OPEN, Pattern, Patterns, holds
+from .plan import POOLINGS, Constants, Node, Plan, Value, build, cut_regions, work
 from .short import Short
 from .workers import (
     MANY,
@@ -67,15 +67,12 @@ from .workers import (
     blas,
     can_fork,
     hire,
-    integer_products,
     shared,
     side_by_side,
     single_blas,
     thread_share,
 )
 
-#: Whether weights of few bits stay so, or are made numbers where that is quicker.
-Memory: TypeAlias = Literal["small", "fast"]
 #: Plans for so many different input shapes are kept.
 KEPT = 4
 #: How often each way to share work is tried.
@@ -85,8 +82,6 @@ TRIALS = 3
 LARGE, SMALL = 1_000_000_000, 10_000_000
 #: Bytes that laid out weights may take beyond their own, and a third of the arena.
 ALLOWANCE = 32 << 20
-#: Bytes that a weight takes as a number: where it lies, and again as its kernel wants it.
-NUMBERS = 8
 
 
 class Planned:
@@ -237,6 +232,8 @@ class Planned:
         while not self._warm or self._trials:
             self(arrays, dict(state))
         least = [float("inf")] * len(self.team.steps)
+        for one in self.outside.regions.values():
+            one.is_watched = True
         for _ in range(runs):
             self._take_in(arrays, state, {})
             seconds: list[float] = []
@@ -245,7 +242,11 @@ class Planned:
             finally:
                 self.outside.end()
             least = list(map(min, least, seconds))
-        return [(node, sum(least[begin:end])) for node, begin, end in self.spans]
+        found: list[tuple[Node, float]] = []
+        for node, begin, end in self.spans:
+            region = self.outside.regions.get(node)
+            found += [(node, sum(least[begin:end]))] if region is None else region.times(runs)
+        return found
 
 
 def ready(plan: Plan, threads: int, *, fork: bool) -> Planned:
@@ -474,11 +475,13 @@ class Program(Shown):
                 assigned = self._patterns.assigned(pattern)
                 make_all = partial(side_by_side, threads=self.threads)
                 plan = build(self.model, inferred, assigned, self._constants, make_all)
+                if not any(OPEN in shape for shape in pattern if shape is not None):
+                    cut_regions(plan)  # where sizes grow with each call, none would come again
                 plan.means = means(plan, self.memory)
                 if self.model.weights is not None:
                     plan.release = self.model.weights.release
                 planned = ready(plan, self.threads, fork=self.fork)
-                self._weights = _weights(plan)
+                self._weights = kept_weights(plan)
         if planned is not None and self.model.weights is not None:
             # Kernels have laid out their own; a second copy need not stay in memory.
             self.model.weights.release()
@@ -486,23 +489,6 @@ class Program(Shown):
         while len(self._plans) > KEPT:
             self._plans.popitem(last=False)
         return planned
-
-
-def means(plan: Plan, memory: Memory | None) -> Means:
-    """What a plan may count on; where nobody says so, numbers may take half of what is free."""
-    found = integer_products()
-    packed = {value.packed for node in plan.nodes for value in node.inputs if value.packed}
-    taken = NUMBERS * sum(prod(one.shape) for one in packed)
-    is_small = memory == "small" or (memory is None and not fits(2 * taken))
-    return Means(is_small, found.rate if found else 0.0, QUICK_TANH)
-
-
-def _weights(plan: Plan) -> str:
-    """How weights that a file keeps in few bits are kept here."""
-    if not plan.levels and not plan.numbers:
-        return ""
-    told = "small" if plan.means.is_small else "fast"
-    return f", memory {told}: {plan.levels} weights as levels, {plan.numbers} as numbers"
 
 
 def handing_out(model: Model, outputs: Wanted) -> tuple[Model, list[str]]:

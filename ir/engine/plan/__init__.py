@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .nodes import Means as Means
     from .nodes import Node as Node
     from .nodes import Plan as Plan
+    from .nodes import Region as Region
     from .nodes import Steps as Steps
     from .nodes import Value as Value
     from .nodes import constant as constant
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from .quantized import grids as grids
     from .quantized import integers as integers
     from .quantized import moved as moved
+    from .regions import cut_regions as cut_regions
+    from .regions import plan_region as plan_region
 
 __getattr__, __dir__ = face(
     __name__,
@@ -68,12 +71,13 @@ __getattr__, __dir__ = face(
         ),
         "compressed": "Columns Compressed by_digits",
         "moving": "in_order reshaping transposing",
-        "nodes": "Means Node Plan Steps Value constant only_user",
+        "nodes": "Means Node Plan Region Steps Value constant only_user",
         "operations": (
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
             "claimed_type products stands_beside work"
         ),
         "grid": "Grid Integers MIDDLE WHOLE",
         "quantized": "MOVING grid_of grids integers moved",
+        "regions": "cut_regions plan_region",
     },
 )

@@ -102,7 +102,7 @@ class _Making:
                 values[layer.id, 0] = _fed(layer, sources, values)[0]
                 continue
             tensors = inferred.of(layer)
-            made = [_value(tensor) for tensor in tensors]
+            made = [value_of(tensor) for tensor in tensors]
             if layer.id in packed:
                 # Plans share what each makes of the levels.
                 shared = kept.setdefault((layer.id, 0), packed[layer.id])
@@ -161,7 +161,7 @@ class _Making:
         plain = not (varies or layer.bodies or layer.type in STATEFUL)
         if not (plain and fold(layer, op, feeders, made, tensors)):
             node = Node(layer, op, feeders, made)
-            node.is_outside = not plain or any(map(_needs_care, (*feeders, *made)))
+            node.is_outside = not plain or any(map(needs_care, (*feeders, *made)))
             self.nodes.append(node)
             if layer.bodies:
                 self.declared[node] = known
@@ -251,12 +251,12 @@ def _varies(layer: Layer) -> bool:
     return layer.type in STATEFUL or (layer.op is not None and layer.op.rows_vary)
 
 
-def _needs_care(value: Value) -> bool:
+def needs_care(value: Value) -> bool:
     """Whether a value cannot lie in the arena, where the kernels read and write."""
     return value.is_outside and (value.constant is None or value.type == np.dtype(object))
 
 
-def _value(tensor: Tensor) -> Value:
+def value_of(tensor: Tensor) -> Value:
     """A tensor's place in the plan, in the type in which it is computed."""
     kind = computed(tensor.type)
     known = tensor.shape.static if tensor.shape.is_static else ()

@@ -125,7 +125,7 @@ class Node:
 
     __slots__ = (
         "_inputs", "epilogue", "halved", "integers", "is_outside", "laid_out", "layer", "looks_up",
-        "op", "outputs", "padding", "prologue", "summed", "wanted",
+        "op", "outputs", "padding", "prologue", "region", "summed", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -152,6 +152,8 @@ class Node:
         self.laid_out: object = None
         #: How it is a product of integers, where it is done so.
         self.integers: Integers | None = None
+        #: What it stands for, where that has a plan of its own for each shape it meets.
+        self.region: Region | None = None
         #: Whether its kernel looks up the memory of its first input and output at each call.
         self.looks_up = False
         self._read(inputs)
@@ -236,6 +238,23 @@ class Node:
             value.users[self] -= 1
             if not value.users[self]:
                 del value.users[self]
+
+
+class Member(NamedTuple):
+    """An operation of a region as it was in the plan: what it read and gave there."""
+
+    layer: Layer
+    op: Op
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+
+class Region(NamedTuple):
+    """Operations that take each other's values, what others give them and take from them."""
+
+    members: list[Member]
+    inputs: list[Value]
+    outputs: list[Value]
 
 
 def read_by(steps: Steps) -> list[Value]:

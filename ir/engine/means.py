@@ -1,0 +1,33 @@
+"""What a plan may count on: room for weights as numbers, products of integers, a quick tanh."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Literal, TypeAlias
+
+from ...layers.budget import fits
+from .kernels import QUICK_TANH
+from .plan import Means, Plan
+from .workers import integer_products
+
+#: Whether weights of few bits stay so, or are made numbers where that is quicker.
+Memory: TypeAlias = Literal["small", "fast"]
+#: Bytes that a weight takes as a number: where it lies, and again as its kernel wants it.
+NUMBERS = 8
+
+
+def means(plan: Plan, memory: Memory | None) -> Means:
+    """What a plan may count on; where nobody says so, numbers may take half of what is free."""
+    found = integer_products()
+    packed = {value.packed for node in plan.nodes for value in node.inputs if value.packed}
+    taken = NUMBERS * sum(prod(one.shape) for one in packed)
+    is_small = memory == "small" or (memory is None and not fits(2 * taken))
+    return Means(is_small, found.rate if found else 0.0, QUICK_TANH)
+
+
+def kept_weights(plan: Plan) -> str:
+    """How weights that a file keeps in few bits are kept here."""
+    if not plan.levels and not plan.numbers:
+        return ""
+    told = "small" if plan.means.is_small else "fast"
+    return f", memory {told}: {plan.levels} weights as levels, {plan.numbers} as numbers"

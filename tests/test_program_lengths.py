@@ -1,0 +1,184 @@
+"""Regions whose length is known at a call only: planned for each that comes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_program import assert_close
+from vinoir import ir
+from vinoir.ir.engine import outside
+from vinoir.ir.engine.plan import regions
+from vinoir.ir.engine.program import Planned
+from vinoir.schemas import Array, IRError
+
+CHANNELS, LONG = 6, 24
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regions, "WEIGHTS", 1)
+
+
+def numbers(*shape: int, seed: int = 5) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype("f4")
+
+
+def voice(*, twice: bool = False, kept: bool = False, least: int = 1) -> ir.Model:
+    """Chosen columns are convolved and enlarged; once more chosen and convolved, if that is asked.
+
+    Args:
+        twice: Whether values decide once more, after the first convolutions.
+        kept: Whether what was convolved is assigned to a variable.
+        least: How many columns the last convolution looks at.
+    """
+    net = ir.Builder("voice")
+    x = net.parameter("x", "f32", f"1,{CHANNELS},{LONG}")
+    wanted = net.parameter("wanted", "boolean", f"{LONG}")
+    seed = 0
+
+    def constant(*shape: int) -> ir.Output:
+        nonlocal seed
+        seed += 1
+        return net.constant(numbers(*shape, seed=seed) / 3)
+
+    def convolved(value: ir.Output, taps: int) -> ir.Output:
+        side = str(taps // 2)
+        found = net.add("Convolution", "opset1", [value, constant(CHANNELS, CHANNELS, taps)],
+                        strides="1", dilations="1", pads_begin=side, pads_end=side)  # fmt: skip
+        found = net.add("Add", "opset1", [found, constant(1, CHANNELS, 1)])
+        return net.add("PReLU", "opset1", [found, net.constant(np.float32([0.1]))])
+
+    def chosen(value: ir.Output, mask: ir.Output) -> ir.Output:
+        places = net.add("NonZero", "opset3", [mask], output_type="i64")
+        row = net.add("Squeeze", "opset1", [places, net.constant(np.int64([0]))])
+        return net.add("Gather", "opset8", [value, row, net.constant(np.int64(2))])
+
+    short = chosen(net.add("Tanh", "opset1", [x]), wanted)
+    y = short
+    for taps in (3, 1, 5, 3):
+        y = net.add("Add", "opset1", [convolved(y, taps), y])
+    mean = net.add("ReduceMean", "opset1", [y, net.constant(np.int64([2]))], keep_dims=True)
+    if twice:
+        sums = net.add("ReduceSum", "opset1", [y, net.constant(np.int64([0, 1]))])
+        loud = net.add("Greater", "opset1", [sums, net.constant(np.float32(0))])
+        y = net.add("Multiply", "opset1", [chosen(y, loud), mean])
+        for taps in (1, 3, 3, 1):
+            y = convolved(y, taps)
+    if kept:
+        net.add("Assign", "opset6", [mean], variable_id="mean")
+        before = net.add("ReadValue", "opset6", [net.constant(numbers(1, CHANNELS, 1))],
+                         variable_id="mean", variable_type="f32",
+                         variable_shape=f"1,{CHANNELS},1")  # fmt: skip
+        y = net.add("Multiply", "opset1", [y, before])
+    wide = net.add("ConvolutionBackpropData", "opset1", [y, constant(CHANNELS, 2, 4)],
+                   strides="2", dilations="1", pads_begin="1", pads_end="1")  # fmt: skip
+    last = net.add("Convolution", "opset1", [wide, constant(3, 2, least)],
+                   strides="1", dilations="1", pads_begin="0", pads_end="0")  # fmt: skip
+    net.result(last, name="y")
+    net.result(mean, name="mean")
+    return net.model()
+
+
+def columns(count: int, seed: int = 1) -> list[Array]:
+    wanted = np.zeros(LONG, bool)
+    wanted[np.random.default_rng(seed).permutation(LONG)[:count]] = True
+    return [numbers(1, CHANNELS, LONG, seed=seed), wanted]
+
+
+def region_of(program: ir.Program) -> outside.Planning:
+    (planned,) = program._plans.values()
+    assert isinstance(planned, Planned)
+    (region,) = planned.outside.regions.values()
+    return region
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("fork", [False, True])
+def test_each_length_gives_what_the_definitions_give(twice: bool, fork: bool) -> None:
+    model = voice(twice=twice)
+    program, alone = ir.compile(model, threads=2, fork=fork), ir.compile(model, threads=1)
+    for count in (9, 9, 4, 24, 9, 1, 4):
+        given = columns(count)
+        found, wanted = program(given), ir.run(model, given)
+        assert_close(found, wanted)
+        again = program(given)
+        for name, array in alone(given).items():
+            np.testing.assert_array_equal(found[name], array)
+            np.testing.assert_array_equal(again[name], array)
+
+
+@settings(max_examples=15, deadline=None)
+@given(count=st.integers(2, LONG), seed=st.integers(0, 99))
+def test_any_columns(count: int, seed: int) -> None:
+    model = voice()
+    program = ir.compile(model, threads=1)
+    found = program(columns(count, seed))
+    assert len(region_of(program)._plans) == 1
+    assert_close(found, ir.run(model, columns(count, seed)))
+
+
+def test_few_lengths_are_kept() -> None:
+    program = ir.compile(voice(), threads=1)
+    region = region_of(program)
+    for count in (3, 8, 3, 5, 8):
+        program(columns(count))
+    kept = [shapes[0] for shapes in region._plans]
+    assert len(kept) == outside.LENGTHS
+    assert {shape[-1] for shape in kept} == {5, 8}
+    one = region._plans[next(reversed(region._plans))]
+    program(columns(8, seed=7))
+    assert region._plans[next(reversed(region._plans))] is one
+
+
+def test_a_region_begins_anew_where_values_decide_again() -> None:
+    program = ir.compile(voice(twice=True), threads=1)
+    program(columns(7))
+    region = region_of(program)
+    (planned,) = region._plans.values()
+    assert isinstance(planned, Planned)
+    (second,) = planned.outside.regions.values()
+    assert len(second._plans) == 1
+    timed = program.times(columns(7), 2)
+    assert timed is not None
+    assert sum(node.layer.type == "Convolution" for node, _ in timed) == 9
+
+
+def test_nodes_of_regions_are_timed_one_by_one() -> None:
+    program = ir.compile(voice(), threads=1)
+    timed = program.times(columns(7), 2)
+    assert timed is not None
+    convolutions = [node for node, _ in timed if node.layer.type == "Convolution"]
+    assert len(convolutions) == 5
+    assert all(node.outputs[0].shape[-1] in (7, 14) for node in convolutions)
+
+
+def test_variables_are_assigned_what_regions_give() -> None:
+    model = voice(kept=True)
+    program, state = ir.compile(model), dict[str, Array]()
+    for count in (6, 11, 6):
+        wanted = ir.run(model, columns(count), state=state)
+        assert_close(program(columns(count)), wanted)
+    np.testing.assert_allclose(program.state["mean"], state["mean"], atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_too_few_columns_are_refused_as_by_the_definitions(count: int) -> None:
+    model = voice(least=5)
+    said: list[str] = []
+    for run in (ir.compile(model), lambda given: ir.run(model, given)):
+        with pytest.raises(IRError) as caught:
+            run(columns(count))
+        said.append(str(caught.value))
+    assert "Convolution" in said[0]
+    assert said[0] == said[1]
+
+
+def test_small_convolutions_have_no_plan_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regions, "WEIGHTS", 1 << 20)
+    program = ir.compile(voice())
+    (planned,) = program._plans.values()
+    assert planned is not None
+    assert not planned.outside.regions
+    assert_close(program(columns(5)), ir.run(voice(), columns(5)))
