@@ -10,7 +10,7 @@ import pytest
 from test_program_families import Same
 from test_program_kernels import DRAWS, Draw, windows
 from vinoir import ir
-from vinoir.ir.engine import means
+from vinoir.ir.engine import means, program
 from vinoir.ir.engine.kernels import activations, convolution, depthwise, winograd
 from vinoir.ir.engine.kernels.convolution_work import Sizes
 from vinoir.ir.engine.kernels.grouped import MOST, Runs, quickest
