@@ -9,8 +9,8 @@ from ...faces import face
 if TYPE_CHECKING:
     from .activations import QUICK_TANH as QUICK_TANH
     from .blocks import Scratch as Scratch
-    from .blocks import private as private
     from .laying_out import lay_out_weights as lay_out_weights
+    from .lines import private as private
     from .loose import fits as fits
     from .loose import quick as quick
     from .sharing import shared as shared
@@ -21,8 +21,9 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "activations": "QUICK_TANH",
-        "blocks": "Scratch private",
+        "blocks": "Scratch",
         "laying_out": "lay_out_weights",
+        "lines": "private",
         "loose": "fits quick",
         "sharing": "shared",
         "table": "KERNELS steps_of",

@@ -13,8 +13,9 @@ from ....schemas import Array
 from ..memory import is_wished, shelved
 from ..plan import Node, Value
 from ..workers import Part, spans
-from .blocks import CACHE, Scratch, call, epilogue, followed, laid_out, sequence
+from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
+from .lines import laid_out
 from .products import BLOCK, MILLION, cuts, multiplied, sums, width
 
 #: Fewer rows than this are not worth a product of their own.

@@ -14,7 +14,8 @@ import numpy as np
 
 from ....schemas import Array
 from ..workers import WIDE_KERNELS, Part, blas
-from .blocks import CACHE, Scratch, call, laid_out, on_lines, turned
+from .blocks import CACHE, Scratch, call, turned
+from .lines import laid_out, on_lines
 from .repeats import divisor
 
 #: Steps of a product that is taken as it lies.

@@ -22,9 +22,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..workers import Part, shares, spans
-from .blocks import Scratch, call, lined, on_lines, padded, sequence, turned
+from .blocks import Scratch, call, lined, padded, sequence, turned
 from .convolution_work import Finish, Sizes, Work, untiled
 from .grouped import quickest
+from .lines import on_lines
 from .products import MILLION, in_blocks
 from .products import width as block_width
 
