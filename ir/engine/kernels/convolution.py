@@ -14,7 +14,8 @@ import numpy as np
 
 from ....schemas import Array
 from ..plan import Node, is_incoming_image
-from ..workers import Part, shares, spans
+from ..plan import work as amount
+from ..workers import Part, lanes, shares, spans
 from .banded import banded, in_bands, quickest_tile
 from .blocks import (
     CACHE,
@@ -28,7 +29,7 @@ from .convolution_work import Finish, Sizes, Work, reached, shuffles
 from .deep import deep
 from .depthwise import depthwise, is_depthwise
 from .grouped import grouped, in_runs, quickest
-from .products import in_blocks, multiplied, sums
+from .products import by_runs, in_blocks, in_columns, multiplied, sums, width
 from .winograd import Tiling, apart, choose, winograd
 
 
@@ -82,8 +83,29 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
     if tiling is not None:
         stride = sizes.strides[0]
         return LaidOut(tiling, [tiling.matrices(apart(weights, stride)) for weights in groups])
-    laid = [in_blocks(weights, rows=prod(sizes.out)) for weights in groups]
-    return LaidOut(None, [np.stack(laid)] if sizes.plain and len(laid) > 1 else laid)
+    rows = prod(sizes.out)
+    if are_few(sizes):
+        return LaidOut(None, [in_blocks(sizes.weights, shared_width(node, sizes), rows=rows)])
+    if sizes.groups == 1:
+        return LaidOut(None, in_columns(sizes.weights, rows))
+    laid = [in_blocks(weights, rows=rows) for weights in groups]
+    return LaidOut(None, [np.stack(laid)] if sizes.plain else laid)
+
+
+def shared_width(node: Node, sizes: Sizes) -> int:
+    """How wide blocks of columns are of which each part gets as many, or two do; else 0."""
+    rows, taken = prod(sizes.out), prod(sizes.kernel) * sizes.inner
+    for parts in (lanes(amount(node)), 2):
+        wide = width(sizes.outer, taken, rows, parts)
+        if sizes.outer // wide % parts == 0:
+            return wide
+    return 0
+
+
+def are_few(sizes: Sizes) -> bool:
+    """Whether there are fewer places than channels: weights are more than the image then."""
+    few = sizes.images * prod(sizes.out) < sizes.outer
+    return few and sizes.groups == 1 and not sizes.shuffled
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -112,9 +134,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     if quickest(sizes) is not None:
         return grouped(work, matrices[0])
     if skips(sizes, source.shape[1:3]):
-        return by_taps(work, matrices[0])
-    few = target.shape[0] * prod(sizes.out) < sizes.outer
-    if few and sizes.groups == 1 and not sizes.shuffled:
+        return by_taps(work, matrices)
+    if are_few(sizes):
         return by_channels(work, matrices[0])
     return gathered(work, matrices)
 
@@ -123,9 +144,10 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
     """Windows gathered into the rows of a matrix, times the weights of each group."""
     sizes, source, target, finish, abreast, scratch = work
     taken = prod(sizes.kernel) * sizes.inner
-    # Groups of a plain convolution are multiplied together, else one by one.
-    given = source.shape[3] // len(blocks)
-    each = sizes.outer // len(blocks)
+    # Groups of a plain convolution are multiplied together, else one by one; runs of columns of
+    # one group are made of the same.
+    runs = [blocks] if sizes.groups == 1 else [[block] for block in blocks]
+    given, each = source.shape[3] // len(runs), sizes.outer // len(runs)
     height, width = sizes.out
     images = target.shape[0]
     before = sizes.inner * finish.leads if sizes.plain else taken
@@ -134,12 +156,13 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
     steps: list[Part] = []
     for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
         parts: list[Part] = []
-        factors, matrices = finish.factors(image, (bottom - top) * width), blocks
+        factors, matrices = finish.factors(image, (bottom - top) * width), runs
         if factors is not None:
-            matrices = [np.empty_like(matrix) for matrix in blocks]
+            matrices = [[np.empty_like(matrix) for matrix in run] for run in runs]
             parts += [
                 call(np.multiply, matrix, factors[:, None], out=scaled)
-                for matrix, scaled in zip(blocks, matrices, strict=True)
+                for run, made in zip(runs, matrices, strict=True)
+                for matrix, scaled in zip(run, made, strict=True)
             ]
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             # The same memory serves every block of the part.
@@ -156,14 +179,14 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
                 parts += finish.prepared(source, image, rows, room_before)
                 block = room_before
             added = sums(scratch, part, taken, height * width)
-            for group, matrix in enumerate(matrices):
+            for group, run in enumerate(matrices):
                 inner = slice(group * given, (group + 1) * given)
                 windows, gather = _windows(
                     sizes, block[:, :, inner], (rows.start, rows.stop), part, scratch
                 )
                 out = flat[:, group * each : (group + 1) * each]
                 parts += gather
-                parts += multiplied(windows, matrix, out, rows=height * width, room=added)
+                parts += by_runs(windows, run, out, rows=height * width, room=added)
             parts += finish.parts(room, image, rows, slice(None))
         steps.append(sequence(parts))
     return [steps]
@@ -240,7 +263,7 @@ def skips(sizes: Sizes, shape: tuple[int, ...]) -> bool:
     return 4 * seen < 3 * prod(sizes.kernel) * prod(sizes.out)
 
 
-def by_taps(work: Work, blocks: Array) -> list[list[Part]]:
+def by_taps(work: Work, blocks: list[Array]) -> list[list[Part]]:
     """Tap by tap, of the stops where it meets the image, a product that is added to the others."""
     sizes, source, target, finish, abreast, scratch = work
     width, inner = sizes.out[1], sizes.inner
@@ -277,8 +300,8 @@ def by_taps(work: Work, blocks: Array) -> list[list[Part]]:
                 left, out = gathered[: prod(shape)], made[: prod(shape)]
                 into = room[low - rows.start : high - rows.start, first:stop]
                 parts.append(call(np.copyto, left.reshape(*shape, inner), given[stops]))
-                some = blocks[:, tap * inner : (tap + 1) * inner]
-                parts += multiplied(left, some, out, rows=prod(sizes.out), room=added)
+                some = [block[:, tap * inner : (tap + 1) * inner] for block in blocks]
+                parts += by_runs(left, some, out, rows=prod(sizes.out), room=added)
                 parts.append(call(np.add, into, out.reshape(*shape, -1), out=into))
             parts += finish.parts(room, image, rows, slice(None))
         steps.append(sequence(parts))

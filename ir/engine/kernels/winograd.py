@@ -70,7 +70,7 @@ class Tiling(NamedTuple):
         """
         outer, inner, *kernel = weights.shape
         if self.afresh:
-            blocks = in_blocks(weights, block_width(outer, inner))
+            blocks = in_blocks(weights, block_width(outer, inner, lanes=2))
             return blocks.reshape(len(blocks), prod(kernel), inner, -1)
         wide = block_width(outer, inner)
         spread = self.spread
