@@ -29,7 +29,7 @@ from .convolution_work import Finish, Sizes, Work, reached, shuffles
 from .deep import deep
 from .depthwise import depthwise, is_depthwise
 from .grouped import grouped, in_runs, quickest
-from .products import by_runs, in_blocks, in_columns, multiplied, sums, width
+from .products import by_runs, in_blocks, in_columns, sums
 from .winograd import Tiling, apart, choose, winograd
 
 
@@ -84,22 +84,15 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
         stride = sizes.strides[0]
         return LaidOut(tiling, [tiling.matrices(apart(weights, stride)) for weights in groups])
     rows = prod(sizes.out)
-    if are_few(sizes):
-        return LaidOut(None, [in_blocks(sizes.weights, shared_width(node, sizes), rows=rows)])
     if sizes.groups == 1:
-        return LaidOut(None, in_columns(sizes.weights, rows))
+        return LaidOut(None, in_columns(sizes.weights, rows, _sharing(node, sizes)))
     laid = [in_blocks(weights, rows=rows) for weights in groups]
     return LaidOut(None, [np.stack(laid)] if sizes.plain else laid)
 
 
-def shared_width(node: Node, sizes: Sizes) -> int:
-    """How wide blocks of columns are of which each part gets as many, or two do; else 0."""
-    rows, taken = prod(sizes.out), prod(sizes.kernel) * sizes.inner
-    for parts in (lanes(amount(node)), 2):
-        wide = width(sizes.outer, taken, rows, parts)
-        if sizes.outer // wide % parts == 0:
-            return wide
-    return 0
+def _sharing(node: Node, sizes: Sizes) -> tuple[int, ...]:
+    """Among how many blocks of columns are dealt, or else; none, where workers share rows."""
+    return (lanes(amount(node)), 2) if are_few(sizes) else ()
 
 
 def are_few(sizes: Sizes) -> bool:
@@ -136,7 +129,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     if skips(sizes, source.shape[1:3]):
         return by_taps(work, matrices)
     if are_few(sizes):
-        return by_channels(work, matrices[0])
+        return by_channels(work, matrices)
     return gathered(work, matrices)
 
 
@@ -192,22 +185,24 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
     return [steps]
 
 
-def by_channels(work: Work, blocks: Array) -> list[list[Part]]:
+def by_channels(work: Work, blocks: list[Array]) -> list[list[Part]]:
     """For small images with many channels: all windows first, then each worker some channels.
 
     Weights are then more than anything else, and each is fetched by one worker alone, once.
     """
     sizes, _, target, finish, abreast, scratch = work
-    images, (height, width), wide = target.shape[0], sizes.out, blocks.shape[2]
+    images, (height, width) = target.shape[0], sizes.out
+    (count, taken, wide), *rest = (some.shape for some in blocks)
     windows, gather = _all_windows(work)
     lanes: list[Part] = []
-    for part, (first, stop) in scratch.dealt(spans(len(blocks), abreast)):
+    for part, (first, stop) in scratch.dealt(spans(count + len(rest), abreast)):
         scratch.reset()
-        channels = slice(first * wide, stop * wide)
-        room = scratch.take(part, images, height, width, (stop - first) * wide)
-        parts = multiplied(
-            windows, blocks[first:stop], room.reshape(len(windows), -1), rows=height * width,
-            room=sums(scratch, part, blocks.shape[1], height * width),
+        channels = slice(first * wide, min(stop * wide, sizes.outer))
+        room = scratch.take(part, images, height, width, channels.stop - channels.start)
+        some = [blocks[0][first:stop], *blocks[1:]] if stop > count else [blocks[0][first:stop]]
+        parts = by_runs(
+            windows, some, room.reshape(len(windows), -1), rows=height * width,
+            room=sums(scratch, part, taken, height * width),
         )  # fmt: skip
         for image, made in enumerate(room):
             parts += finish.parts(made, image, slice(0, height), channels)

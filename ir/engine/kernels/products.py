@@ -109,11 +109,19 @@ def equal(outer: int, taken: int, rows: int | None = None) -> int:
     return outer if whole or not fits else outer - outer % WIDE
 
 
-def in_columns(weights: Array, rows: int) -> list[Array]:
-    """Weights as equal blocks, and one of the columns that are left."""
+def in_columns(weights: Array, rows: int, sharing: tuple[int, ...] = ()) -> list[Array]:
+    """Weights as equal blocks, and one of the columns that are left.
+
+    Args:
+        weights: Of a convolution (outer, inner, kh, kw).
+        rows: By how many rows they are multiplied.
+        sharing: Among how many blocks should be dealt evenly: what first can be done counts.
+    """
     outer, taken = len(weights), weights[0].size
     even = equal(outer, taken, rows)
-    found = [in_blocks(weights[:even], rows=rows)]
+    widths = [(width(even, taken, rows, lanes), lanes) for lanes in sharing]
+    wide = next((wide for wide, lanes in widths if even // wide % lanes == 0), 0)
+    found = [in_blocks(weights[:even], wide, rows=rows)]
     return found if even == outer else [*found, in_blocks(weights[even:], outer - even)]
 
 
