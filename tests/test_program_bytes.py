@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
-from vinoir.ir.engine.kernels.blocks import Scratch, private
+from vinoir.ir.engine.kernels.blocks import Scratch
+from vinoir.ir.engine.kernels.lines import private
 from vinoir.ir.engine.kernels.quantizing import quantized, rounding
 from vinoir.ir.engine.means import means
 from vinoir.ir.engine.passes import optimize

@@ -12,6 +12,7 @@ import numpy as np
 from ....layers.base import Op
 from ....schemas import Array
 from ..workers import Part, sequence, spans
+from .lines import on_lines
 
 #: Puts what it makes of the first array into the second; they may be the same.
 Function: TypeAlias = Callable[[Array, Array], Any]
@@ -35,7 +36,7 @@ class _Rooms(threading.local):
         """Room for so many numbers, the same one whenever this number asks for it."""
         room = self.rooms.get(number)
         if room is None or size > room.size:
-            room = np.empty(max(size, NEAR), np.float32)
+            room = on_lines(max(size, NEAR))
             if size <= NEAR_FOR_THREADS:
                 self.rooms[number] = room
         return room[:size]
@@ -84,9 +85,8 @@ def _function(op: Any, parameters: Sequence[Array | None]) -> Function | None:
     kind = op.xml_type
     if kind in UFUNCS:
         return UFUNCS[kind]
-    if kind == "Gelu":
-        curve = by_tanh if getattr(op, "approximation_mode", "ERF") == "TANH" else by_erf
-        return lambda x, out: weighted(x, curve, out)
+    if kind == "Gelu" and getattr(op, "approximation_mode", "ERF") == "TANH":
+        return gelu_by_tanh if QUICK_TANH else lambda x, out: weighted(x, by_tanh, out)
     if kind == "Swish":
         beta = next((float(array.reshape(())) for array in parameters if array is not None), 1.0)
         slope = line(beta)
@@ -141,28 +141,47 @@ def line(slope: float) -> Curve:
     return lambda x, value: np.multiply(x, factor, value)
 
 
-def by_tanh(x: Array, value: Array) -> None:
-    """``-x * (a + b * x ** 2)``, of Gelu's approximation by tanh."""
+def gelu(x: Array, out: Array) -> None:
+    """``max(x, 0) - t * 2 ** q(t)``, t being ``abs(x)`` and q a polynomial: x by a distribution.
+
+    That of a normal variable at -t is a power whose exponent a polynomial comes near.
+    """
+    t, power = (rooms.take(place, x.size).reshape(x.shape) for place in (0, 1))
+    np.abs(x, t)
+    if not np.maximum.reduce(t, axis=None) <= EDGE:  # else powers are next to nothing, or none
+        t.clip(None, EDGE, t)
+    steepest, *others = NORMAL_CURVE
+    np.multiply(t, steepest, power)
+    for number in others[:-1]:
+        np.add(power, number, power)
+        np.multiply(power, t, power)
+    np.add(power, others[-1], power)
+    POWER(power, power)
+    np.multiply(power, t, power)
+    x.clip(ZERO, ENDLESS, out)
+    np.subtract(out, power, out)
+
+
+def gelu_by_tanh(x: Array, out: Array) -> None:
+    """``x * (1 / 2 + tanh(x * (a + b * x ** 2)) / 2)``."""
     first, more = TANH_CURVE
+    value = rooms.take(0, x.size).reshape(x.shape)
     np.multiply(x, x, value)
     np.multiply(value, more, value)
     np.add(value, first, value)
     np.multiply(value, x, value)
+    np.tanh(value, value)
+    np.multiply(value, HALF, value)
+    np.add(value, HALF, value)
+    np.multiply(x, value, out)
 
 
-def by_erf(x: Array, value: Array) -> None:
-    """``-x * (a + b * u + c / (u + d + e / (u + f)))``, u being ``x ** 2``."""
-    a, b, c, d, e, f = ERF_CURVE
-    square = rooms.take(2, x.size)
-    np.multiply(x, x, square)
-    np.add(square, f, value)
-    np.divide(e, value, value)
-    np.add(value, square, value)
-    np.add(value, d, value)
-    np.divide(c, value, value)
-    np.add(value, a, value)
-    np.multiply(square, b, square)
-    np.add(value, square, value)
+def by_tanh(x: Array, value: Array) -> None:
+    """``-2 * x * (a + b * x ** 2)``, of Gelu's approximation by tanh."""
+    first, more = EXP_CURVE
+    np.multiply(x, x, value)
+    np.multiply(value, more, value)
+    np.add(value, first, value)
     np.multiply(value, x, value)
 
 
@@ -212,28 +231,35 @@ def numbers(*values: float) -> tuple[Array, ...]:
     return tuple(np.array(value, np.float32) for value in values)
 
 
-def _tanh_is_quick() -> bool:
-    """Whether NumPy has loops for AVX-512 here: of those, tanh takes less time than exp."""
+def _kernels(name: str) -> str:
+    """For which processors the loop is that NumPy takes here for float32."""
     if not hasattr(np.lib, "introspect"):
-        return False
-    found = np.lib.introspect.opt_func_info(func_name="^tanh$").get("tanh", {})
-    current = found.get("ff", {}).get("current", "")
-    return current.startswith("X86_V4") or "AVX512" in current
+        return "baseline"
+    found = np.lib.introspect.opt_func_info(func_name=f"^{name}$").get(name, {})
+    return str(found.get("ff", {}).get("current", "baseline"))
 
 
-QUICK_TANH = _tanh_is_quick()
+#: Whether NumPy has loops for AVX-512 here: of those, tanh takes less time than exp.
+QUICK_TANH = _kernels("tanh").startswith("X86_V4") or "AVX512" in _kernels("tanh")
+#: Whether NumPy takes many logarithms and powers of two at a time on this machine.
+QUICK_POWERS = not _kernels("exp2").startswith("baseline")
 ONE, HALF, THREE, SIX, ZERO, SIXTH = numbers(1, 0.5, 3, 6, 0, 1 / 6)
 #: From here on Mish is x.
 STEEP = np.float32(20)
 
-#: The distribution of a normal variable is the sigmoid of an odd function; this is that as x times
-#: a continued fraction, fitted to give ``x * sigmoid`` within 6e-7 where it is neither 0 nor x in
-#: float32. It takes fewer passes than a polynomial that comes as near, of degree 13.
-ERF_CURVE = numbers(
-    -2.4892068521362747, -0.034510019241192035, 9.227181741124253,
-    -6.798185390766843, 524.5693275934851, 30.63002695793472,
+#: The distribution of a normal variable at -t is nearly this power, t times which is within 5e-7:
+#: the exponent of two, or of e where NumPy takes those sooner, from the highest power of t on.
+NORMAL_CURVE = numbers(
+    *(number if QUICK_POWERS else number * math.log(2) for number in (
+        -0.0004733093147820352, 0.007084557471087255, -0.05182738396307123,
+        -0.45999243738806333, -1.1507878528949198, -1.000037622291203,
+    ))
 )  # fmt: skip
-TANH_CURVE = numbers(-2 * math.sqrt(2 / math.pi), -2 * math.sqrt(2 / math.pi) * 0.044715)
+POWER = np.exp2 if QUICK_POWERS else np.exp
+#: From here on t times that is nothing beside t; further on it would be too little for a float32.
+EDGE, ENDLESS = numbers(11, math.inf)
+TANH_CURVE = numbers(math.sqrt(2 / math.pi), math.sqrt(2 / math.pi) * 0.044715)
+EXP_CURVE = numbers(*(-2 * float(number) for number in TANH_CURVE))
 
 UFUNCS: dict[str, Any] = {
     "Tanh": np.tanh,
@@ -246,6 +272,7 @@ UFUNCS: dict[str, Any] = {
 }
 FUNCTIONS: dict[str, Function] = {
     "Sigmoid": sigmoid,
+    "Gelu": gelu,
     "HSigmoid": three_lines,
     "HSwish": weighted_lines,
     "Mish": mish,

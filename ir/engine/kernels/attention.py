@@ -15,10 +15,10 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, flushing, spans
+from .activations import QUICK_POWERS
 from .blocks import CACHE, Scratch, sequence
 from .copies import copied
 from .matrices import lying, pieces
-from .pointwise import QUICK_POWERS
 from .products import DOZEN, MILLION, cuts, rows_at_once
 from .rows import LEAST, MOST
 

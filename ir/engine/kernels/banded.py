@@ -20,8 +20,9 @@ from numpy.lib.stride_tricks import as_strided
 from ....schemas import Array
 from ..workers import WIDE_KERNELS, Part, blas, shares, spans
 from . import depthwise
-from .blocks import Scratch, call, filling, on_lines, sequence
+from .blocks import Scratch, call, filling, sequence
 from .convolution_work import Sizes, Work, untiled
+from .lines import on_lines
 
 #: Sizes of tiles that are tried, and the most outputs that one has.
 TALL, WIDE, MOST = (1, 2, 3, 4, 6, 8, 12, 16), (*range(1, 17), 20, 24, 32), 64

@@ -14,7 +14,8 @@ import numpy as np
 
 from ....schemas import Array
 from ..plan import Node, is_incoming_image
-from ..workers import Part, shares, spans
+from ..plan import work as amount
+from ..workers import Part, lanes, shares, spans
 from .banded import banded, in_bands, quickest_tile
 from .blocks import (
     CACHE,
@@ -28,7 +29,7 @@ from .convolution_work import Finish, Sizes, Work, reached, shuffles
 from .deep import deep
 from .depthwise import depthwise, is_depthwise
 from .grouped import grouped, in_runs, quickest
-from .products import in_blocks, multiplied, sums
+from .products import by_runs, in_blocks, in_columns, sums
 from .winograd import Tiling, apart, choose, winograd
 
 
@@ -82,8 +83,22 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
     if tiling is not None:
         stride = sizes.strides[0]
         return LaidOut(tiling, [tiling.matrices(apart(weights, stride)) for weights in groups])
-    laid = [in_blocks(weights, rows=prod(sizes.out)) for weights in groups]
-    return LaidOut(None, [np.stack(laid)] if sizes.plain and len(laid) > 1 else laid)
+    rows = prod(sizes.out)
+    if sizes.groups == 1:
+        return LaidOut(None, in_columns(sizes.weights, rows, _sharing(node, sizes)))
+    laid = [in_blocks(weights, rows=rows) for weights in groups]
+    return LaidOut(None, [np.stack(laid)] if sizes.plain else laid)
+
+
+def _sharing(node: Node, sizes: Sizes) -> tuple[int, ...]:
+    """Among how many blocks of columns are dealt, or else; none, where workers share rows."""
+    return (lanes(amount(node)), 2) if are_few(sizes) else ()
+
+
+def are_few(sizes: Sizes) -> bool:
+    """Whether there are fewer places than channels: weights are more than the image then."""
+    few = sizes.images * prod(sizes.out) < sizes.outer
+    return few and sizes.groups == 1 and not sizes.shuffled
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -112,10 +127,9 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     if quickest(sizes) is not None:
         return grouped(work, matrices[0])
     if skips(sizes, source.shape[1:3]):
-        return by_taps(work, matrices[0])
-    few = target.shape[0] * prod(sizes.out) < sizes.outer
-    if few and sizes.groups == 1 and not sizes.shuffled:
-        return by_channels(work, matrices[0])
+        return by_taps(work, matrices)
+    if are_few(sizes):
+        return by_channels(work, matrices)
     return gathered(work, matrices)
 
 
@@ -123,9 +137,10 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
     """Windows gathered into the rows of a matrix, times the weights of each group."""
     sizes, source, target, finish, abreast, scratch = work
     taken = prod(sizes.kernel) * sizes.inner
-    # Groups of a plain convolution are multiplied together, else one by one.
-    given = source.shape[3] // len(blocks)
-    each = sizes.outer // len(blocks)
+    # Groups of a plain convolution are multiplied together, else one by one; runs of columns of
+    # one group are made of the same.
+    runs = [blocks] if sizes.groups == 1 else [[block] for block in blocks]
+    given, each = source.shape[3] // len(runs), sizes.outer // len(runs)
     height, width = sizes.out
     images = target.shape[0]
     before = sizes.inner * finish.leads if sizes.plain else taken
@@ -134,12 +149,13 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
     steps: list[Part] = []
     for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):
         parts: list[Part] = []
-        factors, matrices = finish.factors(image, (bottom - top) * width), blocks
+        factors, matrices = finish.factors(image, (bottom - top) * width), runs
         if factors is not None:
-            matrices = [np.empty_like(matrix) for matrix in blocks]
+            matrices = [[np.empty_like(matrix) for matrix in run] for run in runs]
             parts += [
                 call(np.multiply, matrix, factors[:, None], out=scaled)
-                for matrix, scaled in zip(blocks, matrices, strict=True)
+                for run, made in zip(runs, matrices, strict=True)
+                for matrix, scaled in zip(run, made, strict=True)
             ]
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             # The same memory serves every block of the part.
@@ -156,35 +172,37 @@ def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:
                 parts += finish.prepared(source, image, rows, room_before)
                 block = room_before
             added = sums(scratch, part, taken, height * width)
-            for group, matrix in enumerate(matrices):
+            for group, run in enumerate(matrices):
                 inner = slice(group * given, (group + 1) * given)
                 windows, gather = _windows(
                     sizes, block[:, :, inner], (rows.start, rows.stop), part, scratch
                 )
                 out = flat[:, group * each : (group + 1) * each]
                 parts += gather
-                parts += multiplied(windows, matrix, out, rows=height * width, room=added)
+                parts += by_runs(windows, run, out, rows=height * width, room=added)
             parts += finish.parts(room, image, rows, slice(None))
         steps.append(sequence(parts))
     return [steps]
 
 
-def by_channels(work: Work, blocks: Array) -> list[list[Part]]:
+def by_channels(work: Work, blocks: list[Array]) -> list[list[Part]]:
     """For small images with many channels: all windows first, then each worker some channels.
 
     Weights are then more than anything else, and each is fetched by one worker alone, once.
     """
     sizes, _, target, finish, abreast, scratch = work
-    images, (height, width), wide = target.shape[0], sizes.out, blocks.shape[2]
+    images, (height, width) = target.shape[0], sizes.out
+    (count, taken, wide), *rest = (some.shape for some in blocks)
     windows, gather = _all_windows(work)
     lanes: list[Part] = []
-    for part, (first, stop) in scratch.dealt(spans(len(blocks), abreast)):
+    for part, (first, stop) in scratch.dealt(spans(count + len(rest), abreast)):
         scratch.reset()
-        channels = slice(first * wide, stop * wide)
-        room = scratch.take(part, images, height, width, (stop - first) * wide)
-        parts = multiplied(
-            windows, blocks[first:stop], room.reshape(len(windows), -1), rows=height * width,
-            room=sums(scratch, part, blocks.shape[1], height * width),
+        channels = slice(first * wide, min(stop * wide, sizes.outer))
+        room = scratch.take(part, images, height, width, channels.stop - channels.start)
+        some = [blocks[0][first:stop], *blocks[1:]] if stop > count else [blocks[0][first:stop]]
+        parts = by_runs(
+            windows, some, room.reshape(len(windows), -1), rows=height * width,
+            room=sums(scratch, part, taken, height * width),
         )  # fmt: skip
         for image, made in enumerate(room):
             parts += finish.parts(made, image, slice(0, height), channels)
@@ -240,7 +258,7 @@ def skips(sizes: Sizes, shape: tuple[int, ...]) -> bool:
     return 4 * seen < 3 * prod(sizes.kernel) * prod(sizes.out)
 
 
-def by_taps(work: Work, blocks: Array) -> list[list[Part]]:
+def by_taps(work: Work, blocks: list[Array]) -> list[list[Part]]:
     """Tap by tap, of the stops where it meets the image, a product that is added to the others."""
     sizes, source, target, finish, abreast, scratch = work
     width, inner = sizes.out[1], sizes.inner
@@ -277,8 +295,8 @@ def by_taps(work: Work, blocks: Array) -> list[list[Part]]:
                 left, out = gathered[: prod(shape)], made[: prod(shape)]
                 into = room[low - rows.start : high - rows.start, first:stop]
                 parts.append(call(np.copyto, left.reshape(*shape, inner), given[stops]))
-                some = blocks[:, tap * inner : (tap + 1) * inner]
-                parts += multiplied(left, some, out, rows=prod(sizes.out), room=added)
+                some = [block[:, tap * inner : (tap + 1) * inner] for block in blocks]
+                parts += by_runs(left, some, out, rows=prod(sizes.out), room=added)
                 parts.append(call(np.add, into, out.reshape(*shape, -1), out=into))
             parts += finish.parts(room, image, rows, slice(None))
         steps.append(sequence(parts))

@@ -13,9 +13,10 @@ from ....schemas import Array
 from ..memory import is_wished, shelved
 from ..plan import Node, Value
 from ..workers import Part, spans
-from .blocks import CACHE, Scratch, call, epilogue, followed, laid_out, sequence
+from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
-from .products import BLOCK, MILLION, cuts, multiplied, sums, width
+from .lines import laid_out
+from .products import BLOCK, MILLION, cuts, equal, multiplied, sums, width
 
 #: Fewer rows than this are not worth a product of their own.
 FEW = 16
@@ -98,7 +99,9 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
     lanes = abreast if rows * b.size > 1 << 18 else 1
     if cuts(deep, rows):
         across = lanes if rows <= FEWER else _least_copied(rows, columns, lanes)
-        wide = width(columns - columns % EVEN or columns, deep, rows, across)
+        shared = columns - columns % EVEN or columns
+        even = equal(columns, deep, rows) if across == 1 else shared
+        wide = width(even, deep, rows, across)
         blocks = _in_columns(node.inputs[1], b, wide)
         at_once = max(FEW if across == 1 else FEWER, across * CACHE // (4 * columns))
         if b.nbytes > 2 * across * CACHE:

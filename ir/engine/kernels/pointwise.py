@@ -12,6 +12,7 @@ from ....schemas import Array
 from ..memory import unshared_copy
 from ..plan import MOVING, UNARY, Node, Value, stands_beside
 from ..workers import Part, spans
+from .activations import QUICK_POWERS
 from .beside_levels import read
 from .blocks import (
     CACHE,
@@ -177,15 +178,6 @@ def _around(squares: Array, half: int, total: Array, part: int, scratch: Scratch
     return parts
 
 
-def _powers_are_quick() -> bool:
-    """Whether NumPy takes many logarithms and powers of two at a time on this machine."""
-    if not hasattr(np.lib, "introspect"):
-        return False
-    found = np.lib.introspect.opt_func_info(func_name="^exp2$").get("exp2", {})
-    return not found.get("ff", {}).get("current", "baseline").startswith("baseline")
-
-
-QUICK_POWERS = _powers_are_quick()
 #: So many squares are summed at once: fewer take more calls, more do not stay in cache.
 SQUARES = 3 << 15
 

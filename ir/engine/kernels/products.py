@@ -14,12 +14,13 @@ import numpy as np
 
 from ....schemas import Array
 from ..workers import WIDE_KERNELS, Part, blas
-from .blocks import CACHE, Scratch, call, laid_out, on_lines, turned
+from .blocks import CACHE, Scratch, call, turned
+from .lines import laid_out, on_lines
 from .repeats import divisor
 
 #: Steps of a product that is taken as it lies.
 MILLION = 1_000_000
-#: Columns of weights that are multiplied together, at most; and where they come from memory.
+#: Columns of weights that are multiplied together, at best; and at most, to make equal blocks.
 WIDE, WIDER = 64, 128
 #: The same where they are copied first: so that there are several blocks, and at most.
 COPIED, BLOCK = 128, 512
@@ -74,11 +75,12 @@ def width(outer: int, taken: int, rows: int | None = None, lanes: int = 1) -> in
             return divisor(outer // 16, most // 16) * 16
         return outer if most == BLOCK else divisor(outer, most)
     taken //= parts
-    if outer <= WIDE:
+    alone = lanes == 1 and (rows is None or rows > FEW_ROWS)
+    if outer <= WIDE or (alone and outer % WIDE and _fits(outer, taken)):
         return outer
     if rows is not None and rows > FEW_ROWS:
-        for wide in range(WIDER, WIDE // 2 - 1, -16):
-            if outer % (wide * lanes) == 0 and DOZEN * wide * taken <= MILLION:
+        for wide in (WIDE, *range(WIDER, WIDE // 2 - 1, -16)):
+            if outer % (wide * lanes) == 0 and _fits(wide, taken):
                 return wide
     fitting = [wide for wide in (WIDE, 32, 48, 16) if outer % wide == 0]
     if not fitting:
@@ -88,6 +90,39 @@ def width(outer: int, taken: int, rows: int | None = None, lanes: int = 1) -> in
             if together * wide * taken <= MILLION:
                 return wide
     return fitting[-1]
+
+
+def _fits(wide: int, taken: int) -> bool:
+    """Whether a dozen rows by so many columns are few enough to be taken as they lie."""
+    return wide <= WIDER and DOZEN * wide * taken <= MILLION
+
+
+def equal(outer: int, taken: int, rows: int | None = None) -> int:
+    """How many columns of weights make equal blocks; those that are left make one of their own.
+
+    Blocks of other widths take up to a third longer than these and such a rest.
+    """
+    parts = cuts(taken, rows)
+    if not parts or outer % WIDE == 0 or (rows is not None and rows <= FEW_ROWS):
+        return outer
+    fits, whole = (_fits(wide, taken // parts) for wide in (WIDE, outer))
+    return outer if whole or not fits else outer - outer % WIDE
+
+
+def in_columns(weights: Array, rows: int, sharing: tuple[int, ...] = ()) -> list[Array]:
+    """Weights as equal blocks, and one of the columns that are left.
+
+    Args:
+        weights: Of a convolution (outer, inner, kh, kw).
+        rows: By how many rows they are multiplied.
+        sharing: Among how many blocks should be dealt evenly: what first can be done counts.
+    """
+    outer, taken = len(weights), weights[0].size
+    even = equal(outer, taken, rows)
+    widths = [(width(even, taken, rows, lanes), lanes) for lanes in sharing]
+    wide = next((wide for wide, lanes in widths if even // wide % lanes == 0), 0)
+    found = [in_blocks(weights[:even], wide, rows=rows)]
+    return found if even == outer else [*found, in_blocks(weights[even:], outer - even)]
 
 
 def in_blocks(weights: Array, wide: int = 0, *, rows: int | None = None) -> Array:
@@ -156,6 +191,18 @@ def multiplied(
             parts.append(call(np.matmul, left, blocks[:, :, None], out=into))
         else:
             parts.append(call(np.matmul, left[:, :, None], blocks, out=into))
+    return parts
+
+
+def by_runs(
+    windows: Array, matrices: list[Array], out: Array, *, rows: int, room: Array | None
+) -> list[Part]:
+    """The same by several such runs of columns, one beside the other."""
+    parts, first = [], 0
+    for blocks in matrices:
+        stop = first + len(blocks) * blocks.shape[-1]
+        parts += multiplied(windows, blocks, out[:, first:stop], rows=rows, room=room)
+        first = stop
     return parts
 
 

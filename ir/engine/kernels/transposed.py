@@ -27,11 +27,11 @@ from .blocks import (
     epilogue,
     filling,
     followed,
-    laid_out,
     padded,
     sequence,
     taps,
 )  # fmt: skip
+from .lines import laid_out
 from .products import MILLION, columns_in_blocks, multiplied, sums
 
 #: More groups than this are left to the definition, unless each is one channel.

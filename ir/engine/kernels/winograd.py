@@ -22,9 +22,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..workers import Part, shares, spans
-from .blocks import Scratch, call, lined, on_lines, padded, sequence, turned
+from .blocks import Scratch, call, lined, padded, sequence, turned
 from .convolution_work import Finish, Sizes, Work, untiled
 from .grouped import quickest
+from .lines import on_lines
 from .products import MILLION, in_blocks
 from .products import width as block_width
 
@@ -69,7 +70,7 @@ class Tiling(NamedTuple):
         """
         outer, inner, *kernel = weights.shape
         if self.afresh:
-            blocks = in_blocks(weights, block_width(outer, inner))
+            blocks = in_blocks(weights, block_width(outer, inner, lanes=2))
             return blocks.reshape(len(blocks), prod(kernel), inner, -1)
         wide = block_width(outer, inner)
         spread = self.spread
