@@ -140,6 +140,7 @@ ROWS: dict[str, Row] = {
     "Concat": _row(1, layout=Layout.EITHER),
     "Convolution": _row(1, layout=Layout.LAST, followers=True),
     "ConvolutionBackpropData": _row(1, layout=Layout.LAST, followers=True),
+    "DeformableConvolution": _row(1, 8, layout=Layout.LAST, followers=True),
     "GRUSequence": _row(5),
     "Gather": _row(1, 7, 8),
     "GatherElements": _row(6),
