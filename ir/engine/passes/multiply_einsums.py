@@ -17,7 +17,7 @@ from ....layers.matrix import ELLIPSIS
 from ..plan import Node, Plan, Value, constant, in_order, reshaping, transposing
 
 #: Matrices of a stack whose product takes fewer steps than this are as soon done by Einsum.
-FEW = 1024
+FEW = 64
 
 
 def multiply_einsums(plan: Plan) -> None:
