@@ -369,6 +369,10 @@ def sampling(draw: Draw) -> None:
         pattern = draw.constant([images, channels, height, width])
         x = draw.add("Reshape", "opset1", x, pattern, special_zero=False)
     rows, columns = draw.number(1, 30), draw.number(1, 30)
+    if draw.chance(0.3):
+        # Few places of each of many images.
+        x = draw.input(draw.number(20, 300), *draw.sizes(x)[1:])
+        images, rows, columns = draw.sizes(x)[0], draw.number(1, 5), draw.number(1, 5)
     if draw.chance():
         grid = draw.input(images, rows, columns, 2)
     else:
