@@ -426,9 +426,22 @@ def deforming(draw: Draw) -> None:
     draw.check(draw.surrounded(y))
 
 
+def choosing(draw: Draw) -> None:
+    """The best along an axis, of few rows or many, with equals among them."""
+    shape = [draw.pick(1, 40, 300), draw.pick(2, 70, 700), draw.pick(1, 3, 100)]
+    axis = draw.number(0, 2)
+    x = draw.input(*shape)
+    if draw.chance():
+        x = draw.add("Round", "opset5", x)
+    count = draw.constant(draw.number(1, min(shape[axis], 20)))
+    words = {"mode": draw.pick("max", "min"), "sort": draw.pick("value", "index")}
+    best, where = draw.add("TopK", draw.pick("opset3", "opset11"), x, count, axis=axis, **words)
+    draw.check(draw.surrounded(best), where)
+
+
 KERNELS: list[Callable[[Draw], None]] = [
     matmul, attention, rows, cutting, joining, gather, volumes, transposed, pooling, response,
-    enlarging, sampling, deforming,
+    enlarging, sampling, deforming, choosing,
 ]  # fmt: skip
 
 

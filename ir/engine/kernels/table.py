@@ -13,6 +13,7 @@ from ..plan import BINARY, POOLINGS, UNARY, Node, work
 from ..workers import Part, lanes
 from . import (
     attention,
+    choosing,
     convolution,
     copies,
     deformed,
@@ -109,6 +110,7 @@ KERNELS: dict[str, Kernel] = {
     "ScaledDotProductAttention": _cut_by_shapes(attention.prepare),
     "ScatterNDUpdate": lambda node, hands, scratch: gathering.replaced(node, hands.workers),
     "ShuffleChannels": lambda node, hands, scratch: shuffle(node),
+    "TopK": lambda node, hands, scratch: choosing.prepare(node, hands.parts),
 }
 
 #: Operations that only pass over memory, and the bytes from which on that takes longer than calls.

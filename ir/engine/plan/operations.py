@@ -177,6 +177,7 @@ ROWS: dict[str, Row] = {
     "Squeeze": _row(1, 15),
     "StridedSlice": _row(1),
     "Tile": _row(1),
+    "TopK": _row(1, 3, 11),
     "Transpose": _row(1),
     "Unsqueeze": _row(1),
     "VariadicSplit": _row(1),
