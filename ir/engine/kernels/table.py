@@ -54,6 +54,11 @@ def _convolution(node: Node, hands: Hands, scratch: Scratch) -> Steps:
     return prepare(node, hands.parts, scratch)
 
 
+def _transposed(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    prepare = volumes.transposed if len(node.inputs[0].shape) == 5 else transposed.prepare
+    return prepare(node, hands.parts, scratch)
+
+
 def _pooling(node: Node, hands: Hands, scratch: Scratch) -> Steps:
     if len(node.inputs[0].shape) != 4:
         return volume_pooling.prepare(node, hands.parts, scratch)
@@ -96,8 +101,8 @@ KERNELS: dict[str, Kernel] = {
     **dict.fromkeys(POOLINGS, _pooling),
     "Convolution": _convolution,
     "GroupConvolution": _convolution,
-    "ConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
-    "GroupConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
+    "ConvolutionBackpropData": _transposed,
+    "GroupConvolutionBackpropData": _transposed,
     "DeformableConvolution": _cut_by_shapes(deformed.prepare),
     "Gather": _gathering,
     "GatherElements": lambda node, hands, scratch: gathering.elements(node, hands.workers),
