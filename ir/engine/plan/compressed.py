@@ -354,7 +354,7 @@ EXPANDED, JOINED, SPLIT = 12, 72, 120
 #: To fetch a number from memory takes as long as to multiply it by so many rows; to make it in
 #: cache, less what else it would wait for. The calls for levels take as long as so many products,
 #: and for each group as long as so many more.
-FETCHED, MADE, BEGUN, GROUP = 9, 5, 4_300_000, 270_000
+FETCHED, MADE, BEGUN, GROUP = 9, 5, 7_000_000, 270_000
 
 
 __all__ = ["Columns", "Compressed", "as_quick", "by_digits", "compressed_weights"]
