@@ -303,12 +303,12 @@ class ScatterElements(Op):
         for other, (count, size) in enumerate(zip(indices.shape, data.shape, strict=True)):
             if count > size and other != place:
                 raise IRError(f"axis {other} of the indices has {count} elements, the data {size}")
-        indices = within_axis(indices, data.shape[place])
         inner = place + 1
         if indices.size and inner < data.ndim and indices.shape[inner:] == data.shape[inner:]:
             slices = indices.reshape(*indices.shape[:inner], -1)[..., 0]
             if is_repeated(slices, indices):  # whole slices are replaced: runs of memory
                 indices = slices
+        indices = within_axis(indices, data.shape[place])
         where: list[Any] = list(np.indices(indices.shape, sparse=True))
         where[place] = indices
         return (self.placed(data, tuple(where), updates),)
