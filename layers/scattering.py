@@ -22,6 +22,7 @@ SHORT = 16
 #: Sums of so many places for each update are not worth an array of them all.
 SPARSE = 8
 
+
 def neutral(reduction: str, data: Array) -> Any:
     """What a reduction starts with."""
     if reduction == "min":

@@ -9,7 +9,13 @@ from vinoir import ir
 from vinoir.layers import scattering
 from vinoir.schemas import Array
 
-RULES = {"sum": np.add, "sub": np.subtract, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
+RULES = {
+    "sum": np.add,
+    "sub": np.subtract,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -61,7 +67,9 @@ def test_both_ways_are_taken(wide: int, one: bool, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("wide", [1, 3, 20])
 @pytest.mark.parametrize("kind", ["i4", "i8"])
 @pytest.mark.parametrize("repeated", ["Broadcast", "bidirectional", "Tile", "no"])
-@pytest.mark.parametrize("reduction", ["none", "sum", "prod", "min", "max", "mean", "old", "fresh"])
+@pytest.mark.parametrize(
+    "reduction", ["none", "sum", "prod", "min", "max", "mean", "old", "fresh"]
+)
 def test_slices_for_elements(reduction: str, repeated: str, kind: str, wide: int) -> None:
     rng, net = np.random.default_rng(wide), ir.Builder()
     x = net.parameter("x", "f32", (12, wide))
@@ -85,8 +93,11 @@ def test_slices_for_elements(reduction: str, repeated: str, kind: str, wide: int
     inputs = [x, indices, updates, net.constant(np.int64(0))]
     net.result(net.add("ScatterElementsUpdate", version, inputs, **words))
     model = net.model()
-    given = [rng.standard_normal((12, wide)).astype("f4"), rng.integers(0, 12, (30, 1)).astype(kind),
-             rng.standard_normal((30, wide)).astype("f4")]  # fmt: skip
+    given = [
+        rng.standard_normal((12, wide)).astype("f4"),
+        rng.integers(0, 12, (30, 1)).astype(kind),
+        rng.standard_normal((30, wide)).astype("f4"),
+    ]
     given += [rng.integers(0, 12, (30, wide)).astype("i4")] if repeated == "no" else []
     agree(model, given)
     ran = [node.op.xml_type for node, _ in ir.compile(model).times(given, 1) or []]

@@ -165,9 +165,10 @@ class Outside:
             growing = Growing(op.axis)  # type: ignore[attr-defined]  # Concat has it
 
             def joined(past: Array, new: Array) -> tuple[Array, ...]:
-                if not past.size or past.dtype != new.dtype or past.ndim != new.ndim:
-                    return by_definition(op, past, new)
-                return (growing.join(past, new),)
+                return (
+                    (growing.join(past, new),) if growing.fits(past, new)
+                    else by_definition(op, past, new)
+                )  # fmt: skip
 
             return joined
         others = [value.constant for value in node.inputs[1:]]

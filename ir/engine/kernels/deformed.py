@@ -16,7 +16,7 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, shares
-from .blocks import CACHE, Scratch, call, epilogue, followed, laid_out, sequence
+from .blocks import CACHE, Scratch, epilogue, followed, laid_out, sequence
 from .copies import copied
 
 #: Bytes of weighted pixels that are multiplied together.

@@ -58,18 +58,18 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
                 rows = block.size // block.shape[-1]
                 # NumPy is slow on short rows: some are taken for one.
                 wide = rows // repeats(rows, block.shape[-1]), -1
-                some_of = [array[image, some] for array in (mean, factor, offset)]
+                middle, scales, shifts = (x[image, some] for x in (mean, factor, offset))
             else:
                 wide = block.shape[0], -1
-                some_of = [array[image, some, None] for array in (mean, factor, offset)]
+                middle, scales, shifts = (x[image, some, None] for x in (mean, factor, offset))
             flat = block.reshape(wide)
             room = scratch.take(part, *flat.shape)
             # What lies among other channels is written once, when all is done.
             beside = made if made.flags.c_contiguous else room.reshape(made.shape)
             result = beside.reshape(wide)
             parts[0].append(partial(_add, flat, total[some], last=last))
-            parts[1].append(partial(_add_squares, flat, some_of[0], room, total[some], last=last))
-            parts[2].append(partial(_scaled, flat, *some_of[1:], result, last=last))
+            parts[1].append(partial(_add_squares, flat, middle, room, total[some], last=last))
+            parts[2].append(partial(_scaled, flat, scales, shifts, result, last=last))
             parts[2].extend(followed(followers, beside, index, made))
         for step, some_parts in zip(steps, parts, strict=True):
             step.append(sequence(some_parts))

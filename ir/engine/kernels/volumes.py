@@ -56,9 +56,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
             stacked = scratch.volumes.take(
                 0, end - begin, *value.store.shape[2:4], deep * value.shape[1]
             )
-            steps.append(
-                _stack(value.store[image], stacked, (begin, end), near, abreast)
-            )
+            steps.append(_stack(value.store[image], stacked, (begin, end), near, abreast))
             source = _images(stacked)
             target = _images(output.store[image, begin:end])
             small = Node(node.layer, op, [source, constant(flat), *node.inputs[2:]], [target])

@@ -37,13 +37,12 @@ def _by_slices(node: Node) -> list[Node]:
     while source.producer is not None and claimed_type(type(source.producer.op)) == "Convert":
         conversions.append(source.producer)
         source = source.producer.inputs[0]
-    source = _repeated(source)
-    count = (indices.shape[0], 1)
-    if source is None or source.is_outside:
+    single = _repeated(source)
+    if single is None or single.is_outside:
         return []
-    made: list[Node] = []
-    rows = Value(count, source.type, element=source.element)
-    made.append(reshaping(node.layer, source, rows))
+    count = (indices.shape[0], 1)
+    rows = Value(count, single.type, element=single.element)
+    made = [reshaping(node.layer, single, rows)]
     for conversion in reversed(conversions):
         output = conversion.outputs[0]
         turned = Value(count, output.type, element=output.element)
