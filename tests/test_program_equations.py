@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from math import prod
 
 import numpy as np
 import pytest
@@ -151,6 +152,39 @@ def test_elements_by_index(pattern: str, axis: int, known: bool, order: list[int
         return
     (wanted,), (found,) = ir.run(model, inputs).values(), ir.compile(model)(inputs).values()
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("inner", [0, 1, 2, 3])
+@pytest.mark.parametrize("broken", [False, True])
+def test_elements_that_make_up_runs(axis: int, inner: int, broken: bool) -> None:
+    """Indices that are the same along some of the last axes."""
+    shape, rng, net = (7, 9, 4, 5), np.random.default_rng(axis), ir.Builder()
+    counts = [*shape[:axis], 30, *shape[axis + 1 :]]
+    alone = [*counts[: 4 - inner], *[1] * inner]
+    alone[axis] = 30
+    indices = np.broadcast_to(rng.integers(-shape[axis], shape[axis], alone), counts).copy()
+    if broken:
+        indices[-1, -1, -1, -1] = (indices[-1, -1, -1, -1] + 1) % shape[axis]
+    x = net.parameter("x", "f32", shape)
+    moved = net.add("Abs", "opset1", [x])
+    inputs = [moved, net.constant(indices)]
+    net.result(net.add("GatherElements", "opset6", inputs, axis=axis))
+    model, given = net.model(), [rng.standard_normal(shape).astype("f4")]
+    (wanted,) = ir.run(model, given).values()
+    for threads in (1, 2):
+        (found,) = ir.compile(model, threads=threads)(given).values()
+        np.testing.assert_array_equal(found, wanted)
+    places = indices % shape[axis]
+    steps = [180, 20, 5, 1]
+    flat = places * steps[axis] + sum(
+        np.arange(counts[other]).reshape([-1 if other == n else 1 for n in range(4)]) * steps[other]
+        for other in range(4) if other != axis
+    )  # fmt: skip
+    found_run = gathering._run_of(flat, shape[axis + 1 :])
+    after = [prod(shape[begin:]) for begin in range(axis + 1, 5)]
+    least = prod(shape[max(axis + 1, 4 - inner) :])
+    assert found_run == 1 if broken else found_run in after and found_run >= least
 
 
 def test_grids() -> None:

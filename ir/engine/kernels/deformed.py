@@ -1,4 +1,4 @@
-"""Convolution by windows whose elements are moved, prepared: pixels gathered, weighted, multiplied.
+"""Convolution by windows whose elements are moved: pixels gathered, weighted and multiplied.
 
 ``y[place] = sum over taps of W[tap] (sum over corners of share * x[pixel])``. All channels of a
 group share a place, and lie side by side: each corner is one run of memory. So many places are

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,9 +77,12 @@ def elements(node: Node, threads: int) -> list[list[Part]] | None:
         found = grid(places)
         if found is not None:
             return [copied(found.of(flat, writeable=False), target.reshape(found.sizes), threads)]
-        made = target.reshape(-1)
-        listed = places.reshape(-1)
-        return [[_taken(flat, listed[some], made[some]) for some in _runs(made, threads)]]
+        # Runs of elements that lie side by side are taken as one.
+        each = _run_of(places, data.shape[place + 1 :])
+        made, listed = target.reshape(-1, each), places.reshape(-1, each)[:, 0] // each
+        rows = flat.reshape(-1, each) if each > 1 else flat
+        made = made if each > 1 else made.reshape(-1)
+        return [[_taken(rows, listed[some], made[some]) for some in _runs(made, threads)]]
 
     def run() -> None:
         if _are_within(indices, size):
@@ -170,6 +174,17 @@ def grid(indices: Array) -> Grid | None:
         sizes.insert(0, run)
         steps.insert(0, step)
     return Grid(first, tuple(sizes), tuple(steps))
+
+
+def _run_of(places: Array, inner: tuple[int, ...]) -> int:
+    """The longest run of elements, of whole inner axes, that are asked for as they lie."""
+    for begin in range(len(inner)):
+        each = prod(inner[begin:])
+        if places.shape[places.ndim - len(inner) + begin :] == inner[begin:] and each > 1:
+            runs = places.reshape(-1, each)
+            if not (runs[:, 0] % each).any() and (runs == runs[:, :1] + np.arange(each)).all():
+                return each
+    return 1
 
 
 def _are_within(indices: Array, size: int, least: int = 0) -> bool:
