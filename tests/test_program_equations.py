@@ -157,7 +157,8 @@ def test_elements_by_index(pattern: str, axis: int, known: bool, order: list[int
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("inner", [0, 1, 2, 3])
 @pytest.mark.parametrize("broken", [False, True])
-def test_elements_that_make_up_runs(axis: int, inner: int, broken: bool) -> None:
+@pytest.mark.parametrize("turned", [False, True])
+def test_elements_that_make_up_runs(turned: bool, axis: int, inner: int, broken: bool) -> None:
     """Indices that are the same along some of the last axes."""
     shape, rng, net = (7, 9, 4, 5), np.random.default_rng(axis), ir.Builder()
     counts = [*shape[:axis], 30, *shape[axis + 1 :]]
@@ -166,11 +167,13 @@ def test_elements_that_make_up_runs(axis: int, inner: int, broken: bool) -> None
     indices = np.broadcast_to(rng.integers(-shape[axis], shape[axis], alone), counts).copy()
     if broken:
         indices[-1, -1, -1, -1] = (indices[-1, -1, -1, -1] + 1) % shape[axis]
-    x = net.parameter("x", "f32", shape)
-    moved = net.add("Abs", "opset1", [x])
+    given_shape = (7, 4, 5, 9) if turned else shape
+    x = net.parameter("x", "f32", given_shape)
+    order = [0, 3, 1, 2] if turned else [0, 1, 2, 3]
+    moved = net.add("Transpose", "opset1", [x, net.constant(order)])
     inputs = [moved, net.constant(indices)]
     net.result(net.add("GatherElements", "opset6", inputs, axis=axis))
-    model, given = net.model(), [rng.standard_normal(shape).astype("f4")]
+    model, given = net.model(), [rng.standard_normal(given_shape).astype("f4")]
     (wanted,) = ir.run(model, given).values()
     for threads in (1, 2):
         (found,) = ir.compile(model, threads=threads)(given).values()

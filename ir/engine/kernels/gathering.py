@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, spans
-from .blocks import call
+from .blocks import Scratch, call
 from .copies import SMALL, copied
 
 #: Grids of more axes than this are taken as they come.
@@ -52,15 +52,22 @@ def slices(node: Node, threads: int) -> list[list[Part]] | None:
     return [[run]]
 
 
-def elements(node: Node, threads: int) -> list[list[Part]] | None:
+def elements(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of a GatherElements; where an index is not there, the definition says so."""
     data, indices = (value.array for value in node.inputs)
     op: Any = node.op
     target, at = node.outputs[0].array, node.layer.at
     place = op.axis % data.ndim
     size = data.shape[place]
-    if not data.flags.c_contiguous or not target.flags.c_contiguous or not target.size:
+    if not target.flags.c_contiguous or not target.size:
         return None
+    before: list[list[Part]] = []
+    if not data.flags.c_contiguous:
+        if data.dtype != np.float32 or not data.size:
+            return None
+        scratch.shared.reset()
+        room = scratch.shared.take(0, *data.shape)
+        before, data = [copied(data, room, threads)], room
     flat = data.reshape(-1)
     # Where the elements before and after along the other axes are, in the data.
     jumps = [stride // data.itemsize for stride in data.strides]
@@ -76,13 +83,15 @@ def elements(node: Node, threads: int) -> list[list[Part]] | None:
         places = wrapped * jumps[place] + starts
         found = grid(places)
         if found is not None:
-            return [copied(found.of(flat, writeable=False), target.reshape(found.sizes), threads)]
+            taken = found.of(flat, writeable=False)
+            return [*before, copied(taken, target.reshape(found.sizes), threads)]
         # Runs of elements that lie side by side are taken as one.
         each = _run_of(places, data.shape[place + 1 :])
         made, listed = target.reshape(-1, each), places.reshape(-1, each)[:, 0] // each
         rows = flat.reshape(-1, each) if each > 1 else flat
         made = made if each > 1 else made.reshape(-1)
-        return [[_taken(rows, listed[some], made[some]) for some in _runs(made, threads)]]
+        parts = [_taken(rows, listed[some], made[some]) for some in _runs(made, threads)]
+        return [*before, parts]
 
     def run() -> None:
         if _are_within(indices, size):
@@ -93,7 +102,7 @@ def elements(node: Node, threads: int) -> list[list[Part]] | None:
         with at():
             np.copyto(target, op.run(data, indices)[0])
 
-    return [[run]]
+    return [*before, [run]]
 
 
 def replaced(node: Node, threads: int) -> list[list[Part]] | None:
