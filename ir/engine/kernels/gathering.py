@@ -87,9 +87,8 @@ def elements(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | N
             return [*before, copied(taken, target.reshape(found.sizes), threads)]
         # Runs of elements that lie side by side are taken as one.
         each = _run_of(places, data.shape[place + 1 :])
-        made, listed = target.reshape(-1, each), places.reshape(-1, each)[:, 0] // each
-        rows = flat.reshape(-1, each) if each > 1 else flat
-        made = made if each > 1 else made.reshape(-1)
+        listed = places.reshape(-1, each)[:, 0] // each
+        rows, made = (x.reshape((-1, each) if each > 1 else -1) for x in (flat, target))
         parts = [_taken(rows, listed[some], made[some]) for some in _runs(made, threads)]
         return [*before, parts]
 

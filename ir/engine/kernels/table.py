@@ -105,7 +105,9 @@ KERNELS: dict[str, Kernel] = {
     "GroupConvolutionBackpropData": _transposed,
     "DeformableConvolution": _cut_by_shapes(deformed.prepare),
     "Gather": _gathering,
-    "GatherElements": lambda node, hands, scratch: gathering.elements(node, hands.workers, scratch),
+    "GatherElements": lambda node, hands, scratch: gathering.elements(
+        node, hands.workers, scratch
+    ),
     "GridSample": _cut_by_shapes(sampling.prepare),
     "GroupNormalization": _cut_by_shapes(group_normalization.prepare),
     "Interpolate": _interpolation,
