@@ -178,12 +178,9 @@ def test_elements_that_make_up_runs(turned: bool, axis: int, inner: int, broken:
     for threads in (1, 2):
         (found,) = ir.compile(model, threads=threads)(given).values()
         np.testing.assert_array_equal(found, wanted)
-    places = indices % shape[axis]
-    steps = [180, 20, 5, 1]
-    flat = places * steps[axis] + sum(
-        np.arange(counts[other]).reshape([-1 if other == n else 1 for n in range(4)]) * steps[other]
-        for other in range(4) if other != axis
-    )  # fmt: skip
+    places, steps = list(np.indices(tuple(counts))), [180, 20, 5, 1]
+    places[axis] = indices % shape[axis]
+    flat = sum(one * step for one, step in zip(places, steps, strict=True))
     found_run = gathering._run_of(flat, shape[axis + 1 :])
     after = [prod(shape[begin:]) for begin in range(axis + 1, 5)]
     least = prod(shape[max(axis + 1, 4 - inner) :])

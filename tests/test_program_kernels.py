@@ -428,7 +428,7 @@ def deforming(draw: Draw) -> None:
 
 def choosing(draw: Draw) -> None:
     """The best along an axis, of few rows or many, with equals among them."""
-    shape = [draw.pick(1, 40, 300), draw.pick(2, 70, 700), draw.pick(1, 3, 100)]
+    shape = [draw.pick(1, 40, 300), draw.pick(2, 70, 700), draw.pick(1, 3, 8)]
     axis = draw.number(0, 2)
     x = draw.input(*shape)
     if draw.chance():
