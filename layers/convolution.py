@@ -10,7 +10,7 @@ stops at the ends of its type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, ClassVar, Literal
 
@@ -380,11 +380,16 @@ class DeformableConvolutionV1(Convolve):
         split = (len(data), self.deformable_group, prod(kernel))
         moved = widened(offsets).reshape(*split, 2, *counts)
         rows, columns = (
-            moved[:, :, :, axis] + self.places(kernel, counts, pads)[axis] for axis in (0, 1)
+            moved[:, :, :, axis] + place.astype(moved.dtype)
+            for axis, place in enumerate(self.places(kernel, counts, pads))
         )
-        taken = self.sampled(wide, rows, columns)
-        if mask is not None:
-            taken = taken * widened(mask).reshape(*split, *counts)[:, :, None]
+        factors = None if mask is None else widened(mask).reshape(*split, *counts)
+        flat = wide.reshape(len(data), self.deformable_group, -1, prod(data.shape[2:]))
+        taken = np.zeros((*flat.shape[:3], prod(rows.shape[2:])), wide.dtype)
+        each = (*flat.shape[:2], 1, -1)
+        for index, share in self.corners(rows, columns, data.shape[2:], factors):
+            corner = np.take_along_axis(flat, index.reshape(each), -1)
+            taken += corner * share.astype(wide.dtype, copy=False).reshape(each)
         taken = taken.reshape(*data.shape[:2], prod(kernel), *counts)
         weights = widened(filters).reshape(self.group, -1, *filters.shape[1:])
         return narrowed(multiplied(weights, taken), data.dtype)
@@ -406,30 +411,32 @@ class DeformableConvolutionV1(Convolve):
             np.broadcast_to(columns, full).reshape(shape),
         )
 
+    def corners(
+        self, rows: Array, columns: Array, size: Sequence[int], factors: Array | None
+    ) -> Iterator[tuple[Array, Array]]:
+        """The four pixels around each place: which, of an image of that size, and their shares."""
+        high, wide = size
+        used = self.inside(rows, high) & self.inside(columns, wide)
+        rows, columns = np.where(used, rows, 0), np.where(used, columns, 0)
+        shares = used.astype(rows.dtype)
+        if factors is not None:
+            shares = shares * factors
+        across = list(self.neighbours(columns, wide))
+        for row, row_share in self.neighbours(rows, high):
+            start, share = row * wide, row_share * shares
+            for column, column_share in across:
+                yield start + column, share * column_share
+
     def inside(self, places: Array, size: int) -> Array:
         """Which places are not padding."""
         return (places >= 0) & (places < size)
 
-    def neighbours(self, places: Array, size: int) -> tuple[Array, Array]:
-        """The whole places before and after each place."""
-        return np.maximum(np.floor(places), 0), np.minimum(np.ceil(places), size - 1)
-
-    def sampled(self, data: Array, rows: Array, columns: Array) -> Array:
-        """Data between four neighbours: ``(batch, group, channel, kernel, *counts)``."""
-        high, wide = data.shape[2:]
-        used = self.inside(rows, high) & self.inside(columns, wide)
-        (up, down), (left, right) = self.neighbours(rows, high), self.neighbours(columns, wide)
-        below, beside = rows - up, columns - left
-        flat = data.reshape(len(data), self.deformable_group, -1, high * wide)
-        total = np.zeros((*flat.shape[:3], prod(rows.shape[2:])), data.dtype)
-        for row, high_part in ((up, 1 - below), (down, below)):
-            for column, wide_part in ((left, 1 - beside), (right, beside)):
-                there = used & (row >= 0) & (row < high) & (column >= 0) & (column < wide)
-                index = np.where(there, row * wide + column, 0).astype(np.intp)
-                share = np.where(there, high_part * wide_part, 0).astype(data.dtype)
-                corner = np.take_along_axis(flat, index.reshape(*index.shape[:2], 1, -1), -1)
-                total += corner * share.reshape(*share.shape[:2], 1, -1)
-        return total.reshape(*flat.shape[:3], *rows.shape[2:])
+    def neighbours(self, places: Array, size: int) -> Iterator[tuple[Array, Array]]:
+        """The whole places before and after each place that is inside, and their shares."""
+        before = np.floor(places)
+        beyond = places - before
+        yield before.astype(np.intp), 1 - beyond
+        yield np.minimum(np.ceil(places), size - 1).astype(np.intp), beyond
 
 
 class DeformableConvolutionV8(DeformableConvolutionV1):
@@ -459,10 +466,15 @@ class DeformableConvolutionV8(DeformableConvolutionV1):
             return (places > -1) & (places < size)
         return super().inside(places, size)
 
-    def neighbours(self, places: Array, size: int) -> tuple[Array, Array]:
-        if self.bilinear_interpolation_pad:
-            return np.floor(places), np.floor(places) + 1
-        return super().neighbours(places, size)
+    def neighbours(self, places: Array, size: int) -> Iterator[tuple[Array, Array]]:
+        if not self.bilinear_interpolation_pad:
+            yield from super().neighbours(places, size)
+            return
+        before = np.floor(places)
+        beyond = places - before
+        for place, share in ((before, 1 - beyond), (before + 1, beyond)):
+            there = super().inside(place, size)
+            yield np.where(there, place, 0).astype(np.intp), np.where(there, share, 0)
 
 
 @quiet

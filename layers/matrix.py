@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -147,11 +148,66 @@ class EinsumV7(Op):
             extra = range(len(numbers) + longest - spread, len(numbers) + longest)
             return [n for name in term for n in (extra if name == ELLIPSIS else [numbers[name]])]
 
-        operands: list[Array | list[int]] = []
-        for term, array, spread in zip(terms, inputs, spreads, strict=True):
-            operands += [widened(array), axes(term, spread)]
-        total = np.einsum(*operands, axes(output, longest), optimize=len(inputs) > 1)
-        return (narrowed(np.array(total), inputs[0].dtype),)
+        wide = [widened(array) for array in inputs]
+        names = [axes(term, spread) for term, spread in zip(terms, spreads, strict=True)]
+        result = axes(output, longest)
+        total = product_of(wide, names, result) if len(wide) == 2 else None
+        if total is None:
+            operands = [x for pair in zip(wide, names, strict=True) for x in pair]
+            total = np.array(np.einsum(*operands, result, optimize=len(inputs) > 1))
+        return (narrowed(total, inputs[0].dtype),)
+
+
+class Roles(NamedTuple):
+    """What the labels of two operands are for, in the order of the output."""
+
+    #: They number the matrices.
+    stacked: list[Any]
+    rows: list[Any]
+    columns: list[Any]
+    summed: list[Any]
+
+
+def roles(a: Sequence[Any], b: Sequence[Any], output: Sequence[Any]) -> Roles | None:
+    """What each label is for; None where this is no product of stacks of matrices."""
+    if len(set(a)) < len(a) or len(set(b)) < len(b):
+        return None
+    shared = [label for label in a if label in b]
+    found = Roles(
+        [label for label in output if label in shared],
+        [label for label in output if label in a and label not in b],
+        [label for label in output if label in b and label not in a],
+        [label for label in shared if label not in output],
+    )
+    whole = len(found.stacked) + len(found.summed)
+    if not found.summed or len(found.rows) + whole < len(a) or len(found.columns) + whole < len(b):
+        return None  # nothing is summed, or an operand by itself
+    return found
+
+
+def product_of(
+    operands: Sequence[Array], names: Sequence[Sequence[int]], output: Sequence[int]
+) -> Array | None:
+    """Sums of products over axes as products of matrices; None where they are none."""
+    (left, right), (a, b) = operands, names
+    found = roles(a, b, output)
+    sizes = dict(zip(a, left.shape, strict=True))
+    others = dict(zip(b, right.shape, strict=True))
+    if found is None or any(sizes[label] != others[label] for label in sizes.keys() & others):
+        return None  # an ellipsis broadcasts
+    sizes |= others
+
+    def matrices(array: Array, have: Sequence[int], first: list[int], then: list[int]) -> Array:
+        order = [have.index(label) for label in (*found.stacked, *first, *then)]
+        shape = [sizes[label] for label in found.stacked]
+        shape += [prod(sizes[label] for label in some) for some in (first, then)]
+        return array.transpose(order).reshape(shape)
+
+    one = matrices(left, a, found.rows, found.summed)
+    other = matrices(right, b, found.summed, found.columns)
+    labels = [*found.stacked, *found.rows, *found.columns]
+    product = np.matmul(one, other).reshape([sizes[label] for label in labels])
+    return product.transpose([labels.index(label) for label in output])
 
 
 #: The label of the axes that have no name.

@@ -21,9 +21,8 @@ from ..schemas.shapes import compatible, interval, limits, merge
 from .axes import axis_of, within_axis
 from .base import Op, element_type, index_type
 from .budget import steps as counted
-from .pooling import lowest
+from .scattering import brought, neutral
 from .shape import integral
-from .value_bounds import largest
 
 INDEX = (ElementType.I32, ElementType.I64)
 
@@ -304,12 +303,12 @@ class ScatterElements(Op):
         for other, (count, size) in enumerate(zip(indices.shape, data.shape, strict=True)):
             if count > size and other != place:
                 raise IRError(f"axis {other} of the indices has {count} elements, the data {size}")
-        indices = within_axis(indices, data.shape[place])
         inner = place + 1
         if indices.size and inner < data.ndim and indices.shape[inner:] == data.shape[inner:]:
             slices = indices.reshape(*indices.shape[:inner], -1)[..., 0]
             if is_repeated(slices, indices):  # whole slices are replaced: runs of memory
                 indices = slices
+        indices = within_axis(indices, data.shape[place])
         where: list[Any] = list(np.indices(indices.shape, sparse=True))
         where[place] = indices
         return (self.placed(data, tuple(where), updates),)
@@ -492,13 +491,6 @@ def fit(shape: Shape, sizes: Sequence[Size], what: str) -> None:
         raise IRError(f"the {what} have shape {shape}, data and indices ask for {Shape(sizes)}")
 
 
-def neutral(reduction: str, data: Array) -> Any:
-    """What a reduction starts with."""
-    if reduction == "min":
-        return largest(data.dtype)
-    return lowest(data) if reduction == "max" else int(reduction == "prod")
-
-
 def is_repeated(slices: Array, indices: Array) -> bool:
     """Whether indices are the same along all axes that slices do not have."""
     alone = (*slices.shape, *[1] * (indices.ndim - slices.ndim))
@@ -511,26 +503,3 @@ def reducible(reduction: str, data: Tensor) -> None:
         raise IRError(f'reduction "{reduction}" takes numbers, the data are strings')
     if data.type is ElementType.BOOLEAN and reduction == "mean":
         raise IRError("the data are truth values, which have no mean")
-
-
-_RULES: dict[str, tuple[np.ufunc, np.ufunc]] = {
-    "sum": (np.add, np.logical_or),
-    "sub": (np.subtract, np.logical_xor),
-    "prod": (np.multiply, np.logical_and),
-    "min": (np.minimum, np.logical_and),
-    "max": (np.maximum, np.logical_or),
-}
-
-
-def brought(reduction: str, data: Array, where: tuple[Any, ...], updates: Array) -> Array:
-    """A copy of the data where the updates are brought together with what is at their places."""
-    if reduction == "none":
-        out = data.copy()
-        out[where] = updates
-        return out
-    plain, logical = _RULES[reduction]
-    narrow = data.dtype.itemsize == 2 and data.dtype.kind not in "iu"
-    out = data.astype(np.float32) if narrow else data.copy()
-    with np.errstate(all="ignore"):
-        (logical if data.dtype == np.bool_ else plain).at(out, where, updates.astype(out.dtype))
-        return out.astype(data.dtype)

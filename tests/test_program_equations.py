@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from math import prod
 
 import numpy as np
 import pytest
@@ -151,6 +152,39 @@ def test_elements_by_index(pattern: str, axis: int, known: bool, order: list[int
         return
     (wanted,), (found,) = ir.run(model, inputs).values(), ir.compile(model)(inputs).values()
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("inner", [0, 1, 2, 3])
+@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+def test_elements_that_make_up_runs(turned: bool, axis: int, inner: int, broken: bool) -> None:
+    """Indices that are the same along some of the last axes."""
+    shape, rng, net = (7, 9, 4, 5), np.random.default_rng(axis), ir.Builder()
+    counts = [*shape[:axis], 30, *shape[axis + 1 :]]
+    alone = [*counts[: 4 - inner], *[1] * inner]
+    alone[axis] = 30
+    indices = np.broadcast_to(rng.integers(-shape[axis], shape[axis], alone), counts).copy()
+    if broken:
+        indices[-1, -1, -1, -1] = (indices[-1, -1, -1, -1] + 1) % shape[axis]
+    given_shape = (7, 4, 5, 9) if turned else shape
+    x = net.parameter("x", "f32", given_shape)
+    order = [0, 3, 1, 2] if turned else [0, 1, 2, 3]
+    moved = net.add("Transpose", "opset1", [x, net.constant(order)])
+    inputs = [moved, net.constant(indices)]
+    net.result(net.add("GatherElements", "opset6", inputs, axis=axis))
+    model, given = net.model(), [rng.standard_normal(given_shape).astype("f4")]
+    (wanted,) = ir.run(model, given).values()
+    for threads in (1, 2):
+        (found,) = ir.compile(model, threads=threads)(given).values()
+        np.testing.assert_array_equal(found, wanted)
+    places, steps = list(np.indices(tuple(counts))), [180, 20, 5, 1]
+    places[axis] = indices % shape[axis]
+    flat = sum(one * step for one, step in zip(places, steps, strict=True))
+    found_run = gathering._run_of(flat, shape[axis + 1 :])
+    after = [prod(shape[begin:]) for begin in range(axis + 1, 5)]
+    least = prod(shape[max(axis + 1, 4 - inner) :])
+    assert found_run == 1 if broken else found_run in after and found_run >= least
 
 
 def test_grids() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from test_program_kernels import DRAWS, Draw
+from test_program_kernels import DRAWS, Draw, windows
 from vinoir import ir
 from vinoir.ir.engine.workers.denormals import flushes, flushing
 
@@ -344,7 +344,16 @@ def grouped(draw: Draw) -> None:
         x = draw.add("ReLU", "opset1", draw.input(1, channels, 200, 300))
     scale, bias = (draw.constant(draw.array(channels)) for _ in range(2))
     words = {"num_groups": groups, "epsilon": 1e-4}
-    draw.check(draw.surrounded(draw.add("GroupNormalization", "opset12", x, scale, bias, **words)))
+    y = draw.surrounded(draw.add("GroupNormalization", "opset12", x, scale, bias, **words))
+    if axes and draw.chance(0.4):
+        # Its channels lie among others.
+        weights = draw.constant(draw.array(3, channels, *[1] * axes))
+        other = draw.add("Convolution", "opset1", x, weights, **windows(axes))
+        y = draw.add("Concat", "opset1", *draw.pick((y, other), (other, y)), axis=1)
+        if draw.chance():
+            weights = draw.constant(draw.array(2, channels + 3, *[1] * axes))
+            y = draw.add("Convolution", "opset1", y, weights, **windows(axes))
+    draw.check(y)
 
 
 def excited(draw: Draw) -> None:

@@ -369,6 +369,10 @@ def sampling(draw: Draw) -> None:
         pattern = draw.constant([images, channels, height, width])
         x = draw.add("Reshape", "opset1", x, pattern, special_zero=False)
     rows, columns = draw.number(1, 30), draw.number(1, 30)
+    if draw.chance(0.3):
+        # Few places of each of many images.
+        x = draw.input(draw.number(20, 300), *draw.sizes(x)[1:])
+        images, rows, columns = draw.sizes(x)[0], draw.number(1, 5), draw.number(1, 5)
     if draw.chance():
         grid = draw.input(images, rows, columns, 2)
     else:
@@ -385,9 +389,59 @@ def sampling(draw: Draw) -> None:
     draw.check(draw.surrounded(y))
 
 
+def deforming(draw: Draw) -> None:
+    """Convolutions whose windows' elements are moved, by groups, near and beyond the borders."""
+    groups, moves = draw.pick(1, 1, 2), draw.pick(1, 1, 2)
+    x = draw.image(2, groups * moves * draw.number(1, 4))
+    images, channels, *sizes = draw.sizes(x)
+    kernel = [draw.number(1, 3), draw.number(1, 3)]
+    words = {
+        "strides": (draw.number(1, 2), draw.number(1, 2)),
+        "dilations": (draw.number(1, 2), 1),
+        "pads_begin": (draw.number(0, 2), draw.number(0, 2)),
+        "pads_end": (4, draw.number(1, 4)),
+    }
+    weights = draw.array(groups * draw.number(1, 5), channels // groups, *kernel)
+    counts = [
+        (size + begin + end - (taps - 1) * dilation - 1) // stride + 1
+        for size, begin, end, taps, dilation, stride in zip(
+            sizes, words["pads_begin"], words["pads_end"], kernel, words["dilations"],
+            words["strides"], strict=True,
+        )
+    ]  # fmt: skip
+    taps = kernel[0] * kernel[1] * moves
+    offsets = draw.input(images, 2 * taps, *counts)
+    if draw.chance():
+        one = draw.constant(2 * np.eye(2 * taps, dtype="f4")[:, :, None, None])
+        offsets = draw.add("Convolution", "opset1", offsets, one, **windows(2))
+    inputs = [x, offsets, draw.constant(weights)]
+    version = draw.pick("opset1", "opset8")
+    if version == "opset8":
+        words["bilinear_interpolation_pad"] = draw.chance()
+        if draw.chance():
+            inputs.append(draw.input(images, taps, *counts))
+    y = draw.add(
+        "DeformableConvolution", version, *inputs, group=groups, deformable_group=moves, **words
+    )
+    draw.check(draw.surrounded(y))
+
+
+def choosing(draw: Draw) -> None:
+    """The best along an axis, of few rows or many, with equals among them."""
+    shape = [draw.pick(1, 40, 300), draw.pick(2, 70, 700), draw.pick(1, 3, 8)]
+    axis = draw.number(0, 2)
+    x = draw.input(*shape)
+    if draw.chance():
+        x = draw.add("Round", "opset5", x)
+    count = draw.constant(draw.number(1, min(shape[axis], 20)))
+    words = {"mode": draw.pick("max", "min"), "sort": draw.pick("value", "index")}
+    best, where = draw.add("TopK", draw.pick("opset3", "opset11"), x, count, axis=axis, **words)
+    draw.check(draw.surrounded(best), where)
+
+
 KERNELS: list[Callable[[Draw], None]] = [
     matmul, attention, rows, cutting, joining, gather, volumes, transposed, pooling, response,
-    enlarging, sampling,
+    enlarging, sampling, deforming, choosing,
 ]  # fmt: skip
 
 

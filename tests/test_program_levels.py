@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vinoir import ir
 from vinoir.ir.engine import means as counted_on
 from vinoir.ir.engine.kernels import levels as level_kernels
-from vinoir.ir.engine.passes.settle_weights import MANY
+from vinoir.ir.engine.plan import Compressed, as_quick
 from vinoir.ir.engine.workers import integer_products
 from vinoir.schemas import Array, UsageError
 
@@ -192,7 +192,7 @@ def test_one_matrix_for_rows_and_products(way: str) -> None:
     table = weights(net, rng, (90, 32))
     x = net.add("Gather", "opset8", [table, places, net.constant(np.array(0))])
     net.result(net.add("MatMul", "opset1", [x, table], transpose_b=True))
-    program = compared(net.model(), [rng.integers(0, 90, (1, 4)).astype("i4")])
+    program = compared(net.model(), [rng.integers(0, 90, (1, 4)).astype("i4")], memory="small")
     assert "2880 weights as levels, 0 as numbers" in repr(program)
 
 
@@ -202,12 +202,31 @@ def test_many_rows_are_multiplied_by_numbers_where_that_is_asked_for(
     monkeypatch.setattr(counted_on, "integer_products", lambda: None)
     rng = np.random.default_rng(2)
     net = ir.Builder()
-    x = net.parameter("x", "f32", (MANY, 32))
+    x = net.parameter("x", "f32", (128, 32))
     net.result(net.add("MatMul", "opset1", [x, weights(net, rng, (64, 32))], transpose_b=True))
-    array = rng.standard_normal((MANY, 32)).astype("f4")
+    array = rng.standard_normal((128, 32)).astype("f4")
     told = [repr(compared(net.model(), [array], memory=memory)) for memory in ("fast", "small")]
     assert "memory fast: 0 weights as levels, 2048 as numbers" in told[0]
     assert "memory small: 2048 weights as levels, 0 as numbers" in told[1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "groups", "integers", "stay"),
+    [
+        (1, 128, 1, 11.0, False), (1, 4096, 1, 11.0, True), (1, 4096, 8, 11.0, True),
+        (32, 4096, 1, 11.0, True), (32, 4096, 8, 11.0, False), (1, 128, 1, 0.0, False),
+        (1, 16384, 1, 0.0, True), (200, 16384, 1, 0.0, True), (1, 16384, 64, 0.0, False),
+    ],
+)  # fmt: skip
+def test_levels_stay_where_they_are_as_quick(
+    rows: int, columns: int, groups: int, integers: float, stay: bool
+) -> None:
+    sizes = (columns, groups, 512 // groups) if groups > 1 else (columns, 512)
+    net = ir.Builder()
+    net.result(net.constant(np.zeros(sizes, "u1")))
+    levels = next(layer for layer in net.model().order() if layer.is_constant)
+    packed = Compressed(levels, None, np.ones(1, "f4"), (columns, 512))
+    assert as_quick(packed, rows, columns, integers) is stay
 
 
 def test_little_memory_keeps_levels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,13 +84,31 @@ def test_pairs_that_do_not_go_together_are_refused_by_the_definition() -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "alone"),
-    [([2, 3], True), ([-1], True), ([3, -1], True), ([-1, 1, 6], True), ([0, 1], False),
+    [([2, 3], True), ([-1], True), ([3, -1], True), ([-1, 1, 6], True), ([0, 1], True),
      ([6, 1, 1], True)],
 )  # fmt: skip
 def test_reshape(pattern: list[int], alone: bool) -> None:
     op = layers.ReshapeV1.read({"special_zero": "true"})
     assert agree(op, DATA["f4"], ints(*pattern)) is alone
     agree(op, DATA["f4"][:0], ints(0))
+
+
+@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize(
+    ("pattern", "known"),
+    [([0, 0, 4], True), ([0, 6, -1], True), ([0, -1], True), ([0, 12], True), ([2, 0, 1, 4], True),
+     ([24, 0], False), ([0, 0, 0], True), ([0, 0, 0, 1], True), ([-1, 3, 4, 0], False)],
+)  # fmt: skip
+def test_reshape_keeps_sizes(pattern: list[int], known: bool, special: bool) -> None:
+    op = layers.ReshapeV1.read({"special_zero": str(special).lower()})
+    data = np.arange(24, dtype="f4").reshape(2, 3, 4)
+    try:
+        op.run(data, ints(*pattern))
+    except (IRError, ValueError):
+        with pytest.raises((IRError, ValueError)):
+            both(op, data, ints(*pattern))
+        return
+    assert agree(op, data, ints(*pattern)) is (known and special)
 
 
 @pytest.mark.parametrize("pattern", [[4], [-1, 4], [-2, 3], [-1, -1]])

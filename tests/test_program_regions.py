@@ -360,6 +360,19 @@ def test_rooms_are_written_behind_what_was_seen_only(axis: int) -> None:
         np.testing.assert_array_equal(one, copy)
 
 
+@pytest.mark.parametrize(
+    ("past", "new", "axis", "fits"),
+    [((2, 3, 4), (2, 1, 4), 1, True), ((2, 0, 4), (2, 1, 4), -2, True), ((0, 3), (2, 3), 0, True),
+     ((2, 3, 4), (1, 1, 4), 1, False), ((2, 3, 4), (2, 4), 1, False), ((2, 3), (2, 3), 2, False),
+     ((), (), 0, False)],
+)  # fmt: skip
+def test_what_is_joined_in_a_room_fits(
+    past: tuple[int, ...], new: tuple[int, ...], axis: int, fits: bool
+) -> None:
+    assert Growing(axis).fits(numbers(*past), numbers(*new)) is fits
+    assert not Growing(axis).fits(numbers(*past), numbers(*new).astype("f2"))
+
+
 def test_constants_that_are_not_aligned_are_copied_once(tmp_path: Path) -> None:
     net = ir.Builder()
     x = net.parameter("x", "f32", (2, 6))

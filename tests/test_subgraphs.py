@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from vinoir import ir
+from vinoir.ir.engine import outside
+from vinoir.ir.engine.memory import Growing
 from vinoir.schemas import Shape
 
 ov = pytest.importorskip("openvino")
@@ -250,3 +252,53 @@ def test_what_is_wrong_in_a_port_map_is_said_at_its_line(
     with pytest.raises(ir.IRError, match=message) as caught:
         ir.infer(ir.loads("\n".join(lines)))
     assert (caught.value.where.line, caught.value.where.column) == (line + 1, 5)
+
+
+@pytest.mark.parametrize("first", [0, 2])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_loop_appends_to_what_it_keeps(
+    tmp_path: Path, axis: int, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a turn has given is written behind, and what was handed out stays as it was."""
+    rooms: list[Any] = []
+
+    class Noted(Growing):
+        def join(self, past: Any, new: Any) -> Any:
+            joined = super().join(past, new)
+            rooms.append(joined.base)
+            return joined
+
+    monkeypatch.setattr(outside, "Growing", Noted)
+    x, kept = parameter("?,?,3"), parameter("?,?,3")
+    row, turn = parameter("1,1,3"), parameter("", ov.Type.i64)
+    inner = parameter("1,1,3")
+    new = ops.add(inner, ops.convert(turn, ov.Type.f32))
+    body = ov.Model(
+        [ops.constant(np.array(True)), ops.concat([kept, new], axis), ops.negative(kept)],
+        [turn, kept, inner], "body",
+    )  # fmt: skip
+    made = ops.loop(ops.constant(np.int64(90)), ops.constant(np.array(True)))
+    made.set_function(body)
+    made.set_special_body_ports([0, 0])
+    made.set_merged_input(kept, x.output(0), body.results[1].output(0))
+    made.set_invariant_input(inner, row.output(0))
+    outputs = [made.get_iter_value(body.results[place].output(0), -1) for place in (1, 2)]
+    path = tmp_path / "loop.xml"
+    ov.save_model(ov.Model(outputs, [x, row], "loop"), path, compress_to_fp16=False)
+    shape = [1, 1, 3]
+    shape[axis] = first
+    rng = np.random.default_rng(axis)
+    model = ir.read(path)
+    program, held = ir.compile(model), []
+    theirs = ov.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    for _ in range(3):
+        given = [rng.standard_normal(sizes).astype("f4") for sizes in (shape, (1, 1, 3))]
+        wanted = [array.copy() for array in theirs(given).values()]
+        held.append((list(program(given).values()), wanted))
+        for found in (*ir.run(model, given).values(),):
+            assert any(found.shape == one.shape and (found == one).all() for one in wanted)
+    assert len(rooms) == 3 * 90
+    assert len({id(room) for room in rooms}) <= 3 * 4
+    for found, wanted in held:
+        for ours, right in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(ours, right)

@@ -76,6 +76,8 @@ class Outside:
         self._ready, self._threads = ready, threads
         self._declared = plan.declared
         self._shared = share_heads(plan)
+        #: What may be what the last turn of a loop has given.
+        self._comes_back = set(plan.inputs.values()) if plan.turns else set()
         #: The variables as they are in the course of a call.
         self.state: State = {}
         #: What is assigned in a call: who reads a variable in the same one gets its old value.
@@ -182,17 +184,22 @@ class Outside:
         if kind == "ScaledDotProductAttention" and is_plain(node):
             general = _unasked(op, kind)
             return lambda *given: attended(*given) if is_shared(given) else general(*given)
-        if kind == "Concat" and len(node.inputs) == 2 and _is_kept(node.inputs[0]):
+        if kind == "Concat" and len(node.inputs) == 2 and self._grows(node.inputs[0]):
             growing = Growing(op.axis)  # type: ignore[attr-defined]  # Concat has it
 
             def joined(past: Array, new: Array) -> tuple[Array, ...]:
-                if not past.size or past.dtype != new.dtype or past.ndim != new.ndim:
-                    return by_definition(op, past, new)
-                return (growing.join(past, new),)
+                return (
+                    (growing.join(past, new),) if growing.fits(past, new)
+                    else by_definition(op, past, new)
+                )  # fmt: skip
 
             return joined
         others = [value.constant for value in node.inputs[1:]]
         return quick(op, shared(op, others, self._threads, _unasked(op, kind)))
+
+    def _grows(self, value: Value) -> bool:
+        """Whether what is joined to a value may be that value in the next call."""
+        return value in self._comes_back or _is_kept(value)
 
     def _assign(self, node: Node, value: Array) -> Array:
         """Keep an assigned value as an array that is not in the arena."""
@@ -210,7 +217,7 @@ class Outside:
         layer = node.layer
         known = body_parameters(layer, self._declared[node], infer_graph)
         runners = {
-            id(layer.bodies[name]): Body(layer.bodies[name], given, self)
+            id(layer.bodies[name]): Body(layer.bodies[name], given, self, layer.type != "If")
             for name, given in known.items()
         }
         return lambda *inputs: run_bodies(
@@ -257,8 +264,11 @@ class Planning:
 class Body:
     """One body: planned when it is first run, if its shapes are known, else walked through."""
 
-    def __init__(self, graph: Graph, given: Mapping[int, Tensor], outside: Outside) -> None:
+    def __init__(
+        self, graph: Graph, given: Mapping[int, Tensor], outside: Outside, turns: bool
+    ) -> None:
         self._graph, self._given, self._outside = graph, given, outside
+        self._turns = turns
         kept = any(x.type in ("Assign", "ReadValue") for x in graph.everywhere())
         parameters = {layer.id for layer in graph.parameters}
         self._is_planned = not kept and parameters <= given.keys() and not any(
@@ -286,7 +296,9 @@ class Body:
         if self._planned is None:
             with single_blas:
                 inferred = Inferred(self._graph, infer_graph(self._graph, self._given))
-                self._planned = self._outside.ready(build(self._graph, inferred))
+                plan = build(self._graph, inferred)
+                plan.turns = self._turns
+                self._planned = self._outside.ready(plan)
         found = self._planned(arrays)
         return {layer.id: array for layer, array in zip(self._graph.results, found, strict=True)}
 

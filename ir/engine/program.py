@@ -185,6 +185,8 @@ class Planned:
                 self.team.run(before=begin)
             outputs = [
                 direct[value].collect() if value in direct
+                # Between turns nobody writes to what lies outside.
+                else value.array if self.plan.turns and value.is_outside
                 else straight_copy(value.array)
                 for value in self.plan.outputs
             ]  # fmt: skip

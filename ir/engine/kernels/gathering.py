@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, spans
-from .blocks import call
+from .blocks import Scratch, call
 from .copies import SMALL, copied
 
 #: Grids of more axes than this are taken as they come.
@@ -51,15 +52,22 @@ def slices(node: Node, threads: int) -> list[list[Part]] | None:
     return [[run]]
 
 
-def elements(node: Node, threads: int) -> list[list[Part]] | None:
+def elements(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of a GatherElements; where an index is not there, the definition says so."""
     data, indices = (value.array for value in node.inputs)
     op: Any = node.op
     target, at = node.outputs[0].array, node.layer.at
     place = op.axis % data.ndim
     size = data.shape[place]
-    if not data.flags.c_contiguous or not target.flags.c_contiguous or not target.size:
+    if not target.flags.c_contiguous or not target.size:
         return None
+    before: list[list[Part]] = []
+    if not data.flags.c_contiguous:
+        if data.dtype != np.float32 or not data.size:
+            return None
+        scratch.shared.reset()
+        room = scratch.shared.take(0, *data.shape)
+        before, data = [copied(data, room, threads)], room
     flat = data.reshape(-1)
     # Where the elements before and after along the other axes are, in the data.
     jumps = [stride // data.itemsize for stride in data.strides]
@@ -75,10 +83,14 @@ def elements(node: Node, threads: int) -> list[list[Part]] | None:
         places = wrapped * jumps[place] + starts
         found = grid(places)
         if found is not None:
-            return [copied(found.of(flat, writeable=False), target.reshape(found.sizes), threads)]
-        made = target.reshape(-1)
-        listed = places.reshape(-1)
-        return [[_taken(flat, listed[some], made[some]) for some in _runs(made, threads)]]
+            taken = found.of(flat, writeable=False)
+            return [*before, copied(taken, target.reshape(found.sizes), threads)]
+        # Runs of elements that lie side by side are taken as one.
+        each = _run_of(places, data.shape[place + 1 :])
+        listed = places.reshape(-1, each)[:, 0] // each
+        rows, made = (x.reshape((-1, each) if each > 1 else -1) for x in (flat, target))
+        parts = [_taken(rows, listed[some], made[some]) for some in _runs(made, threads)]
+        return [*before, parts]
 
     def run() -> None:
         if _are_within(indices, size):
@@ -89,7 +101,7 @@ def elements(node: Node, threads: int) -> list[list[Part]] | None:
         with at():
             np.copyto(target, op.run(data, indices)[0])
 
-    return [[run]]
+    return [*before, [run]]
 
 
 def replaced(node: Node, threads: int) -> list[list[Part]] | None:
@@ -170,6 +182,17 @@ def grid(indices: Array) -> Grid | None:
         sizes.insert(0, run)
         steps.insert(0, step)
     return Grid(first, tuple(sizes), tuple(steps))
+
+
+def _run_of(places: Array, inner: tuple[int, ...]) -> int:
+    """The longest run of elements, of whole inner axes, that are asked for as they lie."""
+    for begin in range(len(inner)):
+        each = prod(inner[begin:])
+        if places.shape[places.ndim - len(inner) + begin :] == inner[begin:] and each > 1:
+            runs = places.reshape(-1, each)
+            if not (runs[:, 0] % each).any() and (runs == runs[:, :1] + np.arange(each)).all():
+                return each
+    return 1
 
 
 def _are_within(indices: Array, size: int, least: int = 0) -> bool:

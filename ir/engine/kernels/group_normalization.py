@@ -16,6 +16,7 @@ from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, sequence, spans
 from .blocks import CACHE, Scratch, epilogue, followed
+from .repeats import repeats
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -53,16 +54,23 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             index: Any = (image, *[slice(None)] * (axis - 1), run)
             some = run if axis == place else slice(None)
             block, made = source[index], target[index]
-            flat = block.reshape((-1, block.shape[-1]) if last else (block.shape[0], -1))
+            if last:
+                rows = block.size // block.shape[-1]
+                # NumPy is slow on short rows: some are taken for one.
+                wide = rows // repeats(rows, block.shape[-1]), -1
+                middle, scales, shifts = (x[image, some] for x in (mean, factor, offset))
+            else:
+                wide = block.shape[0], -1
+                middle, scales, shifts = (x[image, some, None] for x in (mean, factor, offset))
+            flat = block.reshape(wide)
             room = scratch.take(part, *flat.shape)
-            pixels = 0 if last else block.ndim - 1
-            middle, scales, shifts = (array[image, some] for array in (mean, factor, offset))
-            middle = middle if last else middle[:, None]
-            scales, shifts = (array.reshape(-1, *[1] * pixels) for array in (scales, shifts))
+            # What lies among other channels is written once, when all is done.
+            beside = made if made.flags.c_contiguous else room.reshape(made.shape)
+            result = beside.reshape(wide)
             parts[0].append(partial(_add, flat, total[some], last=last))
             parts[1].append(partial(_add_squares, flat, middle, room, total[some], last=last))
-            parts[2].append(partial(_scaled, block, scales, shifts, made))
-            parts[2].extend(followed(followers, made, index))
+            parts[2].append(partial(_scaled, flat, scales, shifts, result, last=last))
+            parts[2].extend(followed(followers, beside, index, made))
         for step, some_parts in zip(steps, parts, strict=True):
             step.append(sequence(some_parts))
     return [steps[0], [partial(joined, 0)], steps[1], [partial(joined, 1)], steps[2]]
@@ -87,14 +95,20 @@ def _joined(
 
 def _add(flat: Array, total: Array, *, last: bool) -> None:
     ones = np.ones(flat.shape[0 if last else 1], np.float32)
-    total += ones @ flat if last else flat @ ones
+    total += (ones @ flat).reshape(-1, len(total)).sum(0) if last else flat @ ones
 
 
 def _add_squares(flat: Array, mean: Array, room: Array, total: Array, *, last: bool) -> None:
-    np.subtract(flat, mean, out=room)
-    total += np.einsum("sc,sc->c" if last else "cs,cs->c", room, room)
+    np.subtract(flat, _beside(mean, flat) if last else mean, out=room)
+    squares = np.einsum("sc,sc->c" if last else "cs,cs->c", room, room)
+    total += squares.reshape(-1, len(total)).sum(0) if last else squares
 
 
-def _scaled(block: Array, factor: Array, offset: Array, made: Array) -> None:
-    np.multiply(block, factor, out=made)
-    np.add(made, offset, out=made)
+def _scaled(flat: Array, factor: Array, offset: Array, made: Array, *, last: bool) -> None:
+    np.multiply(flat, _beside(factor, flat) if last else factor, out=made)
+    np.add(made, _beside(offset, flat) if last else offset, out=made)
+
+
+def _beside(channels: Array, flat: Array) -> Array:
+    """A number for each channel, as often as rows have all channels."""
+    return np.tile(channels, flat.shape[1] // len(channels))

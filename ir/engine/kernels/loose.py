@@ -43,10 +43,16 @@ def _shape(op: Any) -> Quick:
 
 
 def _reshape(op: Any) -> Quick:
+    keeps = op.special_zero
+
     def run(data: Array, shape: Array) -> tuple[Array, ...] | None:
         pattern = shape.tolist()
-        if not data.size or not pattern or min(pattern) < -1 or 0 in pattern:
+        if not data.size or not pattern or min(pattern) < -1:
             return None
+        if 0 in pattern:
+            if not keeps or 0 in pattern[data.ndim :]:
+                return None
+            pattern = [size or data.shape[place] for place, size in enumerate(pattern)]
         try:
             return (data.reshape(pattern),)
         except ValueError:

@@ -24,6 +24,8 @@ from .matrices import pieces
 PLACES = 4096
 #: From so many numbers to each place on it pays to put the channels of pixels side by side.
 MANY = 128
+#: Images with fewer numbers to make of each are sampled together: calls would take longest.
+TOGETHER = 4096
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -93,37 +95,50 @@ def _by_pixels(
     scratch: Scratch,
 ) -> Part:
     """Whole pixels are gathered, all corners of some places at once."""
-    count, channels = places.shape[1], table.shape[-1]
-    each = max(1, min(count, CACHE // (4 * channels * (corners + 1))))
+    (images, count), channels = places.shape[:2], table.shape[-1]
+    # One table of all images, and one list of places where that is how they lie.
+    pixels, begins = table.reshape(-1, channels), _begins(table)[:, None]
+    whole = target.reshape(-1, channels)
+    runs = [(0, whole)] if np.may_share_memory(whole, target) else [
+        (image * count, goal) for image, goal in enumerate(target)
+    ]  # fmt: skip
+    longest = max(len(goal) for _, goal in runs)
+    each = max(1, min(longest, CACHE // (4 * channels * (corners + 1))))
     room = scratch.take(part, each, corners, channels)
     made = scratch.take(part, each, channels)
-    indices = scratch.take(part, 2 * places[..., 0].size * corners).view(np.intp)
-    indices = indices.reshape(*places.shape[:2], corners)
-    weights = scratch.take(part, *places.shape[:2], corners)
+    indices = scratch.take(part, 2 * images * count * corners).view(np.intp)
+    indices = indices.reshape(images, count, corners)
+    weights = scratch.take(part, images, count, corners)
     straight = target.strides[-1] == target.itemsize
+    rows, factors = indices.reshape(-1, corners), weights.reshape(-1, corners)
 
     def run() -> None:
         for corner, (index, weight) in enumerate(op.corners(places, *size)):
-            indices[..., corner] = index
+            np.add(index, begins, out=indices[..., corner])
             if weight is not None:
                 weights[..., corner] = weight
-        for image, pixels in enumerate(table):
-            for begin in range(0, count, each):
-                end = min(begin + each, count)
-                goal = target[image, begin:end]
+        for first, goals in runs:
+            for begin in range(0, len(goals), each):
+                end = min(begin + each, len(goals))
+                goal, some = goals[begin:end], slice(first + begin, first + end)
                 result = goal if straight else made[: end - begin]
                 if corners == 1:
                     picked = room[: end - begin, 0]
-                    np.take(pixels, indices[image, begin:end, 0], 0, out=picked, mode="clip")
+                    np.take(pixels, rows[some, 0], 0, out=picked, mode="clip")
                     result = picked
                 else:
                     picked = room[: end - begin]
-                    np.take(pixels, indices[image, begin:end], 0, out=picked, mode="clip")
-                    np.einsum("pt,ptc->pc", weights[image, begin:end], picked, out=result)
+                    np.take(pixels, rows[some], 0, out=picked, mode="clip")
+                    np.einsum("pt,ptc->pc", factors[some], picked, out=result)
                 if result is not goal:
                     np.copyto(goal, result)
 
     return run
+
+
+def _begins(table: Array) -> Array:
+    """Where the pixels of each image begin."""
+    return np.arange(len(table)) * table.shape[1]
 
 
 def _summed(
@@ -176,23 +191,31 @@ def _by_channels(
     part: int,
     scratch: Scratch,
 ) -> Part:
-    """The places of each channel are gathered, a corner at a time."""
-    count, channels = places.shape[1], table.shape[-1]
-    room = scratch.take(part, channels * count).reshape(channels, count)
-    total = scratch.take(part, channels * count).reshape(channels, count)
+    """The places of each channel are gathered, a corner at a time; of few, those of all images."""
+    (images, count), channels = places.shape[:2], table.shape[-1]
+    pixels, goals = table.swapaxes(1, 2), target.swapaxes(1, 2)
+    together = images if images > 1 and channels * count < TOGETHER else 1
+    room = scratch.take(part, together, channels, count)
+    total = scratch.take(part, together, channels, count)
+    flat = pixels.reshape(-1)
+    begins = _begins(flat.reshape(images * channels, -1)).reshape(images, channels, 1)
 
     def run() -> None:
         found = op.corners(places, *size)
-        for image, pixels in enumerate(table.swapaxes(1, 2)):
+        for image in range(0, images, together):
+            some = slice(image, image + together)
             for corner, (index, weight) in enumerate(found):
-                np.take(pixels, index[image], 1, out=room, mode="clip")
+                if together > 1:
+                    np.take(flat, index[some, None] + begins[some], out=room, mode="clip")
+                else:
+                    np.take(pixels[image], index[image], 1, out=room[0], mode="clip")
                 if weight is None:
                     np.copyto(total, room)
                 elif not corner:
-                    np.multiply(room, weight[image], total)
+                    np.multiply(room, weight[some, None], total)
                 else:
-                    np.multiply(room, weight[image], room)
+                    np.multiply(room, weight[some, None], room)
                     np.add(total, room, total)
-            np.copyto(target[image].swapaxes(0, 1), total)
+            np.copyto(goals[some], total)
 
     return run

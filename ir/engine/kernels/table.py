@@ -13,8 +13,10 @@ from ..plan import BINARY, POOLINGS, UNARY, Node, work
 from ..workers import Part, lanes
 from . import (
     attention,
+    choosing,
     convolution,
     copies,
+    deformed,
     gathering,
     group_normalization,
     levels,
@@ -49,6 +51,11 @@ def _convolution(node: Node, hands: Hands, scratch: Scratch) -> Steps:
     if node.integers is not None:
         return quantized.convolution(node, hands.parts, scratch)
     prepare = volumes.convolution if len(node.inputs[0].shape) == 5 else convolution.prepare
+    return prepare(node, hands.parts, scratch)
+
+
+def _transposed(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    prepare = volumes.transposed if len(node.inputs[0].shape) == 5 else transposed.prepare
     return prepare(node, hands.parts, scratch)
 
 
@@ -94,10 +101,13 @@ KERNELS: dict[str, Kernel] = {
     **dict.fromkeys(POOLINGS, _pooling),
     "Convolution": _convolution,
     "GroupConvolution": _convolution,
-    "ConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
-    "GroupConvolutionBackpropData": _cut_by_shapes(transposed.prepare),
+    "ConvolutionBackpropData": _transposed,
+    "GroupConvolutionBackpropData": _transposed,
+    "DeformableConvolution": _cut_by_shapes(deformed.prepare),
     "Gather": _gathering,
-    "GatherElements": lambda node, hands, scratch: gathering.elements(node, hands.workers),
+    "GatherElements": lambda node, hands, scratch: gathering.elements(
+        node, hands.workers, scratch
+    ),
     "GridSample": _cut_by_shapes(sampling.prepare),
     "GroupNormalization": _cut_by_shapes(group_normalization.prepare),
     "Interpolate": _interpolation,
@@ -107,6 +117,7 @@ KERNELS: dict[str, Kernel] = {
     "ScaledDotProductAttention": _cut_by_shapes(attention.prepare),
     "ScatterNDUpdate": lambda node, hands, scratch: gathering.replaced(node, hands.workers),
     "ShuffleChannels": lambda node, hands, scratch: shuffle(node),
+    "TopK": lambda node, hands, scratch: choosing.prepare(node, hands.parts),
 }
 
 #: Operations that only pass over memory, and the bytes from which on that takes longer than calls.

@@ -107,15 +107,10 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     grouped = grouped.reshape(*grouped.shape[:3], *[1] * lead, *grouped.shape[3:])
     if len(grouped) > GROUPS and grouped.shape[1:3] != (1, 1):
         return None
-    down, across = [Along(1, 1, 1, 0)] * lead + _axes(node)
+    down, across = [Along(1, 1, 1, 0)] * lead + axes_of(node)
     source, target = (store[:, None] if lead else store for store in (value.store, output.store))
     work = Work(grouped, (down, across), source, target, epilogue(node, scratch), scratch)
-    if len(grouped) == 1:
-        if work.wasted() >= WASTED:
-            return by_elements(work, abreast, narrow=bool(lead))
-        if prod(target.shape[:3]) < target.shape[3]:
-            return by_channels(work, abreast, narrow=bool(lead))
-    return by_rows(work, abreast, narrow=bool(lead))
+    return work.steps(abreast, narrow=bool(lead))
 
 
 class Work(NamedTuple):
@@ -128,6 +123,15 @@ class Work(NamedTuple):
     target: Array
     followers: list[Follower]
     scratch: Scratch
+
+    def steps(self, abreast: int, *, narrow: bool = False) -> list[list[Part]]:
+        """The steps, in the way that does least."""
+        if len(self.weights) == 1:
+            if self.wasted() >= WASTED:
+                return by_elements(self, abreast, narrow=narrow)
+            if prod(self.target.shape[:3]) < self.target.shape[3]:
+                return by_channels(self, abreast, narrow=narrow)
+        return by_rows(self, abreast, narrow=narrow)
 
     def wasted(self) -> float:
         """How many times as many products phases take as there are, those with padding too."""
@@ -235,7 +239,7 @@ def channel_runs(channels: int, abreast: int, scratch: Scratch) -> Iterator[tupl
         yield part, slice(first * unit, stop * unit)
 
 
-def _axes(node: Node) -> list[Along]:
+def axes_of(node: Node) -> list[Along]:
     """The numbers of each axis."""
     op: Any = node.op
     sizes, results = node.inputs[0].shape[2:], node.outputs[0].shape[2:]

@@ -1,12 +1,15 @@
-"""Convolution and pooling over three axes, prepared by way of those over two.
+"""Convolution over three axes, either way round, prepared by way of those over two.
 
 A volume is a row of images; the convolution of a volume is that of images which have, as further
-channels, the channels of their neighbours. So all ways to convolve images serve here too.
+channels, the channels of their neighbours. So all ways to convolve images serve here too. The
+other way round it is one for each phase along the row: images that are made of the same taps.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,9 +19,10 @@ from ....schemas import Array
 from ....schemas.shapes import number
 from ..plan import Node, Value, constant, has_many_groups
 from ..workers import Part, spans
-from .blocks import Scratch, call, filling, sequence
+from .blocks import Scratch, call, filling, followers, sequence
 from .convolution import LaidOut, choose_tilings, lay_out
 from .convolution import prepare as prepare_images
+from .transposed import GROUPS, Work, axes_of
 
 #: Images with the channels of their neighbours take at most so many bytes at a time.
 STACKED = 4 << 20
@@ -39,6 +43,8 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     flat = np.moveaxis(weights, -3, -4)
     flat = flat.reshape(*weights.shape[: weights.ndim - 4], deep * inner, *weights.shape[-2:])
     op = _over_images(node, pads[1:])
+    along: Any = node.op
+    near = _Neighbours(groups, deep, -pads[0][0], along.strides[0], along.dilations[0])
     images, depth = output.store.shape[:2]
     each = 4 * deep * int(np.prod(value.store.shape[2:]))
     at_once = max(abreast, STACKED // max(each, 1))
@@ -50,15 +56,13 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
             stacked = scratch.volumes.take(
                 0, end - begin, *value.store.shape[2:4], deep * value.shape[1]
             )
-            steps.append(
-                _stack(node, value.store[image], stacked, (begin, end), pads[0][0], abreast)
-            )
+            steps.append(_stack(value.store[image], stacked, (begin, end), near, abreast))
             source = _images(stacked)
             target = _images(output.store[image, begin:end])
             small = Node(node.layer, op, [source, constant(flat), *node.inputs[2:]], [target])
             small.set_epilogue(
                 [
-                    (step, [_part(other, image, (begin, end)) for other in others])
+                    (step, [_part(other, image, slice(begin, end)) for other in others])
                     for step, others in node.epilogue
                 ]
             )
@@ -70,6 +74,53 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     return steps
 
 
+def transposed(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
+    """The steps of a transposed convolution of volumes; None where there is no kernel for it."""
+    value, output = node.inputs[0], node.outputs[0]
+    weights = node.inputs[1].constant
+    if weights is None or value.type != np.float32 or not (value.last and output.last):
+        return None
+    grouped = weights if node.kind.startswith("Group") else weights[None]
+    if not value.nbytes or not output.nbytes or len(grouped) > GROUPS:
+        return None
+    assert value.store is not None
+    assert output.store is not None
+    deep, *axes = axes_of(node)
+    phases = list(deep.phases(0, output.store.shape[1]))
+    if not all(phase.taps for phase in phases):
+        return None
+    steps: list[list[Part]] = []
+    for phase in phases:
+        # (groups, taps * inner, outer, kh, kw)
+        chosen = grouped[:, :, :, phase.taps].transpose(0, 3, 1, 2, 4, 5)
+        chosen = chosen.reshape(len(grouped), -1, grouped.shape[2], *grouped.shape[4:])
+        each = 4 * chosen.shape[1] * len(grouped) * prod(value.store.shape[2:4])
+        runs = spans(phase.stops, -(-phase.stops * each // STACKED))
+        for image, (begin, end) in product(range(len(value.store)), runs):
+            scratch.volumes.reset()
+            volume, first = value.store[image], phase.first + begin
+            inside = first >= 0 and first + end - begin <= len(volume)
+            if len(phase.taps) == 1 and inside:
+                stacked = volume[first : first + end - begin]
+            else:
+                shape = (end - begin, *volume.shape[1:3], chosen.shape[1] * len(grouped))
+                stacked = scratch.volumes.take(0, *shape)
+                near = _Neighbours(len(grouped), len(phase.taps), phase.first, 1, phase.step)
+                steps.append(_stack(volume, stacked, (begin, end), near, abreast))
+            start = phase.start + begin * deep.stride
+            some = slice(start, phase.start + end * deep.stride, deep.stride)
+            target = _images(output.store[image, some])
+            parts = [
+                (step, [_part(other, image, some) for other in others])
+                for step, others in node.epilogue
+            ]
+            chain = followers(parts, target, scratch)
+            store = output.store[image, some]
+            work = Work(chosen, (axes[0], axes[1]), stacked, store, chain, scratch)
+            steps += work.steps(abreast)
+    return steps
+
+
 def _images(store: Array) -> Value:
     """A value of images that lie so."""
     count, height, width, channels = store.shape
@@ -78,13 +129,13 @@ def _images(store: Array) -> Value:
     return value
 
 
-def _part(value: Value | None, image: int, run: tuple[int, int]) -> Value | None:
+def _part(value: Value | None, image: int, some: slice) -> Value | None:
     """What belongs to some images of one volume, of a value that is broadcast to all."""
     if value is None or len(value.shape) < 3:
         return value
     array = value.array.reshape((1,) * (5 - len(value.shape)) + value.shape)
     array = array[image if array.shape[0] > 1 else 0]
-    part = np.moveaxis(array[:, slice(*run)] if array.shape[1] > 1 else array, 1, 0)
+    part = np.moveaxis(array[:, some] if array.shape[1] > 1 else array, 1, 0)
     if value.constant is not None:
         return constant(part)
     return _images(np.moveaxis(part, 1, -1))
@@ -112,20 +163,29 @@ def _over_images(node: Node, pads: list[tuple[int, int]]) -> Op:
     return Op.registry[node.kind, 1].read({**found, "auto_pad": "explicit"})
 
 
+class _Neighbours(NamedTuple):
+    """Which images of a volume are put side by side for each that is made."""
+
+    groups: int
+    taps: int
+    #: The first for the first, how far the first of the next is, and how far those of one are.
+    first: int
+    stride: int
+    step: int
+
+
 def _stack(
-    node: Node, volume: Array, stacked: Array, run: tuple[int, int], before: int, abreast: int
+    volume: Array, stacked: Array, run: tuple[int, int], near: _Neighbours, abreast: int
 ) -> list[Part]:
     """Parts that put the images of each window side by side, group by group."""
-    op: Any = node.op
-    groups = node.inputs[1].shape[0] if node.kind == "GroupConvolution" else 1
-    inner = volume.shape[-1] // groups
-    taken = stacked.reshape(*stacked.shape[:3], groups, -1, inner)
+    inner = volume.shape[-1] // near.groups
+    taken = stacked.reshape(*stacked.shape[:3], near.groups, near.taps, inner)
     lanes: list[Part] = []
     for first, stop in spans(run[1] - run[0], abreast):
         parts: list[Part] = []
         for image in range(first, stop):
-            for tap in range(taken.shape[4]):
-                place = (run[0] + image) * op.strides[0] - before + tap * op.dilations[0]
+            for tap in range(near.taps):
+                place = (run[0] + image) * near.stride + near.first + tap * near.step
                 room = taken[image, :, :, :, tap]
                 if 0 <= place < len(volume):
                     source = volume[place].reshape(room.shape)

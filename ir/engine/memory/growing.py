@@ -24,6 +24,16 @@ class Growing:
         self._room: Array | None = None
         self._used = 0
 
+    def fits(self, past: Array, new: Array) -> bool:
+        """Whether the two can be joined as they are."""
+        if past.dtype != new.dtype or past.ndim != new.ndim or not past.ndim:
+            return False
+        if not -past.ndim <= self._axis < past.ndim:
+            return False
+        axis = self._axis % past.ndim
+        one, other = past.shape, new.shape
+        return one[:axis] == other[:axis] and one[axis + 1 :] == other[axis + 1 :]
+
     def join(self, past: Array, new: Array) -> Array:
         """The concatenation; made in place where ``past`` is what the last call gave."""
         axis = self._axis % past.ndim

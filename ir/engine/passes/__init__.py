@@ -3,11 +3,11 @@
 One file each, whose first line is its formula. ``PASSES`` has them in order:
 
 1. Weights stay levels where their reader multiplies by such, else they are made numbers. Sums of
-   products become products of matrices, gathers of evenly spaced slices views; windows lose what
-   meets padding alone; parts that meet again were never apart; batch normalisations become scales
-   and shifts, powers products, branches of convolutions, shuffles and attention, that of samples,
-   too, one node: what the others look for. Before these, 1x1 convolutions go before what enlarges
-   images, and into products before them.
+   products become products of matrices, gathers of evenly spaced slices views, elements put down
+   one by one slices; windows lose what meets padding alone; parts that meet again were never
+   apart; batch normalisations become scales and shifts, powers products, branches of convolutions,
+   shuffles and attention, that of samples, too, one node: what the others look for. Before these,
+   1x1 convolutions go before what enlarges images, and into products before them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights, as do steps of levels at the convolutions after them.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
@@ -46,6 +46,7 @@ from .pass_offsets import pass_offsets
 from .pool_first import pool_first
 from .round_late import round_late
 from .scale_levels import scale_levels
+from .scatter_slices import scatter_slices
 from .settle_weights import settle_weights
 from .shuffle_late import shuffle_late
 from .skip_idle_rows import skip_idle_rows
@@ -59,6 +60,7 @@ from .trim_windows import trim_windows
 PASSES: tuple[Callable[[Plan], None], ...] = (
     settle_weights,
     slice_gathers,
+    scatter_slices,
     multiply_einsums,
     trim_windows,
     join_splits,

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....layers.base import Op
-from ....layers.matrix import ELLIPSIS
+from ....layers.matrix import ELLIPSIS, Roles, roles
 from ..plan import Node, Plan, Value, constant, in_order, reshaping, transposing
 
 #: Matrices of a stack whose product takes fewer steps than this are as soon done by Einsum.
-FEW = 1024
+FEW = 64
 
 
 def multiply_einsums(plan: Plan) -> None:
@@ -33,8 +33,8 @@ def multiply_einsums(plan: Plan) -> None:
             (given,), (made,) = node.inputs, node.outputs
             node.detach()
             replaced[node] = [transposing(node.layer, given, order, made)]
-        elif len(terms) == 2 and (roles := _roles(terms, output, node)) is not None:
-            replaced[node] = _product(node, roles, terms, output)
+        elif len(terms) == 2 and (known := _roles(terms, output, node)) is not None:
+            replaced[node] = _product(node, known, terms, output)
     plan.replace(replaced)
 
 
@@ -56,14 +56,9 @@ def _labels(op: Any, node: Node) -> tuple[list[list[str]], list[str]]:
 
 
 class _Roles(NamedTuple):
-    """What the labels of two operands are for, in the order of the output."""
+    """What labels are for, and whether the second operand gives the rows."""
 
-    #: They number the matrices.
-    stacked: list[str]
-    rows: list[str]
-    columns: list[str]
-    summed: list[str]
-    #: Whether the second operand gives the rows.
+    labels: Roles
     swapped: bool
 
 
@@ -74,34 +69,29 @@ def _roles(terms: list[list[str]], output: list[str], node: Node) -> _Roles | No
     left, right = node.inputs[::-1] if swapped else node.inputs
     if any(value.type != np.float32 or value.packed for value in (left, right, *node.outputs)):
         return None
-    if len(set(a)) < len(a) or len(set(b)) < len(b) or len(set(output)) < len(output):
+    found = roles(a, b, output)
+    if found is None or len(set(output)) < len(output):
         return None
     sizes = dict(zip(a, left.shape, strict=True))
     others = dict(zip(b, right.shape, strict=True))
-    shared = [label for label in a if label in others]
-    if any(sizes[label] != others[label] for label in shared):
+    if any(sizes[label] != others[label] for label in a if label in others):
         return None  # an ellipsis broadcasts
-    summed = [label for label in shared if label not in output]
-    stacked = [label for label in output if label in shared]
-    rows = [label for label in output if label in sizes and label not in others]
-    columns = [label for label in output if label in others and label not in sizes]
-    whole = len(stacked) + len(summed)
-    if not summed or len(rows) + whole < len(a) or len(columns) + whole < len(b):
-        return None  # nothing is summed, or an operand by itself
     sizes |= others
-    if stacked and prod(sizes[label] for label in (*rows, *columns, *summed)) < FEW:
+    matrix = (*found.rows, *found.columns, *found.summed)
+    if found.stacked and prod(sizes[label] for label in matrix) < FEW:
         return None
-    return _Roles(stacked, rows, columns, summed, swapped)
+    return _Roles(found, swapped)
 
 
-def _product(node: Node, roles: _Roles, terms: list[list[str]], output: list[str]) -> list[Node]:
+def _product(node: Node, given: _Roles, terms: list[list[str]], output: list[str]) -> list[Node]:
     """The nodes that take the place of one."""
+    for_what, swapped = given
     made: list[Node] = []
     (result,) = node.outputs
-    left, right = node.inputs[::-1] if roles.swapped else node.inputs
-    a, b = terms[::-1] if roles.swapped else terms
+    left, right = node.inputs[::-1] if swapped else node.inputs
+    a, b = terms[::-1] if swapped else terms
     sizes = dict(zip((*a, *b), (*left.shape, *right.shape), strict=True))
-    stack = tuple(sizes[label] for label in roles.stacked)
+    stack = tuple(sizes[label] for label in for_what.stacked)
     layer = node.layer
     node.detach()
 
@@ -109,8 +99,8 @@ def _product(node: Node, roles: _Roles, terms: list[list[str]], output: list[str
         value: Value, have: list[str], first: list[str], then: list[str]
     ) -> tuple[Value, bool]:
         """An operand as a stack of matrices, and whether these are transposed."""
-        natural = [*roles.stacked, *first, *then]
-        turned = have == [*roles.stacked, *then, *first] and have != natural
+        natural = [*for_what.stacked, *first, *then]
+        turned = have == [*for_what.stacked, *then, *first] and have != natural
         wanted = have if turned else natural
         if turned:
             first, then = then, first
@@ -129,12 +119,12 @@ def _product(node: Node, roles: _Roles, terms: list[list[str]], output: list[str
             value = shaped
         return value, turned
 
-    one, one_turned = matrices(left, a, roles.rows, roles.summed)
-    other, other_turned = matrices(right, b, roles.summed, roles.columns)
+    one, one_turned = matrices(left, a, for_what.rows, for_what.summed)
+    other, other_turned = matrices(right, b, for_what.summed, for_what.columns)
     op = Op.registry["MatMul", 1].read(
         {"transpose_a": str(one_turned).lower(), "transpose_b": str(other_turned).lower()}
     )
-    found = [*roles.stacked, *roles.rows, *roles.columns]
+    found = [*for_what.stacked, *for_what.rows, *for_what.columns]
     shape = (*stack, one.shape[-1 if one_turned else -2], other.shape[-2 if other_turned else -1])
     whole = tuple(sizes[label] for label in found)
     product = result if found == output and shape == result.shape else Value(shape, result.type)

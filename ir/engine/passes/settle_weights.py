@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..plan import Compressed, Means, Node, Plan, Value, by_digits, constant, grids, integers
+from ..plan import Compressed, Means, Node, Plan, Value, as_quick, constant, grids, integers
 
 
 def settle_weights(plan: Plan) -> None:
@@ -58,10 +58,7 @@ def _takes_rows(node: Node, packed: Compressed) -> bool:
 
 
 def _multiplies(node: Node, packed: Compressed, means: Means) -> bool:
-    """Whether a MatMul has to be done with levels, or is as quick so.
-
-    Of few rows it is: numbers are not multiplied sooner than levels are made numbers in cache.
-    """
+    """Whether a MatMul has to be done with levels, or is as quick so."""
     op: Any = node.op
     left, output = node.inputs[0], node.outputs[0]
     if left.is_fixed or left.type != np.float32 or op.transpose_a or len(left.shape) < 2:
@@ -69,15 +66,9 @@ def _multiplies(node: Node, packed: Compressed, means: Means) -> bool:
     if not packed.has_columns(transposed=op.transpose_b) or not prod(output.shape):
         return False
     rows = prod(output.shape[:-1])
-    return (
-        means.is_small
-        or rows < MANY
-        or by_digits(packed, rows, output.shape[-1], means.integers, made=True)
-    )
+    return means.is_small or as_quick(packed, rows, output.shape[-1], means.integers)
 
 
 #: So many times quicker than those of numbers products of integers must be, to make up for what
 #: brings their operands to levels.
 QUICKER = 1.2
-#: For so many rows it is worth to have numbers ready.
-MANY = 128

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .channels import scale_and_shift as scale_and_shift
     from .compressed import Columns as Columns
     from .compressed import Compressed as Compressed
+    from .compressed import as_quick as as_quick
     from .compressed import by_digits as by_digits
     from .grid import MIDDLE as MIDDLE
     from .grid import WHOLE as WHOLE
@@ -69,7 +70,7 @@ __getattr__, __dir__ = face(
             "is_depthwise is_incoming_image is_pointwise multiplies_channels pads_nothing "
             "per_channel scale_and_shift"
         ),
-        "compressed": "Columns Compressed by_digits",
+        "compressed": "Columns Compressed as_quick by_digits",
         "moving": "in_order reshaping transposing",
         "nodes": "Means Node Plan Region Steps Value constant only_user",
         "operations": (

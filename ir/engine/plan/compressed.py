@@ -316,24 +316,45 @@ def _is_plain(layer: Layer) -> bool:
     return op is not None and op.is_standard and layer.outputs[0].tensor.type in _REAL
 
 
-def by_digits(
-    packed: Compressed, rows: int, columns: int, integers: float, *, made: bool = False
-) -> bool:
-    """Whether so many rows are multiplied sooner as integers than by numbers made of levels.
+def by_digits(packed: Compressed, rows: int, columns: int, integers: float) -> bool:
+    """Whether so many rows are multiplied sooner as integers than by numbers made of levels."""
+    return bool(integers) and _digits(packed, rows, columns, integers) < rows + EXPANDED
+
+
+def as_quick(packed: Compressed, rows: int, columns: int, integers: float) -> bool:
+    """Whether levels are multiplied no later than numbers that are there and come from memory.
+
+    Levels take a quarter of the memory, but more calls; all of it is told in products of a row.
+    """
+    by_row = float(rows + MADE)
+    if integers:
+        by_row = min(by_row, _digits(packed, rows, columns, integers))
+    began = (BEGUN + GROUP * _groups(packed)) / prod(packed.shape)
+    return began + FETCHED / 4 + by_row <= FETCHED + rows
+
+
+def _groups(packed: Compressed) -> int:
+    """How many groups of rows with scales of their own a column has."""
+    return packed.inner[-2] if len(packed.inner) == 3 else 1
+
+
+def _digits(packed: Compressed, rows: int, columns: int, integers: float) -> float:
+    """As how many rows so many take for each weight, if integers are multiplied.
 
     An integer product takes four of int8, for each group of rows one of its sums, and digits of
-    each number; to make numbers takes as long as some rows' products, unless they are there.
+    each number.
     """
-    if not integers:
-        return False
-    groups = packed.inner[-2] if len(packed.inner) == 3 else 1
-    joined = JOINED * groups * columns / prod(packed.shape)
-    return rows * (4 / integers + joined + SPLIT / columns) < rows + (0 if made else EXPANDED)
+    joined = JOINED * _groups(packed) * columns / prod(packed.shape)
+    return rows * (4 / integers + joined + SPLIT / columns)
 
 
 #: To make a number of a level takes as long as to multiply it by so many rows, to scale and add up
 #: the sums of a group of products as long as so many of these, and to make digits of a number.
 EXPANDED, JOINED, SPLIT = 12, 72, 120
+#: To fetch a number from memory takes as long as to multiply it by so many rows; to make it in
+#: cache, less what else it would wait for. The calls for levels take as long as so many products,
+#: and for each group as long as so many more.
+FETCHED, MADE, BEGUN, GROUP = 9, 5, 7_000_000, 270_000
 
 
-__all__ = ["Columns", "Compressed", "by_digits", "compressed_weights"]
+__all__ = ["Columns", "Compressed", "as_quick", "by_digits", "compressed_weights"]

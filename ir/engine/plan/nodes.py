@@ -290,6 +290,8 @@ class Plan:
         self.means = Means()
         #: How many weights stay levels, and how many were made numbers.
         self.levels, self.numbers = 0, 0
+        #: Whether it is the body of a loop: what it gives comes back in the next turn.
+        self.turns = False
         #: Lets go of the pages of the file that have been read.
         self.release: Callable[[], None] | None = None
         self._read = 0
