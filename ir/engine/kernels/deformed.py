@@ -16,8 +16,9 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, shares
-from .blocks import CACHE, Scratch, epilogue, followed, laid_out, sequence
+from .blocks import CACHE, Scratch, epilogue, followed, sequence
 from .copies import copied
+from .lines import laid_out
 
 #: Bytes of weighted pixels that are multiplied together.
 GATHERED = 1 << 20
