@@ -167,6 +167,72 @@ def test_convolutions(
 
 
 @needs_library
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    signed=st.booleans(),
+    groups=st.sampled_from([2, 5, 16, 24, 96]),
+    inner=st.sampled_from([1, 1, 3, 16]),
+    each=st.sampled_from([1, 2, 16]),
+    kernel=st.sampled_from([(1, 1), (3, 3), (2, 5), (5, 2), (7, 7), (3,), (9,)]),
+    stride=st.sampled_from([1, 2, 3]),
+    dilation=st.sampled_from([1, 2]),
+    pads=st.sampled_from([(0, 0), (1, 1), (0, 2), (3, 0)]),
+    size=st.sampled_from([1, 6, 9, 33]),
+    after=st.sampled_from(["", "ReLU", "Gelu", "FakeQuantize", "Add", "by channel", "shuffle"]),
+    fork=st.booleans(),
+)
+def test_convolutions_of_groups(
+    seed: int,
+    signed: bool,
+    groups: int,
+    inner: int,
+    each: int,
+    kernel: tuple[int, ...],
+    stride: int,
+    dilation: int,
+    pads: tuple[int, int],
+    size: int,
+    after: str,
+    fork: bool,
+) -> None:
+    """However groups go together, and whatever of the windows is padding."""
+    one, axes = Net(seed), len(kernel)
+    rng, outer = one.rng, groups * each
+    if (max(kernel) - 1) * dilation + 1 > size + sum(pads):
+        dilation, kernel = 1, (1,) * axes
+    shape = 1 + seed % 2, groups * inner, *(size, size + 1)[:axes]
+    x = one.net.parameter("x", "f32", shape)
+    y = one.quantized(x, signed)
+    y = one.add(
+        "GroupConvolution", y, one.weights(groups, each, inner, *kernel), strides=[stride] * axes,
+        dilations=[dilation] * axes, pads_begin=[pads[0]] * axes, pads_end=[pads[1]] * axes,
+    )  # fmt: skip
+    along = (1, outer, *[1] * axes)
+    if seed % 3:
+        y = one.add("Add", y, one.constant(rng.standard_normal(along)))
+    if after in ("ReLU", "Gelu"):
+        y = one.add(after, y, opset="opset7" if after == "Gelu" else "opset1")
+    elif after == "FakeQuantize":
+        y = one.quantized(y, signed)
+        y = one.add("MaxPool", y, strides=[1] * axes, kernel=[1] * axes,
+                    pads_begin=[0] * axes, pads_end=[0] * axes)  # fmt: skip
+        y = one.add("GroupConvolution", y, one.weights(groups, 1, each, *[1] * axes),
+                    strides=[1] * axes, dilations=[1] * axes, pads_begin=[0] * axes,
+                    pads_end=[0] * axes)  # fmt: skip
+    elif after == "Add":
+        y = one.add("Multiply", y, one.add("Sigmoid", y))
+    elif after == "by channel":
+        y = one.add("PReLU", y, one.constant(rng.random(outer)))
+    elif after == "shuffle":
+        y = one.add("ShuffleChannels", y, axis=1, group=groups)
+    model = one.model(y)
+    if inner in (1, 16) and each == inner and groups > 5 and kernel != (1,) * axes:
+        assert integer_nodes(model) >= 1
+    compared(model, [rng.standard_normal(shape).astype("f4")], fork=fork)
+
+
+@needs_library
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10_000),

@@ -63,7 +63,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     source, target = sizes.image(stored), sizes.image(output.store)
     finish = Finish(node, target, sizes, scratch)
     scratch.shared.reset()
-    images, before = _images(source, sizes, integers, abreast, scratch)
+    images, before = images_of_levels(source, sizes, integers, abreast, scratch)
     places = prod(sizes.out)
     by_columns = places < FEW and not sizes.shuffled
     weights = _weights(node, library, integers, by_columns=by_columns)
@@ -93,7 +93,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
 
 
 def _by_columns(
-    images: _Images,
+    images: Images,
     weights: Weights,
     finish: Finish,
     library: IntegerProducts,
@@ -204,7 +204,7 @@ def _means(node: Node) -> tuple[IntegerProducts, Integers]:
     return library, node.integers
 
 
-class _Images(NamedTuple):
+class Images(NamedTuple):
     """Images as levels (N, H, W, C), with padding or without."""
 
     sizes: Sizes
@@ -230,15 +230,15 @@ class _Images(NamedTuple):
         return room, padded(levels, rows, columns, room, self.zero)
 
 
-def _images(
+def images_of_levels(
     source: Array, sizes: Sizes, integers: Integers, abreast: int, scratch: Scratch
-) -> tuple[_Images, list[list[Part]]]:
+) -> tuple[Images, list[list[Part]]]:
     """All images as levels, and the step that makes them, padding included."""
     images, height, width, channels = source.shape
     (top, bottom), (left, right) = sizes.pads
     zero = np.int8((integers.grid.zero or 0) - MIDDLE)
     if source.dtype == np.int8:
-        return _Images(sizes, source, False, zero, scratch.shared), []
+        return Images(sizes, source, False, zero, scratch.shared), []
     shape = images, top + height + bottom, left + width + right, channels
     room = scratch.shared.take_bytes(0, *shape)
     parts: list[Part] = []
@@ -254,7 +254,7 @@ def _images(
         into = inner[:, left : left + width]
         steps.append(_quantized(source[image, begin:end], integers, into, scratch))
         parts.append(sequence(steps))
-    return _Images(sizes, room, True, zero, scratch.shared), [parts]
+    return Images(sizes, room, True, zero, scratch.shared), [parts]
 
 
 def _filled(border: Array, zero: np.int8) -> Part:
@@ -367,4 +367,4 @@ def _weights(
     return Weights(wide, blocks, factor.astype(np.float32), shift.astype(np.float32))
 
 
-__all__ = ["convolution", "multiplied"]
+__all__ = ["convolution", "images_of_levels", "multiplied"]

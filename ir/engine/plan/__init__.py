@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .quantized import MOVING as MOVING
     from .quantized import grid_of as grid_of
     from .quantized import grids as grids
+    from .quantized import groups_together as groups_together
     from .quantized import integers as integers
     from .quantized import moved as moved
 
@@ -74,6 +75,6 @@ __getattr__, __dir__ = face(
             "claimed_type products stands_beside work"
         ),
         "grid": "Grid Integers MIDDLE WHOLE",
-        "quantized": "MOVING grid_of grids integers moved",
+        "quantized": "MOVING grid_of grids groups_together integers moved",
     },
 )

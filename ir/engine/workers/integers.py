@@ -45,14 +45,16 @@ class IntegerProducts:
         return self._library.dots_pack(np.ascontiguousarray(rows), dtype="int8")
 
     def multiplied(self, left: Array, packed: Any, out: Array) -> Part:
-        """What puts ``left @ rows.T`` into an int32 array without gaps."""
+        """What puts ``left @ rows.T`` into an int32 array without gaps; left rows may overlap."""
         assert left.dtype == np.int8
         assert out.dtype == np.int32
-        assert left.flags.c_contiguous
+        assert left.strides[1] == 1
         assert out.flags.c_contiguous
         # Both are looked at here alone: at a call that takes longer than small products.
         given, made = (
-            self._library.from_pointer(array.ctypes.data, array.shape, kind, owner=array)
+            self._library.from_pointer(
+                array.ctypes.data, array.shape, kind, strides=array.strides, owner=array
+            )
             for array, kind in ((left, "int8"), (out, "int32"))
         )
         return partial(self._library.dots_packed, given, packed, out=made)
@@ -89,8 +91,14 @@ def integer_products() -> IntegerProducts | None:
     try:
         library = importlib.import_module("numkong")
         found = IntegerProducts(library)
-        rows = (np.arange(5 * 67) % 251 - 125).astype(np.int8).reshape(5, 67)
+        numbers = (np.arange(5 * 67) % 251 - 125).astype(np.int8)
+        rows = numbers.reshape(5, 67)
         out = np.zeros((5, 5), np.int32)
+        found.multiplied(rows, found.pack(rows), out)()
+        if (out != rows.astype(np.int32) @ rows.T.astype(np.int32)).any():
+            return None
+        # Windows over a line of numbers.
+        rows = np.ndarray((5, 67), np.int8, numbers, 0, (3, 1))
         found.multiplied(rows, found.pack(rows), out)()
     except (ImportError, AttributeError, TypeError, ValueError, OSError):
         return None  # not installed, or another than what is known here
