@@ -223,6 +223,8 @@ def reached(
     top, left = begin * sizes.strides[0] - sizes.pads[0][0], -sizes.pads[1][0]
     planes = planes and image.strides[2] != image.itemsize
     inside = top >= 0 and left >= 0 and top + tall <= image.shape[0]
+    # What are levels become numbers in the room.
+    inside = inside and image.dtype == np.float32
     inside = inside and left + wide <= image.shape[1]
     if put is None and inside and (planes or image.strides[2] == image.itemsize):
         return image[top : top + tall, left : left + wide], []

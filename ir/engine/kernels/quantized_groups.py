@@ -89,7 +89,9 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
             if images.padded:
                 given = given[top : top + source.shape[1], left : left + source.shape[2]]
             made = scratch.take(part, block[1] - block[0], row[1] - row[0], width, wide)
-            steps += _sums(given, sizes, weights, block, row, made, images.zero, library, part, scratch)
+            steps += _sums(
+                given, sizes, weights, block, row, made, images.zero, library, part, scratch
+            )
             steps += _finished(made, finish, image, slice(*row), block, part, scratch)
         parts.append(sequence(steps))
     return [*before, parts]
@@ -123,7 +125,7 @@ def _rows(sizes: Sizes, width: int) -> Rows:
 
 
 def _laid(sizes: Sizes, image: Array, rows: tuple[int, int]) -> tuple[Rows, Array, int]:
-    """The layout of some rows of the output, the image with its rows and columns, its first row."""
+    """The layout of some rows of the output, the image in its order, the first row there."""
     found, first, count = _rows(sizes, 0), rows[0], rows[1] - rows[0]
     across, left = found.strides[1], found.pads[1]
     if sizes.narrow:
@@ -199,7 +201,7 @@ def _filled(
     body = room[:, : count * laid.pitch * column].reshape(len(room), count, laid.pitch, -1)
     borders = [
         body[:, :, :left], body[:, :, left + laid.met :],
-        room[:, count * laid.pitch * column :],
+        room[:, count * laid.pitch * column :][:, : laid.tail * column],
     ]  # fmt: skip
     kind = np.dtype(f"V{channels}")
     taken = np.moveaxis(image.view(kind), -1, 0)

@@ -101,8 +101,8 @@ def _grouped(node: Node, packed: Compressed, grid: Grid, rate: float) -> Integer
     taps = prod(down), number(reach(across, op.dilations[-1]))
     together = groups_together(groups, inner, each, taps)
     spent = _nanoseconds(together, inner, each, taps, rate)
-    numbers = prod(packed.shape[3:]) * (SUM if inner == 1 else inner * PRODUCT)
-    return Integers(grid, scale, np.zeros(groups * each)) if spent < numbers else None
+    numbers = prod(packed.shape[3:]) * (SUM if inner == 1 else inner * GROUPED)
+    return Integers(grid, scale, np.zeros(groups * each)) if WORTH * spent < numbers else None
 
 
 def _by_outer(scale: Array, inner: tuple[int, ...], shape: tuple[int, ...]) -> Array | None:
@@ -128,15 +128,17 @@ def _nanoseconds(count: int, inner: int, each: int, taps: tuple[int, int], rate:
     columns, taken = count * each, prod(taps) * count * inner
     products = -(-taken // 64) * 64 * -(-columns // 16) * 16 / columns
     # Of a few sizes elements are copied sooner.
-    pieces = [1.0 if size in (1, 2, 4, 8, 16) else 4.0 for size in (count * inner, columns)]
-    return products * PRODUCT / rate + (taps[0] * pieces[0] + pieces[1]) / columns
+    pieces = [2.0 if size in (1, 2, 4, 8, 16) else 5.0 for size in (count * inner, columns)]
+    return products * PRODUCT / rate + (taps[0] * pieces[0] + pieces[1]) / columns + SCALED
 
 
 #: Groups together have at most so many channels.
 MOST = 64
-#: What choices suppose of one core, in nanoseconds: a product of float32 in a product of matrices
-#: and one by itself. And so many times quicker is the quickest of integers.
-PRODUCT, SUM, AMX = 0.016, 0.12, 8.0
+#: What choices suppose of one core, in nanoseconds: a product of float32 in a product of matrices,
+#: in one of groups, and one by itself; and what makes a number of a sum. So many times quicker
+#: are the quickest products of integers; so many times quicker is worth it.
+PRODUCT, GROUPED, SUM, SCALED = 0.016, 0.025, 0.11, 1.0
+AMX, WORTH = 8.0, 1.2
 
 
 def _pads(node: Node) -> bool:
