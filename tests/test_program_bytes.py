@@ -150,7 +150,7 @@ def _turned(n: Exact, x: Any) -> Any:
 @needs_library
 @pytest.mark.parametrize(("make", "kept"), [
     (_two_convolutions, 2), (_relu, 2), (_fewer_levels, 2), (_pooled, 3), (_pooled_first, 2),
-    (_averaged, 2), (_residual, 3), (_difference, 3), (_concat, 6), (_by_channel, 2), (_sums, 2),
+    (_averaged, 2), (_residual, 3), (_difference, 3), (_concat, 6), (_by_channel, 3), (_sums, 2),
     (_turned, 4), (_read_by_itself, 4), (_grouped, 2),
 ])  # fmt: skip
 @pytest.mark.parametrize("levels", [256, 255])
@@ -199,7 +199,10 @@ def test_what_somebody_reads_as_numbers_stays_numbers() -> None:
 
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("zero", [True, False])
-def test_convolutions_by_numbers_take_levels(signed: bool, zero: bool) -> None:
+@pytest.mark.parametrize(("size", "stride"), [(3, 1), (3, 2), (9, 1)])
+def test_convolutions_by_numbers_take_levels(
+    signed: bool, zero: bool, size: int, stride: int
+) -> None:
     """Limits by channel go into the weights before and after; what is padded with, too."""
     n = Exact(7)
     x = n.net.parameter("x", "f32", (1, 6, 9, 9))
@@ -209,13 +212,17 @@ def test_convolutions_by_numbers_take_levels(signed: bool, zero: bool) -> None:
     low = -step * (128 if signed else 0) + (0 if zero else step / 4)
     ends = [n.constant(end) for end in (low, low + 255 * step)]
     y = n.add("FakeQuantize", y, *ends, *ends, levels=256)
-    model = n.model(n.by_channel(y, 5))
+    words = PADDED | {"strides": [stride] * 2, "pads_begin": [size // 2] * 2}
+    filters = n.constant(n.rng.integers(-9, 10, (5, 1, 1, size, size)) / 64)
+    model = n.model(n.add("GroupConvolution", y, filters, **words))
     first, second = planned(model).nodes
     assert [op.xml_type for op, _ in first.epilogue][-1] == "FakeQuantize"
     gains = [v.constant for v in first.epilogue[-1][1][3:] if v is not None]
     assert all(gain is not None and gain.size == 1 for gain in gains)
     assert float(gains[1] - gains[0]) == 255
-    assert (second.padding is None) == zero
+    narrow = LIBRARY is not None
+    assert second.inputs[0].type == (np.int8 if narrow else np.float32)
+    assert (second.padding is None) == (zero and (signed or not narrow))
     array = (n.rng.integers(-90, 90, (1, 6, 9, 9)) / 16).astype("f4")
     (found,), (wanted,) = (list(f(model, [array]).values()) for f in (_compiled, ir.run))
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())

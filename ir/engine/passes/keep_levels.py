@@ -156,7 +156,7 @@ def _make_bytes(node: Node) -> None:
     """Let the FakeQuantize that a node ends with give levels less the middle one."""
     op, others = node.epilogue[-1] if node.epilogue else (node.op, [None, *node.inputs[1:]])
     steps: int = op.levels - 1  # type: ignore[attr-defined]  # FakeQuantize has them
-    low, high = (float(value.array.reshape(())) for value in others[1:3] if value is not None)
+    low, high = (_number(value) for value in others[1:3])
     ends = [*_constants(-MIDDLE, steps - MIDDLE)]
     folds = node.kind in CONVOLUTIONS or node.integers is not None
     if folds and len(node.epilogue) == 1 and high - low == steps and low.is_integer():
@@ -169,6 +169,12 @@ def _make_bytes(node: Node) -> None:
         node.set_epilogue([*node.epilogue[:-1], (op, made)])
     else:
         node.set_inputs([node.inputs[0], *(value for value in made[1:] if value is not None)])
+
+
+def _number(value: Value | None) -> float:
+    """The one number that a value is; none where it is more."""
+    array = None if value is None else value.constant
+    return float("nan") if array is None or array.size != 1 else float(array.reshape(()))
 
 
 def _constants(*ends: int) -> Iterator[Value]:

@@ -50,15 +50,18 @@ def moved(node: Node) -> tuple[Value, ...]:
 
 
 def grid_of(node: Node) -> Grid | None:
-    """The grid of a FakeQuantize that a node ends with, and that treats all numbers alike."""
+    """The grid of a FakeQuantize that a node ends with, and that gives all numbers alike."""
     op: Any
     op, others = node.epilogue[-1] if node.epilogue else (node.op, [None, *node.inputs[1:]])
     if op.xml_type != "FakeQuantize" or others[0] is not None:
         return None
     limits = [value.constant for value in others if value is not None]
-    if op.levels > 256 or any(array is None or array.size != 1 for array in limits):
+    if op.levels > 256 or any(array is None for array in limits):
         return None
-    _, _, first, last = (float(array.reshape(())) for array in limits if array is not None)
+    ends = [array for array in limits[2:] if array is not None]
+    if any(array.size != 1 for array in ends):
+        return None
+    first, last = (float(array.reshape(())) for array in ends)
     step = (last - first) / (op.levels - 1)
     return Grid(step, first, op.levels) if np.isfinite(first) and 0 < step < np.inf else None
 
