@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from vinoir import ir
 from vinoir.ir.engine.kernels.blocks import Scratch, private
 from vinoir.ir.engine.kernels.quantizing import quantized, rounding
+from vinoir.ir.engine.kernels.tabled import looked_up
 from vinoir.ir.engine.passes import optimize
-from vinoir.ir.engine.plan import Plan, build
+from vinoir.ir.engine.plan import Plan, build, table
 from vinoir.ir.engine.program import means
 from vinoir.ir.inference import infer
 from vinoir.layers.base import Op
@@ -316,3 +317,44 @@ def test_the_library_rounds_as_numpy_does(seed: int, size: int, kind: Any) -> No
     ends = np.iinfo(kind)
     wanted = np.rint(np.fmin(np.fmax(numbers, ends.min), ends.max))
     np.testing.assert_array_equal(np.asarray(LIBRARY.rounded(numbers, kind)()), wanted)
+
+
+@needs_library
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    kind=st.sampled_from(["Gelu", "Gelu by tanh", "Mish", "Elu", "Erf", "SoftPlus", "Swish"]),
+    high=st.sampled_from([0.02, 0.3, 1.0, 5.0, 40.0, 1e4]),
+    low=st.sampled_from([0.0, -0.17, -1.0, -9.0]),
+    levels=st.sampled_from([256, 255, 16]),
+    spread=st.sampled_from([0.1, 2.0, 30.0]),
+)
+def test_levels_that_are_looked_up_are_those_of_the_definition(
+    seed: int, kind: str, high: float, low: float, levels: int, spread: float
+) -> None:
+    """Where numbers are not within rounding of a change from a level to the next."""
+    rng = np.random.default_rng(seed)
+    words = {"approximation_mode": "TANH"} if kind == "Gelu by tanh" else {}
+    words = {"alpha": 0.7} if kind == "Elu" else words
+    version = {"Gelu": 7, "Swish": 4, "Mish": 4, "SoftPlus": 4}.get(kind.split()[0], 1)
+    activation = Op.registry[kind.split()[0], version].read(words)
+    fake = Op.registry["FakeQuantize", 1].read({"levels": levels})
+    limits = [np.array(x, np.float32) for x in (low, high, -128, levels - 129)]
+    found = table(activation, fake, [], limits)
+    if found is None:
+        assert high > 30 or high - low < 1 or spread > 1
+        return
+    assert LIBRARY is not None
+    x = (rng.standard_normal((5, 67, 129)) * spread).astype("f4")
+    x[0, 0, :6] = [0, -0.0, 3e38, -3e38, 1e5, -1e5]
+    target = np.zeros(x.shape, np.int8)
+    with np.errstate(all="ignore"):
+        looked_up(found, x * found.scale + found.shift, target, LIBRARY)()
+    with np.errstate(all="ignore"):
+        (made,) = activation.run(x)
+        (wanted,) = fake.run(made, *limits)
+        place = (np.clip(made.astype("f8"), *limits[:2]) - low) * (levels - 1) / (high - low)
+    away = target != wanted
+    assert (abs(target[away] - wanted[away]) == 1).all()
+    assert (abs(place[away] % 1 - 0.5) < 1e-3).all()
+    assert away.mean() < 1e-3

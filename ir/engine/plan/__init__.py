@@ -57,6 +57,10 @@ if TYPE_CHECKING:
     from .quantized import groups_together as groups_together
     from .quantized import integers as integers
     from .quantized import moved as moved
+    from .tables import BYTES as BYTES
+    from .tables import CURVES as CURVES
+    from .tables import Table as Table
+    from .tables import table as table
 
 __getattr__, __dir__ = face(
     __name__,
@@ -76,5 +80,6 @@ __getattr__, __dir__ = face(
         ),
         "grid": "Grid Integers MIDDLE WHOLE",
         "quantized": "MOVING grid_of grids groups_together integers moved",
+        "tables": "BYTES CURVES Table table",
     },
 )

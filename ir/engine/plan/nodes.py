@@ -16,6 +16,7 @@ from ...document import Layer
 from .compressed import Compressed
 from .grid import Grid, Integers
 from .operations import claimed_type
+from .tables import Table
 
 
 class Value:
@@ -125,7 +126,7 @@ class Node:
 
     __slots__ = (
         "_inputs", "epilogue", "halved", "integers", "is_outside", "laid_out", "layer", "looks_up",
-        "op", "outputs", "padding", "prologue", "summed", "wanted",
+        "op", "outputs", "padding", "prologue", "summed", "table", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -152,6 +153,8 @@ class Node:
         self.laid_out: object = None
         #: How it is a product of integers, where it is done so.
         self.integers: Integers | None = None
+        #: Where its epilogue is looked up: what it makes of places in this table.
+        self.table: Table | None = None
         #: Whether its kernel looks up the memory of its first input and output at each call.
         self.looks_up = False
         self._read(inputs)
@@ -256,6 +259,8 @@ class Means(NamedTuple):
     integers: float = 0.0
     #: Whether tanh takes less time than exp.
     tanh: bool = False
+    #: Whether who multiplies them rounds to bytes and places, too.
+    rounds: bool = False
 
 
 class Plan:

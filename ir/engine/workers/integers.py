@@ -25,7 +25,13 @@ RATES = (
 )
 SLOW = 0.7
 #: The library's names of what it rounds to.
-NAMES: dict[type, str] = {np.int8: "int8", np.uint8: "uint8"}
+NAMES: dict[type, str] = {np.int8: "int8", np.uint8: "uint8", np.uint16: "uint16"}
+
+
+#: Their ends.
+ENDS: dict[type[np.integer[Any]], tuple[int, int]] = {
+    np.int8: (-128, 127), np.uint8: (0, 255), np.uint16: (0, 65535),
+}  # fmt: skip
 
 
 class IntegerProducts:
@@ -60,7 +66,7 @@ class IntegerProducts:
         return partial(self._library.dots_packed, given, packed, out=made)
 
     def rounded(self, numbers: Array, kind: type[np.integer[Any]]) -> Callable[[], Any]:
-        """What gives the nearest int8 or uint8 to each number of an array without gaps.
+        """What gives the nearest int8, uint8 or uint16 to each number of an array without gaps.
 
         Those beyond the ends are the ends, and what is no number the least.
         """
@@ -72,14 +78,18 @@ class IntegerProducts:
 
     def _rounds(self) -> bool:
         ends = [np.nan, np.inf, -np.inf, 1e9, -1e9, 3e38, -3e38, 127.5, -128.5]
-        halves = np.arange(-130, 259, 0.5)
+        halves = np.concatenate([np.arange(-130, 259, 0.5), np.arange(65500, 65540, 0.5)])
         sides = np.array([[-np.inf], [np.inf]], np.float32)
         near = np.nextafter(halves.astype(np.float32), sides)
         numbers = np.concatenate([ends, halves, near.ravel()]).astype(np.float32)
         # Of odd lengths, too, where ends are done otherwise.
         return all(
             bool((np.asarray(self.rounded(numbers[cut:], kind)()) == wanted[cut:]).all())
-            for kind, least, most in ((np.int8, -128, 127), (np.uint8, 0, 255))
+            for kind, least, most in (
+                (np.int8, -128, 127),
+                (np.uint8, 0, 255),
+                (np.uint16, 0, 65535),
+            )
             for wanted in [np.rint(np.fmin(np.fmax(numbers, least), most))]
             for cut in range(20)
         )
