@@ -151,7 +151,7 @@ def _turned(n: Exact, x: Any) -> Any:
 @needs_library
 @pytest.mark.parametrize(("make", "kept"), [
     (_two_convolutions, 2), (_relu, 2), (_fewer_levels, 2), (_pooled, 3), (_pooled_first, 2),
-    (_averaged, 2), (_residual, 3), (_difference, 3), (_concat, 6), (_by_channel, 3), (_sums, 2),
+    (_averaged, 2), (_residual, 3), (_difference, 3), (_concat, 7), (_by_channel, 3), (_sums, 2),
     (_turned, 4), (_read_by_itself, 4), (_grouped, 2),
 ])  # fmt: skip
 @pytest.mark.parametrize("levels", [256, 255])

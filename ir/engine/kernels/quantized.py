@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
+from ..memory import in_runs
 from ..plan import MIDDLE, Integers, Node
 from ..workers import IntegerProducts, Part, integer_products, shares, spans
 from .blocks import (
@@ -223,7 +224,9 @@ class Images(NamedTuple):
         (above, _), (left, right) = sizes.pads
         height, width, channels = levels.shape
         inside = above <= start and start - above + tall <= height
-        if inside and not left and not right and levels.flags.c_contiguous:
+        lies = levels.flags.c_contiguous
+        lies |= sizes.plain and levels.strides[0] == width * levels.strides[1]
+        if inside and not left and not right and lies:
             return levels[start - above :], []
         room = self.room.take_bytes(0, tall, left + width + right, channels)
         rows, columns = (start - above, start - above + tall), (-left, width + right)
@@ -293,8 +296,9 @@ def _gathered(image: Array, sizes: Sizes, rows: slice, into: Array) -> Part:
     given = image[rows.start * sizes.strides[0] :]
     view = taps(given, sizes.kernel, sizes.strides, sizes.dilations, counts)
     target = into.reshape(view.shape)
-    if sizes.dilations[1] != 1:
-        return call(np.copyto, target, view)
+    if sizes.dilations[1] != 1 or not given.flags.c_contiguous:
+        runs, made = in_runs(view, target)
+        return call(np.copyto, made, runs)
     # Rows of a window are runs of bytes, each copied as one.
     run = np.dtype(f"V{sizes.kernel[1] * sizes.inner}")
     view = np.ndarray(view.shape[:3], run, given, 0, view.strides[:3])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .shelf import shared_weights as shared_weights
     from .shelf import shelved as shelved
     from .turning import in_blocks as in_blocks
+    from .turning import in_runs as in_runs
     from .turning import straight_copy as straight_copy
     from .views import CUTTING as CUTTING
 
@@ -27,7 +28,7 @@ __getattr__, __dir__ = face(
         "direct": "Direct direct_values new_array unshared_copy",
         "growing": "Growing",
         "shelf": "is_wished shared_weights shelved",
-        "turning": "in_blocks straight_copy",
+        "turning": "in_blocks in_runs straight_copy",
         "views": "CUTTING",
     },
 )

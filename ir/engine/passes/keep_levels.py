@@ -81,10 +81,11 @@ def _stays(value: Value, found: Mapping[Value, Grid]) -> bool:
         return False
     if _moves(producer) and not all(other in found for other in moved(producer)):
         return False
-    wished = (
+    # What is moved somebody wishes for who reads another part of it.
+    wished = _moves(producer) or any(
         _moves(user) or _multiplies(user, value) or _sums(user, value) for user in value.users
     )
-    if not any(wished):
+    if not wished:
         return False
     return all(_takes(user, value, count, found) for user, count in value.users.items())
 
