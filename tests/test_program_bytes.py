@@ -129,6 +129,21 @@ def _sums(n: Exact, x: Any) -> Any:
     return n.rounded_to(n.add("Multiply", n.add("Abs", y), n.constant(np.float32(0.5))), power=4)
 
 
+def _scaled(n: Exact, x: Any) -> Any:
+    factor = n.constant(0.5 ** n.rng.integers(0, 3, (1, 8, 1, 1)))
+    y = n.add("Multiply", n.add("Abs", n.convolved(x, 8, 8)), factor)
+    ends = [n.constant(np.float32(end / 32)) for end in (-36, 219)]
+    return n.add("FakeQuantize", y, *ends, *ends, levels=256)
+
+
+def _scaled_and_moved(n: Exact, x: Any) -> Any:
+    y = n.rounded_to(n.add("ReLU", x))
+    y = n.add("Multiply", y, n.constant(0.5 ** n.rng.integers(0, 3, (1, 8, 1, 1))))
+    y = n.add("Add", y, n.constant(n.rng.integers(-64, 64, (1, 8, 1, 1)) / 32))
+    ends = [n.constant(np.float32(end / 32)) for end in (-36, 219)]
+    return n.add("FakeQuantize", y, *ends, *ends, levels=256)
+
+
 def _read_by_itself(n: Exact, x: Any) -> Any:
     y, z = (n.rounded_to(n.convolved(x, 8, 8), power=4) for _ in range(2))
     both = n.add("ReLU", n.add("Subtract", y, z))
@@ -152,7 +167,7 @@ def _turned(n: Exact, x: Any) -> Any:
 @pytest.mark.parametrize(("make", "kept"), [
     (_two_convolutions, 2), (_relu, 2), (_fewer_levels, 2), (_pooled, 3), (_pooled_first, 2),
     (_averaged, 2), (_residual, 3), (_difference, 3), (_concat, 7), (_by_channel, 3), (_sums, 2),
-    (_turned, 4), (_read_by_itself, 4), (_grouped, 2),
+    (_turned, 4), (_read_by_itself, 4), (_grouped, 2), (_scaled, 2), (_scaled_and_moved, 1),
 ])  # fmt: skip
 @pytest.mark.parametrize("levels", [256, 255])
 @pytest.mark.parametrize("size", [6, 15])

@@ -193,7 +193,15 @@ def _is_cast(numbers: Rounding) -> bool:
         return False
     if first is None:
         return not numbers.low.ndim and bool(numbers.low == -MIDDLE)
-    return not first.ndim and bool(first == -MIDDLE)
+    return not first.ndim and (bool(first == -MIDDLE) or _is_lifted(numbers))
+
+
+def _is_lifted(numbers: Rounding) -> bool:
+    """Whether numbers that are rounded as they are become bytes from the least on."""
+    low, first = numbers.low, numbers.first
+    if numbers.scale is not None or numbers.shift is not None or numbers.gain is not None:
+        return False
+    return first is not None and not low.ndim and bool(low + first == -MIDDLE)
 
 
 def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
@@ -206,6 +214,8 @@ def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
     limit = np.full(block.size, last, kind) if last < np.iinfo(kind).max else None
     given = [(f, x) for f, x in ((np.multiply, numbers.scale), (np.add, numbers.shift))]
     steps = [(f, x) for f, x in given if x is not None]
+    if numbers.low.any() and numbers.first is not None and _is_lifted(numbers):
+        steps = [(np.add, -numbers.low)]
     rows = not any(x.ndim and any(x.strides[:-1]) for _, x in steps)
     channels = block.shape[-1]
     times = repeats(block.size // channels, channels) if rows and block.flags.c_contiguous else 1
