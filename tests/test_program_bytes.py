@@ -13,9 +13,10 @@ from vinoir import ir
 from vinoir.ir.engine.kernels.blocks import Scratch
 from vinoir.ir.engine.kernels.lines import private
 from vinoir.ir.engine.kernels.quantizing import quantized, rounding
+from vinoir.ir.engine.kernels.tabled import looked_up
 from vinoir.ir.engine.means import means
 from vinoir.ir.engine.passes import optimize
-from vinoir.ir.engine.plan import Plan, build
+from vinoir.ir.engine.plan import Plan, build, table
 from vinoir.ir.inference import infer
 from vinoir.layers.base import Op
 from vinoir.schemas import Array
@@ -129,6 +130,21 @@ def _sums(n: Exact, x: Any) -> Any:
     return n.rounded_to(n.add("Multiply", n.add("Abs", y), n.constant(np.float32(0.5))), power=4)
 
 
+def _scaled(n: Exact, x: Any) -> Any:
+    factor = n.constant(0.5 ** n.rng.integers(0, 3, (1, 8, 1, 1)))
+    y = n.add("Multiply", n.add("Abs", n.convolved(x, 8, 8)), factor)
+    ends = [n.constant(np.float32(end / 32)) for end in (-36, 219)]
+    return n.add("FakeQuantize", y, *ends, *ends, levels=256)
+
+
+def _scaled_and_moved(n: Exact, x: Any) -> Any:
+    y = n.rounded_to(n.add("ReLU", x))
+    y = n.add("Multiply", y, n.constant(0.5 ** n.rng.integers(0, 3, (1, 8, 1, 1))))
+    y = n.add("Add", y, n.constant(n.rng.integers(-64, 64, (1, 8, 1, 1)) / 32))
+    ends = [n.constant(np.float32(end / 32)) for end in (-36, 219)]
+    return n.add("FakeQuantize", y, *ends, *ends, levels=256)
+
+
 def _read_by_itself(n: Exact, x: Any) -> Any:
     y, z = (n.rounded_to(n.convolved(x, 8, 8), power=4) for _ in range(2))
     both = n.add("ReLU", n.add("Subtract", y, z))
@@ -151,8 +167,8 @@ def _turned(n: Exact, x: Any) -> Any:
 @needs_library
 @pytest.mark.parametrize(("make", "kept"), [
     (_two_convolutions, 2), (_relu, 2), (_fewer_levels, 2), (_pooled, 3), (_pooled_first, 2),
-    (_averaged, 2), (_residual, 3), (_difference, 3), (_concat, 6), (_by_channel, 2), (_sums, 2),
-    (_turned, 4), (_read_by_itself, 4), (_grouped, 2),
+    (_averaged, 2), (_residual, 3), (_difference, 3), (_concat, 7), (_by_channel, 3), (_sums, 2),
+    (_turned, 4), (_read_by_itself, 4), (_grouped, 2), (_scaled, 2), (_scaled_and_moved, 1),
 ])  # fmt: skip
 @pytest.mark.parametrize("levels", [256, 255])
 @pytest.mark.parametrize("size", [6, 15])
@@ -200,7 +216,10 @@ def test_what_somebody_reads_as_numbers_stays_numbers() -> None:
 
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("zero", [True, False])
-def test_convolutions_by_numbers_take_levels(signed: bool, zero: bool) -> None:
+@pytest.mark.parametrize(("size", "stride"), [(3, 1), (3, 2), (9, 1)])
+def test_convolutions_by_numbers_take_levels(
+    signed: bool, zero: bool, size: int, stride: int
+) -> None:
     """Limits by channel go into the weights before and after; what is padded with, too."""
     n = Exact(7)
     x = n.net.parameter("x", "f32", (1, 6, 9, 9))
@@ -210,13 +229,17 @@ def test_convolutions_by_numbers_take_levels(signed: bool, zero: bool) -> None:
     low = -step * (128 if signed else 0) + (0 if zero else step / 4)
     ends = [n.constant(end) for end in (low, low + 255 * step)]
     y = n.add("FakeQuantize", y, *ends, *ends, levels=256)
-    model = n.model(n.by_channel(y, 5))
+    words = PADDED | {"strides": [stride] * 2, "pads_begin": [size // 2] * 2}
+    filters = n.constant(n.rng.integers(-9, 10, (5, 1, 1, size, size)) / 64)
+    model = n.model(n.add("GroupConvolution", y, filters, **words))
     first, second = planned(model).nodes
     assert [op.xml_type for op, _ in first.epilogue][-1] == "FakeQuantize"
     gains = [v.constant for v in first.epilogue[-1][1][3:] if v is not None]
     assert all(gain is not None and gain.size == 1 for gain in gains)
     assert float(gains[1] - gains[0]) == 255
-    assert (second.padding is None) == zero
+    narrow = LIBRARY is not None
+    assert second.inputs[0].type == (np.int8 if narrow else np.float32)
+    assert (second.padding is None) == (zero and (signed or not narrow))
     array = (n.rng.integers(-90, 90, (1, 6, 9, 9)) / 16).astype("f4")
     (found,), (wanted,) = (list(f(model, [array]).values()) for f in (_compiled, ir.run))
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())
@@ -310,3 +333,44 @@ def test_the_library_rounds_as_numpy_does(seed: int, size: int, kind: Any) -> No
     ends = np.iinfo(kind)
     wanted = np.rint(np.fmin(np.fmax(numbers, ends.min), ends.max))
     np.testing.assert_array_equal(np.asarray(LIBRARY.rounded(numbers, kind)()), wanted)
+
+
+@needs_library
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    kind=st.sampled_from(["Gelu", "Gelu by tanh", "Mish", "Elu", "Erf", "SoftPlus", "Swish"]),
+    high=st.sampled_from([0.02, 0.3, 1.0, 5.0, 40.0, 1e4]),
+    low=st.sampled_from([0.0, -0.17, -1.0, -9.0]),
+    levels=st.sampled_from([256, 255, 16]),
+    spread=st.sampled_from([0.1, 2.0, 30.0]),
+)
+def test_levels_that_are_looked_up_are_those_of_the_definition(
+    seed: int, kind: str, high: float, low: float, levels: int, spread: float
+) -> None:
+    """Where numbers are not within rounding of a change from a level to the next."""
+    rng = np.random.default_rng(seed)
+    words = {"approximation_mode": "TANH"} if kind == "Gelu by tanh" else {}
+    words = {"alpha": 0.7} if kind == "Elu" else words
+    version = {"Gelu": 7, "Swish": 4, "Mish": 4, "SoftPlus": 4}.get(kind.split()[0], 1)
+    activation = Op.registry[kind.split()[0], version].read(words)
+    fake = Op.registry["FakeQuantize", 1].read({"levels": levels})
+    limits = [np.array(x, np.float32) for x in (low, high, -128, levels - 129)]
+    found = table(activation, fake, [], limits)
+    if found is None:
+        assert high > 30 or high - low < 1 or spread > 1
+        return
+    assert LIBRARY is not None
+    x = (rng.standard_normal((5, 67, 129)) * spread).astype("f4")
+    x[0, 0, :6] = [0, -0.0, 3e38, -3e38, 1e5, -1e5]
+    target = np.zeros(x.shape, np.int8)
+    with np.errstate(all="ignore"):
+        looked_up(found, x * found.scale + found.shift, target, LIBRARY)()
+    with np.errstate(all="ignore"):
+        (made,) = activation.run(x)
+        (wanted,) = fake.run(made, *limits)
+        place = (np.clip(made.astype("f8"), *limits[:2]) - low) * (levels - 1) / (high - low)
+    away = target != wanted
+    assert (abs(target[away] - wanted[away]) == 1).all()
+    assert (abs(place[away] % 1 - 0.5) < 1e-3).all()
+    assert away.mean() < 1e-3

@@ -16,6 +16,7 @@ from vinoir.ir.engine import means as counted_on
 from vinoir.ir.engine.means import means
 from vinoir.ir.engine.passes import optimize
 from vinoir.ir.engine.plan import build
+from vinoir.ir.engine.plan import quantized as costs
 from vinoir.ir.engine.workers import integer_products
 from vinoir.ir.inference import infer
 from vinoir.schemas import Array
@@ -36,6 +37,17 @@ def rounding_by_library(*, asked: bool) -> Iterator[None]:
         yield
     finally:
         LIBRARY.rounds = before
+
+
+@contextmanager
+def whatever_it_takes() -> Iterator[None]:
+    """Groups are multiplied as integers, as if numbers took forever."""
+    before = costs.GROUPED, costs.SUM
+    costs.GROUPED = costs.SUM = 1e9
+    try:
+        yield
+    finally:
+        costs.GROUPED, costs.SUM = before
 
 
 class Net:
@@ -65,6 +77,12 @@ class Net:
             made = self.add("Subtract", made, self.constant(self.rng.integers(1, 9, (1,))))
         scale = self.rng.random((shape[0], *[1] * (len(shape) - 1))) / 200 + 1e-3
         return self.add("Multiply", made, self.constant(scale))
+
+    def exact_weights(self, *shape: int) -> Any:
+        """Sums of products by these are exact in float32, too."""
+        levels = self.constant(self.rng.integers(-127, 128, shape), "i8")
+        made = self.add("Convert", levels, destination_type="f32")
+        return self.add("Multiply", made, self.constant(np.float32(2.0**-9)))
 
     def rounded(self, *shape: int, levels: int = 255) -> Any:
         """Weights as tools leave them before they are compressed."""
@@ -163,6 +181,72 @@ def test_convolutions(
     model = one.model(y)
     assert integer_nodes(model) == 1
     with rounding_by_library(asked=rounds):
+        compared(model, [rng.standard_normal(shape).astype("f4")], fork=fork)
+
+
+@needs_library
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    signed=st.booleans(),
+    groups=st.sampled_from([2, 5, 16, 24, 96]),
+    inner=st.sampled_from([1, 1, 3, 16]),
+    each=st.sampled_from([1, 2, 16]),
+    kernel=st.sampled_from([(1, 1), (3, 3), (2, 5), (5, 2), (7, 7), (3,), (9,)]),
+    stride=st.sampled_from([1, 2, 3]),
+    dilation=st.sampled_from([1, 2]),
+    pads=st.sampled_from([(0, 0), (1, 1), (0, 2), (3, 0)]),
+    size=st.sampled_from([1, 6, 9, 33]),
+    after=st.sampled_from(["", "ReLU", "Gelu", "FakeQuantize", "Add", "by channel", "shuffle"]),
+    fork=st.booleans(),
+)
+def test_convolutions_of_groups(
+    seed: int,
+    signed: bool,
+    groups: int,
+    inner: int,
+    each: int,
+    kernel: tuple[int, ...],
+    stride: int,
+    dilation: int,
+    pads: tuple[int, int],
+    size: int,
+    after: str,
+    fork: bool,
+) -> None:
+    """However groups go together, and whatever of the windows is padding."""
+    one, axes = Net(seed), len(kernel)
+    rng, outer = one.rng, groups * each
+    if (max(kernel) - 1) * dilation + 1 > size + sum(pads):
+        dilation, kernel = 1, (1,) * axes
+    shape = 1 + seed % 2, groups * inner, *(size, size + 1)[:axes]
+    x = one.net.parameter("x", "f32", shape)
+    # Where steps and scales are powers of two there is no rounding that may go another way.
+    y = one.quantized(x, signed, first=100 / 32)
+    y = one.add(
+        "GroupConvolution", y, one.exact_weights(groups, each, inner, *kernel),
+        strides=[stride] * axes,
+        dilations=[dilation] * axes, pads_begin=[pads[0]] * axes, pads_end=[pads[1]] * axes,
+    )  # fmt: skip
+    along = (1, outer, *[1] * axes)
+    if seed % 3:
+        y = one.add("Add", y, one.constant(rng.integers(-9, 9, along) / 8))
+    if after in ("ReLU", "Gelu"):
+        y = one.add(after, y, opset="opset7" if after == "Gelu" else "opset1")
+    elif after == "FakeQuantize":
+        y = one.quantized(y, signed, first=100 / 4)
+        y = one.add("GroupConvolution", y, one.exact_weights(groups, 1, each, *[1] * axes),
+                    strides=[1] * axes, dilations=[1] * axes, pads_begin=[0] * axes,
+                    pads_end=[0] * axes)  # fmt: skip
+    elif after == "Add":
+        y = one.add("Multiply", y, one.add("Sigmoid", y))
+    elif after == "by channel":
+        y = one.add("PReLU", y, one.constant(rng.random(outer)))
+    elif after == "shuffle":
+        y = one.add("ShuffleChannels", y, axis=1, group=groups)
+    model = one.model(y)
+    with whatever_it_takes():
+        assert integer_nodes(model) >= 1
         compared(model, [rng.standard_normal(shape).astype("f4")], fork=fork)
 
 

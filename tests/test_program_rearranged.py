@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_program_kernels import DRAWS, Draw, windows
 from vinoir import ir
-from vinoir.ir.engine.memory import in_blocks, straight_copy, turning
+from vinoir.ir.engine.memory import in_blocks, in_runs, straight_copy, turning
 from vinoir.schemas import Array
 
 
@@ -320,3 +320,64 @@ def test_large_arrays_are_turned(shape: tuple[int, ...], order: tuple[int, ...])
 def test_texts_are_copied_as_they_are() -> None:
     texts = np.array([["a", "b"], ["c", "d"]], object).T
     np.testing.assert_array_equal(straight_copy(texts), texts)
+
+
+@given(seed=st.integers(0, 10_000), byte=st.booleans(), channels=st.sampled_from([1, 3, 26, 200]))
+def test_short_runs_are_copied_as_they_are(seed: int, byte: bool, channels: int) -> None:
+    rng = np.random.default_rng(seed)
+    kind = np.int8 if byte else np.float32
+    shape = (*rng.integers(1, 5, 3), channels)
+    rooms = [rng.integers(-99, 99, (*shape[:3], channels + 5)).astype(kind) for _ in range(2)]
+    begins = rng.integers(0, 6, 2)
+    source, target = (
+        room[..., begin : begin + channels] for room, begin in zip(rooms, begins, strict=True)
+    )
+    if seed % 2:
+        source, target = np.moveaxis(source, -1, 1), np.moveaxis(target, -1, 1)
+    if seed % 3 == 0:
+        source = np.ascontiguousarray(source)
+    wanted = rooms[1].copy()
+    np.copyto(wanted[..., begins[1] : begins[1] + channels], source.reshape(target.shape)
+              if not seed % 2 else np.moveaxis(source, 1, -1))  # fmt: skip
+    given, into = in_runs(source, target)
+    np.copyto(into, given)
+    np.testing.assert_array_equal(rooms[1], wanted)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("shown", [False, True])
+@pytest.mark.parametrize("before", [False, True])
+def test_what_is_joined_again_and_again_is_joined_once(
+    pooled: bool, shown: bool, before: bool
+) -> None:
+    """As in dense blocks: each convolution reads all that those before it made."""
+    draw = Draw(7)
+    x = draw.input(2, 5, 9, 8)
+
+    def convolution(y: ir.builder.Output, inner: int) -> ir.builder.Output:
+        weights = draw.constant(draw.array(8, inner, 1, 1) / inner)
+        return draw.add("Convolution", "opset1", y, weights, **windows(2))
+
+    parts = [convolution(x, 5)]
+    seen = []
+    for _ in range(4):
+        both = draw.add("Concat", "opset1", *parts, axis=1) if len(parts) > 1 else parts[0]
+        seen.append(both)
+        made = convolution(draw.add("ReLU", "opset1", both), 8 * len(parts))
+        parts = [made, *parts] if before else [*parts, made]
+    last = draw.add("Concat", "opset1", *parts, axis=1)
+    if pooled:
+        seen[2] = draw.add("MaxPool", "opset1", seen[2], strides=[1, 1], kernel=[2, 2],
+                           pads_begin=[0, 0], pads_end=[0, 0])  # fmt: skip
+    results = [draw.add("ReLU", "opset1", last), *([seen[2]] if pooled or shown else [])]
+    for result in results:
+        draw.net.result(result)
+    model = draw.net.model()
+    # Of those that somebody pools, or that go out, there is a copy.
+    assert kinds(model)["Concat"] == int(pooled or shown)
+    array = draw.rng.standard_normal((2, 5, 9, 8)).astype("f4")
+    wanted = list(ir.run(model, [array]).values())
+    for threads in (1, 2):
+        found = ir.compile(model, threads=threads)([array]).values()
+        for value, right in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(value, right, atol=1e-5 * float(abs(right).max()))

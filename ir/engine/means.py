@@ -22,7 +22,8 @@ def means(plan: Plan, memory: Memory | None) -> Means:
     packed = {value.packed for node in plan.nodes for value in node.inputs if value.packed}
     taken = NUMBERS * sum(prod(one.shape) for one in packed)
     is_small = memory == "small" or (memory is None and not fits(2 * taken))
-    return Means(is_small, found.rate if found else 0.0, QUICK_TANH)
+    rate, rounds = (found.rate, found.rounds) if found else (0.0, False)
+    return Means(is_small, rate, QUICK_TANH, rounds)
 
 
 def kept_weights(plan: Plan) -> str:

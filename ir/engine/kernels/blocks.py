@@ -15,12 +15,13 @@ from ....layers.budget import require
 from ....schemas import Array
 from ..memory import private
 from ..plan import Node, Value
-from ..workers import Part
+from ..workers import Part, integer_products
 from ..workers import sequence as sequence
 from .activations import NEAR, NEAR_FOR_THREADS, activation, sloped
 from .beside_levels import beside
 from .quantizing import quantized, rounding
 from .repeats import repeats as repetitions
+from .tabled import looked_up
 
 T = TypeVar("T")
 
@@ -138,6 +139,9 @@ Follower = Callable[[Array, Any, Array], list[Part]]
 
 def epilogue(node: Node, scratch: Scratch) -> list[Follower]:
     """For each follower of a node: what makes its parts for a block and the block's index."""
+    found, library = node.table, integer_products()
+    if found is not None and library is not None:
+        return [lambda block, index, target: [looked_up(found, block, target, library)]]
     finite = node.integers is not None  # sums of integers are
     return followers(node.epilogue, node.outputs[0], scratch, halved=node.halved, finite=finite)
 

@@ -43,7 +43,7 @@ class LaidOut(NamedTuple):
 def is_prepared(node: Node) -> bool:
     """Whether there is a kernel for a convolution here."""
     value, output = node.inputs[0], node.outputs[0]
-    if node.inputs[1].constant is None or value.type != np.float32:
+    if node.inputs[1].constant is None or (value.type != np.float32 and value.grid is None):
         return False
     return len(value.shape) in (3, 4) and (value.last or is_incoming_image(value)) and output.last
 

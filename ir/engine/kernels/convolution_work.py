@@ -10,7 +10,7 @@ import numpy as np
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
-from ..plan import SHUFFLE, Node
+from ..plan import BINARY, SHUFFLE, Node, Value
 from ..workers import Part
 from .blocks import Scratch, call, epilogue, followed, followers, kept, lined, padded
 
@@ -95,6 +95,12 @@ class Finish:
             op.xml_type == SHUFFLE or any(value is not None for value in others)
             for op, others in node.epilogue
         )
+        #: Whether all of it is.
+        self.is_uniform = self.bias is None and all(
+            op.xml_type not in BINARY | {SHUFFLE, "PReLU"}
+            and all(value is None or _is_number(value) for value in others)
+            for op, others in node.epilogue
+        )
         self._followers = epilogue(node, scratch)
         self._leaders = followers(node.prologue, node.inputs[0], scratch)
         self._factors = factors(node)
@@ -112,9 +118,9 @@ class Finish:
         """Rows and channels of one image of the output."""
         return self._target[image, rows, :, channels]
 
-    def everywhere(self, block: Array) -> list[Part]:
+    def everywhere(self, block: Array, target: Array | None = None) -> list[Part]:
         """What follows, if it is the same for all numbers, wherever they are."""
-        return followed(self._followers, block, ())
+        return followed(self._followers, block, (), target)
 
     @property
     def leads(self) -> bool:
@@ -165,6 +171,10 @@ class Finish:
         return found if out is target else [*found, call(np.copyto, target, out)]
 
 
+def _is_number(value: Value) -> bool:
+    return value.constant is not None and value.constant.size == 1
+
+
 def factors(node: Node) -> Array | None:
     """The factors of each image's channels that are all there is of a prologue."""
     if len(node.prologue) != 1 or node.prologue[0][0].xml_type != "Multiply":
@@ -213,6 +223,8 @@ def reached(
     top, left = begin * sizes.strides[0] - sizes.pads[0][0], -sizes.pads[1][0]
     planes = planes and image.strides[2] != image.itemsize
     inside = top >= 0 and left >= 0 and top + tall <= image.shape[0]
+    # What are levels become numbers in the room.
+    inside = inside and image.dtype == np.float32
     inside = inside and left + wide <= image.shape[1]
     if put is None and inside and (planes or image.strides[2] == image.itemsize):
         return image[top : top + tall, left : left + wide], []

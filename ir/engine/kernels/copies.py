@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
-from ..memory import CUTTING, in_blocks
+from ..memory import CUTTING, in_blocks, in_runs
 from ..plan import Node
 from ..workers import Part, spans
 from .blocks import Scratch, call, filling, sequence
@@ -52,12 +52,17 @@ def copied(source: Array, target: Array, threads: int) -> list[Part]:
         return [sequence(copies[begin:end]) for begin, end in runs]
     axis = _longest(target)
     if axis is None or target.nbytes < SMALL:
-        return [call(np.copyto, target, source)]
+        return [_copy(source, target)]
     lanes = []
     for begin, end in spans(target.shape[axis], threads):
         index = (slice(None),) * axis + (slice(begin, end),)
-        lanes.append(call(np.copyto, target[index], source[index]))
+        lanes.append(_copy(source[index], target[index]))
     return lanes
+
+
+def _copy(source: Array, target: Array) -> Part:
+    given, into = in_runs(source, target)
+    return call(np.copyto, into, given)
 
 
 def _longest(array: Array) -> int | None:

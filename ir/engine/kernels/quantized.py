@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
+from ..memory import in_runs
 from ..plan import MIDDLE, Integers, Node
 from ..workers import IntegerProducts, Part, integer_products, shares, spans
 from .blocks import (
@@ -63,7 +64,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     source, target = sizes.image(stored), sizes.image(output.store)
     finish = Finish(node, target, sizes, scratch)
     scratch.shared.reset()
-    images, before = _images(source, sizes, integers, abreast, scratch)
+    images, before = images_of_levels(source, sizes, integers, abreast, scratch)
     places = prod(sizes.out)
     by_columns = places < FEW and not sizes.shuffled
     weights = _weights(node, library, integers, by_columns=by_columns)
@@ -93,7 +94,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
 
 
 def _by_columns(
-    images: _Images,
+    images: Images,
     weights: Weights,
     finish: Finish,
     library: IntegerProducts,
@@ -204,7 +205,7 @@ def _means(node: Node) -> tuple[IntegerProducts, Integers]:
     return library, node.integers
 
 
-class _Images(NamedTuple):
+class Images(NamedTuple):
     """Images as levels (N, H, W, C), with padding or without."""
 
     sizes: Sizes
@@ -223,22 +224,24 @@ class _Images(NamedTuple):
         (above, _), (left, right) = sizes.pads
         height, width, channels = levels.shape
         inside = above <= start and start - above + tall <= height
-        if inside and not left and not right and levels.flags.c_contiguous:
+        lies = levels.flags.c_contiguous
+        lies |= sizes.plain and levels.strides[0] == width * levels.strides[1]
+        if inside and not left and not right and lies:
             return levels[start - above :], []
         room = self.room.take_bytes(0, tall, left + width + right, channels)
         rows, columns = (start - above, start - above + tall), (-left, width + right)
         return room, padded(levels, rows, columns, room, self.zero)
 
 
-def _images(
+def images_of_levels(
     source: Array, sizes: Sizes, integers: Integers, abreast: int, scratch: Scratch
-) -> tuple[_Images, list[list[Part]]]:
+) -> tuple[Images, list[list[Part]]]:
     """All images as levels, and the step that makes them, padding included."""
     images, height, width, channels = source.shape
     (top, bottom), (left, right) = sizes.pads
     zero = np.int8((integers.grid.zero or 0) - MIDDLE)
     if source.dtype == np.int8:
-        return _Images(sizes, source, False, zero, scratch.shared), []
+        return Images(sizes, source, False, zero, scratch.shared), []
     shape = images, top + height + bottom, left + width + right, channels
     room = scratch.shared.take_bytes(0, *shape)
     parts: list[Part] = []
@@ -254,7 +257,7 @@ def _images(
         into = inner[:, left : left + width]
         steps.append(_quantized(source[image, begin:end], integers, into, scratch))
         parts.append(sequence(steps))
-    return _Images(sizes, room, True, zero, scratch.shared), [parts]
+    return Images(sizes, room, True, zero, scratch.shared), [parts]
 
 
 def _filled(border: Array, zero: np.int8) -> Part:
@@ -293,8 +296,9 @@ def _gathered(image: Array, sizes: Sizes, rows: slice, into: Array) -> Part:
     given = image[rows.start * sizes.strides[0] :]
     view = taps(given, sizes.kernel, sizes.strides, sizes.dilations, counts)
     target = into.reshape(view.shape)
-    if sizes.dilations[1] != 1:
-        return call(np.copyto, target, view)
+    if sizes.dilations[1] != 1 or not given.flags.c_contiguous:
+        runs, made = in_runs(view, target)
+        return call(np.copyto, made, runs)
     # Rows of a window are runs of bytes, each copied as one.
     run = np.dtype(f"V{sizes.kernel[1] * sizes.inner}")
     view = np.ndarray(view.shape[:3], run, given, 0, view.strides[:3])
@@ -367,4 +371,4 @@ def _weights(
     return Weights(wide, blocks, factor.astype(np.float32), shift.astype(np.float32))
 
 
-__all__ = ["convolution", "multiplied"]
+__all__ = ["convolution", "images_of_levels", "multiplied"]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
+from ..memory import in_runs
 from ..plan import MIDDLE
 from ..workers import Part, integer_products, sequence, spans
 from .activations import NEAR, rooms
@@ -192,7 +193,15 @@ def _is_cast(numbers: Rounding) -> bool:
         return False
     if first is None:
         return not numbers.low.ndim and bool(numbers.low == -MIDDLE)
-    return not first.ndim and bool(first == -MIDDLE)
+    return not first.ndim and (bool(first == -MIDDLE) or _is_lifted(numbers))
+
+
+def _is_lifted(numbers: Rounding) -> bool:
+    """Whether numbers that are rounded as they are become bytes from the least on."""
+    low, first = numbers.low, numbers.first
+    if numbers.scale is not None or numbers.shift is not None or numbers.gain is not None:
+        return False
+    return first is not None and not low.ndim and bool(low + first == -MIDDLE)
 
 
 def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
@@ -205,6 +214,8 @@ def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
     limit = np.full(block.size, last, kind) if last < np.iinfo(kind).max else None
     given = [(f, x) for f, x in ((np.multiply, numbers.scale), (np.add, numbers.shift))]
     steps = [(f, x) for f, x in given if x is not None]
+    if numbers.low.any() and numbers.first is not None and _is_lifted(numbers):
+        steps = [(np.add, -numbers.low)]
     rows = not any(x.ndim and any(x.strides[:-1]) for _, x in steps)
     channels = block.shape[-1]
     times = repeats(block.size // channels, channels) if rows and block.flags.c_contiguous else 1
@@ -216,6 +227,7 @@ def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
     lies = not steps and block.flags.c_contiguous
     rounded = library.rounded(block, kind) if lies else None
     flat = target.reshape(-1) if target.flags.c_contiguous else None
+    runs = _runs_of(target)
 
     def run() -> None:
         if rounded is None:
@@ -234,13 +246,24 @@ def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
             np.minimum(found, limit, out=found)
         out = target if flat is None else flat
         if flat is None:
-            found = found.reshape(target.shape)
-        if kind is np.uint8:
+            # Bytes are written to where they have gaps as few times as can be.
+            if kind is np.uint8:
+                np.bitwise_xor(found, np.uint8(MIDDLE), out=found)
+            np.copyto(runs, found.reshape(-1).view(runs.dtype).reshape(runs.shape))
+        elif kind is np.uint8:
             np.bitwise_xor(found, np.uint8(MIDDLE), out=out.view(np.uint8))
         else:
             np.copyto(out, found)
 
     return run
+
+
+def _runs_of(target: Array) -> Array:
+    """Bytes as an array of runs of memory, in their order; as they are, where there is no such."""
+    steps = [step for step, size in zip(target.strides, target.shape, strict=True) if size > 1]
+    if sorted(steps, reverse=True) != steps:
+        return target
+    return in_runs(np.empty(target.shape, target.dtype), target)[1]
 
 
 def _put(block: Array, out: Array) -> None:

@@ -23,6 +23,7 @@ from . import (
     matrices,
     pooling,
     quantized,
+    quantized_groups,
     recurrent,
     resizing,
     rows,
@@ -49,7 +50,9 @@ Kernel: TypeAlias = Callable[[Node, Hands, Scratch], Steps]
 
 def _convolution(node: Node, hands: Hands, scratch: Scratch) -> Steps:
     if node.integers is not None:
-        return quantized.convolution(node, hands.parts, scratch)
+        grouped = node.kind == "GroupConvolution"
+        integers = quantized_groups.convolution if grouped else quantized.convolution
+        return integers(node, hands.parts, scratch)
     prepare = volumes.convolution if len(node.inputs[0].shape) == 5 else convolution.prepare
     return prepare(node, hands.parts, scratch)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .slabs import private as private
     from .slabs import together as together
     from .turning import in_blocks as in_blocks
+    from .turning import in_runs as in_runs
     from .turning import straight_copy as straight_copy
     from .views import CUTTING as CUTTING
 
@@ -30,7 +31,7 @@ __getattr__, __dir__ = face(
         "growing": "Growing",
         "shelf": "is_wished shared_weights shelved",
         "slabs": "private together",
-        "turning": "in_blocks straight_copy",
+        "turning": "in_blocks in_runs straight_copy",
         "views": "CUTTING",
     },
 )

@@ -20,6 +20,8 @@ BLOCK, FEWEST, MOST = 48 << 10, 64, 512
 LINES = 1024
 #: So many bytes apart, numbers of a line share cache lines; so many of a line are in few.
 NEAR = 64
+#: Runs of at most so many bytes are sooner copied as one element each.
+SHORT = 128
 
 
 def in_blocks(source: Array, target: Array) -> list[tuple[Array, Array]]:
@@ -48,6 +50,21 @@ def in_blocks(source: Array, target: Array) -> list[tuple[Array, Array]]:
         cut = (*[slice(None)] * across, rows, *[slice(None)] * (inner - across - 1), columns)
         found.append((views[0][cut], views[1][cut]))
     return found
+
+
+def in_runs(source: Array, target: Array) -> tuple[Array, Array]:
+    """Both as arrays of whole runs of memory, where these are short: each is copied as one."""
+    if source.dtype != target.dtype or source.dtype.hasobject or target.size < 2:
+        return source, target
+    shape, taken, put = _merged(source, target)
+    nbytes = shape[-1] * target.itemsize
+    if len(shape) < 2 or not taken[-1] == put[-1] == target.itemsize or nbytes > SHORT:
+        return source, target
+    if min(taken) <= 0 or min(put) <= 0:
+        return source, target
+    kind = np.dtype(f"V{nbytes}")
+    given, into = as_strided(source, shape, taken), as_strided(target, shape, put)
+    return given.view(kind)[..., 0], into.view(kind)[..., 0]
 
 
 def straight_copy(array: Array) -> Array:

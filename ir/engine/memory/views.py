@@ -27,13 +27,16 @@ COPYING = CUTTING | {"Concat", "GridSample", "MatMul", "ScaledDotProductAttentio
 def join_concats(plan: Plan) -> None:
     """Let the producers of a concatenation write into its output."""
     written: set[Node] = set()
-    for node in plan.nodes:
-        if node.kind != "Concat":
-            continue
+    for node in _wider_first([node for node in plan.nodes if node.kind == "Concat"]):
         (output,) = node.outputs
         axis = node.op.axis % len(output.shape)  # type: ignore[attr-defined]  # Concat has it
         # Parts that are whole runs of memory, or runs of the channels of images.
         if not (axis == 1 if output.last else prod(output.shape[:axis]) == 1):
+            continue
+        if _is_part(node, axis):
+            output.parent, output.start = node.inputs[0].parent, node.inputs[0].start
+            node.detach()
+            written.add(node)
             continue
         fits = all(
             value.constant is None
@@ -53,6 +56,45 @@ def join_concats(plan: Plan) -> None:
         node.detach()
         written.add(node)
     plan.nodes = [node for node in plan.nodes if node not in written]
+
+
+def _wider_first(concats: list[Node]) -> list[Node]:
+    """Those before others that join, side by side, all that these join; else in their order."""
+    places = [{id(value): place for place, value in enumerate(node.inputs)} for node in concats]
+
+    def holds(wide: int, narrow: int) -> bool:
+        given = concats[narrow].inputs
+        first = places[wide].get(id(given[0]))
+        if first is None or concats[wide].op.axis != concats[narrow].op.axis:  # type: ignore[attr-defined]  # Concat has it
+            return False
+        found = concats[wide].inputs[first : first + len(given)]
+        return list(map(id, found)) == list(map(id, given))
+
+    nested = {
+        narrow: [wide for wide in range(narrow + 1, len(concats)) if holds(wide, narrow)]
+        for narrow in range(len(concats))
+    }
+    chained = {number for wides in nested.values() for number in wides}
+    chained |= {number for number, wides in nested.items() if wides}
+    first = sorted(chained, reverse=True)
+    rest = [number for number in range(len(concats)) if number not in chained]
+    return [concats[number] for number in (*first, *rest)]
+
+
+def _is_part(node: Node, axis: int) -> bool:
+    """Whether what is joined already lies side by side in the memory of one value."""
+    (output,) = node.outputs
+    parent, start = node.inputs[0].parent, node.inputs[0].start
+    if parent is None or output.parent is not None or output.is_output:
+        return False
+    if parent.last != output.last or any(user.kind in POOLINGS for user in output.users):
+        return False
+    step = output.type.itemsize * (1 if output.last else prod(output.shape[axis + 1 :]))
+    for value in node.inputs:
+        if value.parent is not parent or value.start != start or value.strides is not None:
+            return False
+        start += value.shape[axis] * step
+    return True
 
 
 def rename(plan: Plan) -> None:

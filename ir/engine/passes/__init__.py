@@ -13,9 +13,9 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
    as do computed factors of channels.
-4. Levels that integers are multiplied by stay bytes, or their makers leave the rounding to who
-   multiplies. Shuffles go where they copy least; convolutions give half of what Swish takes;
-   products leave out rows that are made zero later.
+4. Levels that integers are multiplied by stay bytes, those of activations are looked up; or their
+   makers leave the rounding to who multiplies. Shuffles go where they copy least; convolutions
+   give half of what Swish takes; products leave out rows that are made zero later.
 5. Layouts are chosen last, when it is settled which nodes there are.
 """
 
@@ -39,6 +39,7 @@ from .join_shuffles import join_shuffles
 from .join_splits import join_splits
 from .keep_levels import keep_levels
 from .layouts import choose_layouts
+from .look_up_levels import look_up_levels
 from .multiply_einsums import multiply_einsums
 from .multiply_powers import multiply_powers
 from .pass_biases import pass_biases
@@ -84,6 +85,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     clip_before,
     take_prologues,
     keep_levels,
+    look_up_levels,
     round_late,
     shuffle_late,
     halve_sums,

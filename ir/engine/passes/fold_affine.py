@@ -24,7 +24,9 @@ def fold(node: Node, scale: Array, shift: Array) -> bool:
         node.integers = node.integers.then(scale, shift)
         return True
     weights = node.inputs[1].constant
-    if weights is None or node.inputs[0].type != np.float32 or has_many_groups(node):
+    given = node.inputs[0]
+    of_numbers = given.type == np.float32 or given.grid is not None
+    if weights is None or not of_numbers or has_many_groups(node):
         return False  # by its definition, which knows no bias
     bias = node.inputs[2].constant if len(node.inputs) > 2 else None
     if np.any(scale != 1):

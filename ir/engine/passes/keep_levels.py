@@ -21,8 +21,11 @@ from ..plan import (
     Node,
     Plan,
     Value,
+    add_through,
     constant,
     grid_of,
+    has_many_groups,
+    is_depthwise,
     moved,
 )
 from .fold_affine import fold
@@ -30,13 +33,16 @@ from .fold_affine import fold
 
 def keep_levels(plan: Plan) -> None:
     """Apply the pass."""
-    kept = _kept(plan)
+    kept = _kept(plan) if plan.means.integers else {}
     for node in plan.nodes:
         if not any(value in kept for value in node.outputs):
             continue
         for value in node.outputs:
             if value in kept:
                 value.type, value.grid = np.dtype(np.int8), kept[value]
+                for user in value.users:
+                    if _sums(user, value):
+                        _take_bytes(user, kept[value])
         if not _moves(node):
             _make_bytes(node)
 
@@ -75,7 +81,11 @@ def _stays(value: Value, found: Mapping[Value, Grid]) -> bool:
         return False
     if _moves(producer) and not all(other in found for other in moved(producer)):
         return False
-    if not any(_moves(user) or _multiplies(user, value) for user in value.users):
+    # What is moved somebody wishes for who reads another part of it.
+    wished = _moves(producer) or any(
+        _moves(user) or _multiplies(user, value) or _sums(user, value) for user in value.users
+    )
+    if not wished:
         return False
     return all(_takes(user, value, count, found) for user, count in value.users.items())
 
@@ -85,12 +95,39 @@ def _multiplies(node: Node, value: Value) -> bool:
     return node.integers is not None and node.inputs[0] is value
 
 
+def _sums(node: Node, value: Value) -> bool:
+    """Whether a node reads channels of an image one by one, into memory where they are numbers."""
+    return (
+        is_depthwise(node)
+        and node.inputs[0] is value
+        and len(value.shape) == 4
+        and not node.prologue
+        and not has_many_groups(node)
+    )
+
+
+def _take_bytes(node: Node, grid: Grid) -> None:
+    """Let such a node take levels less the middle one: `W (s l + m)` is `(s W) l + W m`."""
+    channels = node.inputs[0].shape[1]
+    if grid.middle:
+        add_through(node, np.full(channels, grid.middle))
+    if grid.middle or node.padding is not None:
+        fill = np.zeros(channels) if node.padding is None else node.padding
+        node.padding = ((fill - grid.middle) / grid.step).astype(np.float32)
+    weights = node.inputs[1].constant
+    assert weights is not None
+    if grid.step != 1:
+        node.replace_input(1, constant((weights * grid.step).astype(np.float32)))
+
+
 def _takes(node: Node, value: Value, count: int, found: Mapping[Value, Grid]) -> bool:
     """Whether all that a node reads of a value may be levels."""
     if _moves(node):
         return all(made in found or not made.users for made in node.outputs) and not any(
             value is other for other in node.inputs[len(moved(node)) :]
         )
+    if _sums(node, value):
+        return count == 1
     if value.shape != node.outputs[0].shape:
         return count == _multiplies(node, value)
     # What is added in cache may be made numbers there.
@@ -120,7 +157,7 @@ def _make_bytes(node: Node) -> None:
     """Let the FakeQuantize that a node ends with give levels less the middle one."""
     op, others = node.epilogue[-1] if node.epilogue else (node.op, [None, *node.inputs[1:]])
     steps: int = op.levels - 1  # type: ignore[attr-defined]  # FakeQuantize has them
-    low, high = (float(value.array.reshape(())) for value in others[1:3] if value is not None)
+    low, high = (_number(value) for value in others[1:3])
     ends = [*_constants(-MIDDLE, steps - MIDDLE)]
     folds = node.kind in CONVOLUTIONS or node.integers is not None
     if folds and len(node.epilogue) == 1 and high - low == steps and low.is_integer():
@@ -133,6 +170,12 @@ def _make_bytes(node: Node) -> None:
         node.set_epilogue([*node.epilogue[:-1], (op, made)])
     else:
         node.set_inputs([node.inputs[0], *(value for value in made[1:] if value is not None)])
+
+
+def _number(value: Value | None) -> float:
+    """The one number that a value is; none where it is more."""
+    array = None if value is None else value.constant
+    return float("nan") if array is None or array.size != 1 else float(array.reshape(()))
 
 
 def _constants(*ends: int) -> Iterator[Value]:

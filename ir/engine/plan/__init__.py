@@ -56,10 +56,15 @@ if TYPE_CHECKING:
     from .quantized import MOVING as MOVING
     from .quantized import grid_of as grid_of
     from .quantized import grids as grids
+    from .quantized import groups_together as groups_together
     from .quantized import integers as integers
     from .quantized import moved as moved
     from .regions import cut_regions as cut_regions
     from .regions import plan_region as plan_region
+    from .tables import BYTES as BYTES
+    from .tables import CURVES as CURVES
+    from .tables import Table as Table
+    from .tables import table as table
 
 __getattr__, __dir__ = face(
     __name__,
@@ -78,7 +83,8 @@ __getattr__, __dir__ = face(
             "claimed_type products stands_beside work"
         ),
         "grid": "Grid Integers MIDDLE WHOLE",
-        "quantized": "MOVING grid_of grids integers moved",
+        "quantized": "MOVING grid_of grids groups_together integers moved",
         "regions": "cut_regions plan_region",
+        "tables": "BYTES CURVES Table table",
     },
 )

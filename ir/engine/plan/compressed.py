@@ -21,7 +21,7 @@ from .grid import WHOLE
 #: By layer id: what feeds each input.
 Sources: TypeAlias = Mapping[int, Sequence[tuple[Layer, int] | None]]
 #: Who may read levels: the type of a layer, and at which input.
-READERS = frozenset({("MatMul", 1), ("Convolution", 1), ("Gather", 0)})
+READERS = frozenset({("MatMul", 1), ("Convolution", 1), ("GroupConvolution", 1), ("Gather", 0)})
 #: The types in which levels are made numbers.
 _REAL = (ElementType.F16, ElementType.F32)
 

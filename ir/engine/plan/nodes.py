@@ -16,6 +16,7 @@ from ...document import Layer
 from .compressed import Compressed
 from .grid import Grid, Integers
 from .operations import claimed_type
+from .tables import Table
 
 
 class Value:
@@ -125,7 +126,7 @@ class Node:
 
     __slots__ = (
         "_inputs", "epilogue", "halved", "integers", "is_outside", "laid_out", "layer", "looks_up",
-        "op", "outputs", "padding", "prologue", "region", "summed", "wanted",
+        "op", "outputs", "padding", "prologue", "region", "summed", "table", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -154,6 +155,8 @@ class Node:
         self.integers: Integers | None = None
         #: What it stands for, where that has a plan of its own for each shape it meets.
         self.region: Region | None = None
+        #: Where its epilogue is looked up: what it makes of places in this table.
+        self.table: Table | None = None
         #: Whether its kernel looks up the memory of its first input and output at each call.
         self.looks_up = False
         self._read(inputs)
@@ -275,6 +278,8 @@ class Means(NamedTuple):
     integers: float = 0.0
     #: Whether tanh takes less time than exp.
     tanh: bool = False
+    #: Whether who multiplies them rounds to bytes and places, too.
+    rounds: bool = False
 
 
 class Plan:

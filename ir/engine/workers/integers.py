@@ -25,7 +25,13 @@ RATES = (
 )
 SLOW = 0.7
 #: The library's names of what it rounds to.
-NAMES: dict[type, str] = {np.int8: "int8", np.uint8: "uint8"}
+NAMES: dict[type, str] = {np.int8: "int8", np.uint8: "uint8", np.uint16: "uint16"}
+
+
+#: Their ends.
+ENDS: dict[type[np.integer[Any]], tuple[int, int]] = {
+    np.int8: (-128, 127), np.uint8: (0, 255), np.uint16: (0, 65535),
+}  # fmt: skip
 
 
 class IntegerProducts:
@@ -45,20 +51,22 @@ class IntegerProducts:
         return self._library.dots_pack(np.ascontiguousarray(rows), dtype="int8")
 
     def multiplied(self, left: Array, packed: Any, out: Array) -> Part:
-        """What puts ``left @ rows.T`` into an int32 array without gaps."""
+        """What puts ``left @ rows.T`` into an int32 array without gaps; left rows may overlap."""
         assert left.dtype == np.int8
         assert out.dtype == np.int32
-        assert left.flags.c_contiguous
+        assert left.strides[1] == 1
         assert out.flags.c_contiguous
         # Both are looked at here alone: at a call that takes longer than small products.
         given, made = (
-            self._library.from_pointer(array.ctypes.data, array.shape, kind, owner=array)
+            self._library.from_pointer(
+                array.ctypes.data, array.shape, kind, strides=array.strides, owner=array
+            )
             for array, kind in ((left, "int8"), (out, "int32"))
         )
         return partial(self._library.dots_packed, given, packed, out=made)
 
     def rounded(self, numbers: Array, kind: type[np.integer[Any]]) -> Callable[[], Any]:
-        """What gives the nearest int8 or uint8 to each number of an array without gaps.
+        """What gives the nearest int8, uint8 or uint16 to each number of an array without gaps.
 
         Those beyond the ends are the ends, and what is no number the least.
         """
@@ -70,14 +78,18 @@ class IntegerProducts:
 
     def _rounds(self) -> bool:
         ends = [np.nan, np.inf, -np.inf, 1e9, -1e9, 3e38, -3e38, 127.5, -128.5]
-        halves = np.arange(-130, 259, 0.5)
+        halves = np.concatenate([np.arange(-130, 259, 0.5), np.arange(65500, 65540, 0.5)])
         sides = np.array([[-np.inf], [np.inf]], np.float32)
         near = np.nextafter(halves.astype(np.float32), sides)
         numbers = np.concatenate([ends, halves, near.ravel()]).astype(np.float32)
         # Of odd lengths, too, where ends are done otherwise.
         return all(
             bool((np.asarray(self.rounded(numbers[cut:], kind)()) == wanted[cut:]).all())
-            for kind, least, most in ((np.int8, -128, 127), (np.uint8, 0, 255))
+            for kind, least, most in (
+                (np.int8, -128, 127),
+                (np.uint8, 0, 255),
+                (np.uint16, 0, 65535),
+            )
             for wanted in [np.rint(np.fmin(np.fmax(numbers, least), most))]
             for cut in range(20)
         )
@@ -89,8 +101,14 @@ def integer_products() -> IntegerProducts | None:
     try:
         library = importlib.import_module("numkong")
         found = IntegerProducts(library)
-        rows = (np.arange(5 * 67) % 251 - 125).astype(np.int8).reshape(5, 67)
+        numbers = (np.arange(5 * 67) % 251 - 125).astype(np.int8)
+        rows = numbers.reshape(5, 67)
         out = np.zeros((5, 5), np.int32)
+        found.multiplied(rows, found.pack(rows), out)()
+        if (out != rows.astype(np.int32) @ rows.T.astype(np.int32)).any():
+            return None
+        # Windows over a line of numbers.
+        rows = np.ndarray((5, 67), np.int8, numbers, 0, (3, 1))
         found.multiplied(rows, found.pack(rows), out)()
     except (ImportError, AttributeError, TypeError, ValueError, OSError):
         return None  # not installed, or another than what is known here
