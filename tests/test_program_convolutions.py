@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -336,6 +337,48 @@ def test_a_convolution_gives_half_of_what_swish_takes(
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5, strict=True)
     halved = [node.halved for plan in plans for node in plan.nodes if node.kind == kind]
     assert halved == [quick and beta != 0.5]
+
+
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("mode", ["ERF", "TANH"])
+@pytest.mark.parametrize("shape", [(3, 1001), (1, 3003), (3003,), (7, 3, 143)])
+def test_gelu_by_either_way(
+    mode: str, quick: bool, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activations, "QUICK_TANH", quick)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", shape)
+    sums = net.add("Add", "opset1", [x, net.constant(np.float32(0))])
+    net.result(net.add("Gelu", "opset7", [sums], approximation_mode=mode), name="y")
+    model = net.model()
+    near, far = np.linspace(-8, 8, 3003), np.geomspace(1e-30, 1e38, 1400)
+    odd = [0.0, -0.0, np.inf, -np.inf, np.nan, -11, 11, 1e-45]
+    for numbers in (near, [*far, *-far, *odd, *[1.0] * 195]):
+        given = np.array(numbers, "f4").reshape(shape)
+        with np.errstate(all="ignore"):
+            wanted = ir.run(model, [given])["y"]
+        found = ir.compile(model)([given])["y"]
+        np.testing.assert_allclose(found, wanted, rtol=6e-6, atol=1.2e-6, strict=True)
+
+
+def test_powers_of_gelu_are_as_near_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.linspace(-20, 20, 40001, dtype="f4")
+    wanted = [value / 2 * math.erfc(-value / math.sqrt(2)) for value in x.astype("f8")]
+    in_twos = math.log(2) if activations.QUICK_POWERS else 1 / math.log(2)
+    other = activations.numbers(*(float(n) * in_twos for n in activations.NORMAL_CURVE))
+    for curve, power in (
+        (activations.NORMAL_CURVE, activations.POWER),
+        (other, np.exp if activations.QUICK_POWERS else np.exp2),
+    ):
+        monkeypatch.setattr(activations, "NORMAL_CURVE", curve)
+        monkeypatch.setattr(activations, "POWER", power)
+        found = np.empty_like(x)
+        activations.gelu(x, found)
+        np.testing.assert_allclose(found, wanted, rtol=6e-6, atol=1.2e-6)
+        # Powers that are next to nothing take twenty times as long.
+        edge = np.array(activations.EDGE, "f8")
+        exponent = np.polyval([float(n) for n in curve], edge)
+        assert power(exponent) > np.finfo("f4").tiny
 
 
 @pytest.mark.parametrize("quick", [True, False])

@@ -173,6 +173,40 @@ def test_tiles_are_one_whoever_works(kernel: Any, seed: int, chosen: list[Tile |
     kernel(Same(seed))
 
 
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride"), [(7, 3, 1), (7, 5, 1), (7, 5, 2), (8, 3, 1)]
+)
+@pytest.mark.parametrize("made", [1, 2])
+@pytest.mark.usefixtures("chosen")
+def test_channels_are_shared_where_rows_cannot_be_evenly(
+    size: int, kernel: int, stride: int, made: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[list[depthwise.Lane]] = []
+    lanes = depthwise._lanes
+    monkeypatch.setattr(
+        depthwise, "_lanes", lambda work: (found := lanes(work), taken.append(found[0]))[0]
+    )
+    rng = np.random.default_rng(kernel)
+    weights = rng.standard_normal((392, made, 1, kernel, kernel)).astype("f4")
+    model = network(
+        weights, (1, 392, size, size), bias=True, follower="Swish", strides=(stride,) * 2,
+        pads_begin=(kernel // 2,) * 2, pads_end=(kernel // 2,) * 2,
+    )  # fmt: skip
+    agree(model, (1, 392, size, size))
+    rows = -(-size // stride)
+    assert taken
+    for found in taken:
+        runs = [run for _, run, _ in found]
+        if rows % 2:
+            assert set(runs) == {(0, rows)}
+            channels = [stop - first for _, _, (first, stop) in found]
+            assert len(channels) > 1
+            assert sum(channels) == 392
+            assert max(channels) - min(channels) <= 1
+        else:
+            assert len(runs) == 2
+
+
 def test_matrices_have_weights_where_windows_meet() -> None:
     weights = np.arange(1, 7, dtype="f4").reshape(2, 1, 1, 1, 3)
     sizes = sizes_of(network(weights, (1, 2, 4, 9), strides=(1, 2)))

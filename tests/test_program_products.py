@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from vinoir import ir
 from vinoir.ir.engine.kernels import convolution, products, winograd
 
@@ -90,6 +92,45 @@ def test_convolutions_of_many_channels(
     y = net.add(kind, "opset1", [x, constant], **words, **pads)
     net.result(net.add("Sigmoid", "opset1", [y]), name="y")
     same(net, numbers(rng, 2, given, size, size) / np.float32(given * kernel))
+
+
+@pytest.mark.parametrize("made", [40, 72, 136, 144, 200, 772])
+@pytest.mark.parametrize(("size", "kernel", "gap"), [(5, 1, 1), (14, 1, 1), (21, 1, 1), (9, 3, 4)])
+def test_columns_that_are_left_over(made: int, size: int, kernel: int, gap: int) -> None:
+    rng = np.random.default_rng(made)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 40, size, size))
+    factors = net.add("ReduceMean", "opset1", [x, net.constant(np.int64([2, 3]))], keep_dims=True)
+    words = {"strides": (1, 1), "dilations": (gap,) * 2}
+    pads = {"pads_begin": (kernel // 2 * gap,) * 2, "pads_end": (kernel // 2 * gap,) * 2}
+    weights = net.constant(numbers(rng, made, 40, kernel, kernel) / np.float32(20))
+    bias = net.constant(numbers(rng, 1, made, 1, 1))
+    for name, image in (("plain", x), ("scaled", net.add("Multiply", "opset1", [x, factors]))):
+        y = net.add("Convolution", "opset1", [image, weights], **words, **pads)
+        y = net.add("Add", "opset1", [y, bias])
+        net.result(net.add("Tanh", "opset1", [y]), name=name)
+    same(net, numbers(rng, 1, 40, size, size))
+
+
+@given(
+    outer=st.integers(1, 1200),
+    inner=st.integers(1, 600),
+    rows=st.integers(1, 800),
+    sharing=st.sampled_from([(), (2, 2), (4, 2), (8, 2)]),
+)
+def test_blocks_and_what_is_left_are_all_columns(
+    outer: int, inner: int, rows: int, sharing: tuple[int, ...]
+) -> None:
+    weights = np.arange(outer * inner, dtype="f4").reshape(outer, inner, 1, 1)
+    blocks, *rest = products.in_columns(weights, rows, sharing)
+    assert len(rest) <= 1
+    columns = [block.swapaxes(0, 1).reshape(inner, -1) for block in (blocks, *rest)]
+    np.testing.assert_array_equal(np.concatenate(columns, 1), weights[:, :, 0, 0].T)
+    for block in rest:
+        assert blocks.shape[2] % products.WIDE == 0 or blocks.shape[2] in (32, 48, 80, 96, 112)
+        assert block.shape[2] < products.WIDE
+    if sharing and len(blocks) * blocks.shape[2] % (2 * products.WIDE) == 0 and rest:
+        assert len(blocks) % 2 == 0
 
 
 @pytest.mark.parametrize("images", [1, 3])

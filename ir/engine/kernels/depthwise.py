@@ -74,7 +74,8 @@ def _lanes(work: Work) -> tuple[list[Lane], int]:
     """How a depthwise convolution is shared out, and how many rows are worked on at once.
 
     Rows of many channels leave the cache before windows have met enough of them: then what is
-    above and below would be gathered again and again, and each takes some channels of all rows.
+    above and below would be gathered again and again, and each takes some channels of all rows;
+    as where there are so few rows that some would take a lot more than others.
     """
     sizes, images, abreast = work.sizes, len(work.target), work.abreast
     height, width = sizes.out
@@ -83,10 +84,12 @@ def _lanes(work: Work) -> tuple[list[Lane], int]:
     per_channel = width * 4 * (sums + prod(sizes.strides))
     at_once = max(1, CACHE // (per_channel * sizes.groups))
     by_rows = shares(images, height, abreast)
-    rows = min(at_once, max(end - begin for _, (begin, end) in by_rows))
+    most = max(end - begin for _, (begin, end) in by_rows)
+    rows = min(at_once, most)
     again = sizes.reach[0] - sizes.strides[0]
     mixed = sizes.shuffled or work.finish.leads or np.ndim(sizes.fill) > 0
-    if again > rows * sizes.strides[0] and not mixed:
+    uneven = most * len(by_rows) > UNEVEN * height * images
+    if (again > rows * sizes.strides[0] or uneven) and not mixed:
         few = max(FEWEST, CACHE // (per_channel * height + 4 * width * again) // 16 * 16)
         pieces = max(-(-sizes.groups // few), -(-abreast // images))
         if sizes.groups >= pieces * FEWEST:
@@ -178,6 +181,8 @@ MADE = 4
 #: Tiled weights of a depthwise convolution have at most so many numbers, and rows of them: longer
 #: ones leave the nearest cache.
 TAPS_TILE, RUN = 38400, 1152
+#: Some may take so many times as many rows as there are for each.
+UNEVEN = 1.1
 #: Fewer channels are not worth a turn of their own.
 FEWEST = 64
 #: What choices suppose of one core, in nanoseconds: a product and its sum, to begin a run of them,
