@@ -358,7 +358,8 @@ def test_levels_that_are_looked_up_are_those_of_the_definition(
     limits = [np.array(x, np.float32) for x in (low, high, -128, levels - 129)]
     found = table(activation, fake, [], limits)
     if found is None:
-        assert high > 30 or high - low < 1 or spread > 1
+        # Too far away, too often, or at no number at all.
+        assert high != 5 or kind not in ("Gelu", "Mish", "Swish")
         return
     assert LIBRARY is not None
     x = (rng.standard_normal((5, 67, 129)) * spread).astype("f4")
