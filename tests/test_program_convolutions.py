@@ -68,6 +68,15 @@ def bundles(draw: Draw) -> None:
     finished(draw, draw.add("GroupConvolution", "opset1", x, weights, **words(draw, kernel, 3)))
 
 
+def sides(draw: Draw) -> None:
+    """A few large groups of pixels as they are: their products are made together."""
+    groups, inner, each = draw.pick(2, 3, 4), draw.pick(8, 24, 96), draw.pick(24, 64, 100, 128)
+    x = draw.input(1, groups * inner, *draw.pick((64,), (9, 30), (2, 3)))
+    weights = filters(draw, groups, each, inner, *[1] * (len(draw.sizes(x)) - 2))
+    ways = windows(len(draw.sizes(x)) - 2)
+    finished(draw, draw.add("GroupConvolution", "opset1", x, weights, **ways))
+
+
 def alone(draw: Draw) -> None:
     """Each channel by itself, of many: channels shared; strided runs where they lie."""
     channels, each = draw.pick(16, 80, 130, 400), draw.pick(1, 1, 2)
@@ -175,7 +184,7 @@ def skipping(draw: Draw) -> None:
     finished(draw, draw.add("GroupConvolution", "opset1", x, weights, **ways))
 
 
-KERNELS = [bundles, alone, excited, grown, branches, skipping]
+KERNELS = [bundles, sides, alone, excited, grown, branches, skipping]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)

@@ -197,10 +197,10 @@ def multiplied(
 def by_runs(
     windows: Array, matrices: list[Array], out: Array, *, rows: int, room: Array | None
 ) -> list[Part]:
-    """The same by several such runs of columns, one beside the other."""
+    """The same by several such runs of columns, or of groups of these, one beside the other."""
     parts, first = [], 0
     for blocks in matrices:
-        stop = first + len(blocks) * blocks.shape[-1]
+        stop = first + blocks.size // blocks.shape[-2]
         parts += multiplied(windows, blocks, out[:, first:stop], rows=rows, room=room)
         first = stop
     return parts
