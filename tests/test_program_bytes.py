@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
 from vinoir.ir.engine.kernels.blocks import Scratch
-from vinoir.ir.engine.kernels.lines import private
 from vinoir.ir.engine.kernels.quantizing import quantized, rounding
 from vinoir.ir.engine.kernels.tabled import looked_up
 from vinoir.ir.engine.means import means
+from vinoir.ir.engine.memory import private
 from vinoir.ir.engine.passes import optimize
 from vinoir.ir.engine.plan import Plan, build, table
 from vinoir.ir.inference import infer

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from functools import partial
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
@@ -94,6 +95,7 @@ class Planned:
     @without_collection()
     def __init__(self, plan: Plan, threads: int, *, fork: bool) -> None:
         self.plan = plan
+        finalize(self, plan.forget).atexit = False
         self.outside = Outside(plan, lambda body: ready(body, threads, fork=fork), threads)
         # Poolings alone are done by one, on the caller's own arrays: helpers would have to copy
         # these first, and threads wait for each other between calls of a few microseconds.
@@ -333,6 +335,7 @@ class Program(Shown):
             self._types = {place: arrays[place].dtype for place in self._types}
             shapes = self._shapes(arrays)
         with self._exclusive(), within(self.max_memory, self.max_seconds):
+            self._short = None  # it may be the way through a plan that is let go of
             planned = self._planned(shapes)
             try:
                 found = [] if planned is None else self._handed_out(planned(arrays, self.state))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
-from ..memory import is_wished, private, shelved
+from ..memory import is_wished, shelved, side_by_side
 from ..plan import Columns, Compressed, Node, by_digits
 from ..workers import Part, integer_products, spans
 from .blocks import Scratch, call, epilogue, even, followed, sequence
@@ -160,7 +160,7 @@ def _blocks(packed: Compressed, *, transposed: bool) -> Blocks:
         groups, each, count = levels.shape
         wide = even(count, max(16, min(WIDE, NUMBERS // (groups * each) // 16 * 16)))
         taken = groups * each
-        whole = private(taken * count).view(np.int8)
+        whole = side_by_side(taken * count).view(np.int8)
 
         def block(begin: int) -> Array:
             end = min(begin + wide, count)

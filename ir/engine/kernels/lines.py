@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from ....schemas import Array
-from ..memory import private
+from ..memory import side_by_side
 
 
 def on_lines(*shape: int) -> Array:
@@ -16,7 +16,7 @@ def on_lines(*shape: int) -> Array:
     What BLAS multiplies as it lies takes a quarter longer where each load meets two lines.
     """
     # Over a memoryview an array is the base of all its views, as is one with memory of its own.
-    return np.frombuffer(private(4 * prod(shape)).data, np.float32).reshape(shape)
+    return np.frombuffer(side_by_side(4 * prod(shape)).data, np.float32).reshape(shape)
 
 
 def laid_out(array: Array) -> Array:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .shelf import shared_weights as shared_weights
     from .shelf import shelved as shelved
     from .slabs import private as private
+    from .slabs import side_by_side as side_by_side
     from .slabs import together as together
     from .turning import in_blocks as in_blocks
     from .turning import in_runs as in_runs
@@ -30,7 +31,7 @@ __getattr__, __dir__ = face(
         "direct": "Direct direct_values new_array unshared_copy",
         "growing": "Growing",
         "shelf": "is_wished shared_weights shelved",
-        "slabs": "private together",
+        "slabs": "private side_by_side together",
         "turning": "in_blocks in_runs straight_copy",
         "views": "CUTTING",
     },

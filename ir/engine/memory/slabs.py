@@ -7,6 +7,7 @@ large pages. So what is laid out while a plan is made shares some large arrays.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -27,6 +28,12 @@ class _Slabs:
     """The slab that is being filled, for as long as somebody makes a plan."""
 
     def __init__(self) -> None:
+        self._begin()
+        if hasattr(os, "register_at_fork"):
+            # Of a forked process another thread may have had the lock, which is gone there.
+            os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
         self._lock = Lock()
         self._users = 0
         self._room: Array | None = None
@@ -41,20 +48,25 @@ class _Slabs:
             yield
         finally:
             with self._lock:
-                self._users -= 1
+                self._users = max(0, self._users - 1)  # none where this was forked meanwhile
                 if not self._users:
                     self._room = None
 
     def part(self, nbytes: int) -> Array:
         """Bytes from the start of a cache line on."""
+        if not self._users or nbytes >= LARGE:
+            return private(nbytes)
         with self._lock:
-            if not self._users or nbytes >= LARGE:
-                return _aligned(np.empty(nbytes + LINE, np.uint8), 0, nbytes)
             if self._room is None or self._at + nbytes + LINE > SLAB:
                 self._room, self._at = np.empty(SLAB, np.uint8), 0
             found = _aligned(self._room, self._at, nbytes)
             self._at += -(-nbytes // LINE) * LINE
             return found
+
+
+def private(nbytes: int) -> Array:
+    """Memory of this process alone, from the start of a cache line on."""
+    return _aligned(np.empty(nbytes + LINE, np.uint8), 0, nbytes)
 
 
 def _aligned(room: Array, begin: int, nbytes: int) -> Array:
@@ -65,7 +77,7 @@ def _aligned(room: Array, begin: int, nbytes: int) -> Array:
 _slabs = _Slabs()
 #: While a plan is made, its weights are laid side by side.
 together = _slabs.in_use
-#: Memory of this process alone, from the start of a cache line on.
-private = _slabs.part
+#: Bytes for weights.
+side_by_side = _slabs.part
 
-__all__ = ["private", "together"]
+__all__ = ["private", "side_by_side", "together"]

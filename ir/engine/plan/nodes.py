@@ -312,6 +312,15 @@ class Plan:
             self.release()
             self._read = 0
 
+    def forget(self) -> None:
+        """Let go of the arena and of weights: nodes know each other, and wait to be collected."""
+        for node in self.nodes:
+            node.laid_out = None
+            for value in (*node.reads, *node.outputs):
+                value.store = value.constant = None
+        for value in (*self.inputs.values(), *self.outputs):
+            value.store = value.constant = None
+
     def prune(self) -> None:
         """Remove nodes whose outputs nobody reads."""
         kept: list[Node] = []

@@ -1,0 +1,81 @@
+"""Memory of plans: let go of at once, laid side by side, there in forked processes."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import weakref
+
+import numpy as np
+import pytest
+from vinoir import ir
+from vinoir.ir.engine import program as programs
+from vinoir.ir.engine.memory import slabs
+from vinoir.schemas import Array
+
+
+def product() -> ir.Model:
+    net = ir.Builder("product")
+    x = net.parameter("x", "f32", "?,64")
+    weights = np.random.default_rng(3).standard_normal((64, 96)).astype("f4")
+    net.result(
+        net.add("Gelu", "opset7", [net.add("MatMul", "opset1", [x, net.constant(weights)])])
+    )
+    return net.model()
+
+
+def held(program: ir.Program) -> list[weakref.ref[Array]]:
+    """The arena and the weights of the last plan."""
+    planned = next(reversed(program._plans.values()))
+    assert planned is not None
+    arrays = [value.store for node in planned.plan.nodes for value in node.outputs]
+    found = [array if array.base is None else array.base for array in arrays if array is not None]
+    assert found
+    return [weakref.ref(array) for array in found if isinstance(array, np.ndarray)]
+
+
+def test_plans_that_are_dropped_wait_for_no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "KEPT", 1)
+    program = ir.compile(product(), threads=1)
+    gc.collect()
+    gc.disable()
+    try:
+        program([np.ones((300, 64), "f4")])
+        first = held(program)
+        program([np.ones((200, 64), "f4")])
+        second = held(program)
+        assert first
+        assert all(array() is None for array in first)
+        assert all(array() is not None for array in second)
+        del program
+        assert all(array() is None for array in second)
+    finally:
+        gc.enable()
+
+
+def test_weights_lie_side_by_side_while_a_plan_is_made() -> None:
+    with slabs.together():
+        one, other = slabs.side_by_side(100), slabs.side_by_side(200)
+        large = slabs.side_by_side(slabs.LARGE)
+        assert one.base is other.base
+        assert other.ctypes.data - one.ctypes.data == 128
+        assert large.base is not one.base
+        one[:], other[:] = 1, 2
+        assert one.sum() == 100
+    after = slabs.side_by_side(100)
+    assert after.base is not one.base
+    assert not any(array.ctypes.data % slabs.LINE for array in (one, other, large, after))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_waits_for_no_thread_that_is_not_there() -> None:
+    with slabs._slabs._lock:  # as another thread may have it
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)
+            with slabs.together():
+                size = slabs.side_by_side(10).size
+            os._exit(0 if size == 10 else 1)
+    assert os.waitpid(pid, 0)[1] == 0
