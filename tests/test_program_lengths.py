@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from test_program import assert_close
 from vinoir import ir
 from vinoir.ir.engine import outside
+from vinoir.ir.engine.patterns import OPEN
 from vinoir.ir.engine.plan import regions
 from vinoir.ir.engine.program import Planned
 from vinoir.schemas import Array, IRError
@@ -182,3 +183,22 @@ def test_small_convolutions_have_no_plan_of_their_own(monkeypatch: pytest.Monkey
     assert planned is not None
     assert not planned.outside.regions
     assert_close(program(columns(5)), ir.run(voice(), columns(5)))
+
+
+def test_lengths_that_grow_with_each_call_are_not_planned_for() -> None:
+    net = ir.Builder("growing")
+    y = net.parameter("x", "f32", f"1,{CHANNELS},?")
+    for seed in range(4):
+        weights = net.constant(numbers(CHANNELS, CHANNELS, 1, seed=seed))
+        y = net.add("Convolution", "opset1", [y, weights],
+                    strides="1", dilations="1", pads_begin="0", pads_end="0")  # fmt: skip
+    net.result(y, name="y")
+    model = net.model()
+    program = ir.compile(model, threads=1)
+    for length in range(5, 16):
+        given = [numbers(1, CHANNELS, length, seed=length)]
+        assert_close(program(given), ir.run(model, given))
+    pattern, planned = next(reversed(program._plans.items()))
+    assert planned is not None
+    assert OPEN in pattern[0]
+    assert not planned.outside.regions

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....schemas import Array
 from ..plan import Node
-from ..workers import Part, shares
+from ..workers import Part, shares, spans
 from .blocks import CACHE, Scratch, epilogue, followed, sequence
 from .copies import copied
 from .lines import laid_out
@@ -55,9 +55,9 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     )
     chain, store = epilogue(node, scratch), output.store
     rows = [
-        (image, slice(begin, end))
+        (image, slice(first + begin, first + end))
         for image, (first, stop) in shares(images, counts[0], abreast)
-        for begin, end in _runs(first, stop, together)
+        for begin, end in spans(stop - first, -(-(stop - first) // together))
     ]
     given = [(value.array, groups) for value in (offsets, *masks)]
     parts: list[Part] = []
@@ -67,11 +67,6 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         run = work.multiply(image, some, given, block, part, scratch)
         parts.append(sequence([run, *followed(chain, block, (image, some))]))
     return [moved, parts]
-
-
-def _runs(first: int, stop: int, each: int) -> list[tuple[int, int]]:
-    """From one row to another, so many at a time."""
-    return [(begin, min(begin + each, stop)) for begin in range(first, stop, each)]
 
 
 def _by_places(array: Array) -> Array:

@@ -15,13 +15,12 @@ from threading import Lock
 import numpy as np
 
 from ....schemas import Array
+from .arena import LINE
 
 #: A slab; what nobody has touched of it takes no memory.
 SLAB = 32 << 20
 #: Arrays of so many bytes have large pages of their own.
 LARGE = 4 << 20
-#: Parts begin on cache lines.
-LINE = 64
 
 
 class _Slabs:
