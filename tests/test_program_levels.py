@@ -42,7 +42,7 @@ def weights(
     kind: str = "u8",
     groups: int = 0,
     transposed: bool = True,
-    zero: bool = True,
+    zero: str = "whole",
     half: bool = False,
 ) -> ir.builder.Output:
     """A matrix of levels with the layers that make numbers of it, as NNCF writes them."""
@@ -60,8 +60,10 @@ def weights(
         return net.add("Convert", "opset1", [values], destination_type=real)
 
     made = integers(sizes)
-    if zero:
+    if zero == "whole":
         made = net.add("Subtract", "opset1", [made, integers(beside)])
+    elif zero == "between":
+        made = net.add("Subtract", "opset1", [made, net.constant(rng.random(beside) * 8, real)])
     scale = net.constant((rng.random(beside) / 50 + 0.001), real)
     made = net.add("Multiply", "opset1", [made, scale])
     if groups:
@@ -93,7 +95,7 @@ def compared(model: ir.Model, arrays: list[Array], **words: Any) -> ir.Program:
     kind=st.sampled_from(["u8", "i8", "u4", "i4"]),
     groups=st.sampled_from([0, 0, 2, 8]),
     transposed=st.booleans(),
-    zero=st.booleans(),
+    zero=st.sampled_from(["whole", "between", "none"]),
     half=st.booleans(),
     memory=st.sampled_from(["small", "fast", None]),
     library=st.booleans(),
@@ -106,7 +108,7 @@ def test_products_by_levels(
     kind: str,
     groups: int,
     transposed: bool,
-    zero: bool,
+    zero: str,
     half: bool,
     memory: str | None,
     library: bool,
