@@ -20,7 +20,7 @@ from .blocks import CACHE, Scratch, sequence
 from .copies import copied
 from .matrices import lying, pieces
 from .products import DOZEN, MILLION, cuts, rows_at_once
-from .rows import LEAST, MOST
+from .rows import CALM, LEAST, MOST
 
 #: Fewer queries than these are not worth a product of their own.
 FEW = 16
@@ -35,8 +35,8 @@ KEYS = 128
 EVEN, FEWEST = 64, 4
 #: What turns powers of e into powers of two.
 LOG2 = np.float32(np.log2(np.e))
-#: The score of what is not to be seen.
-HIDDEN = np.float32(-np.inf)
+#: The score of what is not to be seen; below the other one there is no power of a score, either.
+HIDDEN, HIDES = np.float32(-np.inf), np.float32(-1000)
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -52,9 +52,11 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     lead, (rows, depth), (keys, _) = output.shape[:-2], shapes[0][-2:], shapes[1][-2:]
     causal = bool(op.causal)  # type: ignore[attr-defined]  # attention has it
     mask = None if causal or len(node.inputs) < 4 else node.inputs[3].array
+    calm = mask is None
     if mask is not None and node.inputs[3].constant is not None:
         mask = _added(mask) if mask.dtype == np.bool_ else mask
         mask = None if _adds_nothing(mask) else mask
+        calm = mask is None or _is_calm(mask)
     scale = node.inputs[4].constant if len(node.inputs) > 4 else np.float32(1 / sqrt(depth))
     if output.shape[-2] != rows or scale is None:
         return None  # a mask repeats queries, or a number that is not known yet scales them
@@ -96,7 +98,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             target = made[index]
             known = last[1] if last[0] == (stack, seen) else None
             step, turned = _attended(
-                q[index], *heads, masked, factor, target, part, scratch, known
+                q[index], *heads, masked, factor, target, part, scratch, known, calm=calm
             )  # fmt: skip
             steps.append(step)
             last = (stack, seen), turned
@@ -106,6 +108,11 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
 
 def _adds_nothing(mask: Array) -> bool:
     return mask.dtype == np.float32 and not mask.any()
+
+
+def _is_calm(mask: Array) -> bool:
+    """Whether what a mask adds leaves scores about as they are, or hides them altogether."""
+    return mask.dtype == np.float32 and bool(((mask > CALM) | (mask < HIDES)).all())
 
 
 def _added(mask: Array) -> Array:
@@ -167,13 +174,15 @@ def _attended(
     part: int,
     scratch: Scratch,
     known: Array | None,
+    *,
+    calm: bool,
 ) -> tuple[Part, Array | None]:
     """What does all for some queries, and the keys it has turned, which may be known already.
 
     Weights are quotients of powers: what is subtracted from all exponents of a row makes none
     larger or smaller than another. So nothing is, where no power becomes too large or a sum of
     them too small; else the largest exponent of each row, which takes far longer to find than the
-    largest of all.
+    largest of all. Unless a mask is ``calm``, what is next to nothing is made zero.
     """
     keys = k.shape[-1]
     sizes = _sizes(q, keys, v.shape[-1])
@@ -236,10 +245,10 @@ def _attended(
         np.multiply(out, sums, out)
 
     def weigh_hidden() -> None:
-        with flushing:
+        with flushing:  # of what masks leave next to nothing
             weigh()
 
-    return weigh if mask is None else weigh_hidden, room if sizes else None
+    return weigh if calm else weigh_hidden, room if sizes else None
 
 
 def _is(one: Array, other: Array) -> bool:

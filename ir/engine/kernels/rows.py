@@ -35,6 +35,9 @@ SHORT = 16
 SMALL = 1 << 16
 #: Powers of no more than this may be summed up; less than that sum is too little.
 MOST, LEAST = np.float32(40), np.float32(1e-20)
+#: Powers of no less than this are far from nothing, also when they are divided by their sum; and
+#: of so few numbers that is seen in less time than it takes to have the others made zero.
+CALM, FEW = np.float32(-30), 1 << 14
 
 
 class Rows(NamedTuple):
@@ -193,20 +196,32 @@ def _cut_for(
 
 
 def _soft_max(source: Array, target: Array, room: Array, _: Array) -> None:
+    """Quotients of powers, without numbers that are nearly nothing.
+
+    Masks leave such numbers, which take long, here and where they are multiplied. Of a few numbers
+    it is sooner seen that there are none.
+    """
+    done = np.maximum.reduce(source, axis=None) <= MOST
+    if done and source.size <= FEW and np.minimum.reduce(source, axis=None) >= CALM:
+        _quotients(source, target, room, done=True)
+    else:
+        with flushing:
+            _quotients(source, target, room, done=done)
+
+
+def _quotients(source: Array, target: Array, room: Array, *, done: bool) -> None:
     """Quotients of powers, from whose exponents only what is too large for them is taken."""
-    with flushing:  # else masks leave numbers that take long, here and where they are multiplied
-        done = np.maximum.reduce(source, axis=None) <= MOST
-        if done:
-            np.exp(source, out=target)
-            _sums(target, room)
-            done = np.minimum.reduce(room, axis=None) >= LEAST
-        if not done:
-            _join(np.maximum, source, room)
-            np.subtract(source, room, out=target)
-            np.exp(target, out=target)
-            _sums(target, room)
-        np.reciprocal(room, out=room)
-        np.multiply(target, room, out=target)
+    if done:
+        np.exp(source, out=target)
+        _sums(target, room)
+        done = np.minimum.reduce(room, axis=None) >= LEAST
+    if not done:
+        _join(np.maximum, source, room)
+        np.subtract(source, room, out=target)
+        np.exp(target, out=target)
+        _sums(target, room)
+    np.reciprocal(room, out=room)
+    np.multiply(target, room, out=target)
 
 
 def _standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:

@@ -14,8 +14,8 @@ import threading
 from functools import cache
 from typing import Any
 
-#: The bytes of the environment on x86-64, of which the last four are the word of SSE and AVX.
-SIZE, WORD = 32, 28
+#: The words of the environment on x86-64, of which the last is that of SSE and AVX.
+WORDS = 8
 #: The bit of that word that makes results zero.
 FLUSH = 1 << 15
 
@@ -34,28 +34,43 @@ def flushes() -> bool:
     return _library() is not None
 
 
+class _Kept(threading.local):
+    """What a thread needs each time: made once, for between large products all of it is far away.
+
+    A call of a function that nobody called for a while takes ten times as long as the next.
+    """
+
+    def __init__(self) -> None:
+        library = _library()
+        self.words = (ctypes.c_uint32 * WORDS)()
+        self.place = ctypes.byref(self.words)
+        self.look: Any = None if library is None else library.fegetenv
+        self.put: Any = None if library is None else library.fesetenv
+        #: The words of SSE and AVX as they were, of those that entered.
+        self.before: list[int] = []
+
+
 class _Flushing:
     """Rounds what is not normal to zero, in the thread that enters, until it leaves."""
 
     def __init__(self) -> None:
-        self._here = threading.local()
+        self._kept = _Kept()
 
     def __enter__(self) -> None:
-        library = _library()
-        if library is None:
+        kept = self._kept
+        if kept.look is None:
             return
-        before = ctypes.create_string_buffer(SIZE)
-        library.fegetenv(before)
-        self._here.__dict__.setdefault("before", []).append(before)
-        wanted = ctypes.create_string_buffer(before.raw, SIZE)
-        word = ctypes.c_uint32.from_buffer(wanted, WORD)
-        word.value |= FLUSH
-        library.fesetenv(wanted)
+        kept.look(kept.place)
+        word = kept.words[-1]
+        kept.before.append(word)
+        kept.words[-1] = word | FLUSH
+        kept.put(kept.place)
 
     def __exit__(self, *error: object) -> None:
-        library = _library()
-        if library is not None:
-            library.fesetenv(self._here.before.pop())
+        kept = self._kept
+        if kept.before:
+            kept.words[-1] = kept.before.pop()
+            kept.put(kept.place)
 
 
 flushing = _Flushing()
