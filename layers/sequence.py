@@ -328,7 +328,7 @@ def masked(scores: Array, mask: Array) -> Array:
 
 def shares(scores: Array, sink: Array | None) -> Array:
     """Weights that add up to one, with that of a sink beside them."""
-    most = scores.max(-1, keepdims=True)
+    most = scores.max(-1, keepdims=True, initial=-np.inf)
     beside: Array | float = 0.0
     with np.errstate(all="ignore"):
         if sink is not None:

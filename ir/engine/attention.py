@@ -109,6 +109,8 @@ def attended(
     """Values weighted by how well keys match; each is for as many queries as follow each other."""
     batch, heads, rows, depth = query.shape
     shared, length = keys.shape[1:3]
+    if not query.size or not length:  # nobody asks, or there is nothing to be seen
+        return (np.zeros((batch, heads, rows, values.shape[-1]), np.float32),)
     factor = 1 / np.sqrt(depth) if scale is None else scale.reshape(-1)[0]
     require(2 * query.size // depth * length * query.itemsize)
     group = (query * np.float32(factor)).reshape(batch, shared, -1, depth)

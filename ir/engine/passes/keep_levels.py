@@ -123,7 +123,8 @@ def _take_bytes(node: Node, grid: Grid) -> None:
 def _takes(node: Node, value: Value, count: int, found: Mapping[Value, Grid]) -> bool:
     """Whether all that a node reads of a value may be levels."""
     if _moves(node):
-        return all(made in found or not made.users for made in node.outputs) and not any(
+        wanted = (made for made in node.outputs if made.users or made.is_output)
+        return all(made in found for made in wanted) and not any(
             value is other for other in node.inputs[len(moved(node)) :]
         )
     if _sums(node, value):

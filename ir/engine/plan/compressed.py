@@ -167,7 +167,7 @@ class Rounded(Compressed):
         if found is None:
             op = self._rounding.op
             assert op is not None
-            (found,) = op.run(self._levels.value, *self._limits)
+            (found,) = op.run(self._levels.value.astype(np.float32, copy=False), *self._limits)
             self._expanded = ref(found)
         return found
 
@@ -251,15 +251,15 @@ def _chain(layer: Layer, sources: Sources, shape: tuple[int, ...]) -> Compressed
 def _rounded(layer: Layer, sources: Sources) -> Rounded | None:
     """A FakeQuantize of a constant, to at most 256 levels of which one is zero."""
     op: Any = layer.op
-    given = [None if source is None else source[0] for source in sources[layer.id]]
     if not _is_plain(layer) or op.levels > 256 or op.auto_broadcast != "numpy":
         return None
-    if any(one is None or one.element_type is not ElementType.F32 for one in given):
+    given = [None if source is None else _held(source[0], sources) for source in sources[layer.id]]
+    data, *limits = given
+    if data is None or len(limits) != 4 or not data.outputs[0].tensor.shape.is_static:
         return None
-    data, *limits = [one for one in given if one is not None and one.is_constant]
-    if len(limits) != 4 or not data.outputs[0].tensor.shape.is_static:
+    arrays = [limit.value.astype(np.float32) for limit in limits if limit is not None]
+    if len(arrays) != 4:
         return None
-    arrays = [limit.value for limit in limits]
     low, high, first, last = arrays
     with np.errstate(all="ignore"):
         gain = np.asarray((last - first) / np.float32(op.levels - 1))
@@ -294,14 +294,19 @@ def _split(layer: Layer, kind: str, sources: Sources) -> tuple[Layer, Array] | N
 
 def _numbers(layer: Layer, sources: Sources) -> Array | None:
     """A constant, or one that is converted, as float32."""
+    held = _held(layer, sources)
+    return None if held is None else held.value.astype(np.float32)
+
+
+def _held(layer: Layer, sources: Sources) -> Layer | None:
+    """The constant that a layer is or converts, of real numbers or integers of few bits."""
     if layer.type == "Convert" and _is_plain(layer):
         (source,) = sources[layer.id]
-        if source is None or not source[0].is_constant:
+        if source is None:
             return None
         layer = source[0]
-    if not layer.is_constant or not (_is_integer(layer) or layer.element_type in _REAL):
-        return None
-    return layer.value.astype(np.float32)
+    known = layer.is_constant and (_is_integer(layer) or layer.element_type in _REAL)
+    return layer if known else None
 
 
 def _is_integer(layer: Layer) -> bool:
