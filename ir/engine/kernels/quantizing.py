@@ -22,6 +22,8 @@ from .repeats import repeats
 
 #: What is so much smaller than the largest of levels is nothing.
 NOTHING = np.float32(2**-20)
+#: So few planes are taken one by one.
+FEW = 16
 #: Repeats a row so many times, in memory that is kept.
 Tile = Callable[[Array, int], Array]
 
@@ -113,7 +115,11 @@ def quantized(
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), 0)
     lead = (slice(None),) * axis
     parts: list[Part] = []
-    for run in spans(block.shape[axis], -(-block.size // NEAR)):
+    pieces = -(-block.size // NEAR)
+    if 1 < block.shape[axis] <= FEW and target.strides[axis] == target.itemsize:
+        # Planes become channels side by side: bytes with gaps between are copied plane by plane.
+        pieces = max(pieces, block.shape[axis])
+    for run in spans(block.shape[axis], pieces):
         some = (*lead, slice(*run))
         parts.append(_quantized(numbers.at(some), block[some], target[some], tile, finite=finite))
     return sequence(parts)
