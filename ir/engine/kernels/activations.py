@@ -45,6 +45,23 @@ class _Rooms(threading.local):
 rooms = _Rooms()
 
 
+class Bound:
+    """A part made of memory for temporaries, anew only where that is not what it was."""
+
+    def __init__(self, make: Callable[..., Part]) -> None:
+        self._make = make
+        self._found: tuple[list[Any], Part] | None = None
+
+    def __call__(self, *arrays: Array) -> None:
+        """Carry it out on arrays, which begin where the memory does that they are views of."""
+        found = self._found
+        if found is None or any(
+            array.base is not base for array, base in zip(arrays, found[0], strict=True)
+        ):
+            found = self._found = [array.base for array in arrays], self._make(*arrays)
+        found[1]()
+
+
 def activation(
     op: Op,
     block: Array,

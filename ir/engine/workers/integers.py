@@ -7,7 +7,6 @@ while it multiplies. What is multiplied by is packed once.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -25,7 +24,9 @@ RATES = (
 )
 SLOW = 0.7
 #: The library's names of what it rounds to.
-NAMES: dict[type, str] = {np.int8: "int8", np.uint8: "uint8", np.uint16: "uint16"}
+NAMES: dict[type, str] = {
+    np.int8: "int8", np.uint8: "uint8", np.uint16: "uint16", np.float32: "float32",
+}  # fmt: skip
 
 
 #: Their ends.
@@ -65,16 +66,22 @@ class IntegerProducts:
         )
         return partial(self._library.dots_packed, given, packed, out=made)
 
-    def rounded(self, numbers: Array, kind: type[np.integer[Any]]) -> Callable[[], Any]:
-        """What gives the nearest int8, uint8 or uint16 to each number of an array without gaps.
+    def rounded(self, numbers: Array, out: Array) -> Part:
+        """What puts the nearest int8, uint8 or uint16 to each number into an array of such.
 
-        Those beyond the ends are the ends, and what is no number the least.
+        Those beyond the ends are the ends, and what is no number the least. Neither has gaps.
         """
-        assert numbers.dtype == np.float32
+        given, made = (
+            self._library.from_pointer(
+                array.__array_interface__["data"][0], (array.size,), NAMES[array.dtype.type],
+                owner=array,
+            )
+            for array in (numbers, out)
+        )  # fmt: skip
+        assert numbers.size == out.size
         assert numbers.flags.c_contiguous
-        place = numbers.__array_interface__["data"][0]
-        given = self._library.from_pointer(place, (numbers.size,), "float32", owner=numbers)
-        return partial(given.astype, NAMES[kind])
+        assert out.flags.c_contiguous
+        return partial(self._library.astype, given, NAMES[out.dtype.type], out=made)
 
     def _rounds(self) -> bool:
         ends = [np.nan, np.inf, -np.inf, 1e9, -1e9, 3e38, -3e38, 127.5, -128.5]
@@ -83,16 +90,14 @@ class IntegerProducts:
         near = np.nextafter(halves.astype(np.float32), sides)
         numbers = np.concatenate([ends, halves, near.ravel()]).astype(np.float32)
         # Of odd lengths, too, where ends are done otherwise.
-        return all(
-            bool((np.asarray(self.rounded(numbers[cut:], kind)()) == wanted[cut:]).all())
-            for kind, least, most in (
-                (np.int8, -128, 127),
-                (np.uint8, 0, 255),
-                (np.uint16, 0, 65535),
-            )
-            for wanted in [np.rint(np.fmin(np.fmax(numbers, least), most))]
-            for cut in range(20)
-        )
+        for kind, (least, most) in ENDS.items():
+            wanted = np.rint(np.fmin(np.fmax(numbers, least), most))
+            for cut in range(20):
+                found = np.empty(numbers.size - cut, kind)
+                self.rounded(numbers[cut:], found)()
+                if (found != wanted[cut:]).any():
+                    return False
+        return True
 
 
 @cache
