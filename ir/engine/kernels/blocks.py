@@ -14,7 +14,7 @@ from ....layers.base import Op
 from ....layers.budget import require
 from ....schemas import Array
 from ..memory import private
-from ..plan import Node, Value
+from ..plan import CONVOLUTIONS, Node, Value
 from ..workers import Part, integer_products
 from ..workers import sequence as sequence
 from .activations import NEAR, NEAR_FOR_THREADS, activation, sloped
@@ -142,8 +142,30 @@ def epilogue(node: Node, scratch: Scratch) -> list[Follower]:
     found, library = node.table, integer_products()
     if found is not None and library is not None:
         return [lambda block, index, target: [looked_up(found, block, target, library)]]
-    finite = node.integers is not None  # sums of integers are
+    finite = node.integers is not None or _sums_levels(node)
     return followers(node.epilogue, node.outputs[0], scratch, halved=node.halved, finite=finite)
+
+
+def _sums_levels(node: Node) -> bool:
+    """Whether a node makes weighted sums of levels, that are finite as sums of integers are."""
+    if node.kind not in CONVOLUTIONS or node.prologue or not _is_rounded(node.inputs[0]):
+        return False
+    given = [value.constant for value in node.inputs[1:]]
+    most = [np.abs(array).max(initial=0) for array in given if array is not None]
+    return len(most) == len(given) and bool(np.max(most) < HUGE)
+
+
+def _is_rounded(value: Value) -> bool:
+    """Whether a value holds levels, or the numbers that these stand for."""
+    node = value.producer
+    if value.grid is not None or node is None or node.is_outside:
+        return value.grid is not None
+    op = node.epilogue[-1][0] if node.epilogue else node.op
+    others = node.epilogue[-1][1][1:] if node.epilogue else node.inputs[1:]
+    ends = [value.constant for value in others if value is not None]
+    return op.xml_type == QUANTIZE and all(
+        array is not None and bool(np.abs(array).max(initial=0) < HUGE) for array in ends
+    )
 
 
 def followers(
@@ -373,7 +395,11 @@ def turned(weights: Array, wide: int) -> Iterator[tuple[int, Array]]:
 ZERO = np.float32(0)
 QUANTIZE = "FakeQuantize"
 #: What makes finite numbers of such, however large they are.
-FINITE = frozenset({"Clamp", "FakeQuantize", "HSigmoid", "ReLU", "Sigmoid", "Tanh"})
+FINITE = frozenset(
+    {"Clamp", "FakeQuantize", "Gelu", "HSigmoid", "HSwish", "ReLU", "Sigmoid", "Swish", "Tanh"}
+)
+#: Products of numbers below this, as many as windows have, add up to what is finite.
+HUGE = 1e15
 #: Fewer times are not worth it to tile a row at each call.
 FEW = 4
 #: For fewer numbers than this `clip` takes longer to begin than it saves.

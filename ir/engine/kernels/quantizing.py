@@ -132,7 +132,7 @@ def _quantized(
 ) -> Part:
     narrow = target.dtype == np.int8
     if narrow and _is_cast(numbers):
-        return _cast(numbers, block, target, tile)
+        return _cast(numbers, block, target, tile, finite=finite)
     scaled_first = finite and numbers.scale is not None and not narrow
     if scaled_first:
         numbers = _after_scaling(numbers)
@@ -237,7 +237,9 @@ def _is_lifted(numbers: Rounding) -> bool:
     return first is not None and not low.ndim and bool(low + first == -MIDDLE)
 
 
-def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
+def _cast(
+    numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool
+) -> Part:
     """What the library does most of."""
     library = integer_products()
     assert library is not None
@@ -256,6 +258,10 @@ def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
         (f, tile(x[(0,) * (x.ndim - 1)], times) if x.ndim and times > 1 else x) for f, x in steps
     ]
     opening = block.reshape(shape)
+    # What is computed need not be rounded between the two.
+    line = None
+    if finite and block.flags.c_contiguous and len(steps) == 2 and not any(x.ndim for _, x in steps):
+        line = Bound(partial(library.lined, *(float(x) for _, x in steps)))
     lies = not steps and block.flags.c_contiguous
     flat = target.reshape(-1).view(kind) if target.flags.c_contiguous else None
     straight = library.rounded(block, flat) if lies and flat is not None else None
@@ -272,7 +278,9 @@ def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
             room = block
             if not lies:
                 room, left = rooms.take(0, block.size), opening
-                for function, other in bound:
+                if line is not None:
+                    line(block, room)
+                for function, other in bound if line is None else ():
                     function(left, other, out=room.reshape(opening.shape))
                     left = room.reshape(opening.shape)
                 if not bound:

@@ -45,7 +45,7 @@ class IntegerProducts:
         #: Products of int8 while BLAS does one of float32.
         self.rate = next(found, SLOW)
         #: Whether it rounds to int8 as it should, many numbers at a time.
-        self.rounds = bool(has.get("skylake")) and self._rounds()
+        self.rounds = bool(has.get("skylake")) and self._rounds() and self._lines()
 
     def pack(self, rows: Array) -> Any:
         """A matrix (columns, taken) of int8, to multiply by."""
@@ -71,17 +71,31 @@ class IntegerProducts:
 
         Those beyond the ends are the ends, and what is no number the least. Neither has gaps.
         """
-        given, made = (
-            self._library.from_pointer(
-                array.__array_interface__["data"][0], (array.size,), NAMES[array.dtype.type],
-                owner=array,
-            )
-            for array in (numbers, out)
-        )  # fmt: skip
-        assert numbers.size == out.size
-        assert numbers.flags.c_contiguous
-        assert out.flags.c_contiguous
+        given, made = self._flat(numbers), self._flat(out)
         return partial(self._library.astype, given, NAMES[out.dtype.type], out=made)
+
+    def lined(self, scale: float, shift: float, numbers: Array, out: Array) -> Part:
+        """What puts ``scale * x + shift`` of each number into an array; neither has gaps."""
+        given, made = self._flat(numbers), self._flat(out)
+        return partial(self._library.scale, given, alpha=scale, beta=shift, out=made)
+
+    def _flat(self, array: Array) -> Any:
+        """An array without gaps as the library takes it."""
+        assert array.flags.c_contiguous
+        place = array.__array_interface__["data"][0]
+        kind = NAMES[array.dtype.type]
+        return self._library.from_pointer(place, (array.size,), kind, owner=array)
+
+    def _lines(self) -> bool:
+        numbers = np.linspace(-300, 300, 1001, dtype=np.float32)
+        scale, shift = np.float32(0.37), np.float32(-12.1)
+        wanted = np.float64(scale) * numbers + np.float64(shift)
+        for cut in range(20):
+            found = np.empty(numbers.size - cut, np.float32)
+            self.lined(float(scale), float(shift), numbers[cut:], found)()
+            if (np.abs(found - wanted[cut:]) > 1e-5).any():
+                return False
+        return True
 
     def _rounds(self) -> bool:
         ends = [np.nan, np.inf, -np.inf, 1e9, -1e9, 3e38, -3e38, 127.5, -128.5]
