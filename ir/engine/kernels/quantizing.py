@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,7 +119,8 @@ def quantized(
     lead = (slice(None),) * axis
     parts: list[Part] = []
     pieces = -(-block.size // NEAR)
-    if 1 < block.shape[axis] <= FEW and target.strides[axis] == target.itemsize:
+    beside = target.strides[axis] == target.itemsize and prod(block.shape[axis + 1 :]) > 1
+    if beside and block.shape[axis] <= FEW:
         # Planes become channels side by side: bytes with gaps between are copied plane by plane.
         pieces = max(pieces, block.shape[axis])
     for run in spans(block.shape[axis], pieces):

@@ -29,6 +29,8 @@ NAMES: dict[type, str] = {
 }  # fmt: skip
 
 
+#: What is rounded more often than need be is so near, at least.
+NEARLY = 1e-6
 #: Their ends.
 ENDS: dict[type[np.integer[Any]], tuple[int, int]] = {
     np.int8: (-128, 127), np.uint8: (0, 255), np.uint16: (0, 65535),
@@ -44,7 +46,7 @@ class IntegerProducts:
         found = (rate for names, rate in RATES if any(has.get(name) for name in names))
         #: Products of int8 while BLAS does one of float32.
         self.rate = next(found, SLOW)
-        #: Whether it rounds to int8 as it should, many numbers at a time.
+        #: Whether it rounds to int8 as it should, and makes sums, many numbers at a time.
         self.rounds = bool(has.get("skylake")) and self._rounds() and self._lines()
 
     def pack(self, rows: Array) -> Any:
@@ -79,6 +81,22 @@ class IntegerProducts:
         given, made = self._flat(numbers), self._flat(out)
         return partial(self._library.scale, given, alpha=scale, beta=shift, out=made)
 
+    def summed(
+        self, factors: tuple[float, float], x: Array, y: Array, out: Array
+    ) -> Part:
+        """What puts ``a * x + b * y`` into an array; none has gaps."""
+        (a, b), (left, right, made) = factors, map(self._flat, (x, y, out))
+        return partial(self._library.blend, left, right, alpha=a, beta=b, out=made)
+
+    def fused(
+        self, x: Array, y: Array, z: Array, out: Array, factors: tuple[float, float] = (1, 1)
+    ) -> Part:
+        """What puts ``a * x * y + b * z`` into an array; none has gaps."""
+        (a, b), (first, second, third, made) = factors, map(self._flat, (x, y, z, out))
+        return partial(
+            self._library.fma, first, second, third, alpha=float(a), beta=float(b), out=made
+        )
+
     def _flat(self, array: Array) -> Any:
         """An array without gaps as the library takes it."""
         assert array.flags.c_contiguous
@@ -90,11 +108,18 @@ class IntegerProducts:
         numbers = np.linspace(-300, 300, 1001, dtype=np.float32)
         scale, shift = np.float32(0.37), np.float32(-12.1)
         wanted = np.float64(scale) * numbers + np.float64(shift)
+        others = np.sqrt(np.abs(numbers))
         for cut in range(20):
-            found = np.empty(numbers.size - cut, np.float32)
-            self.lined(float(scale), float(shift), numbers[cut:], found)()
-            if (np.abs(found - wanted[cut:]) > 1e-5).any():
-                return False
+            x, y, found = numbers[cut:], others[cut:], np.empty(numbers.size - cut, np.float32)
+            made = (
+                (self.lined(float(scale), float(shift), x, found), wanted[cut:]),
+                (self.summed((0.5, 2.0), x, y, found), x / 2 + 2 * y),
+                (self.fused(x, y, y, found), x * np.float64(y) + y),
+            )
+            for part, right in made:
+                part()
+                if (np.abs(found - right) > NEARLY * (1 + np.abs(right))).any():
+                    return False
         return True
 
     def _rounds(self) -> bool:
