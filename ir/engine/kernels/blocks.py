@@ -14,11 +14,11 @@ from ....layers.base import Op
 from ....layers.budget import require
 from ....schemas import Array
 from ..memory import private
-from ..plan import CONVOLUTIONS, Node, Value
+from ..plan import CONVOLUTIONS, Joined, Node, Value
 from ..workers import Part, integer_products
 from ..workers import sequence as sequence
 from .activations import NEAR, NEAR_FOR_THREADS, activation, sloped
-from .beside_levels import beside
+from .beside_levels import beside, joined
 from .quantizing import quantized, rounding
 from .repeats import repeats as repetitions
 from .tabled import looked_up
@@ -143,7 +143,10 @@ def epilogue(node: Node, scratch: Scratch) -> list[Follower]:
     if found is not None and library is not None:
         return [lambda block, index, target: [looked_up(found, block, target, library)]]
     finite = node.integers is not None or _sums_levels(node)
-    return followers(node.epilogue, node.outputs[0], scratch, halved=node.halved, finite=finite)
+    return followers(
+        node.epilogue, node.outputs[0], scratch,
+        halved=node.halved, finite=finite, sums=node.joined,
+    )  # fmt: skip
 
 
 def _sums_levels(node: Node) -> bool:
@@ -175,6 +178,7 @@ def followers(
     *,
     halved: bool = False,
     finite: bool = False,
+    sums: Joined | None = None,
 ) -> list[Follower]:
     """The same for any steps on a value, or on twice that."""
     found: list[Follower] = []
@@ -184,6 +188,9 @@ def followers(
             (value,) = (value for value in others if value is not None)
             levels = kept(value, output.shape, output.last)
             first = others[0] is None
+            if sums is not None:
+                found.append(joined(levels, sums))
+                continue
             found.append(beside(_binary(op.xml_type), levels, grids[0], first=first))
             finite &= op.xml_type in ("Add", "Subtract")
             continue
