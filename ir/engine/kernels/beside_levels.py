@@ -43,6 +43,8 @@ def joined(levels: Array, sums: Joined) -> Follower:
     def by_library(block: Array, numbers: Array) -> Part:
         assert library is not None
         flat = block.reshape(-1)
+        if not shift:
+            return library.summed((float(own), float(step)), flat, numbers, flat)
         line = library.lined(float(step), float(shift), numbers, numbers)
         both = library.summed((float(own), 1.0), flat, numbers, flat)
         return sequence([line, both])
@@ -60,8 +62,10 @@ def joined(levels: Array, sums: Joined) -> Follower:
                 bound(room)
                 return
             np.multiply(numbers, step, numbers)
-            np.add(numbers, shift, numbers)
-            np.multiply(block, own, block)
+            if shift:
+                np.add(numbers, shift, numbers)
+            if own != 1:
+                np.multiply(block, own, block)
             np.add(block, numbers, target)
 
         return run

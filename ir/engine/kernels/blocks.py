@@ -178,7 +178,7 @@ def followers(
     *,
     halved: bool = False,
     finite: bool = False,
-    sums: Joined | None = None,
+    sums: Sequence[Joined] = (),
 ) -> list[Follower]:
     """The same for any steps on a value, or on twice that."""
     found: list[Follower] = []
@@ -188,8 +188,9 @@ def followers(
             (value,) = (value for value in others if value is not None)
             levels = kept(value, output.shape, output.last)
             first = others[0] is None
-            if sums is not None:
-                found.append(joined(levels, sums))
+            if sums:
+                found.append(joined(levels, sums[0]))
+                sums = sums[1:]
                 continue
             found.append(beside(_binary(op.xml_type), levels, grids[0], first=first))
             finite &= op.xml_type in ("Add", "Subtract")

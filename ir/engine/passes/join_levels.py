@@ -1,7 +1,7 @@
 """Replace `q(p(x) + s l + m)`, l, p and q levels, by `r(a p(x) + b l + c)`, r a mere rounding.
 
 What q is scaled and shifted by goes to the sum: p gives whole levels, a is its step and b that of
-l, both in steps of q. So nothing is scaled but what is added.
+l, both in steps of q. So nothing is scaled but what is added, of which there may be more.
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ def join_levels(plan: Plan) -> None:
 def _join(node: Node) -> None:
     heads = node.kind == "FakeQuantize"
     steps: list[Step] = [*([(node.op, [None, *node.inputs[1:]])] if heads else []), *node.epilogue]
-    if len(steps) < 3 or node.table is not None:
+    added = [_added(step, node.outputs[0]) for step in steps[:-1]]
+    first = max((at for at, levels in enumerate(added) if levels is None), default=-1)
+    given = [levels for levels in added[first + 1 :] if levels is not None]
+    if not given or first < 0 or node.table is not None:
         return
-    first, (op, others), last = steps[-3:]
-    (beside,) = (value for value in others if value is not None) if op.xml_type == "Add" else [None]
-    if beside is None or beside.grid is None or beside.shape != node.outputs[0].shape:
+    if any(value is not None and value.grid is not None for _, v in steps[:first] for value in v):
         return
-    if any(_reads_levels(step) for step in steps[:-2]):
-        return
-    own, made = _rounding(first), _rounding(last)
+    own, made = _rounding(steps[first]), _rounding(steps[-1])
     if own is None or made is None:
         return
     low, high, grid = own
-    bottom, top, bytes_ = made
-    if bytes_.first != -MIDDLE or bytes_.step != 1:
+    bottom, top, levels = made
+    if levels.first != -MIDDLE or levels.step != 1:
         return
-    gain = (bytes_.levels - 1) / (top - bottom)
-    whole = grid.zero or 0
-    joined = Joined(
-        gain * grid.step,
-        gain * beside.grid.step,
-        gain * (grid.first + grid.step * whole + beside.grid.middle - bottom) - MIDDLE,
-    )
+    gain, whole = (levels.levels - 1) / (top - bottom), grid.zero or 0
+    start = grid.first + grid.step * whole + sum(one.middle for one in given) - bottom
+    joined = [Joined(1.0, gain * one.step, 0.0) for one in given]
+    joined[0] = Joined(gain * grid.step, joined[0].step, gain * start - MIDDLE)
     if not np.isfinite(np.array(joined, np.float32)).all():
         return
     node.joined = joined
-    changed = [
-        _with(first, low, high, -whole, grid.levels - 1 - whole),
-        (op, others),
-        _with(last, *[-MIDDLE, bytes_.levels - 1 - MIDDLE] * 2),
-    ]
-    if heads and len(steps) == 3:
-        node.set_inputs([node.inputs[0], *(v for v in changed[0][1] if v is not None)])
-        node.set_epilogue(changed[1:])
-    else:
-        node.set_epilogue([*node.epilogue[:-3], *changed])
+    steps[first] = _with(steps[first], low, high, -whole, grid.levels - 1 - whole)
+    steps[-1] = _with(steps[-1], *[-MIDDLE, levels.levels - 1 - MIDDLE] * 2)
+    if heads and not first:
+        node.set_inputs([node.inputs[0], *(v for v in steps[0][1] if v is not None)])
+    node.set_epilogue(steps[1:] if heads else steps)
+
+
+def _added(step: Step, output: Value) -> Grid | None:
+    """The grid of the levels that a step adds, where it does so."""
+    op, others = step
+    given = [value for value in others if value is not None]
+    if op.xml_type != "Add" or len(given) != 1 or given[0].shape != output.shape:
+        return None
+    return given[0].grid
 
 
 def _rounding(step: Step) -> tuple[float, float, Grid] | None:
@@ -79,11 +79,6 @@ def _rounding(step: Step) -> tuple[float, float, Grid] | None:
 def _with(step: Step, *ends: float) -> Step:
     """The same FakeQuantize with other limits."""
     return step[0], [None, *(constant(np.array(end, np.float32)) for end in ends)]
-
-
-def _reads_levels(step: Step) -> bool:
-    """Whether a step reads levels, too."""
-    return any(value is not None and value.grid is not None for value in step[1])
 
 
 __all__ = ["join_levels"]

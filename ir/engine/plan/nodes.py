@@ -153,8 +153,8 @@ class Node:
         self.laid_out: object = None
         #: How it is a product of integers, where it is done so.
         self.integers: Integers | None = None
-        #: How the levels that its epilogue adds are added, where not as the numbers they stand for.
-        self.joined: Joined | None = None
+        #: How each that its epilogue adds is added, where not as the numbers that levels stand for.
+        self.joined: list[Joined] = []
         #: What it stands for, where that has a plan of its own for each shape it meets.
         self.region: Region | None = None
         #: Where its epilogue is looked up: what it makes of places in this table.
