@@ -239,9 +239,7 @@ def _is_lifted(numbers: Rounding) -> bool:
     return first is not None and not low.ndim and bool(low + first == -MIDDLE)
 
 
-def _cast(
-    numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool
-) -> Part:
+def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool) -> Part:
     """What the library does most of."""
     library = integer_products()
     assert library is not None
@@ -262,8 +260,14 @@ def _cast(
     opening = block.reshape(shape)
     # What is computed need not be rounded between the two.
     line = None
-    if finite and block.flags.c_contiguous and len(steps) == 2 and not any(x.ndim for _, x in steps):
-        line = Bound(partial(library.lined, *(float(x) for _, x in steps)))
+    if (
+        finite
+        and block.flags.c_contiguous
+        and len(steps) == 2
+        and not any(x.ndim for _, x in steps)
+    ):
+        scale, shift = (float(x) for _, x in steps)
+        line = Bound(partial(library.lined, scale, shift))
     lies = not steps and block.flags.c_contiguous
     flat = target.reshape(-1).view(kind) if target.flags.c_contiguous else None
     straight = library.rounded(block, flat) if lies and flat is not None else None

@@ -14,8 +14,9 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
    as do computed factors of channels.
 4. Levels that integers are multiplied by stay bytes, those that are added are scaled once, those
-   of activations are looked up; or their makers leave the rounding to who multiplies. Shuffles go where they copy least; convolutions
-   give half of what Swish takes; products leave out rows that are made zero later.
+   of activations are looked up; or their makers leave the rounding to who multiplies. Shuffles go
+   where they copy least; convolutions give half of what Swish takes; products leave out rows that
+   are made zero later.
 5. Layouts are chosen last, when it is settled which nodes there are.
 """
 

@@ -153,7 +153,7 @@ class Node:
         self.laid_out: object = None
         #: How it is a product of integers, where it is done so.
         self.integers: Integers | None = None
-        #: How each that its epilogue adds is added, where not as the numbers that levels stand for.
+        #: How levels that its epilogue adds are added, where not as the numbers they stand for.
         self.joined: list[Joined] = []
         #: What it stands for, where that has a plan of its own for each shape it meets.
         self.region: Region | None = None

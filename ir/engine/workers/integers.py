@@ -81,9 +81,7 @@ class IntegerProducts:
         given, made = self._flat(numbers), self._flat(out)
         return partial(self._library.scale, given, alpha=scale, beta=shift, out=made)
 
-    def summed(
-        self, factors: tuple[float, float], x: Array, y: Array, out: Array
-    ) -> Part:
+    def summed(self, factors: tuple[float, float], x: Array, y: Array, out: Array) -> Part:
         """What puts ``a * x + b * y`` into an array; none has gaps."""
         (a, b), (left, right, made) = factors, map(self._flat, (x, y, out))
         return partial(self._library.blend, left, right, alpha=a, beta=b, out=made)
