@@ -88,7 +88,7 @@ def activation(
     pairs = [(block[(*lead, slice(*run))], target[(*lead, slice(*run))]) for run in runs]
     library = integer_products()
     if function is gelu and QUICK_TANH and library is not None and library.rounds:
-        return sequence([_gelu_by_library(library, *pair) for pair in pairs])
+        return sequence([gelu_by_library(library, *pair) for pair in pairs])
     return sequence([_bound(function, *pair) for pair in pairs])
 
 
@@ -185,7 +185,7 @@ def gelu(x: Array, out: Array) -> None:
         np.copyto(out, NONE, where=lost)
 
 
-def _gelu_by_library(library: IntegerProducts, x: Array, out: Array) -> Part:
+def gelu_by_library(library: IntegerProducts, x: Array, out: Array) -> Part:
     """``x / 2 + x / 2 * tanh(x * p(x ** 2))``, p a polynomial, where the library makes sums.
 
     It is summed up by pairs of powers: a pass for each two, where NumPy takes one for each step.

@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 from ....layers.base import Op
 from ....layers.budget import require
 from ....schemas import Array
-from ..memory import private
+from ..memory import private, root_of
 from ..plan import CONVOLUTIONS, Joined, Node, Value
 from ..workers import Part, integer_products
 from ..workers import sequence as sequence
@@ -147,6 +147,17 @@ def epilogue(node: Node, scratch: Scratch) -> list[Follower]:
         node.epilogue, node.outputs[0], scratch,
         halved=node.halved, finite=finite, sums=node.joined,
     )  # fmt: skip
+
+
+def is_finite(value: Value) -> bool:
+    """Whether a value is known to hold no other numbers: sums of integers, or levels, moved."""
+    root, _ = root_of(value)
+    node = root.producer
+    if _is_rounded(value) or _is_rounded(root):
+        return True
+    if node is None or node.is_outside:
+        return False
+    return not node.epilogue and (node.integers is not None or _sums_levels(node))
 
 
 def _sums_levels(node: Node) -> bool:
