@@ -12,7 +12,7 @@ from ..workers import IntegerProducts, Part, sequence, spans
 from .activations import NEAR, Bound, rooms
 
 #: So many are looked up at once: to mend those near a change takes a while, however few they are.
-MANY = 3 * NEAR
+MANY = 3 * NEAR // 2
 
 
 def looked_up(found: Table, block: Array, target: Array, library: IntegerProducts) -> Part:
