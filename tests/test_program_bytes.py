@@ -164,8 +164,23 @@ def _turned(n: Exact, x: Any) -> Any:
     return n.add("Reshape", y, n.constant([0, 8, -1, 3], "i64"), special_zero=True)
 
 
+def _branches(n: Exact, x: Any) -> Any:
+    """All that is added are levels, and all that reads them adds them."""
+    y = n.rounded_to(n.convolved(x, 8, 8), power=4)
+    z = n.rounded_to(n.convolved(x, 8, 8, size=1), signed=False, power=3)
+    more = n.rounded_to(n.convolved(x, 8, 8, size=1), power=2)
+    return n.rounded_to(n.add("Add", n.add("Add", y, z), more), power=2)
+
+
+def _rounded_before_and_after(n: Exact, x: Any) -> Any:
+    y = n.rounded_to(n.convolved(x, 8, 8), power=4)
+    z = n.add("Concat", n.convolved(y, 8, 3), n.add("Negative", n.convolved(y, 8, 5)), axis=1)
+    return n.rounded_to(n.add("Add", n.rounded_to(z, levels=16, power=1), y), power=3)
+
+
 @needs_library
 @pytest.mark.parametrize(("make", "kept"), [
+    (_branches, 4), (_rounded_before_and_after, 3),
     (_two_convolutions, 2), (_relu, 2), (_fewer_levels, 2), (_pooled, 3), (_pooled_first, 2),
     (_averaged, 2), (_residual, 3), (_difference, 3), (_concat, 7), (_by_channel, 3), (_sums, 2),
     (_turned, 4), (_read_by_itself, 4), (_grouped, 2), (_scaled, 2), (_scaled_and_moved, 1),
@@ -311,6 +326,77 @@ def test_a_block_is_rounded_as_the_definition_does(
     np.testing.assert_allclose(target, wanted, rtol=0, atol=1e-6 * (1 + np.abs(wanted).max()))
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    zero=st.sampled_from([0, 1, 37, 128, 255]),
+    by_row=st.booleans(),
+    same=st.booleans(),
+)
+def test_what_stands_for_zero_takes_no_sums(
+    seed: int, zero: int, by_row: bool, same: bool
+) -> None:
+    """Limits whose level for zero is the same for all, and such whose is not."""
+    rng = np.random.default_rng(seed)
+    shape = tuple(int(n) for n in rng.integers(1, 40, 3))
+    size = (shape[1], 1) if by_row else ()
+    step = (rng.random(size) + 0.1).astype("f4")
+    levels = zero if same else rng.integers(0, 256, size)
+    low, high = (np.asarray(step * end, np.float32) for end in (-levels, 255 - levels))
+    # Not between two levels: those go either way, as the definition adds what is not added here.
+    near = rng.uniform(-0.49, 0.49, shape)
+    x = ((rng.integers(-300, 300, shape) + near) * step).astype("f4")
+    op = Op.registry["FakeQuantize", 1].read({"levels": "256"})
+    (wanted,) = op.run(x, low, high, low, high)
+    whole = [np.broadcast_to(end, shape) if end.ndim else end for end in (low, high)]
+    numbers = rounding(255, whole * 2)
+    assert numbers is not None
+    target = np.empty_like(x)
+    quantized(numbers, x, target, Scratch(1, private).tile, finite=True)()
+    np.testing.assert_allclose(target, wanted, rtol=0, atol=1e-6 * (1 + np.abs(wanted).max()))
+
+
+@needs_library
+@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize("channels", [1, 2, 3, 16, 17, 40])
+@pytest.mark.parametrize("planes", [True, False])
+@pytest.mark.parametrize("least", [-128, 0, -7])
+def test_planes_become_levels_side_by_side(
+    asked: bool, channels: int, planes: bool, least: int
+) -> None:
+    rng = np.random.default_rng(channels)
+    x = (rng.standard_normal((2, channels, 5, 9)) * 90).astype("f4")
+    given = np.moveaxis(x, 1, -1) if planes else np.ascontiguousarray(np.moveaxis(x, 1, -1))
+    ends = [np.float32(end) for end in (least / 2, least / 2 + 127.5, -128, 127)]
+    op = Op.registry["FakeQuantize", 1].read({"levels": "256"})
+    (wanted,) = op.run(given, *ends)
+    for finite in (True, False):
+        target = np.zeros(given.shape, np.int8)
+        numbers = rounding(255, [np.asarray(end) for end in ends])
+        assert numbers is not None
+        with rounding_by_library(asked=asked):
+            quantized(numbers, given, target, Scratch(1, private).tile, finite=finite)()
+        np.testing.assert_array_equal(target, wanted)
+
+
+@needs_library
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), size=st.integers(1, 300))
+def test_the_library_sums_as_numpy_does(seed: int, size: int) -> None:
+    assert LIBRARY is not None
+    rng = np.random.default_rng(seed)
+    x, y, z = (rng.standard_normal(size).astype("f4") for _ in range(3))
+    a, b = (float(number) for number in rng.standard_normal(2))
+    found = np.empty(size, np.float32)
+    for part, wanted in (
+        (LIBRARY.lined(a, b, x, found), a * x + b),
+        (LIBRARY.summed((a, b), x, y, found), a * x + b * y),
+        (LIBRARY.fused(x, y, z, found, (a, b)), a * x * y + b * z),
+    ):
+        part()
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+
+
 def _with_gaps(shape: tuple[int, ...], gaps: bool) -> Array:
     whole = np.zeros((*shape[:-1], shape[-1] + 3 * gaps), np.float32)
     return whole[..., : shape[-1]]
@@ -332,7 +418,9 @@ def test_the_library_rounds_as_numpy_does(seed: int, size: int, kind: Any) -> No
     numbers[rng.random(size) < 0.05] = np.nan
     ends = np.iinfo(kind)
     wanted = np.rint(np.fmin(np.fmax(numbers, ends.min), ends.max))
-    np.testing.assert_array_equal(np.asarray(LIBRARY.rounded(numbers, kind)()), wanted)
+    found = np.empty(size, kind)
+    LIBRARY.rounded(numbers, found)()
+    np.testing.assert_array_equal(found, wanted)
 
 
 @needs_library

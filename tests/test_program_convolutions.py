@@ -17,6 +17,7 @@ from vinoir.ir.engine.kernels.convolution_work import Sizes
 from vinoir.ir.engine.kernels.grouped import MOST, Runs, quickest
 from vinoir.ir.engine.passes import optimize
 from vinoir.ir.engine.plan import build
+from vinoir.ir.engine.workers import integer_products
 
 
 def words(draw: Draw, kernel: list[int], most: int = 2) -> dict[str, Any]:
@@ -346,6 +347,19 @@ def test_a_convolution_gives_half_of_what_swish_takes(
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5, strict=True)
     halved = [node.halved for plan in plans for node in plan.nodes if node.kind == kind]
     assert halved == [quick and beta != 0.5]
+
+
+def test_gelu_by_the_library_is_as_near() -> None:
+    library = integer_products()
+    if library is None or not library.rounds:
+        pytest.skip("the extra fast is not installed, or this processor has no quick way to sum")
+    x = np.concatenate([np.linspace(-20, 20, 40001), np.geomspace(-1, -1e-30, 999)]).astype("f4")
+    wanted = [value / 2 * math.erfc(-value / math.sqrt(2)) for value in x.astype("f8")]
+    found = np.empty_like(x)
+    activations.gelu_by_library(library, x, found)()
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=6e-7)
+    activations.gelu_by_library(library, x, x)()
+    np.testing.assert_array_equal(x, found)
 
 
 @pytest.mark.parametrize("quick", [True, False])

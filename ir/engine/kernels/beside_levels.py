@@ -6,10 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ....schemas import Array
-from ..plan import Grid
-from ..workers import Part, spans
-from .activations import NEAR, rooms
+from ..plan import Grid, Joined
+from ..workers import Part, integer_products, sequence, spans
+from .activations import NEAR, Bound, rooms
 
 #: Makes the parts of a step: from a block of the output, at an index, to a target.
 Follower: TypeAlias = Callable[[Array, Any, Array], list[Part]]
@@ -30,12 +32,59 @@ def beside(function: Callable[..., Any], levels: Array, grid: Grid, *, first: bo
 
         return run
 
+    return _in_pieces(on, levels)
+
+
+def joined(levels: Array, sums: Joined) -> Follower:
+    """``own * x + step * l + shift`` of a block and levels beside it."""
+    own, step, shift = (np.float32(number) for number in sums)
+    library = integer_products()
+
+    def by_library(block: Array, numbers: Array) -> Part:
+        assert library is not None
+        flat = block.reshape(-1)
+        if not shift:
+            return library.summed((float(own), float(step)), flat, numbers, flat)
+        line = library.lined(float(step), float(shift), numbers, numbers)
+        both = library.summed((float(own), 1.0), flat, numbers, flat)
+        return sequence([line, both])
+
+    def on(block: Array, given: Array, target: Array) -> Part:
+        lies = library is not None and library.rounds
+        lies = lies and block.flags.c_contiguous and target is block
+        bound = Bound(lambda numbers: by_library(block, numbers))
+
+        def run() -> None:
+            room = rooms.take(0, block.size)
+            numbers = room.reshape(block.shape)
+            np.copyto(numbers, given, casting="unsafe")
+            if lies:
+                bound(room)
+                return
+            np.multiply(numbers, step, numbers)
+            if shift:
+                np.add(numbers, shift, numbers)
+            if own != 1:
+                np.multiply(block, own, block)
+            np.add(block, numbers, target)
+
+        return run
+
+    return _in_pieces(on, levels)
+
+
+def _in_pieces(on: Callable[[Array, Array, Array], Part], levels: Array) -> Follower:
+    """As much at once as stays in the nearest cache."""
+
     def make(block: Array, index: Any, target: Array) -> list[Part]:
-        # As much at once as stays in the nearest cache.
         axis = next((axis for axis, size in enumerate(block.shape) if size > 1), 0)
         runs = spans(block.shape[axis], -(-block.size // NEAR))
         cuts = [((slice(None),) * axis + (slice(*run),)) for run in runs]
-        return [on(block[cut], levels[index][cut], target[cut]) for cut in cuts]
+        pieces = [(block[cut], target[cut]) for cut in cuts]
+        return [
+            on(some, levels[index][cut], some if target is block else into)
+            for (some, into), cut in zip(pieces, cuts, strict=True)
+        ]
 
     return make
 

@@ -13,12 +13,12 @@ from numpy.lib.stride_tricks import as_strided
 from ....layers.base import Op
 from ....layers.budget import require
 from ....schemas import Array
-from ..memory import private
-from ..plan import Node, Value
+from ..memory import private, root_of
+from ..plan import CONVOLUTIONS, Joined, Node, Value
 from ..workers import Part, integer_products
 from ..workers import sequence as sequence
 from .activations import NEAR, NEAR_FOR_THREADS, activation, sloped
-from .beside_levels import beside
+from .beside_levels import beside, joined
 from .quantizing import quantized, rounding
 from .repeats import repeats as repetitions
 from .tabled import looked_up
@@ -142,8 +142,44 @@ def epilogue(node: Node, scratch: Scratch) -> list[Follower]:
     found, library = node.table, integer_products()
     if found is not None and library is not None:
         return [lambda block, index, target: [looked_up(found, block, target, library)]]
-    finite = node.integers is not None  # sums of integers are
-    return followers(node.epilogue, node.outputs[0], scratch, halved=node.halved, finite=finite)
+    finite = node.integers is not None or _sums_levels(node)
+    return followers(
+        node.epilogue, node.outputs[0], scratch,
+        halved=node.halved, finite=finite, sums=node.joined,
+    )  # fmt: skip
+
+
+def is_finite(value: Value) -> bool:
+    """Whether a value is known to hold no other numbers: sums of integers, or levels, moved."""
+    root, _ = root_of(value)
+    node = root.producer
+    if _is_rounded(value) or _is_rounded(root):
+        return True
+    if node is None or node.is_outside:
+        return False
+    return not node.epilogue and (node.integers is not None or _sums_levels(node))
+
+
+def _sums_levels(node: Node) -> bool:
+    """Whether a node makes weighted sums of levels, that are finite as sums of integers are."""
+    if node.kind not in CONVOLUTIONS or node.prologue or not _is_rounded(node.inputs[0]):
+        return False
+    given = [value.constant for value in node.inputs[1:]]
+    most = [np.abs(array).max(initial=0) for array in given if array is not None]
+    return len(most) == len(given) and bool(np.max(most) < HUGE)
+
+
+def _is_rounded(value: Value) -> bool:
+    """Whether a value holds levels, or the numbers that these stand for."""
+    node = value.producer
+    if value.grid is not None or node is None or node.is_outside:
+        return value.grid is not None
+    op = node.epilogue[-1][0] if node.epilogue else node.op
+    others = node.epilogue[-1][1][1:] if node.epilogue else node.inputs[1:]
+    ends = [value.constant for value in others if value is not None]
+    return op.xml_type == QUANTIZE and all(
+        array is not None and bool(np.abs(array).max(initial=0) < HUGE) for array in ends
+    )
 
 
 def followers(
@@ -153,6 +189,7 @@ def followers(
     *,
     halved: bool = False,
     finite: bool = False,
+    sums: Sequence[Joined] = (),
 ) -> list[Follower]:
     """The same for any steps on a value, or on twice that."""
     found: list[Follower] = []
@@ -162,6 +199,10 @@ def followers(
             (value,) = (value for value in others if value is not None)
             levels = kept(value, output.shape, output.last)
             first = others[0] is None
+            if sums:
+                found.append(joined(levels, sums[0]))
+                sums = sums[1:]
+                continue
             found.append(beside(_binary(op.xml_type), levels, grids[0], first=first))
             finite &= op.xml_type in ("Add", "Subtract")
             continue
@@ -373,7 +414,11 @@ def turned(weights: Array, wide: int) -> Iterator[tuple[int, Array]]:
 ZERO = np.float32(0)
 QUANTIZE = "FakeQuantize"
 #: What makes finite numbers of such, however large they are.
-FINITE = frozenset({"Clamp", "FakeQuantize", "HSigmoid", "ReLU", "Sigmoid", "Tanh"})
+FINITE = frozenset(
+    {"Clamp", "FakeQuantize", "Gelu", "HSigmoid", "HSwish", "ReLU", "Sigmoid", "Swish", "Tanh"}
+)
+#: Products of numbers below this, as many as windows have, add up to what is finite.
+HUGE = 1e15
 #: Fewer times are not worth it to tile a row at each call.
 FEW = 4
 #: For fewer numbers than this `clip` takes longer to begin than it saves.

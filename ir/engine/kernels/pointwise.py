@@ -23,6 +23,7 @@ from .blocks import (
     epilogue,
     followed,
     follower,
+    is_finite,
     kept,
     limits,
     lined,
@@ -64,7 +65,8 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
         given += [value.constant for value in others if value.constant is not None]
     target = output.store
     fixed = tileable(node.inputs, output)
-    head = follower(node.op, [None, *given[1:]], scratch, fixed=fixed)
+    finite = is_finite(node.inputs[0])
+    head = follower(node.op, [None, *given[1:]], scratch, fixed=fixed, finite=finite)
     function = UFUNCS.get(node.kind)
     if function is None and node.kind not in UNARY:
         return None

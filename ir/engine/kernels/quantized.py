@@ -36,6 +36,8 @@ from .quantizing import quantized, rounding
 BLOCKS = 4
 #: Runs of so few bytes are sooner copied in loops as long as rows of the image.
 SHORT = 48
+#: So many products are done before another worker has begun.
+ALONE = 1 << 18
 #: So many rows are worth to be shared sooner than the columns.
 FEW = 128
 
@@ -105,13 +107,18 @@ def _by_columns(
     sizes = images.sizes
     (height, width), taken = sizes.out, prod(sizes.kernel) * sizes.inner
     count = len(images.levels)
-    given = scratch.shared.take_bytes(0, count, height * width, taken)
+    if count * height * width * taken * sizes.outer <= ALONE:
+        abreast = 1
     gather: list[Part] = []
-    for _, (image, (top, bottom)) in scratch.dealt(shares(count, height, abreast)):
-        into = given[image, top * width : bottom * width]
-        reached, steps = images.reached(image, top, bottom)
-        steps.append(_gathered(reached, sizes, slice(0, bottom - top), into))
-        gather.append(sequence(steps))
+    if sizes.plain and images.levels.flags.c_contiguous:
+        given = images.levels.reshape(count, height * width, taken)
+    else:
+        given = scratch.shared.take_bytes(0, count, height * width, taken)
+        for _, (image, (top, bottom)) in scratch.dealt(shares(count, height, abreast)):
+            into = given[image, top * width : bottom * width]
+            reached, steps = images.reached(image, top, bottom)
+            steps.append(_gathered(reached, sizes, slice(0, bottom - top), into))
+            gather.append(sequence(steps))
     parts: list[Part] = []
     for part, (first, stop) in scratch.dealt(spans(len(weights.blocks), abreast)):
         channels = slice(first * weights.wide, min(stop * weights.wide, sizes.outer))
@@ -123,7 +130,9 @@ def _by_columns(
             steps += _columns(windows, weights, (first, stop), flat, library, part, scratch)
             steps += finish.parts(made, image, slice(0, height), channels)
         parts.append(sequence(steps))
-    return [gather, parts]
+    if abreast == 1:
+        return [[sequence([*gather, *parts])]]
+    return [gather, parts] if gather else [parts]
 
 
 def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
@@ -140,7 +149,7 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     weights = _weights(node, library, integers, by_columns=by_columns)
     made = output.type != np.float32
     at_once = max(1, 2 * CACHE // (a.shape[-1] + 8 * columns))
-    lanes = abreast if rows * columns * a.shape[-1] > 1 << 18 else 1
+    lanes = abreast if rows * columns * a.shape[-1] > ALONE else 1
     if not by_columns:
         at_once = min(at_once, -(-rows // lanes))
     found = list(pieces(output.shape[:-1], at_once))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,15 @@ from ....schemas import Array
 from ..memory import in_runs
 from ..plan import MIDDLE
 from ..workers import Part, integer_products, sequence, spans
-from .activations import NEAR, rooms
+from .activations import NEAR, Bound, rooms
 from .repeats import repeats
 
 #: What is so much smaller than the largest of levels is nothing.
 NOTHING = np.float32(2**-20)
+#: What makes int8 of levels from zero on, less the middle one.
+MIDDLE_BIT = np.uint8(MIDDLE)
+#: So few planes are taken one by one.
+FEW = 16
 #: Repeats a row so many times, in memory that is kept.
 Tile = Callable[[Array, int], Array]
 
@@ -113,7 +118,12 @@ def quantized(
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), 0)
     lead = (slice(None),) * axis
     parts: list[Part] = []
-    for run in spans(block.shape[axis], -(-block.size // NEAR)):
+    pieces = -(-block.size // NEAR)
+    beside = target.strides[axis] == target.itemsize and prod(block.shape[axis + 1 :]) > 1
+    if beside and block.shape[axis] <= FEW:
+        # Planes become channels side by side: bytes with gaps between are copied plane by plane.
+        pieces = max(pieces, block.shape[axis])
+    for run in spans(block.shape[axis], pieces):
         some = (*lead, slice(*run))
         parts.append(_quantized(numbers.at(some), block[some], target[some], tile, finite=finite))
     return sequence(parts)
@@ -124,8 +134,12 @@ def _quantized(
 ) -> Part:
     narrow = target.dtype == np.int8
     if narrow and _is_cast(numbers):
-        return _cast(numbers, block, target, tile)
-    channels, steps = block.shape[-1], _steps(numbers, block.shape[-1], finite=finite)
+        return _cast(numbers, block, target, tile, finite=finite)
+    scaled_first = finite and numbers.scale is not None and not narrow
+    if scaled_first:
+        numbers = _after_scaling(numbers)
+    channels = block.shape[-1]
+    steps = _steps(numbers, channels, finite=finite, scaled_first=scaled_first)
     if narrow and numbers.first is not None and not numbers.first.ndim:
         steps[-1] = partial(_put_level, int(numbers.first)), None
     elif narrow:
@@ -167,7 +181,7 @@ def _quantized(
 
 
 def _steps(
-    numbers: Rounding, channels: int, *, finite: bool
+    numbers: Rounding, channels: int, *, finite: bool, scaled_first: bool
 ) -> list[tuple[Callable[..., Any], Array | None]]:
     """The functions in their order, each with what stands beside the numbers."""
     low, high, scale, shift, gain, first, _ = numbers
@@ -178,12 +192,33 @@ def _steps(
         if array is not None or function is np.rint
     ]
     if finite and not low.ndim and not high.ndim:
-        return [(partial(_clipped, low, high), None), *steps]
+        place = next(at for at, (function, _) in enumerate(steps) if function is np.rint)
+        steps.insert(place if scaled_first else 0, (partial(_clipped, low, high), None))
+        return steps
     # Of an array and a number the larger one takes twice as long as of an array and a row.
     ends = [end if end.ndim else np.broadcast_to(end, channels) for end in (low, high)]
     if numbers.falls:
         return [(np.fmax, ends[0]), (np.minimum, ends[1]), *steps]
     return [(np.fmin, ends[1]), (np.maximum, ends[0]), *steps]
+
+
+def _after_scaling(numbers: Rounding) -> Rounding:
+    """The same where scale and shift come before the limits: those are alike for all then.
+
+    Where the level that stands for zero is, too, nothing is added before or after it.
+    """
+    _, _, scale, shift, gain, first, last = numbers
+    zero = 0.0 if shift is None else float(np.rint(shift.reshape(-1)[0]))
+    low, high = (np.asarray(end, np.float32) for end in (-zero, last - zero))
+    if shift is None or (np.abs(shift - np.float32(zero)) > NOTHING * last).any():
+        low, high = (np.asarray(end, np.float32) for end in (0, last))
+        return numbers._replace(low=low, high=high)
+    step = np.float32(1) if gain is None else gain
+    begin = np.float32(0) if first is None else first
+    lowest = begin + np.float32(zero) * step
+    most = np.maximum(np.abs(begin), np.abs(begin + np.float32(last) * step))
+    given = None if (np.abs(lowest) <= NOTHING * most).all() else np.asarray(lowest)
+    return Rounding(low, high, scale, None, gain, given, last)
 
 
 def _is_cast(numbers: Rounding) -> bool:
@@ -204,18 +239,17 @@ def _is_lifted(numbers: Rounding) -> bool:
     return first is not None and not low.ndim and bool(low + first == -MIDDLE)
 
 
-def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
+def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool) -> Part:
     """What the library does most of."""
     library = integer_products()
     assert library is not None
-    # Levels that are rounded as they are begin at the least int8, others at zero.
-    kind, least = (np.int8, -MIDDLE) if numbers.first is None else (np.uint8, 0)
+    # Of what is lifted to bytes first, that is all; levels from zero on are turned to int8 after.
+    lifted = _is_lifted(numbers)
+    kind, least = (np.int8, -MIDDLE) if numbers.first is None or lifted else (np.uint8, 0)
     last = least + numbers.steps
     limit = np.full(block.size, last, kind) if last < np.iinfo(kind).max else None
-    given = [(f, x) for f, x in ((np.multiply, numbers.scale), (np.add, numbers.shift))]
+    given = [(np.multiply, numbers.scale), (np.add, numbers.first if lifted else numbers.shift)]
     steps = [(f, x) for f, x in given if x is not None]
-    if numbers.low.any() and numbers.first is not None and _is_lifted(numbers):
-        steps = [(np.add, -numbers.low)]
     rows = not any(x.ndim and any(x.strides[:-1]) for _, x in steps)
     channels = block.shape[-1]
     times = repeats(block.size // channels, channels) if rows and block.flags.c_contiguous else 1
@@ -224,36 +258,46 @@ def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile) -> Part:
         (f, tile(x[(0,) * (x.ndim - 1)], times) if x.ndim and times > 1 else x) for f, x in steps
     ]
     opening = block.reshape(shape)
+    # What is computed need not be rounded between the two.
+    line = None
+    if (
+        finite
+        and block.flags.c_contiguous
+        and len(steps) == 2
+        and not any(x.ndim for _, x in steps)
+    ):
+        scale, shift = (float(x) for _, x in steps)
+        line = Bound(partial(library.lined, scale, shift))
     lies = not steps and block.flags.c_contiguous
-    rounded = library.rounded(block, kind) if lies else None
-    flat = target.reshape(-1) if target.flags.c_contiguous else None
-    runs = _runs_of(target)
+    flat = target.reshape(-1).view(kind) if target.flags.c_contiguous else None
+    straight = library.rounded(block, flat) if lies and flat is not None else None
+    rounded, runs = Bound(library.rounded), _runs_of(target)
 
     def run() -> None:
-        if rounded is None:
-            room = rooms.take(0, block.size)
-            left, numbers = opening, room.reshape(opening.shape)
-            for function, other in bound:
-                function(left, other, out=numbers)
-                left = numbers
-            if not bound:
-                np.copyto(numbers, opening)
-            levels = library.rounded(room, kind)()
-        else:
-            levels = rounded()
-        found = np.asarray(levels)
-        if limit is not None:
-            np.minimum(found, limit, out=found)
-        out = target if flat is None else flat
-        if flat is None:
+        out = flat
+        if out is None:
             # Bytes are written to where they have gaps as few times as can be.
-            if kind is np.uint8:
-                np.bitwise_xor(found, np.uint8(MIDDLE), out=found)
-            np.copyto(runs, found.reshape(-1).view(runs.dtype).reshape(runs.shape))
-        elif kind is np.uint8:
-            np.bitwise_xor(found, np.uint8(MIDDLE), out=out.view(np.uint8))
+            out = rooms.take(1, -(-block.size // 4)).view(kind)[: block.size]
+        if straight is not None:
+            straight()
         else:
-            np.copyto(out, found)
+            room = block
+            if not lies:
+                room, left = rooms.take(0, block.size), opening
+                if line is not None:
+                    line(block, room)
+                for function, other in bound if line is None else ():
+                    function(left, other, out=room.reshape(opening.shape))
+                    left = room.reshape(opening.shape)
+                if not bound:
+                    np.copyto(room.reshape(opening.shape), opening)
+            rounded(room, out)
+        if limit is not None:
+            np.minimum(out, limit, out=out)
+        if kind is np.uint8:
+            np.bitwise_xor(out, MIDDLE_BIT, out=out)
+        if flat is None:
+            np.copyto(runs, out.view(runs.dtype).reshape(runs.shape))
 
     return run
 

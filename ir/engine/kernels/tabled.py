@@ -9,10 +9,10 @@ import numpy as np
 from ....schemas import Array
 from ..plan import BYTES, Table
 from ..workers import IntegerProducts, Part, sequence, spans
-from .activations import NEAR, rooms
+from .activations import NEAR, Bound, rooms
 
 #: So many are looked up at once: to mend those near a change takes a while, however few they are.
-MANY = 3 * NEAR
+MANY = 3 * NEAR // 2
 
 
 def looked_up(found: Table, block: Array, target: Array, library: IntegerProducts) -> Part:
@@ -21,13 +21,20 @@ def looked_up(found: Table, block: Array, target: Array, library: IntegerProduct
     lead = (slice(None),) * axis
     runs = spans(block.shape[axis], -(-block.size // MANY))
     cuts = [(*lead, slice(*run)) for run in runs]
-    return sequence([partial(_look_up, found, block[cut], target[cut], library) for cut in cuts])
+    return sequence(
+        [partial(_look_up, found, block[cut], target[cut], Bound(library.rounded)) for cut in cuts]
+    )
 
 
-def _look_up(found: Table, block: Array, target: Array, library: IntegerProducts) -> None:
-    room = block.reshape(-1)  # a copy where it has gaps
-    at = np.asarray(library.rounded(room, np.uint16)())
-    read = rooms.take(0, -(-block.size // 2)).view(np.uint16)[: block.size]
+def _look_up(found: Table, block: Array, target: Array, rounded: Bound) -> None:
+    room = block.reshape(-1)
+    if not block.flags.c_contiguous:
+        room = rooms.take(2, block.size)
+        np.copyto(room.reshape(block.shape), block)
+    at, read = (
+        rooms.take(place, -(-block.size // 2)).view(np.uint16)[: block.size] for place in (1, 0)
+    )
+    rounded(room, at)
     found.entries.take(at, out=read, mode="clip")
     changing = np.flatnonzero(read >= BYTES)
     if changing.size:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .turning import in_runs as in_runs
     from .turning import straight_copy as straight_copy
     from .views import CUTTING as CUTTING
+    from .views import root_of as root_of
 
 __getattr__, __dir__ = face(
     __name__,
@@ -33,6 +34,6 @@ __getattr__, __dir__ = face(
         "shelf": "is_wished shared_weights shelved",
         "slabs": "private side_by_side together",
         "turning": "in_blocks in_runs straight_copy",
-        "views": "CUTTING",
+        "views": "CUTTING root_of",
     },
 )

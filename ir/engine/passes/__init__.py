@@ -13,9 +13,10 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
    as do computed factors of channels.
-4. Levels that integers are multiplied by stay bytes, those of activations are looked up; or their
-   makers leave the rounding to who multiplies. Shuffles go where they copy least; convolutions
-   give half of what Swish takes; products leave out rows that are made zero later.
+4. Levels that integers are multiplied by stay bytes, those that are added are scaled once, those
+   of activations are looked up; or their makers leave the rounding to who multiplies. Shuffles go
+   where they copy least; convolutions give half of what Swish takes; products leave out rows that
+   are made zero later.
 5. Layouts are chosen last, when it is settled which nodes there are.
 """
 
@@ -34,6 +35,7 @@ from .halve_sums import halve_sums
 from .hand_on_levels import hand_on_levels
 from .join_attention import join_attention
 from .join_branches import join_branches
+from .join_levels import join_levels
 from .join_products import join_products
 from .join_shuffles import join_shuffles
 from .join_splits import join_splits
@@ -85,6 +87,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     clip_before,
     take_prologues,
     keep_levels,
+    join_levels,
     look_up_levels,
     round_late,
     shuffle_late,

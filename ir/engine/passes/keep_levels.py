@@ -81,9 +81,14 @@ def _stays(value: Value, found: Mapping[Value, Grid]) -> bool:
         return False
     if _moves(producer) and not all(other in found for other in moved(producer)):
         return False
-    # What is moved somebody wishes for who reads another part of it.
-    wished = _moves(producer) or any(
-        _moves(user) or _multiplies(user, value) or _sums(user, value) for user in value.users
+    # What is moved somebody wishes for who reads another part of it. Sums of integers are rounded
+    # to bytes sooner than to the numbers that these stand for.
+    wished = (
+        _moves(producer)
+        or producer.integers is not None
+        or any(
+            _moves(user) or _multiplies(user, value) or _sums(user, value) for user in value.users
+        )
     )
     if not wished:
         return False

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .grid import WHOLE as WHOLE
     from .grid import Grid as Grid
     from .grid import Integers as Integers
+    from .grid import Joined as Joined
     from .moving import in_order as in_order
     from .moving import reshaping as reshaping
     from .moving import transposing as transposing
@@ -82,7 +83,7 @@ __getattr__, __dir__ = face(
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
             "claimed_type products stands_beside work"
         ),
-        "grid": "Grid Integers MIDDLE WHOLE",
+        "grid": "Grid Integers Joined MIDDLE WHOLE",
         "quantized": "MOVING grid_of grids groups_together integers moved",
         "regions": "cut_regions plan_region",
         "tables": "BYTES CURVES Table table",

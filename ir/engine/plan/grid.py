@@ -54,6 +54,14 @@ class Grid(NamedTuple):
         return whole if abs(level - whole) < WHOLE and 0 <= whole < self.levels else None
 
 
+class Joined(NamedTuple):
+    """What a node's numbers x and levels l beside them come to: ``own * x + step * l + shift``."""
+
+    own: float
+    step: float
+    shift: float
+
+
 class Integers(NamedTuple):
     """What the input is made of, and ``scale * sums + shift`` by channel."""
 

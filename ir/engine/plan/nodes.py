@@ -14,7 +14,7 @@ from ....layers.value_bounds import CARRIED
 from ....schemas import Array, ElementType, Tensor
 from ...document import Layer
 from .compressed import Compressed
-from .grid import Grid, Integers
+from .grid import Grid, Integers, Joined
 from .operations import claimed_type
 from .tables import Table
 
@@ -125,8 +125,8 @@ class Node:
     """
 
     __slots__ = (
-        "_inputs", "epilogue", "halved", "integers", "is_outside", "laid_out", "layer", "looks_up",
-        "op", "outputs", "padding", "prologue", "region", "summed", "table", "wanted",
+        "_inputs", "epilogue", "halved", "integers", "is_outside", "joined", "laid_out", "layer",
+        "looks_up", "op", "outputs", "padding", "prologue", "region", "summed", "table", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -153,6 +153,8 @@ class Node:
         self.laid_out: object = None
         #: How it is a product of integers, where it is done so.
         self.integers: Integers | None = None
+        #: How levels that its epilogue adds are added, where not as the numbers they stand for.
+        self.joined: list[Joined] = []
         #: What it stands for, where that has a plan of its own for each shape it meets.
         self.region: Region | None = None
         #: Where its epilogue is looked up: what it makes of places in this table.

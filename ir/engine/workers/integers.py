@@ -7,7 +7,6 @@ while it multiplies. What is multiplied by is packed once.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -25,9 +24,13 @@ RATES = (
 )
 SLOW = 0.7
 #: The library's names of what it rounds to.
-NAMES: dict[type, str] = {np.int8: "int8", np.uint8: "uint8", np.uint16: "uint16"}
+NAMES: dict[type, str] = {
+    np.int8: "int8", np.uint8: "uint8", np.uint16: "uint16", np.float32: "float32",
+}  # fmt: skip
 
 
+#: What is rounded more often than need be is so near, at least.
+NEARLY = 1e-6
 #: Their ends.
 ENDS: dict[type[np.integer[Any]], tuple[int, int]] = {
     np.int8: (-128, 127), np.uint8: (0, 255), np.uint16: (0, 65535),
@@ -43,8 +46,8 @@ class IntegerProducts:
         found = (rate for names, rate in RATES if any(has.get(name) for name in names))
         #: Products of int8 while BLAS does one of float32.
         self.rate = next(found, SLOW)
-        #: Whether it rounds to int8 as it should, many numbers at a time.
-        self.rounds = bool(has.get("skylake")) and self._rounds()
+        #: Whether it rounds to int8 as it should, and makes sums, many numbers at a time.
+        self.rounds = bool(has.get("skylake")) and self._rounds() and self._lines()
 
     def pack(self, rows: Array) -> Any:
         """A matrix (columns, taken) of int8, to multiply by."""
@@ -65,16 +68,57 @@ class IntegerProducts:
         )
         return partial(self._library.dots_packed, given, packed, out=made)
 
-    def rounded(self, numbers: Array, kind: type[np.integer[Any]]) -> Callable[[], Any]:
-        """What gives the nearest int8, uint8 or uint16 to each number of an array without gaps.
+    def rounded(self, numbers: Array, out: Array) -> Part:
+        """What puts the nearest int8, uint8 or uint16 to each number into an array of such.
 
-        Those beyond the ends are the ends, and what is no number the least.
+        Those beyond the ends are the ends, and what is no number the least. Neither has gaps.
         """
-        assert numbers.dtype == np.float32
-        assert numbers.flags.c_contiguous
-        place = numbers.__array_interface__["data"][0]
-        given = self._library.from_pointer(place, (numbers.size,), "float32", owner=numbers)
-        return partial(given.astype, NAMES[kind])
+        given, made = self._flat(numbers), self._flat(out)
+        return partial(self._library.astype, given, NAMES[out.dtype.type], out=made)
+
+    def lined(self, scale: float, shift: float, numbers: Array, out: Array) -> Part:
+        """What puts ``scale * x + shift`` of each number into an array; neither has gaps."""
+        given, made = self._flat(numbers), self._flat(out)
+        return partial(self._library.scale, given, alpha=scale, beta=shift, out=made)
+
+    def summed(self, factors: tuple[float, float], x: Array, y: Array, out: Array) -> Part:
+        """What puts ``a * x + b * y`` into an array; none has gaps."""
+        (a, b), (left, right, made) = factors, map(self._flat, (x, y, out))
+        return partial(self._library.blend, left, right, alpha=a, beta=b, out=made)
+
+    def fused(
+        self, x: Array, y: Array, z: Array, out: Array, factors: tuple[float, float] = (1, 1)
+    ) -> Part:
+        """What puts ``a * x * y + b * z`` into an array; none has gaps."""
+        (a, b), (first, second, third, made) = factors, map(self._flat, (x, y, z, out))
+        return partial(
+            self._library.fma, first, second, third, alpha=float(a), beta=float(b), out=made
+        )
+
+    def _flat(self, array: Array) -> Any:
+        """An array without gaps as the library takes it."""
+        assert array.flags.c_contiguous
+        place = array.__array_interface__["data"][0]
+        kind = NAMES[array.dtype.type]
+        return self._library.from_pointer(place, (array.size,), kind, owner=array)
+
+    def _lines(self) -> bool:
+        numbers = np.linspace(-300, 300, 1001, dtype=np.float32)
+        scale, shift = np.float32(0.37), np.float32(-12.1)
+        wanted = np.float64(scale) * numbers + np.float64(shift)
+        others = np.sqrt(np.abs(numbers))
+        for cut in range(20):
+            x, y, found = numbers[cut:], others[cut:], np.empty(numbers.size - cut, np.float32)
+            made = (
+                (self.lined(float(scale), float(shift), x, found), wanted[cut:]),
+                (self.summed((0.5, 2.0), x, y, found), x / 2 + 2 * y),
+                (self.fused(x, y, y, found), x * np.float64(y) + y),
+            )
+            for part, right in made:
+                part()
+                if (np.abs(found - right) > NEARLY * (1 + np.abs(right))).any():
+                    return False
+        return True
 
     def _rounds(self) -> bool:
         ends = [np.nan, np.inf, -np.inf, 1e9, -1e9, 3e38, -3e38, 127.5, -128.5]
@@ -83,16 +127,14 @@ class IntegerProducts:
         near = np.nextafter(halves.astype(np.float32), sides)
         numbers = np.concatenate([ends, halves, near.ravel()]).astype(np.float32)
         # Of odd lengths, too, where ends are done otherwise.
-        return all(
-            bool((np.asarray(self.rounded(numbers[cut:], kind)()) == wanted[cut:]).all())
-            for kind, least, most in (
-                (np.int8, -128, 127),
-                (np.uint8, 0, 255),
-                (np.uint16, 0, 65535),
-            )
-            for wanted in [np.rint(np.fmin(np.fmax(numbers, least), most))]
-            for cut in range(20)
-        )
+        for kind, (least, most) in ENDS.items():
+            wanted = np.rint(np.fmin(np.fmax(numbers, least), most))
+            for cut in range(20):
+                found = np.empty(numbers.size - cut, kind)
+                self.rounded(numbers[cut:], found)()
+                if (found != wanted[cut:]).any():
+                    return False
+        return True
 
 
 @cache
