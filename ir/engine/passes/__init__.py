@@ -4,10 +4,11 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
 
 1. Weights stay levels where their reader multiplies by such, else they are made numbers. Sums of
    products become products of matrices, gathers of evenly spaced slices views, elements put down
-   one by one slices; windows lose what meets padding alone; parts that meet again were never
-   apart; batch normalisations become scales and shifts, powers products, branches of convolutions,
-   shuffles and attention, that of samples, too, one node: what the others look for. Before these,
-   1x1 convolutions go before what enlarges images, and into products before them.
+   one by one slices; images cut into batches stay whole, windows lose what meets padding alone;
+   parts that meet again were never apart; batch normalisations become scales and shifts, powers
+   products; norms and activations that are written out, branches of convolutions, shuffles and
+   attention, that of samples, too, become one node: what the others look for. Before these, 1x1
+   convolutions go before what enlarges images, and into products before them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights, as do steps of levels at the convolutions after them.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
@@ -28,12 +29,15 @@ from .absorb_followers import absorb_followers
 from .average_first import average_first
 from .clip_before import clip_before
 from .convolve_first import convolve_first
+from .dilate_convolutions import dilate_convolutions
 from .drop_clips import drop_clips
 from .fold_affine import fold_affine
 from .halve_sums import halve_sums
 from .hand_on_levels import hand_on_levels
 from .join_attention import join_attention
 from .join_branches import join_branches
+from .join_gelus import join_gelus
+from .join_norms import join_norms
 from .join_products import join_products
 from .join_shuffles import join_shuffles
 from .join_splits import join_splits
@@ -63,10 +67,13 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     slice_gathers,
     scatter_slices,
     multiply_einsums,
+    dilate_convolutions,
     trim_windows,
     join_splits,
     split_batch_norm,
     multiply_powers,
+    join_norms,
+    join_gelus,
     join_branches,
     convolve_first,
     join_products,
