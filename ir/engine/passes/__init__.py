@@ -4,12 +4,13 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
 
 1. Weights stay levels where their reader multiplies by such, else they are made numbers; what is
    rounded is not rounded again, what is put in place row by row joined once. Sums of products
-   become products of matrices, gathers of evenly spaced slices views, elements put down one by one slices; images cut into batches stay whole,
-   windows lose what meets padding alone; parts that meet again were never apart; batch
-   normalisations become scales and shifts, powers products, means along axes apart several; norms
-   and activations that are written out, branches of convolutions, shuffles and attention, that of
-   samples, too, one node: what the others look for. Before these, 1x1 convolutions go before what
-   enlarges images, and into products before them.
+   become products of matrices, gathers of evenly spaced slices views, elements put down one by
+   one slices; images cut into batches stay whole, windows lose what meets padding alone; parts
+   that meet again were never apart; batch normalisations become scales and shifts, powers
+   products, means along axes apart several; norms and activations that are written out, branches
+   of convolutions, shuffles and attention, that of samples, too, one node: what the others look
+   for. Before these, 1x1 convolutions go before what enlarges images, and into products before
+   them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights, as do steps of levels at the convolutions after them.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where

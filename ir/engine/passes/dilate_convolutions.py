@@ -6,6 +6,7 @@ What follows the convolution may be whatever is done to each element of a channe
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,11 +86,11 @@ def _dilated(node: Node) -> list[Node]:
         return []
     windows = head.inputs[1].shape[2 - rank :]
     made = [
-        size + sum(pad) - reach(window, gap) + 1
+        size + sum(pad) - number(reach(window, gap)) + 1
         for size, pad, window, gap in zip(sizes, pads, windows, gaps, strict=True)
     ]
     long = [output.shape[axis] for axis in chain.outer]
-    if [made[axis - 2] for axis in chain.inner] != long or np.prod(made) != np.prod(long):
+    if [made[axis - 2] for axis in chain.inner] != long or prod(made) != prod(long):
         return []
     words = {
         "strides": ",".join("1" * len(gaps)),
@@ -154,6 +155,10 @@ def _chain(node: Node) -> _Chain | None:
         return None
     outer, inner = _long(cut_value), _long(head.inputs[0])
     after = _long(node.inputs[0]), _long(head.outputs[0])
+    if len({len(value.shape) for value in (cut_value, head.inputs[0], *images)}) == 1:
+        # No axes come or go: each is itself.
+        outer, inner = ([*range(2, len(cut_value.shape))] for _ in range(2))
+        after = outer, inner
     others = set(range(2, len(cut_value.shape))) - set(outer)
     if after != (outer, inner) or any(
         cut.blocks[axis] != 1 or cut.begins[axis] or cut.ends[axis] for axis in others

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....layers.base import Op
-from ..plan import Node, Plan, Value, constant
+from ..plan import Node, Plan, Value, constant, reshaping
 
 
 class _Run(NamedTuple):
@@ -43,7 +43,7 @@ def write_once(plan: Plan) -> None:
         rows = known.get(node.outputs[0]) if node.outputs else None
         if rows is None or not rows.put or not _is_last(node.outputs[0], rows, known):
             continue
-        if len(rows.runs) > 1 and not any(_is_loose(run.value) for run in rows.runs):
+        if rows.runs and not any(_is_loose(run.value) for run in rows.runs):
             replaced[node] = _joined(node, rows)
     plan.replace(replaced)
     if replaced:
@@ -55,7 +55,9 @@ def _rows(node: Node, known: dict[Value, _Rows]) -> _Rows | None:
     if not node.op.is_standard or len(node.outputs) != 1 or node.epilogue:
         return None
     source, (output,) = node.inputs[0] if node.inputs else None, node.outputs
-    if source is None or (_is_loose(output) and output.inferred is None):
+    if source is None or not output.shape:
+        return None
+    if output.inferred is not None and not output.inferred.shape.is_static:
         return None
     kind = node.op.xml_type
     if kind == "ScatterUpdate":
@@ -174,5 +176,7 @@ def _joined(node: Node, rows: _Rows) -> list[Node]:
         words = [constant(np.array([n])) for n in (first, stop, 1, rows.axis)]
         found.append(Node(node.layer, slicing, [value, *words], [part]))
         parts.append(part)
+    if len(parts) == 1:
+        return [*found, reshaping(node.layer, parts[0], output)]
     op = Op.registry["Concat", 1].read({"axis": str(rows.axis)})
     return [*found, Node(node.layer, op, parts, [output])]
