@@ -27,7 +27,26 @@ def number(draw: Draw, value: float, rank: int = 0) -> Output:
     return draw.constant(np.full((1,) * rank, value, "f4"))
 
 
-def inverse(draw: Draw, x: Output, mean: Output, axes: Output) -> Output:
+def averaged(draw: Draw, x: Output, axes: Sequence[int], *, wrong: float = 1.0) -> Output:
+    """The mean along axes, which stay: as such, or as a sum that is put back and divided."""
+    named = draw.constant(np.array(axes))
+    if draw.chance() and wrong == 1:
+        return draw.add("ReduceMean", "opset1", x, named, keep_dims=True)
+    keeps = draw.chance()
+    total = draw.add("ReduceSum", "opset1", x, named, keep_dims=keeps)
+    shape = draw.sizes(x)
+    if not keeps:
+        kept = draw.constant([1 if axis in axes else n for axis, n in enumerate(shape)])
+        total = draw.add("Reshape", "opset1", total, kept, special_zero=False)
+    count = wrong * np.prod([shape[axis] for axis in axes])
+    if draw.chance():
+        return draw.add("Divide", "opset1", total, number(draw, count))
+    return either(draw, "Multiply", total, number(draw, 1 / count))
+
+
+def inverse(
+    draw: Draw, x: Output, mean: Output, axes: Sequence[int], wrong: float = 1.0
+) -> Output:
     """One over the root of the variance and a little more."""
     way = draw.number(0, 2)
     if way == 0:
@@ -39,7 +58,7 @@ def inverse(draw: Draw, x: Output, mean: Output, axes: Output) -> Output:
             draw.add("Multiply", "opset1", apart, apart) if way == 1
             else draw.add("Power", "opset1", apart, two)
         )  # fmt: skip
-    variance = draw.add("ReduceMean", "opset1", squares, axes, keep_dims=True)
+    variance = averaged(draw, squares, axes, wrong=wrong)
     more = either(draw, "Add", variance, number(draw, 1e-3))
     if draw.chance():
         return draw.add("Power", "opset1", more, number(draw, -0.5))
@@ -50,9 +69,8 @@ def inverse(draw: Draw, x: Output, mean: Output, axes: Output) -> Output:
 def norm(draw: Draw, way: str, axes: Sequence[int]) -> Output:
     """A norm of an input, written out in some way."""
     x = draw.image(2) if draw.chance() else draw.input(2, 3, 5, 4)
-    named = draw.constant(np.array(axes))
-    mean = draw.add("ReduceMean", "opset1", x, named, keep_dims=True)
-    scale = inverse(draw, x, mean, named)
+    mean = averaged(draw, x, axes)
+    scale = inverse(draw, x, mean, axes)
     shape = [size if axis in axes else 1 for axis, size in enumerate(draw.sizes(x))]
     if draw.chance(0.7):
         scale = either(draw, "Multiply", scale, draw.constant(draw.array(*shape)))
@@ -84,9 +102,11 @@ def test_a_norm_written_out_is_one_node(way: str, axes: list[int], seed: int) ->
 
 def spoilt(draw: Draw, way: str) -> Output:
     """What looks like a norm, and is none."""
-    x, axes = draw.input(2, 3, 5, 4), draw.constant([3])
-    mean = draw.add("ReduceMean", "opset1", x, axes, keep_dims=True)
-    scale = inverse(draw, x, mean, axes)
+    x = draw.input(2, 3, 5, 4)
+    mean = averaged(draw, x, [3])
+    scale = inverse(draw, x, mean, [3], wrong=2.0 if way == "other size" else 1.0)
+    if way == "other size":
+        return draw.add("Multiply", "opset1", draw.add("Subtract", "opset1", x, mean), scale)
     if way == "added":
         total = draw.add("Add", "opset1", draw.add("Multiply", "opset1", mean, scale), mean)
         return draw.add("Add", "opset1", draw.add("Multiply", "opset1", x, scale), total)
@@ -103,7 +123,7 @@ def spoilt(draw: Draw, way: str) -> Output:
     return draw.add("Subtract", "opset1", draw.add("Multiply", "opset1", x, scale), rest)
 
 
-@pytest.mark.parametrize("way", ["added", "other mean", "other scale", "sign"])
+@pytest.mark.parametrize("way", ["added", "other mean", "other scale", "other size", "sign"])
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_no_norm_stays_as_it_is(way: str, seed: int) -> None:
     draw = Draw(seed)
@@ -160,6 +180,26 @@ def test_what_is_no_gelu_stays_as_it_is(kind: str, half: float, within: float) -
     assert found["Gelu"] == 0
 
 
+@pytest.mark.parametrize("spoilt", ["", "other axis", "other sum", "no maximum"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_soft_maximum_written_out_is_one_node(spoilt: str, axis: int, keeps: bool) -> None:
+    draw = Draw(axis)
+    x = draw.input(3, 3, 3)
+
+    def reduced(kind: str, of: Output, along: int) -> Output:
+        made = draw.add(kind, "opset1", of, draw.constant([along]), keep_dims=keeps)
+        return made if keeps else draw.add("Unsqueeze", "opset1", made, draw.constant([along]))
+
+    most = reduced("ReduceMax", x, (axis + (spoilt == "other axis")) % 3)
+    if spoilt == "no maximum":
+        most = reduced("ReduceMin", x, axis)
+    powers = draw.add("Exp", "opset1", draw.add("Subtract", "opset1", x, most))
+    whole = reduced("ReduceSum", powers, (axis + (spoilt == "other sum")) % 3)
+    draw.check(draw.surrounded(draw.add("Divide", "opset1", powers, whole)))
+    assert kinds(draw.net.model())["SoftMax"] == (not spoilt)
+
+
 def dilated(draw: Draw) -> tuple[Output, bool]:
     """Images that are dealt out to batches and convolved; whether they may stay whole."""
     axes = draw.number(1, 2)
@@ -188,12 +228,16 @@ def dilated(draw: Draw) -> tuple[Output, bool]:
     if flat:  # rows as images of one line
         y = draw.add("Unsqueeze", "opset1", y, draw.constant([2]))
         window = [1, *window]
-    weights = draw.constant(draw.array(made, channels, *window))
+    grouped = draw.chance(0.3)
+    made = channels if grouped else made
+    each = (channels, 1, 1) if grouped else (made, channels)
+    weights = draw.constant(draw.array(*each, *window))
     gaps = {"dilations": (1, gap) if flat else (gap,) * axes}
     pads = draw.number(0, 1)
     around = (0, pads) if flat else (pads,) * axes
     words_of = windows(len(window)) | gaps | {"pads_begin": around, "pads_end": around}
-    y = draw.add("Convolution", "opset1", y, weights, **words_of)
+    kind = "GroupConvolution" if grouped else "Convolution"
+    y = draw.add(kind, "opset1", y, weights, **words_of)
     if draw.chance():
         bias = draw.array(1, made, *[1] * len(window))
         y = draw.add("Add", "opset1", y, draw.constant(bias))
@@ -201,6 +245,7 @@ def dilated(draw: Draw) -> tuple[Output, bool]:
         y = draw.add("Squeeze", "opset1", y, draw.constant([2]))
     if draw.chance():
         y = draw.add("ReLU", "opset1", y)
+    long = min(draw.sizes(y)[2:]) > 1
     rows = [size * block for size, block in zip(draw.sizes(y)[2:], blocks, strict=True)]
     crops = [[draw.number(0, min(3, size - 1)) for size in rows], [0] * axes]
     if draw.chance():
@@ -214,7 +259,7 @@ def dilated(draw: Draw) -> tuple[Output, bool]:
         begin + pad >= low and end + pad >= high
         for begin, end, pad, low, high in zip(begins, ends, around_all, *crops, strict=True)
     )
-    return y, inside and (not flat or min(draw.sizes(y)[2:]) > 1)
+    return y, inside and (not flat or long)
 
 
 @pytest.mark.parametrize("seed", range(4 * DRAWS))

@@ -42,6 +42,7 @@ from .join_gelus import join_gelus
 from .join_norms import join_norms
 from .join_products import join_products
 from .join_shuffles import join_shuffles
+from .join_soft_max import join_soft_max
 from .join_splits import join_splits
 from .keep_levels import keep_levels
 from .layouts import choose_layouts
@@ -81,6 +82,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     multiply_powers,
     join_norms,
     join_gelus,
+    join_soft_max,
     part_reductions,
     join_branches,
     convolve_first,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -58,3 +59,19 @@ def maker(value: Value, kind: str) -> Node | None:
     """The node of a type that makes a value, and does nothing else."""
     node = value.producer
     return node if node is not None and node.kind == kind and not node.epilogue else None
+
+
+def along(value: Value, kind: str) -> tuple[Node, tuple[int, ...]] | None:
+    """The reduction that a value is, and its axes; these stay, as ones, maybe put back later."""
+    node, shape = value.producer, value.shape
+    while node is not None and node.kind in ("Broadcast", "Reshape", "Unsqueeze"):
+        if node.epilogue or prod(node.inputs[0].shape) != prod(shape):
+            return None
+        node = node.inputs[0].producer
+    if node is None or node.kind != kind or node.epilogue or node.inputs[1].constant is None:
+        return None
+    sizes: tuple[int, ...] = node.inputs[0].shape
+    rank = len(sizes)
+    axes = tuple(sorted({int(axis) % rank for axis in node.inputs[1].array.ravel()}))
+    ones = tuple(1 if axis in axes else size for axis, size in enumerate(sizes))
+    return (node, axes) if axes and ones == shape and 0 not in sizes else None

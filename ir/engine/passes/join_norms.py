@@ -7,14 +7,17 @@ taken away last, `x * s + (b - mean * s)`: so the frontends of TensorFlow and it
 from __future__ import annotations
 
 from collections import Counter
-from math import prod
-from typing import Any, NamedTuple
+from math import isclose, prod
+from typing import NamedTuple
 
 import numpy as np
 
 from ....layers.base import Op
 from ..plan import Node, Plan, Value, constant
-from .factors import Factors, factors, is_numpy, maker, single
+from .factors import Factors, along, factors, is_numpy, maker, single
+
+#: One over a size is rounded.
+CLOSE = 1e-6
 
 
 class _Spread(NamedTuple):
@@ -152,15 +155,21 @@ def _variance(value: Value) -> _Spread | None:
 
 
 def _averaged(value: Value) -> tuple[Value, tuple[int, ...]] | None:
-    """What a value is the mean of, along which axes; only where these stay, as ones."""
-    node = maker(value, "ReduceMean")
-    if node is None or node.inputs[1].constant is None:
-        return None
-    op: Any = node.op
-    data = node.inputs[0]
-    axes = tuple(sorted({int(axis) % len(data.shape) for axis in node.inputs[1].array.ravel()}))
-    neighbours = axes == tuple(range(axes[0], axes[0] + len(axes))) if axes else False
-    return (data, axes) if op.keep_dims and neighbours and prod(data.shape) else None
+    """What a value is the mean of, along which axes; a sum divided by their size is that, too."""
+    found = along(value, "ReduceMean")
+    if found is None:
+        whole = factors(value)
+        if whole.values.total() != 1:
+            return None
+        found = along(next(iter(whole.values)), "ReduceSum")
+        if found is None:
+            return None
+        size = prod(found[0].inputs[0].shape[axis] for axis in found[1])
+        if not isclose(whole.number, 1 / size, rel_tol=CLOSE):
+            return None
+    node, axes = found
+    neighbours = axes == tuple(range(axes[0], axes[0] + len(axes)))
+    return (node.inputs[0], axes) if neighbours else None
 
 
 def _differences(squares: Value) -> list[tuple[Value, Value]]:
