@@ -432,6 +432,26 @@ def test_a_loop_of_many_turns_stays_one(monkeypatch: pytest.MonkeyPatch) -> None
         np.testing.assert_allclose(found, inside[name], rtol=1e-5, atol=1e-6)
 
 
+def test_a_loop_without_end_is_no_hang_of_compile() -> None:
+    net = ir.Builder()
+    zero, yes = net.constant(np.int32(0)), net.constant(np.array(True))
+    most = net.constant(np.int32(-1))
+    tensors = [Tensor(ElementType("i32"), ())]
+    made = net.add("Loop", "opset5", [most, yes, zero], outputs=tensors)
+    body, wiring = ir.Builder(into=ir.Graph()), ir.PortMap()
+    t = body.parameter("t", "i32", ())
+    end = body.result(body.add("Add", "opset1", [t, body.constant(np.int32(1))]), name="r")
+    goes = body.result(body.constant(np.array(True)), name="goes")
+    place = {"external_port_id": -1, "purpose": "execution_condition"}
+    wiring.add("input", external_port_id=2, internal_layer_id=t.layer.id)
+    wiring.add("output", external_port_id=0, internal_layer_id=end.id)
+    wiring.add("output", internal_layer_id=goes.id, **place)
+    made.layer.add_body("body", body.graph, wiring)
+    made.layer.back_edges = [ir.BackEdge(end.id, t.layer.id)]
+    net.result(made, name="y")
+    assert "Loop" in [node.op.xml_type for node in planned(net.model())]
+
+
 def iterator(turns: int, size: int, stride: int) -> ir.Model:
     """A TensorIterator that sums slices from either end."""
     net = ir.Builder()

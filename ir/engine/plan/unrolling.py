@@ -89,7 +89,7 @@ def known_turns(layer: Layer, feeders: Sequence[Value], known: Sequence[Tensor])
             return None
         turn = Inferred(body, _turn(body, order, given, turns[-1].tensors if turns else {}))
         count = _nodes(body, turn)
-        nodes += count or 0
+        nodes += count or 1  # however little it does, it is not for ever
         if count is None or nodes > MOST:
             return None
         turns.append(turn)
