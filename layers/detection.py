@@ -87,20 +87,18 @@ class ROIPoolingV1(Boxed):
         return (Tensor(data.type.merge(boxes.type), shape),)
 
     def run(self, data: Array, boxes: Array) -> tuple[Array, ...]:
-        wide = data.astype(np.float32, copy=False)
-        if self.method == "max":
-            wide = np.ascontiguousarray(wide.transpose(0, 2, 3, 1))
+        wide = np.ascontiguousarray(data.astype(np.float32, copy=False).transpose(0, 2, 3, 1))
         pooled = (self.pooled_h, self.pooled_w)
         result = np.zeros((len(boxes), data.shape[1], *pooled), np.float32)
-        for index, (batch, *corners) in enumerate(steps(boxes.astype(np.float32))):
-            if batch < 0:  # the boxes end here
-                break
+        found = boxes.astype(np.float32)
+        ends = np.flatnonzero(found[:, 0] < 0)
+        found = found[: ends[0]] if ends.size else found  # the boxes end there
+        if self.method == "bilinear":
+            self.sample(wide, found, result)
+            return (result.astype(data.dtype),)
+        for index, (batch, *corners) in enumerate(steps(found)):
             box = np.array(corners, np.float32)
-            image = image_of(wide, batch)
-            if self.method == "max":
-                self.largest(image, box, result[index].transpose(1, 2, 0))
-            else:
-                result[index] = self.sampled(image, box)
+            self.largest(image_of(wide, batch), box, result[index].transpose(1, 2, 0))
         return (result.astype(data.dtype),)
 
     def largest(self, image: Array, box: Array, result: Array) -> None:
@@ -121,14 +119,30 @@ class ROIPoolingV1(Boxed):
                 if cell.size:
                     cell.max(0, out=result[i, j])
 
-    def sampled(self, image: Array, box: Array) -> Array:
-        """One sample for each cell; the corners are parts of the image."""
-        left, top, right, bottom = box
-        y = spread(top, bottom, self.pooled_h, image.shape[1])
-        x = spread(left, right, self.pooled_w, image.shape[2])
-        inside = [(p >= 0) & (p <= n - 1) for p, n in zip((y, x), image.shape[1:], strict=True)]
-        values = between(image, np.where(inside[0], y, 0), np.where(inside[1], x, 0))
-        return np.where(inside[0][:, None] & inside[1], values, 0)
+    def sample(self, images: Array, boxes: Array, result: Array) -> None:
+        """One sample for each cell; the corners are parts of the image, channels the last axis."""
+        if not result.size:
+            return
+        at_once = max(1, SAMPLES // result[0].size)
+        for begin in range(0, len(boxes), at_once):
+            some = boxes[begin : begin + at_once]
+            which = some[:, 0]
+            known = (which >= -len(images)) & (which < len(images))
+            check_pixels(image_of(images, which[known.argmin()])[..., 0])
+            left, top, right, bottom = (some[:, place, None] for place in range(1, 5))
+            y = spread(top, bottom, self.pooled_h, images.shape[1])
+            x = spread(left, right, self.pooled_w, images.shape[2])
+            inside = [
+                (p >= 0) & (p <= n - 1) for p, n in zip((y, x), images.shape[1:3], strict=True)
+            ]
+            y, x = (np.where(within, p, 0) for within, p in zip(inside, (y, x), strict=True))
+            values = between_all(images, which.astype(int), y, x)
+            values[~(inside[0][:, :, None] & inside[1][:, None])] = 0
+            result[begin : begin + len(some)] = values.transpose(0, 3, 1, 2)
+
+
+#: Numbers that are sampled at once.
+SAMPLES = 1 << 20
 
 
 def image_of(images: Array, number: float) -> Array:
@@ -480,11 +494,11 @@ def spread(start: Any, end: Any, count: int, size: int, *, exact_end: bool = Tru
     """Places from start to end, which are parts of the axis; of one only, the middle."""
     most = np.float32(size - 1)
     if count == 1:
-        return np.array([np.float32(0.5) * (start + end) * most], np.float32)
+        return np.atleast_1d(np.float32(0.5) * (start + end) * most).astype(np.float32)
     step = (end - start) * most / np.float32(count - 1)
     places = np.arange(count, dtype=np.float32) * step + start * most
     if exact_end:
-        places[-1] = most * end
+        places[..., -1:] = most * end
     return places
 
 
@@ -527,6 +541,28 @@ def weights_of_all(places: Array, inside: Array, size: int) -> list[Weights]:
         (slice(first, end + 1), table[:, first : end + 1])
         for first, end, table in zip(firsts, ends, tables, strict=True)
     ]
+
+
+def between_all(images: Array, which: Array, y: Array, x: Array) -> Array:
+    """The same of several images at once, at places of their own; channels are the last axis."""
+    require(4 * images.shape[-1] * 6 * y.size * x.shape[1])
+    rows, columns = (
+        (np.floor(places).astype(int), np.minimum(np.ceil(places).astype(int), size - 1))
+        for places, size in zip((y, x), images.shape[1:3], strict=True)
+    )
+    part_y, part_x = (
+        (places - lines[0]).astype(np.float32) for places, lines in ((y, rows), (x, columns))
+    )
+    top, bottom = (
+        left + (right - left) * part_x[:, None, :, None]
+        for left, right in (
+            tuple(images[which[:, None, None], row[:, :, None], column[:, None]]
+                  for column in columns)
+            for row in rows
+        )
+    )  # fmt: skip
+    values: Array = top + (bottom - top) * part_y[:, :, None, None]
+    return values
 
 
 def between(image: Array, y: Array, x: Array) -> Array:

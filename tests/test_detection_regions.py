@@ -10,7 +10,7 @@ from vinoir.layers import detection
 from vinoir.layers.detection import PSROIPoolingV1, ROIAlignV9, ROIPoolingV1, between
 from vinoir.layers.detection_output import DetectionOutputV8, shared_part
 from vinoir.layers.sort_classes import MatrixNmsV8
-from vinoir.schemas import Array
+from vinoir.schemas import Array, IRError
 
 SEEDS = range(12)
 
@@ -75,6 +75,40 @@ def test_largest_of_cells(seed: int) -> None:
                 cell = data[int(image), :, rows, columns]
                 wanted = cell.max((1, 2)) if cell.size else np.zeros(3)
                 np.testing.assert_array_equal(found[index, :, i, j], wanted)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("rows", [1, 3])
+def test_samples_of_many_boxes_are_those_of_each(
+    seed: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(seed)
+    data = rng.standard_normal((2, 3, 8, 9)).astype("f4")
+    corners = rng.uniform(-0.2, 1.2, (7, 4)).astype("f4")
+    rois = np.concatenate([rng.integers(0, 2, (7, 1)), corners], 1).astype("f4")
+    rois[5, 0] = -1  # where boxes end
+    words = {"pooled_h": str(rows), "pooled_w": "4", "spatial_scale": "1", "method": "bilinear"}
+    op = ROIPoolingV1.read(words)
+    (found,) = op.run(data, rois)
+    assert not found[5:].any()
+    for index, (image, left, top, right, bottom) in enumerate(rois[:5]):
+        y, x = detection.spread(top, bottom, rows, 8), detection.spread(left, right, 4, 9)
+        for i, j in np.ndindex(rows, 4):
+            within = 0 <= y[i] <= 7 and 0 <= x[j] <= 8
+            wanted = (
+                between(data[int(image)], y[i : i + 1], x[j : j + 1])[:, 0, 0] if within else 0
+            )
+            np.testing.assert_array_equal(found[index, :, i, j], wanted)
+    monkeypatch.setattr(detection, "SAMPLES", 1)
+    np.testing.assert_array_equal(op.run(data, rois)[0], found)
+
+
+@pytest.mark.parametrize("number", [2, 7, np.nan])
+def test_a_box_of_no_image_is_refused(number: float) -> None:
+    words = {"pooled_h": "2", "pooled_w": "2", "spatial_scale": "1", "method": "bilinear"}
+    boxes = np.array([[0, 0, 0, 1, 1], [number, 0, 0, 1, 1]], "f4")
+    with pytest.raises(IRError, match="a region is of image"):
+        ROIPoolingV1.read(words).run(np.zeros((2, 3, 4, 4), "f4"), boxes)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -291,6 +291,8 @@ class Program(Shown):
         self._process = os.getpid()
         self._patterns = Patterns(model)
         self._plans: OrderedDict[Pattern, Planned | None] = OrderedDict()
+        #: How many plans were made.
+        self._made = 0
         #: What plans share of what is computed of constants, where there may be several.
         ports = [port for layer in model.parameters for port in layer.outputs]
         several = self._patterns.variables or not all(x.tensor.shape.is_static for x in ports)
@@ -479,7 +481,12 @@ class Program(Shown):
             with single_blas:
                 assigned = self._patterns.assigned(pattern)
                 make_all = partial(side_by_side, threads=self.threads)
-                plan = build(self.model, inferred, assigned, self._constants, make_all)
+                # Where more shapes come than plans are kept, they have to be made quickly.
+                self._made += 1
+                few = self._made <= KEPT
+                plan = build(
+                    self.model, inferred, assigned, self._constants, make_all, unrolls=few
+                )
                 if not any(OPEN in shape for shape in pattern if shape is not None):
                     cut_regions(plan)  # where sizes grow with each call, none would come again
                 plan.means = means(plan, self.memory)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .bodies import begin_of as begin_of
     from .bodies import run_bodies as run_bodies
     from .filling import FILLINGS as FILLINGS
     from .filling import fill as fill
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "bodies": "run_bodies",
+        "bodies": "begin_of run_bodies",
         "filling": "FILLINGS fill",
         "interpreter": (
             "Inputs Interpreter InterpreterStep Outputs Traced Wanted aliases by_definition "

@@ -107,13 +107,17 @@ def _count(layer: Layer, port_map: PortMap, inputs: Sequence[Array]) -> int | No
 def part(entry: MapEntry, array: Array, turn: int) -> Array:
     """The slice of an outer input that a turn sees."""
     axis = axis_of(entry.axis or 0, array.ndim)
-    size = array.shape[axis]
+    first = begin_of(entry, array.shape[axis], turn)
+    return array[(slice(None),) * axis + (slice(first, first + entry.part_size),)]
+
+
+def begin_of(entry: MapEntry, size: int, turn: int) -> int:
+    """Where the slice of an axis begins that a turn sees."""
     start = entry.start + size if entry.start < 0 else entry.start
     if entry.stride < 0:
         # Backwards: the slice ends where the turn begins.
         start -= entry.part_size - 1
-    first = start + turn * entry.stride
-    return array[(slice(None),) * axis + (slice(first, first + entry.part_size),)]
+    return start + turn * entry.stride
 
 
 def _joined(entry: MapEntry, row: Sequence[Array], body: Graph) -> Array:

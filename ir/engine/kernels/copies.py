@@ -17,7 +17,7 @@ from .blocks import Scratch, call, filling, sequence
 #: Less than so many bytes are not worth sharing.
 SMALL = 1 << 18
 #: Operations with a kernel here.
-COPIES = CUTTING | {"Concat", "Broadcast", "Pad", "Interpolate", "Roll"}
+COPIES = CUTTING | {"Concat", "Broadcast", "Pad", "Interpolate", "Roll", "Tile"}
 
 
 def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -32,6 +32,8 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
         return _roll(node, threads)
     if node.kind == "Interpolate":
         return _nearest(node, threads)
+    if node.kind == "Tile":
+        return [_tiled(node, threads)]
     source = node.inputs[0].array
     targets = [value.array for value in node.outputs]
     found = node.op.run(source, *(value.constant for value in node.inputs[1:]))
@@ -68,6 +70,16 @@ def _copy(source: Array, target: Array) -> Part:
 def _longest(array: Array) -> int | None:
     """The first axis worth cutting."""
     return next((axis for axis, size in enumerate(array.shape) if size > 1), None)
+
+
+def _tiled(node: Node, threads: int) -> list[Part]:
+    """Each axis as two, of which the first repeats the second."""
+    source, target = node.inputs[0].array, node.outputs[0].array
+    sizes = (1,) * (target.ndim - source.ndim) + source.shape
+    split = [n for size, whole in zip(sizes, target.shape, strict=True)
+             for n in (whole // size, size)]  # fmt: skip
+    given = source.reshape([n for size in sizes for n in (1, size)])
+    return copied(np.broadcast_to(given, split), target.reshape(split), threads)
 
 
 def _reshaped(

@@ -67,7 +67,8 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     fixed = tileable(node.inputs, output)
     finite = is_finite(node.inputs[0])
     head = follower(node.op, [None, *given[1:]], scratch, fixed=fixed, finite=finite)
-    function = UFUNCS.get(node.kind)
+    squares = node.kind == "SquaredDifference"
+    function = np.subtract if squares else UFUNCS.get(node.kind)
     if function is None and node.kind not in UNARY:
         return None
     followers = epilogue(node, scratch)
@@ -95,6 +96,8 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
                 parts += head(left, index, block)
             else:
                 parts.append(lined(function, left, right[0], block, scratch, fixed=fixed))
+            if squares:
+                parts.append(call(np.multiply, block, block, out=block))
             parts += followed(followers, block, index, target[index] if beside else None)
         steps.append(sequence(parts))
     return [steps] if steps else [[lambda: None]]

@@ -138,6 +138,7 @@ def is_plain(node: Node) -> bool:
     """Whether a node passes once over much memory of the caller: copies would take longest."""
     return (
         node.kind in PLAIN
+        and not (node.kind == "Interpolate" and node.op.mode != "nearest")  # type: ignore[attr-defined]  # Interpolate has it
         and not node.epilogue
         and not node.prologue
         and node.outputs[0].nbytes >= LONG

@@ -2,12 +2,15 @@
 
 One file each, whose first line is its formula. ``PASSES`` has them in order:
 
-1. Weights stay levels where their reader multiplies by such, else they are made numbers. Sums of
-   products become products of matrices, gathers of evenly spaced slices views, elements put down
-   one by one slices; windows lose what meets padding alone; parts that meet again were never
-   apart; batch normalisations become scales and shifts, powers products, branches of convolutions,
-   shuffles and attention, that of samples, too, one node: what the others look for. Before these,
-   1x1 convolutions go before what enlarges images, and into products before them.
+1. Weights stay levels where their reader multiplies by such, else they are made numbers; what is
+   rounded is not rounded again, what is put in place row by row joined once. Sums of products
+   become products of matrices, gathers of evenly spaced slices views, elements put down one by
+   one slices; images cut into batches stay whole, windows lose what meets padding alone; parts
+   that meet again were never apart; batch normalisations become scales and shifts, powers
+   products, means along axes apart several; norms and activations that are written out, branches
+   of convolutions, shuffles and attention, that of samples, too, one node: what the others look
+   for. Before these, 1x1 convolutions go before what enlarges images, and into products before
+   them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights, as do steps of levels at the convolutions after them.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
@@ -29,25 +32,31 @@ from .absorb_followers import absorb_followers
 from .average_first import average_first
 from .clip_before import clip_before
 from .convolve_first import convolve_first
+from .dilate_convolutions import dilate_convolutions
 from .drop_clips import drop_clips
 from .fold_affine import fold_affine
 from .halve_sums import halve_sums
 from .hand_on_levels import hand_on_levels
 from .join_attention import join_attention
 from .join_branches import join_branches
+from .join_gelus import join_gelus
 from .join_levels import join_levels
+from .join_norms import join_norms
 from .join_products import join_products
 from .join_shuffles import join_shuffles
+from .join_soft_max import join_soft_max
 from .join_splits import join_splits
 from .keep_levels import keep_levels
 from .layouts import choose_layouts
 from .look_up_levels import look_up_levels
 from .multiply_einsums import multiply_einsums
 from .multiply_powers import multiply_powers
+from .part_reductions import part_reductions
 from .pass_biases import pass_biases
 from .pass_offsets import pass_offsets
 from .pool_first import pool_first
 from .round_late import round_late
+from .round_once import round_once
 from .scale_levels import scale_levels
 from .scatter_slices import scatter_slices
 from .settle_weights import settle_weights
@@ -58,17 +67,25 @@ from .split_batch_norm import split_batch_norm
 from .sum_samples import sum_samples
 from .take_prologues import take_prologues
 from .trim_windows import trim_windows
+from .write_once import write_once
 
 #: The passes in order.
 PASSES: tuple[Callable[[Plan], None], ...] = (
     settle_weights,
+    round_once,
+    write_once,
     slice_gathers,
     scatter_slices,
     multiply_einsums,
+    dilate_convolutions,
     trim_windows,
     join_splits,
     split_batch_norm,
     multiply_powers,
+    join_norms,
+    join_gelus,
+    join_soft_max,
+    part_reductions,
     join_branches,
     convolve_first,
     join_products,

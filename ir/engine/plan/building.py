@@ -26,6 +26,7 @@ from ...inference import Inferred, branch, infer_graph
 from .compressed import Compressed, Sources, compressed_weights
 from .nodes import Node, Plan, Value
 from .operations import CONVOLUTIONS, TRANSPOSED
+from .unrolling import known_turns, unrolled
 
 #: Constants by layer id and output index.
 Constants: TypeAlias = dict[tuple[int, int], "Array | Compressed"]
@@ -44,6 +45,8 @@ def build(
     assigned: Collection[str] = (),
     kept: Constants | None = None,
     make_all: Calls | None = None,
+    *,
+    unrolls: bool = True,
 ) -> Plan:
     """Make the plan of a graph whose types and shapes were inferred.
 
@@ -53,9 +56,10 @@ def build(
         assigned: The variables that have a value: their initial ones are not computed.
         kept: What earlier plans have computed of constants, for whatever shapes; more is added.
         make_all: What makes calls that need not wait for each other; None: one by one.
+        unrolls: Whether turns that are known take the place of their loop.
     """
     refuse_unknown(graph.order())
-    making = _Making(assigned, make_all or _one_by_one)
+    making = _Making(assigned, make_all or _one_by_one, unrolls)
     results = making.add(graph, inferred, {} if kept is None else kept)
     plan = Plan(making.nodes, making.inputs, results)
     plan.declared = making.declared
@@ -66,13 +70,16 @@ def build(
 class _Making:
     """The nodes of a plan that is being made."""
 
-    def __init__(self, assigned: Collection[str], make_all: Calls) -> None:
+    def __init__(self, assigned: Collection[str], make_all: Calls, unrolls: bool) -> None:
         self.nodes: list[Node] = []
         self.inputs: dict[int, Value] = {}
         #: What is inferred of the inputs of layers with bodies, in the types of the file.
         self.declared: dict[Node, list[Tensor]] = {}
         self._assigned = assigned
         self._make_all = make_all
+        self._unrolls = unrolls
+        #: Of each graph that was added, what does not change from turn to turn.
+        self._seen: dict[int, tuple[list[Layer], Sources, set[int], dict[int, Compressed]]] = {}
         #: What may have another shape than is inferred of it.
         self._loose: set[Value] = set()
 
@@ -87,10 +94,7 @@ class _Making:
 
         Of a body that takes the place of its layer, ``given`` are the Parameters.
         """
-        order = graph.order()
-        sources = {layer.id: graph.sources(layer) for layer in order}
-        fixed = _fixed(order, sources, inferred)
-        packed = compressed_weights(order, sources, fixed, inferred)
+        order, sources, fixed, packed = self._known(graph, inferred)
         needed = _needed(order, sources, fixed, {*kept, *((place, 0) for place in packed)})
         values: dict[tuple[int, int], Value] = {}
         widened = _widened([layer for layer in order if layer.id in needed], self._make_all)
@@ -132,6 +136,18 @@ class _Making:
                         kept[place] = values[place].array
         return [values[layer.id, 0] for layer in graph.results]
 
+    def _known(
+        self, graph: Graph, inferred: Inferred
+    ) -> tuple[list[Layer], Sources, set[int], dict[int, Compressed]]:
+        """What is the same of a graph in each turn: order, what feeds whom, what is constant."""
+        if id(graph) not in self._seen:
+            order = graph.order()
+            sources = {layer.id: graph.sources(layer) for layer in order}
+            fixed = _fixed(order, sources, inferred)
+            packed = compressed_weights(order, sources, fixed, inferred)
+            self._seen[id(graph)] = order, sources, fixed, packed
+        return self._seen[id(graph)]
+
     def _node(
         self,
         layer: Layer,
@@ -145,6 +161,10 @@ class _Making:
         op = computing(layer.op)
         if layer.type == "If" and feeders and feeders[0].constant is not None:
             found = self._taken(layer, feeders, known)
+            if found is not None:
+                return found
+        if self._unrolls and layer.type in ("Loop", "TensorIterator"):
+            found = self._unrolled(layer, feeders, known)
             if found is not None:
                 return found
         varies = op.rows_vary or any(value in self._loose for value in feeders)
@@ -190,6 +210,22 @@ class _Making:
         found = self.add(body, inferred, {}, given)
         places = {result.id: value for result, value in zip(body.results, found, strict=True)}
         return [places[entry.internal_layer_id] for entry in outputs]
+
+    def _unrolled(
+        self, layer: Layer, feeders: Sequence[Value], known: Sequence[Tensor]
+    ) -> list[Value] | None:
+        """What a loop gives whose turns are known: these come in its place."""
+        if any(map(_varies, (x for body in layer.bodies.values() for x in body.everywhere()))):
+            return None
+        if self._loose.intersection(feeders) or any(map(needs_care, feeders)):
+            return None
+        loop = known_turns(layer, feeders, known)
+        if loop is None:
+            return None
+        kept: Constants = {}
+        return unrolled(
+            loop, lambda body, turn, given: self.add(body, turn, kept, given), self.nodes
+        )
 
 
 def _fixed(order: Sequence[Layer], sources: Sources, inferred: Inferred) -> set[int]:

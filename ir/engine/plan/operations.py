@@ -153,7 +153,7 @@ ROWS: dict[str, Row] = {
     "Interpolate": _row(1, 4, 11, layout=Layout.EITHER),
     "LRN": _row(1, layout=Layout.LAST),
     "LSTMSequence": _row(5),
-    "MVN": _row(1, 6, followers=True),
+    "MVN": _row(1, 6, layout=Layout.EITHER, followers=True),
     "MatMul": _row(1, followers=True),
     "MaxPool": _row(1, 8, 14, layout=Layout.LAST, followers=True),
     "Pad": _row(1, 12, layout=Layout.EITHER),
