@@ -1,4 +1,4 @@
-"""Programs that normalise the pixels of each channel, or groups of channels, against definitions."""
+"""Programs that normalise the pixels of each channel, or groups of channels."""
 
 from __future__ import annotations
 

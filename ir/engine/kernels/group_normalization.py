@@ -1,7 +1,8 @@
 """Normalised groups of channels, prepared: mean, then variance, then a scale and a shift of each.
 
-An MVN over pixels is such a thing, whose groups are channels. Each goes over blocks that stay in cache: rows of pixels where channels are kept last, else
-channels. What workers find of their blocks is joined between, for all to read.
+An MVN over pixels is such a thing, whose groups are channels. Each goes over blocks that stay in
+cache: rows of pixels where channels are kept last, else channels. What workers find of their
+blocks is joined between, for all to read.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ def _normalized(
     runs = spans(source.shape[axis], abreast)
     scratch.shared.reset()
     sums = scratch.shared.take(0, images, len(runs), channels)
-    found = tuple(scratch.shared.take(0, images, channels) for _ in range(3))
-    joined = partial(_joined, wanted, prod(value.shape[1:]), sums, *found)
+    mean, factor, offset = found = [scratch.shared.take(0, images, channels) for _ in range(3)]
+    joined = partial(_joined, wanted, prod(value.shape[1:]), sums, mean, factor, offset)
     after = followers(wanted.steps, output, scratch)
     steps: tuple[list[Part], ...] = [], [], []
     per_row = 4 * prod(source.shape[axis + 1 :])
@@ -128,10 +129,8 @@ def _joined(
     if not spread:
         mean[...] = np.repeat(groups, each, 1)
         return
-    if wanted.inside:
-        deviation = np.sqrt(groups + wanted.eps)
-    else:
-        deviation = np.sqrt(groups) + wanted.eps
+    eps = wanted.eps
+    deviation = np.sqrt(groups + eps) if wanted.inside else np.sqrt(groups) + eps
     factor[...] = wanted.scale / np.repeat(deviation, each, 1)
     away = mean * factor
     if np.abs(away).max() <= FAR * np.abs(wanted.scale).max():

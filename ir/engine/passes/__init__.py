@@ -2,7 +2,8 @@
 
 One file each, whose first line is its formula. ``PASSES`` has them in order:
 
-1. Weights stay levels where their reader multiplies by such, else they are made numbers. Sums of
+1. Weights stay levels where their reader multiplies by such, else they are made numbers; whole
+   numbers that bytes are widened to become floating ones. Sums of
    products become products of matrices, gathers of evenly spaced slices views, elements put down
    one by one slices; windows lose what meets padding alone; parts that meet again were never
    apart; batch normalisations become scales and shifts, powers products, branches of convolutions,
@@ -42,6 +43,7 @@ from .layouts import choose_layouts
 from .look_up_levels import look_up_levels
 from .multiply_einsums import multiply_einsums
 from .multiply_powers import multiply_powers
+from .multiply_whole import multiply_whole
 from .pass_biases import pass_biases
 from .pass_offsets import pass_offsets
 from .pool_first import pool_first
@@ -60,6 +62,7 @@ from .trim_windows import trim_windows
 #: The passes in order.
 PASSES: tuple[Callable[[Plan], None], ...] = (
     settle_weights,
+    multiply_whole,
     slice_gathers,
     scatter_slices,
     multiply_einsums,
