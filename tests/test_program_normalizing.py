@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
 from vinoir.ir.engine.kernels import group_normalization, rows
@@ -102,6 +102,7 @@ def test_groups_of_channels_far_from_zero(groups: int, mean: float) -> None:
     same(net.model(), rng.standard_normal(shape).astype("f4"), 1e-5 if not mean else 2e-4)
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.integers(1, 20), st.integers(1, 30))
 def test_any_sizes(seed: int, images: int, channels: int, wide: int) -> None:
     rng = np.random.default_rng(seed)

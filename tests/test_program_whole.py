@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
 
@@ -156,6 +156,7 @@ def test_rounded_numbers(mode: str, size: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 40), st.integers(1, 9))
 def test_numbers_quantised_as_they_come(seed: int, rows: int, taken: int, made: int) -> None:
     """Scale and zero point of the numbers at hand, as ONNX's DynamicQuantizeLinear has them."""
