@@ -169,6 +169,18 @@ def test_an_if_runs_one_side(when: bool, tmp_path: Path) -> None:
     compare(choice("2,6,3", None, "2,6,3"), tmp_path, [IMAGE, -IMAGE, np.array(when)])
 
 
+@pytest.mark.parametrize("when", [True, False])
+def test_a_scalar_is_a_list_of_one_where_the_other_side_gives_lists(
+    when: bool, tmp_path: Path
+) -> None:
+    model = choice("", None, "?")
+    inputs = [np.float32(3), np.array([1, -2, 5], "f4"), np.array(when)]
+    compare(model, tmp_path, inputs)
+    ours = ir.read(tmp_path / "m.xml")
+    for way in (ir.run(ours, inputs), ir.compile(ours)(inputs)):
+        assert [array.shape for array in way.values()] == [(1,) if when else (3,)]
+
+
 @pytest.mark.parametrize("kind", ["f32", "dynamic"])
 @pytest.mark.parametrize(
     ("variable", "initial"),

@@ -11,7 +11,7 @@ from ...layers.axes import axis_of
 from ...layers.budget import budget
 from ...layers.casting import computed
 from ...schemas import Array, ElementType, IRError
-from ..document import Graph, Layer, MapEntry, PortMap
+from ..document import Graph, Layer, MapEntry, Port, PortMap
 from ..inference import (
     body_of,
     branch,
@@ -30,7 +30,8 @@ def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Ar
     if layer.type == "If":
         side, taken, handed = branch(layer, condition=bool(_first(inputs[0], "the condition")))
         once = run(side, {e.internal_layer_id: outer_input(e, inputs) for e in taken})
-        return tuple(once[entry.internal_layer_id] for entry in handed)
+        given_out = [once[entry.internal_layer_id] for entry in handed]
+        return tuple(map(_as_declared, given_out, layer.outputs))
     body, port_map = body_of(layer, "body")
     loop = layer.type == "Loop"
     turns = _count(layer, port_map, inputs)
@@ -79,6 +80,11 @@ def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Ar
         else _final(entry, found, layer, given, body)
         for entry in ordered_outputs(port_map)
     )
+
+
+def _as_declared(array: Array, port: Port) -> Array:
+    """A scalar as a list of one where the other side of an If gives lists."""
+    return array.reshape(1) if not array.ndim and port.tensor.rank == 1 else array
 
 
 def _first(array: Array, what: str) -> Any:

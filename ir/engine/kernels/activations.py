@@ -104,6 +104,8 @@ def _function(op: Any, parameters: Sequence[Array | None]) -> Function | None:
     kind = op.xml_type
     if kind in UFUNCS:
         return UFUNCS[kind]
+    if kind == "Round":
+        return np.rint if op.mode == "half_to_even" else None
     if kind == "Gelu" and getattr(op, "approximation_mode", "ERF") == "TANH":
         return gelu_by_tanh if QUICK_TANH else lambda x, out: weighted(x, by_tanh, out)
     if kind == "Swish":

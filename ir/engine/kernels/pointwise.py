@@ -10,7 +10,7 @@ import numpy as np
 
 from ....schemas import Array
 from ..memory import unshared_copy
-from ..plan import MOVING, UNARY, Node, Value, stands_beside
+from ..plan import MOVING, UNARY, Node, Value, is_function_of, stands_beside
 from ..workers import Part, spans
 from .activations import QUICK_POWERS
 from .beside_levels import read
@@ -34,6 +34,7 @@ from .blocks import (
 )  # fmt: skip
 from .loose import quick
 from .pooling import joined
+from .tabled import tabulated
 
 
 def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -46,6 +47,9 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     assert output.store is not None
     if not output.shape:
         return None
+    found = next((value for value in node.inputs if value.grid is not None), None)
+    if found is not None and found.last == output.last and is_function_of(node, found):
+        return tabulated(node, found, abreast, scratch)
     others = node.inputs[1:]
     if node.kind in UNARY and not stands_beside(
         node.op, [value.shape for value in others], output.shape

@@ -44,7 +44,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return None
     if lengths.constant is None or any(array is None for array in weights):
         return None
-    names = tuple(name.lower() for name in op.activations) or op.usual
+    # A name for each gate of each direction: the first direction's stand for all.
+    names = tuple(name.lower() for name in op.activations[: len(op.usual)]) or op.usual
     if names != op.usual or op.clip > 0 or any(value.last for value in (x, *node.outputs)):
         return None
     (batch, count, taken), hidden = x.shape, r.shape[-1]

@@ -18,6 +18,7 @@ from ..plan import Node, Value
 from ..workers import Part, flushing, spans
 from .blocks import CACHE, Follower, Scratch, call, epilogue, followed, sequence
 from .copies import copied
+from .group_normalization import channels
 from .matrices import pieces
 
 REDUCTIONS: dict[str, Any] = {
@@ -60,6 +61,10 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         if node.kind == "ReduceL2" and rows is not None and rows.after == 1:
             return _lengths(node, rows, abreast, scratch)
         return None if rows is None or source is None else _reduced(node, axes, source, abreast)
+    op: Any = node.op
+    over_pixels = value.last and axes == tuple(range(2, len(value.shape)))
+    if node.kind == "MVN" and over_pixels and op.normalize_variance:
+        return channels(node, abreast, scratch)
     store = output.store
     scratch.shared.reset()
     if store.dtype != np.float32:

@@ -14,6 +14,7 @@ from ..workers import Part, lanes
 from . import (
     attention,
     choosing,
+    converting,
     convolution,
     copies,
     deformed,
@@ -102,6 +103,7 @@ KERNELS: dict[str, Kernel] = {
     **dict.fromkeys(rows.BY_ROWS, _cut_by_shapes(rows.prepare)),
     **dict.fromkeys(copies.COPIES, _copies),
     **dict.fromkeys(POOLINGS, _pooling),
+    "Convert": lambda node, hands, scratch: converting.prepare(node, hands.workers, scratch),
     "Convolution": _convolution,
     "GroupConvolution": _convolution,
     "ConvolutionBackpropData": _transposed,

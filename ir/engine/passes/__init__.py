@@ -2,15 +2,15 @@
 
 One file each, whose first line is its formula. ``PASSES`` has them in order:
 
-1. Weights stay levels where their reader multiplies by such, else they are made numbers; what is
-   rounded is not rounded again, what is put in place row by row joined once. Sums of products
-   become products of matrices, gathers of evenly spaced slices views, elements put down one by
-   one slices; images cut into batches stay whole, windows lose what meets padding alone; parts
-   that meet again were never apart; batch normalisations become scales and shifts, powers
-   products, means along axes apart several; norms and activations that are written out, branches
-   of convolutions, shuffles and attention, that of samples, too, one node: what the others look
-   for. Before these, 1x1 convolutions go before what enlarges images, and into products before
-   them.
+1. Weights stay levels where their reader multiplies by such, else they are made numbers; whole
+   numbers that bytes are widened to become floating ones, what is rounded is not rounded again,
+   what is put in place row by row joined once. Sums of products become products of matrices,
+   gathers of evenly spaced slices views, elements put down one by one slices; images cut into
+   batches stay whole, windows lose what meets padding alone; parts that meet again were never
+   apart; batch normalisations become scales and shifts, powers products, means along axes apart
+   several; norms and activations that are written out, branches of convolutions, shuffles and
+   attention, that of samples, too, one node: what the others look for. Before these, 1x1
+   convolutions go before what enlarges images, and into products before them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights, as do steps of levels at the convolutions after them.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
@@ -51,6 +51,7 @@ from .layouts import choose_layouts
 from .look_up_levels import look_up_levels
 from .multiply_einsums import multiply_einsums
 from .multiply_powers import multiply_powers
+from .multiply_whole import multiply_whole
 from .part_reductions import part_reductions
 from .pass_biases import pass_biases
 from .pass_offsets import pass_offsets
@@ -72,6 +73,7 @@ from .write_once import write_once
 #: The passes in order.
 PASSES: tuple[Callable[[Plan], None], ...] = (
     settle_weights,
+    multiply_whole,
     round_once,
     write_once,
     slice_gathers,

@@ -1,8 +1,8 @@
 """Replace `W q(x)` by `W l(x)`, l the levels that q rounds to, kept as bytes less 128.
 
 What only moves or chooses them on the way there does it to bytes, and who computes with numbers
-element by element makes these in cache. Numbers take four times the memory, and products of
-integers would have to make levels of them.
+element by element makes these in cache, or finds what he makes of each level in a table. Numbers
+take four times the memory, and products of integers would have to make levels of them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ..plan import (
     grid_of,
     has_many_groups,
     is_depthwise,
+    is_function_of,
     moved,
 )
 from .fold_affine import fold
@@ -87,7 +88,11 @@ def _stays(value: Value, found: Mapping[Value, Grid]) -> bool:
         _moves(producer)
         or producer.integers is not None
         or any(
-            _moves(user) or _multiplies(user, value) or _sums(user, value) for user in value.users
+            _moves(user)
+            or _multiplies(user, value)
+            or _sums(user, value)
+            or is_function_of(user, value)
+            for user in value.users
         )
     )
     if not wished:

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from .quantized import grids as grids
     from .quantized import groups_together as groups_together
     from .quantized import integers as integers
+    from .quantized import is_function_of as is_function_of
     from .quantized import moved as moved
     from .regions import cut_regions as cut_regions
     from .regions import plan_region as plan_region
@@ -84,7 +85,7 @@ __getattr__, __dir__ = face(
             "claimed_type products stands_beside work"
         ),
         "grid": "Grid Integers Joined MIDDLE WHOLE",
-        "quantized": "MOVING grid_of grids groups_together integers moved",
+        "quantized": "MOVING grid_of grids groups_together integers is_function_of moved",
         "regions": "cut_regions plan_region",
         "tables": "BYTES CURVES Table table",
     },

@@ -118,6 +118,7 @@ _UNARY: dict[str, Row] = {
     "Erf": _elementwise(1),
     "Log": _elementwise(1),
     "Floor": _elementwise(1),
+    "Round": _elementwise(5),
     "PReLU": _elementwise(1),
 }
 #: Two inputs that broadcast.

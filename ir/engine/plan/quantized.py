@@ -18,6 +18,7 @@ from ....schemas.shapes import number
 from .compressed import Compressed
 from .grid import Grid, Integers
 from .nodes import Node, Plan, Value
+from .operations import BINARY, UNARY
 
 #: Operations that only choose and move what is in their first input, or in all of them.
 MOVING = frozenset(
@@ -47,6 +48,26 @@ def grids(plan: Plan) -> dict[Value, Grid]:
 def moved(node: Node) -> tuple[Value, ...]:
     """Of an operation that only moves, what it moves."""
     return node.inputs if node.kind == "Concat" else node.inputs[:1]
+
+
+def is_function_of(node: Node, value: Value) -> bool:
+    """Whether a node computes number by number, of one value and of constants that are one each.
+
+    Where that has few levels, what is made of each stands in a table: from some steps on and many
+    numbers that is sooner found there.
+    """
+    if node.kind not in UNARY | BINARY or node.prologue or node.halved:
+        return False
+    if value.shape != node.outputs[0].shape or prod(value.shape) < LARGE:
+        return False
+    if len(node.epilogue) < STEPS:
+        return False
+    others = [other for other in node.reads if other is not value]
+    return all(other.constant is not None and other.constant.size == 1 for other in others)
+
+
+#: So many steps after the first, and so many numbers, are worth a table.
+STEPS, LARGE = 3, 1 << 12
 
 
 def grid_of(node: Node) -> Grid | None:

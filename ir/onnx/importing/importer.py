@@ -18,6 +18,7 @@ from ....schemas import ElementType, IRError, Shape, Tensor, UnsupportedError, W
 from ...document import Builder, Graph, Layer, Model, Output, Port, join_names, keep_symbols
 from . import (  # noqa: F401  # declare the converters
     attention,
+    contributed,
     control,
     convolution,
     elementwise,
@@ -220,7 +221,8 @@ class Importer:
             if row is None or not outermost:
                 raise
             # Behind a node that has a problem little is known: what goes wrong there waits.
-            if not (self.tolerant or row.waits_for or isinstance(error, UnsupportedError)):
+            waits = row.waits_for or self._missing
+            if not (self.tolerant or waits or isinstance(error, UnsupportedError)):
                 raise
             self._fail(row, proto, error)
         finally:

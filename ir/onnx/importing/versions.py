@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import onnx
 import onnx.defs
 from onnx import AttributeProto, helper
+from onnx.defs import OpSchema
 
 from ....schemas import ElementType, IRError, UnsupportedError
 
@@ -41,13 +42,65 @@ class Signature(NamedTuple):
     schema: Any
 
 
+class Foreign(NamedTuple):
+    """What is known of an operator of another domain, of which onnx has no schema."""
+
+    attributes: dict[str, Any]
+    deprecated: bool = False
+
+
+class Typed(NamedTuple):
+    """The kind of an attribute, as onnx numbers it."""
+
+    type: Any
+
+
+#: By domain and name: what ``declare`` was told.
+FOREIGN: dict[tuple[str, str], Signature] = {}
+_KINDS: dict[Any, Any] = {
+    int: AttributeProto.INT, float: AttributeProto.FLOAT, str: AttributeProto.STRING,
+    list: AttributeProto.INTS, list[str]: AttributeProto.STRINGS,
+    list[float]: AttributeProto.FLOATS,
+}  # fmt: skip
+
+
+def declare(
+    domain: str, name: str, inputs: tuple[int, int], outputs: int, attributes: Mapping[str, Any]
+) -> None:
+    """Say what an operator takes: so many inputs, -1 for any number, and attributes.
+
+    Each attribute has its default, or the type that it must be of where it has none; those that
+    are no lists are then required.
+    """
+    bare = {key for key, row in attributes.items() if row in _KINDS}
+    kinds = {key: row if key in bare else type(row) for key, row in attributes.items()}
+    word: Any = OpSchema.AttrType
+    types = {key: Typed(word(int(_KINDS[kind]))) for key, kind in kinds.items()}
+    least, most = inputs
+    FOREIGN[domain, name] = Signature(
+        name,
+        1,
+        {key: None if key in bare else row for key, row in attributes.items()},
+        frozenset(key for key, row in attributes.items() if row in (int, float, str)),
+        (),
+        least,
+        most if most >= 0 else MANY,
+        outputs,
+        Foreign(dict(types)),
+    )
+
+
+#: More inputs than any node has.
+MANY = 1 << 31
+
+
 @cache
 def signature(name: str, opset: int, domain: str = "") -> Signature | None:
     """The version of an operator that an opset means; None where there is none."""
     try:
         schema = onnx.defs.get_schema(name, opset, domain)
     except onnx.defs.SchemaError:
-        return None
+        return FOREIGN.get((domain, name))
     defaults = {
         key: helper.get_attribute_value(row.default_value) if row.default_value.name else None
         for key, row in schema.attributes.items()
@@ -92,6 +145,8 @@ def resolve(name: str, opset: int, domain: str = "") -> Signature:
 @cache
 def versions(name: str, domain: str = "") -> tuple[int, ...]:
     """The opsets in which an operator got a new version."""
+    if (domain, name) in FOREIGN:
+        return (1,)
     return tuple(sorted(
         s.since_version
         for s in onnx.defs.get_all_schemas_with_history()

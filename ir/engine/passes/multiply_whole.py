@@ -1,0 +1,148 @@
+"""Replace `Convert(MatMul(a, b))`, a and b whole numbers, by `MatMul(a', b')` of floating ones.
+
+What dynamically quantised networks multiply are bytes less a zero point, widened to integers of 32
+bits: so few that floating numbers hold each of them. Sums of products they hold as well as a
+Convert of the sums would. What makes such integers of bytes makes floating numbers instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ....layers.base import Op
+from ..plan import Node, Plan, Value, constant
+
+#: Up to this, floating numbers hold all whole ones.
+EXACT = 1 << 24
+#: Beyond this, integers of 32 bits begin anew.
+WIDEST = (1 << 31) - 1
+#: Elementwise operations whose limits are those of their inputs, joined.
+JOINED = frozenset({"Add", "Subtract", "Multiply"})
+_INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
+_BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
+
+#: The least and the largest a value may be.
+Limits = tuple[int, int]
+
+
+def multiply_whole(plan: Plan) -> None:
+    """Apply the pass."""
+    if not any(node.kind == "MatMul" and node.outputs[0].type in _INTEGERS for node in plan.nodes):
+        return
+    limits: dict[Value, Limits] = {}
+    for node in plan.nodes:
+        found = _limits(node, limits)
+        if found is not None:
+            limits[node.outputs[0]] = found
+    floating = _settled(limits)
+    numbers = {value: Value(value.shape, np.dtype(np.float32)) for value in floating}
+    to_numbers = Op.registry["Convert", 1].read({"destination_type": "f32"})
+    dropped = [
+        node for value in floating for node in value.users
+        if node.kind == "Convert" and node.outputs[0].type == np.float32
+    ]  # fmt: skip
+    for value, number in numbers.items():
+        maker = value.producer
+        assert maker is not None
+        if maker.kind == "Convert":
+            maker.op = to_numbers
+        maker.set_inputs([_floating(given, numbers, maker) for given in maker.inputs])
+        maker.set_output(number)
+    for node in dropped:
+        (source,), (made,) = node.inputs, node.outputs
+        if made.is_output:
+            node.set_inputs([numbers[source]])
+            continue
+        node.detach()
+        for user in list(made.users):
+            user.set_inputs([numbers[source] if x is made else x for x in user.inputs])
+    plan.replace({node: [] for node in dropped if not node.outputs[0].is_output})
+
+
+def _floating(given: Value, numbers: dict[Value, Value], maker: Node) -> Value:
+    """An input of what makes floating numbers now."""
+    if given in numbers:
+        return numbers[given]
+    if given.constant is not None and maker.kind != "Convert":
+        return constant(given.constant.astype(np.float32))
+    return given
+
+
+def _limits(node: Node, limits: dict[Value, Limits]) -> Limits | None:
+    """Between which whole numbers an integer output lies, if it could be floating ones."""
+    if len(node.outputs) != 1 or node.outputs[0].type not in _INTEGERS or node.epilogue:
+        return None
+    if node.kind != "Convert" and node.kind not in JOINED | {"MatMul"}:
+        return None
+    if node.outputs[0].is_output:
+        return None
+    found = [_known(value, limits) for value in node.inputs]
+    if any(one is None for one in found):
+        return None
+    ends = [one for one in found if one is not None]
+    if node.kind == "Convert":
+        return ends[0]
+    (low, high), (least, most) = ends
+    if node.kind == "Subtract":
+        made = low - most, high - least
+    elif node.kind == "Add":
+        made = low + least, high + most
+    else:
+        products = [one * other for one in (low, high) for other in (least, most)]
+        made = min(products), max(products)
+    if node.kind != "MatMul":
+        return made if max(map(abs, made)) <= EXACT else None
+    terms = node.inputs[0].shape[-2 if node.op.transpose_a else -1]  # type: ignore[attr-defined]  # MatMul has it
+    farthest = terms * max(map(abs, made))
+    return (-farthest, farthest) if farthest <= WIDEST else None
+
+
+def _known(value: Value, limits: dict[Value, Limits]) -> Limits | None:
+    """Between which whole numbers a value lies."""
+    if value in limits:
+        return limits[value]
+    if value.constant is not None and value.type in (*_INTEGERS, *_BYTES) and value.constant.size:
+        low, high = int(value.constant.min()), int(value.constant.max())
+        return (low, high) if max(-low, high) <= EXACT else None
+    if value.type in _BYTES and not value.is_outside and value.packed is None:
+        ends = np.iinfo(value.type)
+        return int(ends.min), int(ends.max)
+    return None
+
+
+def _settled(limits: dict[Value, Limits]) -> list[Value]:
+    """The values that only such floating numbers are made of."""
+    kept = dict(limits)
+    while True:
+        left = [
+            value
+            for value in kept
+            if not all(_reads(value, user, kept) for user in value.users)
+            or not all(_fits(given, kept) for given in _given(value))
+        ]
+        if not left:
+            break
+        for value in left:
+            del kept[value]
+    return list(kept)
+
+
+def _reads(value: Value, user: Node, kept: dict[Value, Limits]) -> bool:
+    """Whether a user makes floating numbers of a value, or takes them instead of it."""
+    if user.kind == "Convert" and user.outputs[0].type == np.float32:
+        return not user.epilogue
+    exact = max(map(abs, kept[value])) <= EXACT
+    return exact and not user.prologue and user.outputs[0] in kept and value in user.inputs
+
+
+def _given(value: Value) -> Iterator[Value]:
+    """What the maker of a value takes."""
+    assert value.producer is not None
+    yield from value.producer.inputs
+
+
+def _fits(given: Value, kept: dict[Value, Limits]) -> bool:
+    """Whether floating numbers can be made of an input."""
+    return given in kept or given.constant is not None or given.type in _BYTES

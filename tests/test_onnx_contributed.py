@@ -1,0 +1,254 @@
+"""Operators of ONNX Runtime's own domain: what the importer makes of them gives its answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from vinoir import ir
+from vinoir.schemas import IRError, UnsupportedError
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+from onnx import helper, numpy_helper  # noqa: E402  # only where onnx is there
+
+RNG = np.random.default_rng(0)
+DOMAIN = "com.microsoft"
+
+
+def real(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype("f4")
+
+
+def whole(kind: str, *shape: int) -> np.ndarray:
+    ends = np.iinfo(kind)
+    return RNG.integers(ends.min, ends.max + 1, shape).astype(kind)
+
+
+def few(value: float) -> np.ndarray:
+    return np.float32(value)
+
+
+def byte(value: int, kind: str = "u1") -> np.ndarray:
+    return np.array(value, kind)
+
+
+def model(kind: str, inputs: list[Any], fed: int, outputs: int = 1, **attributes: Any) -> Any:
+    """A node whose first inputs are fed, and whose others are constant; None is left out."""
+    names = [f"x{n}" if x is not None else "" for n, x in enumerate(inputs)]
+    made = [f"y{n}" for n in range(outputs)]
+    node = helper.make_node(kind, names, made, name="node", domain=DOMAIN, **attributes)
+    given = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+        for name, x in zip(names[:fed], inputs[:fed], strict=True)
+        if x is not None
+    ]
+    fixed = [
+        numpy_helper.from_array(np.asarray(x), name)
+        for name, x in zip(names[fed:], inputs[fed:], strict=True)
+        if x is not None
+    ]
+    results = [helper.make_empty_tensor_value_info(name) for name in made]
+    graph = helper.make_graph([node], "g", given, results, fixed)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+def same(proto: Any, inputs: list[Any], tolerance: float = 1e-5) -> None:
+    given = [x for x in inputs if x is not None]
+    session = runtime.InferenceSession(proto.SerializeToString())
+    names = [one.name for one in session.get_inputs()]
+    wanted = session.run(None, dict(zip(names, given, strict=True)))
+    made = ir.from_onnx(proto.SerializeToString())
+    assert not ir.check(made).errors
+    for found in (ir.run(made, given), ir.compile(made)(given)):
+        for ours, theirs in zip(found.values(), wanted, strict=True):
+            assert ours.dtype == theirs.dtype
+            assert ours.shape == theirs.shape
+            scale = max(float(np.abs(theirs.astype("f8")).max()), 1)
+            far = np.abs(ours.astype("f8") - theirs.astype("f8")).max()
+            # Whole numbers may be rounded the other way where two are as near.
+            assert far <= (tolerance * scale if theirs.dtype.kind == "f" else 1)
+
+
+X = real(2, 5, 12)
+MASKS = {
+    "lengths": np.array([3, 5], "i4"),
+    "keys": np.array([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]], "i4"),
+    "each": RNG.integers(0, 2, (2, 5, 5)).astype("i4"),
+    "none": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "words"),
+    [
+        ("Gelu", [X], {}),
+        ("BiasGelu", [X, real(12)], {}),
+        ("FastGelu", [X], {}),
+        ("FastGelu", [X, real(12)], {}),
+        ("QuickGelu", [X], {"alpha": 1.5}),
+        ("FusedMatMul", [X, real(2, 7, 12)], {"transB": 1, "alpha": 0.25}),
+        ("FusedMatMul", [real(2, 5, 4), real(2, 5, 3)], {"transA": 1}),
+        ("SkipLayerNormalization", [X, real(2, 5, 12), real(12)], {"epsilon": 1e-5}),
+        ("SkipLayerNormalization", [X, real(2, 5, 12), real(12), real(12), real(12)], {}),
+        ("SkipSimplifiedLayerNormalization", [X, real(2, 5, 12), real(12)], {"epsilon": 1e-5}),
+        ("SkipSimplifiedLayerNormalization", [X, real(2, 5, 12), real(12), real(12)], {}),
+    ],
+)
+def test_fused_operators(kind: str, inputs: list[Any], words: dict[str, Any]) -> None:
+    same(model(kind, inputs, 1, **words), inputs[:1])
+
+
+@pytest.mark.parametrize("kind", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
+def test_the_sum_before_a_norm_is_handed_out(kind: str) -> None:
+    inputs = [X, real(2, 5, 12), real(12)]
+    proto = model(kind, inputs, 2, 4)
+    node = proto.graph.node[0]
+    node.output[1] = node.output[2] = ""
+    del proto.graph.output[1:3]
+    same(proto, inputs[:2])
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("words", [{}, {"scale": 0.3}, {"qkv_hidden_sizes": [12, 12, 8]}])
+def test_attention(mask: str, words: dict[str, Any]) -> None:
+    columns = sum(words.get("qkv_hidden_sizes", [12, 12, 12]))
+    inputs = [X, real(12, columns), real(columns), MASKS[mask]]
+    proto = model("Attention", inputs, 1, num_heads=4, **words)
+    same(proto, inputs[:1])
+
+
+def test_attention_to_what_came_before() -> None:
+    inputs = [X, real(12, 36), real(36)]
+    same(model("Attention", inputs, 1, num_heads=3, unidirectional=1), inputs[:1])
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("segments", [True, False])
+def test_embeddings(masked: bool, segments: bool) -> None:
+    ids = RNG.integers(0, 20, (2, 5)).astype("i4")
+    kinds = RNG.integers(0, 2, (2, 5)).astype("i4") if segments else None
+    mask = MASKS["keys"] if masked else None
+    tables = [real(20, 8), real(9, 8), real(2, 8) if segments else None, real(8), real(8)]
+    same(model("EmbedLayerNormalization", [ids, kinds, *tables, mask], 2, 2), [ids, kinds])
+
+
+@pytest.mark.parametrize(("bits", "block", "taken"), [(4, 16, 64), (4, 32, 80), (8, 16, 48)])
+@pytest.mark.parametrize("zero", [True, False])
+@pytest.mark.parametrize("bias", [True, False])
+def test_products_by_blocks_of_few_bits(
+    bits: int, block: int, taken: int, zero: bool, bias: bool
+) -> None:
+    made, blocks = 6, -(-taken // block)
+    packed = whole("u1", made, blocks, block * bits // 8)
+    points = whole("u1", made, -(-blocks * bits // 8)) if zero else None
+    inputs = [
+        real(3, taken),
+        packed,
+        real(made, blocks),
+        points,
+        None,
+        real(made) if bias else None,
+    ]
+    words = {"K": taken, "N": made, "bits": bits, "block_size": block}
+    while inputs[-1] is None:
+        inputs.pop()
+    same(model("MatMulNBits", inputs, 1, **words), inputs[:1])
+
+
+@pytest.mark.parametrize("kind", ["u1", "i1"])
+@pytest.mark.parametrize(
+    ("name", "build"),
+    [
+        ("QLinearAdd", lambda x, s, z, t, k: [x, s, z, x[:, :1], few(0.02), z, t, z]),
+        ("QLinearMul", lambda x, s, z, t, k: [x, s, z, x[:1], few(0.02), z, t, z]),
+        ("QLinearSigmoid", lambda x, s, z, t, k: [x, s, z, few(1 / 256), z]),
+        ("QLinearLeakyRelu", lambda x, s, z, t, k: [x, s, z, t, z]),
+        ("QLinearGlobalAveragePool", lambda x, s, z, t, k: [x, s, z, t, z]),
+    ],
+)
+def test_integers_stand_for_numbers(name: str, build: Any, kind: str) -> None:
+    x = whole(kind, 2, 3, 4, 5)
+    inputs = build(x, few(0.05), byte(7, kind), few(0.11), kind)
+    same(model(name, inputs, 1), [x])
+
+
+def test_integers_are_joined() -> None:
+    x, y = whole("u1", 2, 3, 4), whole("u1", 2, 5, 4)
+    inputs = [few(0.1), byte(9), x, few(0.05), byte(3), y, few(0.2), byte(100)]
+    proto = model("QLinearConcat", inputs, 0, axis=1)
+    # Of two that are constant nothing but constants would come.
+    names = {"x2": x, "x5": y}
+    kept = [one for one in proto.graph.initializer if one.name not in names]
+    del proto.graph.initializer[:]
+    proto.graph.initializer.extend(kept)
+    proto.graph.input.extend(
+        helper.make_tensor_value_info(name, onnx.TensorProto.UINT8, array.shape)
+        for name, array in names.items()
+    )
+    same(proto, [x, y])
+
+
+@pytest.mark.parametrize("rounded", [True, False])
+@pytest.mark.parametrize("turned", [0, 1])
+def test_products_of_integers(rounded: bool, turned: int) -> None:
+    a, b = whole("u1", 4, 16), whole("i1", *((6, 16) if turned else (16, 6)))
+    bias = RNG.integers(-500, 500, 6).astype("i4")
+    inputs = [a, few(0.02), byte(100), b, few(0.01), byte(0, "i1"), bias]
+    inputs += [few(0.15), byte(120)] if rounded else []
+    same(model("QGemm", inputs, 1, alpha=1.0, transB=turned), [a])
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_sequences_with_weights_of_bytes(direction: str) -> None:
+    ways, hidden, taken = 2 if direction == "bidirectional" else 1, 6, 5
+    x = real(7, 2, taken)
+    weights = [whole("i1", ways, n, 4 * hidden) for n in (taken, hidden)]
+    scales = [np.full(ways, 0.004, "f4"), np.zeros(ways, "i1")]
+    inputs = [x, *weights, real(ways, 8 * hidden), None, None, None, None, *scales, *scales]
+    words = {"direction": direction, "hidden_size": hidden}
+    # There what is multiplied is rounded to bytes as well.
+    same(model("DynamicQuantizeLSTM", inputs, 1, 3, **words), [x], tolerance=3e-2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "words", "said"),
+    [
+        ("Attention", [X, real(12, 36), real(36)], {"num_heads": 5}, "5 heads"),
+        ("Attention", [X, real(12, 36), real(36)], {}, "num_heads"),
+        ("Attention", [X, real(12, 36), None, None, real(2, 2, 3, 1, 4)], {"num_heads": 3},
+         "calls"),
+        ("FusedMatMul", [X, X], {"transBatchA": 1}, "batch"),
+        ("FusedMatMul", [X], {}, "1 inputs"),
+        ("BiasGelu", [X, real(12)], {"alpha": 1.0}, "no attribute alpha"),
+        ("QuickGelu", [X], {"alpha": 1}, "FLOAT"),
+        ("QLinearConcat", [few(1), byte(0), *[byte(0), few(1)] * 2], {"axis": 0}, "three"),
+        ("MatMulNBits", [real(3, 64), whole("u1", 6, 2, 9), real(6, 2)],
+         {"K": 64, "N": 6, "bits": 4, "block_size": 32}, "bytes"),
+        ("MatMulNBits", [real(3, 64), whole("u1", 6, 2, 8), real(6, 2)],
+         {"K": 64, "N": 6, "bits": 2, "block_size": 32}, "2 bits"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(
+    kind: str, inputs: list[Any], words: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(IRError, match=said):
+        ir.from_onnx(model(kind, inputs, 1, **words).SerializeToString())
+
+
+def test_what_is_not_known_is_told_before_what_it_leads_to() -> None:
+    nodes = [
+        helper.make_node("Strange", ["x"], ["a"], name="strange", domain=DOMAIN),
+        helper.make_node("Transpose", ["a"], ["b"], name="turned"),
+        helper.make_node("DynamicQuantizeLinear", ["b"], ["y", "s", "z"], name="bytes"),
+    ]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", 1, (2, 3))],
+        [helper.make_empty_tensor_value_info("y")],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)]
+    proto = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    with pytest.raises(UnsupportedError, match="Strange is not an operator"):
+        ir.from_onnx(proto.SerializeToString())

@@ -1,0 +1,144 @@
+"""Programs that normalise the pixels of each channel, or groups of channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from vinoir import ir
+from vinoir.ir.engine.kernels import group_normalization, rows
+
+SIZES = [(9,), (7, 5), (40, 33), (3, 4, 5)]
+
+
+def convolved(net: ir.Builder, x: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """Next to a convolution channels are kept last."""
+    channels, axes = shape[1], len(shape) - 2
+    weights = rng.standard_normal((channels, channels, *[1] * axes)).astype("f4")
+    words = {name: [0] * axes for name in ("pads_begin", "pads_end")}
+    steps = {name: [1] * axes for name in ("strides", "dilations")}
+    return net.add("Convolution", "opset1", [x, net.constant(weights)], **words, **steps)
+
+
+def normalized(
+    shape: tuple[int, ...], rng: np.random.Generator, *, mean: float = 0.0, **words: Any
+) -> ir.Model:
+    """A convolution, an MVN over pixels, a scale and a shift of each channel, an activation."""
+    net = ir.Builder()
+    x = convolved(net, net.parameter("x", "f32", shape), rng, shape)
+    x = net.add("Add", "opset1", [x, net.constant(np.float32(mean))])
+    axes = net.constant(np.arange(2, len(shape)))
+    words = {"normalize_variance": True, "eps": 1e-3, "eps_mode": "inside_sqrt"} | words
+    x = net.add("MVN", "opset6", [x, axes], **words)
+    each = (1, shape[1], *[1] * (len(shape) - 2))
+    for kind in ("Multiply", "Add"):
+        numbers = net.constant(rng.uniform(-2, 2, each).astype("f4"))
+        x = net.add(kind, "opset1", [x, numbers])
+    net.result(net.add("PReLU", "opset1", [x, net.constant(np.float32([0.2]))]), name="y")
+    return net.model()
+
+
+def same(model: ir.Model, x: np.ndarray, tolerance: float = 1e-5) -> None:
+    (wanted,) = ir.run(model, [x]).values()
+    for words in ({"threads": 1}, {"threads": 2}, {"threads": 2, "fork": False}):
+        (found,) = ir.compile(model, **words)([x]).values()
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("images", [1, 3])
+@pytest.mark.parametrize("eps_mode", ["inside_sqrt", "outside_sqrt"])
+def test_pixels_of_each_channel(
+    size: tuple[int, ...], images: int, eps_mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def watched(*given: Any) -> Any:
+        asked.append(found := group_normalization.channels(*given))
+        return found
+
+    monkeypatch.setattr(rows, "channels", watched)
+    rng = np.random.default_rng(images)
+    shape = (images, 12, *size)
+    model = normalized(shape, rng, eps_mode=eps_mode)
+    same(model, rng.standard_normal(shape).astype("f4"))
+    assert len(size) == 1 or (asked and None not in asked)
+
+
+@pytest.mark.parametrize("mean", [30.0, -3000.0])
+def test_means_far_from_zero_cost_no_digits(mean: float) -> None:
+    rng = np.random.default_rng(0)
+    model = normalized((2, 8, 30, 30), rng, mean=mean)
+    x = rng.standard_normal((2, 8, 30, 30)).astype("f4")
+    # What is added is rounded by itself, in the definition as in the program.
+    same(model, x, 1e-5 if abs(mean) < 100 else 1e-3)
+
+
+def test_means_alone_are_taken_away() -> None:
+    rng = np.random.default_rng(0)
+    model = normalized((2, 8, 9, 9), rng, normalize_variance=False)
+    same(model, rng.standard_normal((2, 8, 9, 9)).astype("f4"))
+
+
+def test_equal_pixels_become_the_shift() -> None:
+    model = normalized((1, 8, 9, 9), np.random.default_rng(0))
+    same(model, np.ones((1, 8, 9, 9), "f4"), 1e-4)
+
+
+@pytest.mark.parametrize("groups", [1, 4, 12])
+@pytest.mark.parametrize("mean", [0.0, 500.0])
+def test_groups_of_channels_far_from_zero(groups: int, mean: float) -> None:
+    rng = np.random.default_rng(groups)
+    shape = (2, 12, 17, 9)
+    net = ir.Builder()
+    x = convolved(net, net.parameter("x", "f32", shape), rng, shape)
+    x = net.add("Add", "opset1", [x, net.constant(np.float32(mean))])
+    lists = [net.constant(rng.uniform(0.5, 2, 12).astype("f4")) for _ in range(2)]
+    words = {"num_groups": groups, "epsilon": 1e-5}
+    net.result(net.add("GroupNormalization", "opset12", [x, *lists], **words), name="y")
+    same(net.model(), rng.standard_normal(shape).astype("f4"), 1e-5 if not mean else 2e-4)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.integers(1, 20), st.integers(1, 30))
+def test_any_sizes(seed: int, images: int, channels: int, wide: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = (images, channels, int(rng.integers(1, 30)), wide)
+    model = normalized(shape, rng, eps=1e-1)
+    same(model, rng.standard_normal(shape).astype("f4"), 3e-5)
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize(
+    ("kind", "gates", "names"),
+    [("LSTMSequence", 4, ["sigmoid", "tanh", "tanh"]), ("GRUSequence", 3, ["sigmoid", "tanh"]),
+     ("RNNSequence", 1, ["tanh"])],
+)  # fmt: skip
+def test_functions_named_for_each_direction(
+    kind: str, gates: int, names: list[str], direction: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    net, ways = ir.Builder(), 2 if direction == "bidirectional" else 1
+    x = net.parameter("x", "f32", (2, 7, 5))
+    states = [
+        net.constant(rng.standard_normal((2, ways, 6)).astype("f4"))
+        for _ in range(2 if gates == 4 else 1)
+    ]
+    shapes = [(ways, gates * 6, 5), (ways, gates * 6, 6), (ways, gates * 6)]
+    weights = [net.constant(rng.standard_normal(shape).astype("f4")) for shape in shapes]
+    words = {"hidden_size": 6, "direction": direction, "activations": names * ways}
+    made = net.add(kind, "opset5", [x, *states, net.constant(np.full(2, 7)), *weights], **words)
+    net.result(made[0], name="y")
+    model, given = net.model(), rng.standard_normal((2, 7, 5)).astype("f4")
+    (wanted,) = ir.run(model, [given]).values()
+    operation = type(next(layer.op for layer in model.layers if layer.type == kind))
+
+    def refused(*_: Any) -> Any:
+        raise AssertionError("by its definition")
+
+    monkeypatch.setattr(operation, "run", refused)
+    (found,) = ir.compile(model)([given]).values()
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)

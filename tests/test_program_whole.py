@@ -1,0 +1,193 @@
+"""Programs with integers: products of what bytes are widened to, and numbers in other types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from vinoir import ir
+
+KINDS = {"f32": "f4", "i8": "i1", "u8": "u1", "i32": "i4", "i64": "i8"}
+ENDS = [0.5, -0.5, 1.5, 2.5, -2.5, 254.99, 255, 256, -129, 2.0**24 + 2, 2.0**31, -(2.0**31), 0]
+BEYOND = [*ENDS, np.inf, -np.inf, np.nan, 1e30, -1e30, 2.0**63]
+
+
+def kinds(model: ir.Model) -> Counter[tuple[str, str]]:
+    """How often each type of node gives each type of number."""
+    shapes = tuple(p.outputs[0].tensor.shape.static for p in model.parameters)
+    nodes = ir.compile(model, threads=1, fork=False)._planned(shapes).plan.nodes  # type: ignore[union-attr]
+    return Counter((node.kind, str(node.outputs[0].type)) for node in nodes)
+
+
+def same(model: ir.Model, *inputs: np.ndarray, tolerance: float = 2e-6) -> None:
+    wanted = ir.run(model, list(inputs))
+    for words in ({"threads": 1}, {"threads": 2}, {"threads": 2, "fork": False}):
+        found = ir.compile(model, **words)(list(inputs))
+        for name, array in wanted.items():
+            assert found[name].dtype == array.dtype
+            if array.dtype.kind != "f":
+                np.testing.assert_array_equal(found[name], array)
+            else:
+                room = tolerance * max(float(np.nanmax(np.abs(array), initial=0)), 1)
+                np.testing.assert_allclose(found[name], array, rtol=0, atol=room)
+
+
+class Products:
+    """Bytes less a zero point times weights less theirs, as numbers."""
+
+    def __init__(self, kind: str, rows: int, taken: int, made: int, **words: bool) -> None:
+        rng = np.random.default_rng(rows * taken + made)
+        net = self.net = ir.Builder()
+        ends = np.iinfo(KINDS[kind])
+        shape = (taken, rows) if words.get("transpose_a") else (rows, taken)
+        self.given = [
+            rng.integers(ends.min, ends.max + 1, shape).astype(KINDS[kind]),
+            rng.integers(ends.min, ends.max + 1, ()).astype(KINDS[kind]),
+        ]
+        self.x, self.zero = (
+            net.parameter(name, kind, array.shape)
+            for name, array in zip("xz", self.given, strict=True)
+        )
+        shape = (made, taken) if words.get("transpose_b") else (taken, made)
+        weights = net.constant(rng.integers(-128, 128, shape).astype("i1"))
+        self.taken = net.add("Subtract", "opset1", [self.to(self.x), self.to(self.zero)])
+        self.factor = net.add("Subtract", "opset1", [self.to(weights), net.constant(np.int32(3))])
+        self.sums = net.add("MatMul", "opset1", [self.taken, self.factor], **words)
+
+    def to(self, x: Any, kind: str = "i32") -> Any:
+        return self.net.add("Convert", "opset1", [x], destination_type=kind)
+
+    def model(self, *results: Any) -> ir.Model:
+        for number, result in enumerate(results):
+            self.net.result(result, name=f"y{number}")
+        return self.net.model()
+
+
+@pytest.mark.parametrize("kind", ["u8", "i8"])
+@pytest.mark.parametrize(("rows", "taken", "made"), [(1, 7, 5), (64, 384, 96), (9, 3000, 40)])
+@pytest.mark.parametrize("words", [{}, {"transpose_a": True}, {"transpose_b": True}])
+def test_integers_of_bytes_are_multiplied_as_numbers(
+    kind: str, rows: int, taken: int, made: int, words: dict[str, bool]
+) -> None:
+    parts = Products(kind, rows, taken, made, **words)
+    numbers = parts.to(parts.sums, "f32")
+    scaled = parts.net.add("Multiply", "opset1", [numbers, parts.net.constant(np.float32(0.1))])
+    model = parts.model(scaled)
+    assert kinds(model)["MatMul", "float32"] == 1
+    assert not any(kind == "int32" for _, kind in kinds(model))
+    same(model, *parts.given)
+
+
+@pytest.mark.parametrize("way", ["handed out", "read as integers", "wrapped around", "divided"])
+def test_integers_that_others_want_stay_integers(way: str) -> None:
+    parts = Products("u8", 4, 70000 if way == "wrapped around" else 8, 3)
+    numbers, more = parts.to(parts.sums, "f32"), []
+    if way == "handed out":
+        more = [parts.sums]
+    elif way == "read as integers":
+        more = [parts.net.add("Abs", "opset1", [parts.sums])]
+    elif way == "divided":
+        more = [parts.net.add("Divide", "opset1", [parts.taken, parts.net.constant(np.int32(7))])]
+    model = parts.model(numbers, *more)
+    assert kinds(model)["MatMul", "int32"] == 1
+    same(model, *parts.given)
+
+
+def test_sums_that_numbers_hold_are_added_up_further() -> None:
+    parts = Products("i8", 5, 16, 6)
+    bias = parts.net.constant(np.arange(6, dtype="i4"))
+    numbers = parts.to(parts.net.add("Add", "opset1", [parts.sums, bias]), "f32")
+    model = parts.model(numbers, parts.to(parts.sums, "f32"))
+    assert not any(kind == "int32" for _, kind in kinds(model))
+    same(model, *parts.given, tolerance=0)
+
+
+def test_products_of_whole_numbers_nobody_knows_are_left() -> None:
+    net = ir.Builder()
+    x, y = net.parameter("x", "i32", (3, 4)), net.parameter("y", "i32", (4, 5))
+    product = net.add("MatMul", "opset1", [x, y])
+    net.result(net.add("Convert", "opset1", [product], destination_type="f32"), name="z")
+    rng = np.random.default_rng(0)
+    given = [rng.integers(-(2**30), 2**30, shape).astype("i4") for shape in ((3, 4), (4, 5))]
+    same(net.model(), *given, tolerance=0)
+
+
+@pytest.mark.parametrize("of", KINDS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [(), (13,), (3, 40001)])
+@pytest.mark.parametrize("ends", [ENDS, BEYOND])
+def test_numbers_in_other_types(
+    of: str, kind: str, size: tuple[int, ...], ends: list[float]
+) -> None:
+    rng = np.random.default_rng(0)
+    numbers = rng.choice(ends, size).astype("f4")
+    with np.errstate(invalid="ignore"):
+        x = numbers.astype(KINDS[of]) if of == "f32" else np.nan_to_num(numbers).astype(KINDS[of])
+    net = ir.Builder()
+    # Beside the caller's own memory there is the plan's, and that of channels kept last.
+    given = net.parameter("x", of, x.shape)
+    moved = net.add("Concat", "opset1", [given, given], axis=0) if size else given
+    net.result(net.add("Convert", "opset1", [moved], destination_type=kind), name="y")
+    model = net.model()
+    (wanted,) = ir.run(model, [x]).values()
+    for threads in (1, 2):
+        (found,) = ir.compile(model, threads=threads)([x]).values()
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("mode", ["half_to_even", "half_away_from_zero"])
+@pytest.mark.parametrize("size", [(), (19,), (4, 30001)])
+def test_rounded_numbers(mode: str, size: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", size)
+    y = net.add("Round", "opset5", [net.add("Add", "opset1", [x, x])], mode=mode)
+    net.result(net.add("ReLU", "opset1", [y]), name="y")
+    model = net.model()
+    values = np.asarray(rng.choice([*BEYOND, 0.25, -0.25, 0.75, 1e-9, 4e6 + 0.25], size), "f4")
+    (wanted,) = ir.run(model, [values]).values()
+    for threads in (1, 2):
+        (found,) = ir.compile(model, threads=threads)([values]).values()
+        np.testing.assert_array_equal(found, wanted)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 40), st.integers(1, 9))
+def test_numbers_quantised_as_they_come(seed: int, rows: int, taken: int, made: int) -> None:
+    """Scale and zero point of the numbers at hand, as ONNX's DynamicQuantizeLinear has them."""
+    rng = np.random.default_rng(seed)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (rows, taken))
+    zero, all_axes = net.constant(np.float32(0)), net.constant([0, 1])
+    high, low = (
+        net.add(join, "opset1", [zero, net.add(f"Reduce{name}", "opset1", [x, all_axes])])
+        for join, name in (("Maximum", "Max"), ("Minimum", "Min"))
+    )
+    scale = net.add(
+        "Multiply",
+        "opset1",
+        [net.add("Subtract", "opset1", [high, low]), net.constant(np.float32(1 / 255))],
+    )
+
+    def byte(number: Any) -> Any:
+        held = net.add("Clamp", "opset1", [number], min=0, max=255)
+        return net.add("Convert", "opset1", [held], destination_type="u8")
+
+    def rounded(number: Any) -> Any:
+        divided = net.add("Divide", "opset1", [number, scale])
+        return net.add("Round", "opset5", [divided], mode="half_to_even")
+
+    point = byte(rounded(net.add("Subtract", "opset1", [zero, low])))
+    shift = net.add("Convert", "opset1", [point], destination_type="f32")
+    levels = byte(net.add("Add", "opset1", [rounded(x), shift]))
+    wide = [net.add("Convert", "opset1", [v], destination_type="i32") for v in (levels, point)]
+    weights = net.constant(rng.integers(-128, 128, (taken, made)).astype("i4"))
+    sums = net.add("MatMul", "opset1", [net.add("Subtract", "opset1", wide), weights])
+    numbers = net.add("Convert", "opset1", [sums], destination_type="f32")
+    net.result(net.add("Multiply", "opset1", [numbers, scale]), name="y")
+    same(net.model(), rng.standard_normal((rows, taken)).astype("f4"))
