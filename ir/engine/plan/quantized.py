@@ -100,7 +100,9 @@ def integers(node: Node, packed: Compressed, grid: Grid, rate: float) -> Integer
         if packed.inner != packed.shape or (_pads(node) and grid.zero is None):
             return None
         outer = packed.shape[0]
-        if packed.scale.size not in (1, outer) or packed.scale.size != max(packed.scale.shape[:1], default=1):
+        if packed.scale.size not in (1, outer) or packed.scale.size != max(
+            packed.scale.shape[:1], default=1
+        ):
             return None
     elif node.kind == "GroupConvolution" and len(packed.shape) in (4, 5):
         return _grouped(node, packed, grid, rate)
