@@ -167,3 +167,24 @@ def test_attention_to_nothing(sizes: tuple[int, int]) -> None:
     program = ir.compile(model)
     for _ in range(3):
         assert_close(program(inputs), wanted)
+
+
+@pytest.mark.parametrize("levels", [256, 255, 16, 15, 4])
+@pytest.mark.parametrize(
+    "ends", [(-3, 12), (-1, 1), (0, 4), (-128, 127), (-127, 127), (-4, 11), (-7.5, 7.5), (-8, 7)]
+)
+@pytest.mark.parametrize("before", [None, (256, -8, 7.9375), (16, -2, 5.5)])
+def test_halves_fall_to_the_side_of_the_definition(
+    levels: int, ends: tuple[float, float], before: tuple[int, float, float] | None
+) -> None:
+    net = ir.Builder()
+    y = net.parameter("x", "f32", (1, 4, 20, 20))
+    for count, *limits in [*([] if before is None else [before]), (levels, *ends)]:
+        words = [net.constant(np.array(limit, "f4")) for limit in [*limits, *limits]]
+        y = net.add("FakeQuantize", "opset1", [y, *words], levels=count)
+    net.result(y, name="y")
+    model = net.model()
+    given = (np.arange(1600, dtype="f4").reshape(1, 4, 20, 20) - 800) / 80
+    given = np.rint(2 * given) / 2 if before is None else given
+    wanted = ir.run(model, [given])
+    assert_close(ir.compile(model)([given]), wanted)

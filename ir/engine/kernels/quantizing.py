@@ -85,8 +85,9 @@ def rounding(last: int, limits: Iterable[Array]) -> Rounding | None:
     with np.errstate(all="ignore"):
         scale, gain = steps / (high - low), (end - begin) / steps
         shift, first = -low * scale, begin
-        if (scale == 1).all() and (low == np.rint(low)).all():
-            # What is rounded may as well be lifted to the levels after that, and by the way.
+        if (scale == 1).all() and (low == 2 * np.rint(low / 2)).all():
+            # What is rounded may as well be lifted to the levels after that, and by the way. By an
+            # even number: halves fall to the even side.
             shift, first = np.zeros_like(shift), begin - low * gain
             nothing = NOTHING * np.maximum(np.abs(begin), np.abs(end))
             first = np.where(np.abs(first) <= nothing, np.float32(0), first)
@@ -205,12 +206,14 @@ def _steps(
 def _after_scaling(numbers: Rounding) -> Rounding:
     """The same where scale and shift come before the limits: those are alike for all then.
 
-    Where the level that stands for zero is, too, nothing is added before or after it.
+    Where the level that stands for zero is, too, and an even one, nothing is added before or after
+    it: halves fall to the even side then as before.
     """
     _, _, scale, shift, gain, first, last = numbers
     zero = 0.0 if shift is None else float(np.rint(shift.reshape(-1)[0]))
     low, high = (np.asarray(end, np.float32) for end in (-zero, last - zero))
-    if shift is None or (np.abs(shift - np.float32(zero)) > NOTHING * last).any():
+    apart = shift is None or (np.abs(shift - np.float32(zero)) > NOTHING * last).any()
+    if apart or zero % 2:
         low, high = (np.asarray(end, np.float32) for end in (0, last))
         return numbers._replace(low=low, high=high)
     step = np.float32(1) if gain is None else gain

@@ -2,7 +2,8 @@
 
 p has the limits -z and levels - 1 - z, between which numbers are rounded as they are, and m is
 `(levels - 1) / (h - l)`: weights and bias do what took a division, a product and a difference.
-z is the level that stands for zero, where one does: nothing is added to the levels after that.
+z is the level that stands for zero, where an even one does: nothing is added to the levels after
+that, and halves fall to the same side.
 So it is with `q(c x + b)`, c and b constants, and `q(c x)` is `p(m c x)` with p from m l to m h.
 """
 
@@ -107,10 +108,11 @@ def _whole(level: float) -> float:
 
 
 def _zero(ends: Sequence[Value | None], steps: int) -> int:
-    """The level that stands for zero; the lowest where none does."""
+    """The level that stands for zero, or an even one before it; the lowest where none does."""
     known = [value.constant for value in ends if value is not None]
     if any(array is None or array.size != 1 for array in known):
         return 0
     first, last = (float(array.reshape(())) for array in known if array is not None)
     grid = Grid((last - first) / steps, first, steps + 1)
-    return (grid.zero or 0) if grid.step > 0 else 0
+    zero = (grid.zero or 0) if grid.step > 0 else 0
+    return zero - zero % 2  # so that halves fall as they did
