@@ -12,8 +12,7 @@ from math import pi, sqrt
 import numpy as np
 
 from ....layers.base import Op
-from ..plan import Node, Plan, Value
-from .factors import factors, is_numpy, single
+from ..plan import Node, Plan, Value, factors, is_numpy, single
 
 #: What goes into the curve, by power of x, and which words say so.
 FORMS: dict[str, tuple[Sequence[float], dict[str, str]]] = {

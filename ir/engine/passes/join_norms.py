@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....layers.base import Op
-from ..plan import Node, Plan, Value, constant
-from .factors import Factors, along, factors, is_numpy, maker, single
+from ..plan import Factors, Node, Plan, Value, along, constant, factors, is_numpy, maker, single
 
 #: One over a size is rounded.
 CLOSE = 1e-6

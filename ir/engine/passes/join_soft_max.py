@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....layers.base import Op
-from ..plan import Node, Plan, Value
-from .factors import along, is_numpy, maker
+from ..plan import Node, Plan, Value, along, is_numpy, maker
 
 
 def join_soft_max(plan: Plan) -> None:

@@ -1,6 +1,6 @@
-"""Replace a sum or mean along axes apart by sums or means of such: those of neighbours are quick.
+"""Replace `Reduce(x, a + b)`, a and b axes apart, by `Reduce(Reduce(x, b), a)`.
 
-`Reduce(x, a + b) = Reduce(Reduce(x, b), a)`: for means, too, as all parts are of one size.
+That is so for means, too, as all parts are of one size; neighbours are joined quickly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Replace rows that are put into a tensor one after the other by one `Concat` of them.
+"""Replace `put(put(x, r0, 0), r1, 1)`, and so on for all rows of x, by `Concat(r0, r1, ...)`.
 
 A row is put there by `ScatterUpdate`, or by `Concat` of what is before it, itself and what is
 behind it. Loops whose turns are known have a tensor go from turn to turn so, copied in each.

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from .compressed import Compressed as Compressed
     from .compressed import as_quick as as_quick
     from .compressed import by_digits as by_digits
+    from .formulas import Factors as Factors
+    from .formulas import along as along
+    from .formulas import factors as factors
+    from .formulas import is_numpy as is_numpy
+    from .formulas import maker as maker
+    from .formulas import single as single
     from .grid import MIDDLE as MIDDLE
     from .grid import WHOLE as WHOLE
     from .grid import Grid as Grid
@@ -78,6 +84,7 @@ __getattr__, __dir__ = face(
             "per_channel scale_and_shift"
         ),
         "compressed": "Columns Compressed as_quick by_digits",
+        "formulas": "Factors along factors is_numpy maker single",
         "moving": "in_order reshaping transposing",
         "nodes": "Means Node Plan Region Steps Value constant only_user",
         "operations": (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..plan import Node, Value
+from .nodes import Node, Value
 
 #: Products in a row that are looked through.
 DEEP = 5
