@@ -291,8 +291,8 @@ class Program(Shown):
         self._process = os.getpid()
         self._patterns = Patterns(model)
         self._plans: OrderedDict[Pattern, Planned | None] = OrderedDict()
-        #: How many plans were made.
-        self._made = 0
+        #: For which shapes loops are unrolled: those that came first, whenever they come again.
+        self._unrolled: set[Pattern] = set()
         #: What plans share of what is computed of constants, where there may be several.
         ports = [port for layer in model.parameters for port in layer.outputs]
         several = self._patterns.variables or not all(x.tensor.shape.is_static for x in ports)
@@ -482,8 +482,9 @@ class Program(Shown):
                 assigned = self._patterns.assigned(pattern)
                 make_all = partial(side_by_side, threads=self.threads)
                 # Where more shapes come than plans are kept, they have to be made quickly.
-                self._made += 1
-                few = self._made <= KEPT
+                if len(self._unrolled) < KEPT:
+                    self._unrolled.add(pattern)
+                few = pattern in self._unrolled
                 plan = build(
                     self.model, inferred, assigned, self._constants, make_all, unrolls=few
                 )
