@@ -9,6 +9,8 @@ from test_program import NETWORKS, assert_close, feed
 from vinoir import ir
 from vinoir.ir.engine import means as counted_on
 from vinoir.ir.engine.plan.quantized import MOVING
+from vinoir.ir.engine.program import Program
+from vinoir.schemas import Array
 
 #: A number at the edge between two levels may fall to either side: so far apart are some.
 STEP, SOME = 0.08, 0.04
@@ -22,6 +24,14 @@ def assert_rounded_alike(found: ir.Outputs, wanted: ir.Outputs) -> None:
         assert apart.mean() <= SOME
 
 
+def assert_answers_again(program: Program, inputs: list[Array], found: ir.Outputs) -> None:
+    """Called again, and by threads, it gives the same to the bit."""
+    again = ir.compile(program.model, threads=2, fork=False)(inputs)
+    for name, array in program(inputs).items():
+        np.testing.assert_array_equal(array, found[name])
+        np.testing.assert_array_equal(array, again[name])
+
+
 @pytest.mark.parametrize("library", [True, False], ids=["integers", "numbers"])
 @pytest.mark.parametrize("seed", range(NETWORKS))
 def test_rounded_networks(seed: int, library: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,26 +39,18 @@ def test_rounded_networks(seed: int, library: bool, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(counted_on, "integer_products", lambda: None)
     model = Rounded(seed).model(batch=1 + seed % 2)
     program, inputs = ir.compile(model, threads=1 + seed % 2), feed(model)
-    wanted = ir.run(model, inputs)
     found = program(inputs)
-    assert_rounded_alike(found, wanted)
-    again = ir.compile(model, threads=2, fork=False)(inputs)
-    for name, array in program(inputs).items():
-        np.testing.assert_array_equal(array, found[name])
-        np.testing.assert_array_equal(array, again[name])
+    assert_rounded_alike(found, ir.run(model, inputs))
+    assert_answers_again(program, inputs, found)
 
 
 @pytest.mark.parametrize("seed", range(NETWORKS))
 def test_networks_of_tokens(seed: int) -> None:
     model = Tokens(seed).model(batch=1 + seed % 2)
     program, inputs = ir.compile(model, threads=1 + seed % 2), feed(model)
-    wanted = ir.run(model, inputs)
     found = program(inputs)
-    assert_close(found, wanted)
-    again = ir.compile(model, threads=2, fork=False)(inputs)
-    for name, array in program(inputs).items():
-        np.testing.assert_array_equal(array, found[name])
-        np.testing.assert_array_equal(array, again[name])
+    assert_close(found, ir.run(model, inputs))
+    assert_answers_again(program, inputs, found)
 
 
 @pytest.mark.parametrize("kind", sorted(MOVING - {"MaxPool"}))
