@@ -142,3 +142,22 @@ def test_functions_named_for_each_direction(
     monkeypatch.setattr(operation, "run", refused)
     (found,) = ir.compile(model)([given]).values()
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+
+
+def test_means_far_away_leave_the_digits() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 16, 8, 8))
+    axes = net.constant(np.array([2, 3]))
+    words = {"normalize_variance": True, "eps": 0.01, "eps_mode": "inside_sqrt"}
+    y = net.add("MVN", "opset6", [x, axes], **words)
+    weights = net.constant(np.eye(16, dtype="f4").reshape(16, 16, 1, 1))
+    words = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
+    net.result(net.add("Convolution", "opset1", [y, weights], **words), name="y")
+    model = net.model()
+    # Whole numbers, whose sums are exact: what is wrong then was lost by scaling.
+    given = np.random.default_rng(4).integers(-9, 10, (1, 16, 8, 8)).astype("f4") + 200_000
+    wanted = (given - given.mean((2, 3), keepdims=True)) / np.sqrt(
+        given.astype("f8").var((2, 3), keepdims=True) + 0.01
+    )
+    found = ir.compile(model)([given])["y"]
+    np.testing.assert_allclose(found, wanted, atol=2e-4)

@@ -191,3 +191,19 @@ def test_numbers_quantised_as_they_come(seed: int, rows: int, taken: int, made: 
     numbers = net.add("Convert", "opset1", [sums], destination_type="f32")
     net.result(net.add("Multiply", "opset1", [numbers, scale]), name="y")
     same(net.model(), rng.standard_normal((rows, taken)).astype("f4"))
+
+
+def test_sums_that_floating_numbers_do_not_hold_stay_integers() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "u8", (4, 1100))
+    rng = np.random.default_rng(6)
+    weights = rng.integers(240, 256, (1100, 8)).astype("u1")
+    left = net.add("Convert", "opset1", [x], destination_type="i32")
+    right = net.add("Convert", "opset1", [net.constant(weights)], destination_type="i32")
+    y = net.add("MatMul", "opset1", [left, right], transpose_a=False, transpose_b=False)
+    y = net.add("Subtract", "opset1", [y, net.constant(np.array(67_000_001, "i4"))])
+    net.result(net.add("Convert", "opset1", [y], destination_type="f32"), name="y")
+    model = net.model()
+    given = rng.integers(240, 256, (4, 1100)).astype("u1")
+    wanted = given.astype("i8") @ weights.astype("i8") - 67_000_001
+    np.testing.assert_array_equal(ir.compile(model)([given])["y"], wanted)
