@@ -370,6 +370,22 @@ def test_a_copy_that_was_made_in_a_call_has_all_threads_of_blas() -> None:
         assert threads_of_blas() == 1
 
 
+@forking
+def test_a_fork_that_had_begun_before_the_module_came_is_let_go_on() -> None:
+    program = (
+        "import os\n"
+        "os.register_at_fork(before=lambda: __import__('vinoir.ir.engine.workers.blas_threads'))\n"
+        "for _ in range(2):\n"
+        "    child = os.fork()\n"
+        "    if not child: os._exit(7)\n"
+        "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True
+    )
+    assert (done.stdout, done.stderr) == ("7\n7\n", "")
+
+
 def test_a_number_for_each_thread_is_put_back_in_each(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = threading.local()
 

@@ -221,14 +221,22 @@ class _SingleBlas:
     def hold(self) -> None:
         """Lock the settings for the length of a fork: BLAS has a lock of its own."""
         self._lock.acquire()
+        self._here.held = self._held() + 1
 
     def go_on(self) -> None:
         """Unlock the settings: the fork is done."""
-        self._lock.release()
+        # A fork that had begun before this module was there has not locked them.
+        if held := self._held():
+            self._here.held = held - 1
+            self._lock.release()
+
+    def _held(self) -> int:
+        """How many forks of this thread are under way: a signal's handler may fork in a fork."""
+        return int(getattr(self._here, "held", 0))
 
     def begin_anew(self) -> None:
         """In the forked copy: the other working threads do not exist there."""
-        self._lock, self._entered = threading.RLock(), 0
+        self._lock, self._entered, self._here.held = threading.RLock(), 0, 0
         library = blas() if self._before is not None else None
         if library is not None and not getattr(self._here, "copied", False):
             self._restore(library)
