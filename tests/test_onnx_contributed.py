@@ -238,6 +238,88 @@ def test_what_is_wrong_is_said(
         ir.from_onnx(model(kind, inputs, 1, **words).SerializeToString())
 
 
+CONV = {"kernel_shape": [3, 3], "pads": [1, 1, 0, 0], "strides": [2, 1]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "fed", "words"),
+    [
+        ("FusedConv", [real(1, 4, 9, 8), real(6, 2, 3, 3), real(6)], 1,
+         {"activation": "Relu", "group": 2, **CONV}),
+        ("FusedConv", [real(1, 4, 9, 8), real(6, 4, 3, 3), real(6), real(1, 6, 4, 7)], 1,
+         {"activation": "LeakyRelu", "activation_params": [0.2], **CONV}),
+        ("FusedConv", [real(1, 2, 9, 8), real(2, 2, 3, 3)], 1,
+         {"activation": "Clip", "activation_params": [0.0, 1.5], **CONV}),
+        ("FusedConv", [real(1, 2, 9, 8), real(2, 2, 3, 3)], 1,
+         {"activation": "HardSigmoid", "activation_params": [0.3, 0.4], **CONV}),
+        ("FusedGemm", [real(3, 5), real(4, 5), real(4)], 1,
+         {"transB": 1, "alpha": 0.5, "activation": "Tanh"}),
+        ("FusedGemm", [real(3, 5), real(5, 4), real(4)], 1,
+         {"activation": "LeakyRelu", "activation_alpha": 0.3}),
+        ("DynamicQuantizeMatMul",
+         [real(3, 7), whole("u1", 7, 4), few(0.02), byte(120), real(4)], 1, {}),
+        ("DynamicQuantizeMatMul", [real(3, 7), whole("i1", 7, 4), few(0.02)], 1, {}),
+        ("MatMulIntegerToFloat",
+         [whole("u1", 3, 7), whole("i1", 7, 4), few(0.1), few(0.02), byte(3), byte(1, "i1")],
+         1, {}),
+        ("QLinearSoftmax", [whole("u1", 3, 7), few(0.05), byte(9), few(1 / 256), byte(0)], 1,
+         {"axis": -1, "opset": 13}),
+        ("QLinearConv", [whole("u1", 1, 5, 6, 3), few(0.05), byte(9), whole("u1", 4, 3, 3, 3),
+                         few(0.02), byte(128), few(0.1), byte(120)], 1,
+         {"channels_last": 1, "pads": [1, 1, 1, 1]}),
+        ("QLinearAveragePool", [whole("u1", 1, 3, 6, 6), few(0.05), byte(9), few(0.05), byte(9)],
+         1, {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ("NhwcMaxPool", [whole("u1", 1, 7, 6, 3)], 1, {"kernel_shape": [3, 2]}),
+        ("MultiHeadAttention", [X, real(2, 4, 12), real(2, 4, 12)], 3, {"num_heads": 3}),
+        ("MultiHeadAttention", [X, X, X, real(36), None, real(2, 3, 5, 5)], 3,
+         {"num_heads": 3, "scale": 0.2}),
+        ("MultiHeadAttention", [X, X, X], 3, {"num_heads": 2, "unidirectional": 1}),
+        ("QGemm", [whole("u1", 3, 5), few(0.1), byte(7), whole("i1", 4, 5), np.full(4, 0.2, "f4"),
+                   np.zeros(4, "i1"), np.array([90, -7, 0, 3], "i4"), few(0.5), byte(9)], 1,
+         {"transB": 1}),
+    ],
+)  # fmt: skip
+def test_what_the_optimiser_writes(
+    kind: str, inputs: list[Any], fed: int, words: dict[str, Any]
+) -> None:
+    same(model(kind, inputs, fed, **words), inputs[:fed])
+
+
+@pytest.mark.parametrize("opset", [12, 17])
+@pytest.mark.parametrize(
+    ("kind", "inputs"),
+    [("SimplifiedLayerNormalization", [X, real(12)]),
+     ("LayerNormalization", [X, real(12), real(12)])],
+)  # fmt: skip
+def test_norms_of_before_they_were_in_onnx(kind: str, inputs: list[Any], opset: int) -> None:
+    proto = model(kind, inputs, 1, epsilon=1e-3)
+    proto.graph.node[0].domain = ""
+    proto.opset_import[0].version = opset
+    same(proto, inputs[:1])
+
+
+def test_a_norm_that_is_deprecated_has_scales_of_groups() -> None:
+    inputs = [real(2, 6, 5), real(3), real(3)]
+    proto = model("GroupNormalization", inputs, 1, num_groups=3)
+    proto.graph.node[0].domain = ""
+    proto.opset_import[0].version = 18
+    same(proto, inputs[:1])
+
+
+def test_indices_may_be_shorter_along_other_axes() -> None:
+    inputs = [real(4, 5, 3), np.array([[[1, -1]], [[0, 4]]])]
+    proto = model("GatherElements", inputs, 2, axis=1)
+    proto.graph.node[0].domain = ""
+    same(proto, inputs)
+
+
+def test_zeros_are_quantised_in_steps_of_one() -> None:
+    inputs = [np.zeros((2, 3), "f4")]
+    proto = model("DynamicQuantizeLinear", inputs, 1, outputs=3)
+    proto.graph.node[0].domain = ""
+    same(proto, inputs)
+
+
 def test_what_is_not_known_is_told_before_what_it_leads_to() -> None:
     nodes = [
         helper.make_node("Strange", ["x"], ["a"], name="strange", domain=DOMAIN),

@@ -230,18 +230,28 @@ def _unpacked(node: Node, index: int, bits: int, shape: tuple[int, int]) -> np.n
     return flat.reshape(shape)
 
 
-def numbers(node: Node, first: int) -> Output:
-    """What the integers of an input stand for, its scale and zero point behind it."""
+def numbers(node: Node, first: int, rows: bool = False) -> Output:
+    """What the integers of an input stand for, its scale and zero point behind it.
+
+    Lists of scales and zero points belong to the last axis, or to the rows of a matrix.
+    """
+
+    def spread(values: Output) -> Output:
+        values = node.convert(values, "f32")
+        return node.unsqueeze(values, [1]) if rows and values.tensor.rank == 1 else values
+
     made, zero = node.convert(node[first], "f32"), node.get(first + 2)
     if zero is not None:
-        made = node.add("Subtract-1", made, node.convert(zero, "f32"))
-    return node.add("Multiply-1", made, node.convert(node[first + 1], "f32"))
+        made = node.add("Subtract-1", made, spread(zero))
+    return node.add("Multiply-1", made, spread(node[first + 1]))
 
 
-def levels(node: Node, made: Output, first: int, of: int = 0) -> Output:
+def levels(
+    node: Node, made: Output, first: int, of: int = 0, kind: ElementType | None = None
+) -> Output:
     """Numbers as integers of the scale and zero point of two inputs."""
     zero = node.get(first + 1)
-    kind = node[of].tensor.type if zero is None else zero.tensor.type
+    kind = kind or (node[of].tensor.type if zero is None else zero.tensor.type)
     made = node.add("Divide-1", made, node.convert(node[first], "f32"))
     return narrowed(node, made, None if zero is None else node.convert(zero, "f32"), kind)
 
@@ -292,10 +302,8 @@ def q_linear_concat(node: Node) -> Made:
 def q_gemm(node: Node) -> Made:
     """MatMul-1 of what the integers stand for; a bias in steps of their product."""
     words = {"transpose_a": node.flag("transA"), "transpose_b": node.flag("transB")}
-    each = node[4].tensor
-    if words["transpose_b"] and each.rank == 1 and each.shape[0] != 1:
-        raise UnsupportedError("scales of columns beside transB are not known here")
-    made = node.add("MatMul-1", numbers(node, 0), numbers(node, 3), **words)
+    columns = numbers(node, 3, rows=words["transpose_b"])
+    made = node.add("MatMul-1", numbers(node, 0), columns, **words)
     alpha = node.real("alpha")
     if node.get(6) is not None:
         step = node.add("Multiply-1", node[1], node[4])

@@ -25,6 +25,7 @@ from . import (  # noqa: F401  # declare the converters
     image,
     movement,
     normalization,
+    optimized,
     pooling,
     quantization,
     recurrent,
@@ -52,6 +53,7 @@ from .versions import (
     check_attributes,
     check_inputs,
     check_types,
+    is_function,
     resolve,
     signature,
 )
@@ -447,11 +449,6 @@ class Importer:
             if one is None:
                 raise IRError(f'function {function.name} does not make its output "{formal}"')
             outer.values[name] = one.named(outer.prefix + name)
-
-
-def is_function(found: Signature) -> bool:
-    """Whether the standard may define an operator by others."""
-    return bool(found.schema.has_function or found.schema.has_context_dependent_function)
 
 
 def _with_attributes(node: Any, given: Mapping[str, Any], left_out: Sequence[str]) -> Any:

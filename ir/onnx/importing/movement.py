@@ -181,8 +181,15 @@ def gather(node: Node) -> Made:
 @converts("GatherElements")
 def gather_elements(node: Node) -> Made:
     """GatherElements-6, with indices below zero counted from the end."""
-    indices = counted(node, node[1], node.size(node[0], node.axis(0)))
-    return node.add("GatherElements-6", node[0], indices, axis=node.integer("axis", 0))
+    x, axis = node[0], node.axis(0)
+    indices = counted(node, node[1], node.size(x, axis))
+    # Other axes of the indices may be shorter, which IR does not allow.
+    taken, there = indices.tensor.shape, x.tensor.shape
+    for other in range(node.rank()) if taken.rank == there.rank else ():
+        want, has = taken[other], there[other]
+        if other != axis and isinstance(want, int) and isinstance(has, int) and want < has:
+            x = node.cut(x, 0, want, other)
+    return node.add("GatherElements-6", x, indices, axis=axis)
 
 
 def counted(node: Node, indices: Output, size: Number) -> Output:

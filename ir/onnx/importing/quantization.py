@@ -159,6 +159,9 @@ def dynamic_quantize_linear(node: Node) -> Made:
     step = node.add(
         "Divide-1", node.add("Subtract-1", most, least), node.constant(np.float32(255))
     )
+    # Nothing but zeros: ONNX Runtime's step is one.
+    empty = node.add("Equal-1", step, zero)
+    step = node.add("Select-1", empty, node.constant(np.float32(1)), step)
     start = node.add("Divide-1", node.add("Subtract-1", zero, least), step)
     start = node.add("Round-5", node.add("Clamp-1", start, min=0.0, max=255.0))
     if x.tensor.type is not ElementType.F32:

@@ -128,7 +128,8 @@ def resolve(name: str, opset: int, domain: str = "") -> Signature:
             hint="pip install --upgrade onnx",
         )
     found = signature(name, opset, domain)
-    if found is not None and not found.schema.deprecated:
+    # One that is deprecated has its meaning still where the standard says it by other operators.
+    if found is not None and (not found.schema.deprecated or is_function(found)):
         return found
     history = versions(name, domain)
     if found is not None and found.schema.deprecated and history:
@@ -142,16 +143,18 @@ def resolve(name: str, opset: int, domain: str = "") -> Signature:
     )
 
 
+def is_function(found: Signature) -> bool:
+    """Whether the standard may define an operator by others."""
+    return bool(found.schema.has_function or found.schema.has_context_dependent_function)
+
+
 @cache
 def versions(name: str, domain: str = "") -> tuple[int, ...]:
     """The opsets in which an operator got a new version."""
-    if (domain, name) in FOREIGN:
-        return (1,)
-    return tuple(sorted(
-        s.since_version
-        for s in onnx.defs.get_all_schemas_with_history()
-        if s.name == name and s.domain == domain and not s.deprecated
-    ))  # fmt: skip
+    own = {s.since_version
+           for s in onnx.defs.get_all_schemas_with_history()
+           if s.name == name and s.domain == domain and not s.deprecated}  # fmt: skip
+    return tuple(sorted(own | ({1} if (domain, name) in FOREIGN else set())))
 
 
 def check_attributes(found: Signature, names: Sequence[str], domain: str = "") -> None:
