@@ -106,7 +106,9 @@ class ROIPoolingV1(Boxed):
 
         Channels are the last axis.
         """
-        left, top, right, bottom = round_away(box * np.float32(self.spatial_scale)).astype(int)
+        left, top, right, bottom = (
+            round_away(box * np.float32(self.spatial_scale)).astype(int).tolist()
+        )
         rows = list(cells(top, bottom, self.pooled_h, image.shape[0]))
         columns = list(cells(left, right, self.pooled_w, image.shape[1]))
         reached = slice(min(c.start for c in columns), max(c.stop for c in columns))

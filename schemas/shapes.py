@@ -417,7 +417,10 @@ class Shape:
     @overload
     def __getitem__(self, index: slice) -> tuple[Size, ...]: ...
     def __getitem__(self, index: int | slice) -> Size | tuple[Size, ...]:
-        return self.sizes[index]
+        try:
+            return self.sizes[index]
+        except IndexError:
+            raise IRError(f"axis {index} is beyond the {len(self)} axes of {self}") from None
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Shape):

@@ -34,10 +34,9 @@ def _trim(node: Node) -> None:
     ):
         stride, dilation = op.strides[axis], op.dilations[axis]
         begin, end = map(number, op.pads(size, axis, reach(kernel, dilation)))
-        places = np.arange(stops[axis]) * stride - begin
         met = [
             tap for tap in range(kernel)
-            if ((places + tap * dilation >= 0) & (places + tap * dilation < size)).any()
+            if _meets(tap * dilation - begin, stride, stops[axis], size)
         ]  # fmt: skip
         if not met:
             return
@@ -56,3 +55,9 @@ def _trim(node: Node) -> None:
     words = {name: ",".join(map(str, numbers)) for name, numbers in texts.items()}
     node.op = Op.registry[node.kind, 1].read({**words, "auto_pad": "explicit"})
     node.replace_input(1, constant(np.ascontiguousarray(trimmed)))
+
+
+def _meets(start: int, stride: int, stops: int, size: int) -> bool:
+    """Whether any of the places ``start + stop * stride`` lies on an axis."""
+    first = max(-(start // stride), 0)
+    return first < stops and start + first * stride < size

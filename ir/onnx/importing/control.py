@@ -113,12 +113,10 @@ def place(
 @converts("If")
 def if_(node: Node) -> Made:
     """The branch itself where the condition is known, else If-8."""
-    condition = node.value(0)
+    condition = node.single(0, "the condition")
     branches = [node.attribute("then_branch"), node.attribute("else_branch")]
     if condition is not None:
-        if condition.size != 1:
-            raise IRError(f"the condition has {condition.size} elements, one is needed")
-        return node.importer.inline(branches[0 if condition.ravel()[0] else 1], node.name)
+        return node.importer.inline(branches[0 if condition else 1], node.name)
     inputs = [scalar(node, node[0])]
     bodies: dict[str, tuple[Graph, PortMap]] = {}
     made = [build(node.importer, branch, []) for branch in branches]

@@ -43,6 +43,8 @@ def grouped(node: Node, weights: Output, group: int, channels: int = 0) -> Outpu
     """Weights with an axis of groups in front, as IR wants them."""
     shape = weights.tensor.shape
     first = shape[0]
+    if group < 1:
+        raise IRError(f"group is {group}, the least is 1")
     if isinstance(first, Dim):
         raise UnsupportedError("the number of filters is not known")
     if first % group:
@@ -79,8 +81,6 @@ def conv(node: Node) -> Made:
 
 def check_channels(x: Output, w: Output, group: int) -> None:
     """Refuse weights for another number of channels."""
-    if group < 1:
-        raise IRError(f"group is {group}, the least is 1")
     if x.tensor.rank is None or w.tensor.rank is None:
         return
     channels, each = x.tensor.shape[1], w.tensor.shape[1]

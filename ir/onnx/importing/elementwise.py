@@ -331,13 +331,13 @@ def clip_attributes(node: Node) -> Made:
 @converts("Clip", since=11)
 def clip(node: Node) -> Made:
     """Clamp-1 where both limits are constant and real, else Maximum-1 and Minimum-1."""
-    x, low, high = node[0], node.value(1), node.value(2)
+    x, low, high = node[0], node.single(1, "min"), node.single(2, "max")
     given = [node.get(1) is not None, node.get(2) is not None]
     fixed = (low is not None or not given[0]) and (high is not None or not given[1])
     kind = x.tensor.type
     if fixed and kind in (ElementType.F32, ElementType.F16) and any(given):
-        least = -3.4028234663852886e38 if low is None else float(low.ravel()[0])
-        most = 3.4028234663852886e38 if high is None else float(high.ravel()[0])
+        least = -3.4028234663852886e38 if low is None else float(low)
+        most = 3.4028234663852886e38 if high is None else float(high)
         if least <= most and np.isfinite(least) and np.isfinite(most) and all(given):
             return node.add("Clamp-1", x, min=least, max=most)
     made = x

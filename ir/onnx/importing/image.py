@@ -7,10 +7,11 @@ from math import floor
 
 import numpy as np
 
-from ....schemas import IRError, UnsupportedError
+from ....schemas import Array, IRError, UnsupportedError
 from ...document import Output
 from .node import Made, Node, converts, normal, static
 from .pooling import window_of
+from .weighing import REASON, weigh
 
 _TRANSFORMS = {
     "half_pixel": "half_pixel", "pytorch_half_pixel": "pytorch_half_pixel",
@@ -41,7 +42,7 @@ def scaled_axes(node: Node, scales: Output, rank: int) -> tuple[Output, list[int
     value = scales.tensor.value
     if value is None:
         return scales, list(range(rank))
-    if value.size != rank:
+    if value.shape != (rank,):
         raise IRError(f"{value.size} scales, the input has {rank} axes")
     if (value <= 0).any():
         raise IRError(f"a scale is {value.min()}, it must be above 0")
@@ -88,23 +89,23 @@ def resize(node: Node) -> Made:
     word = node.text("coordinate_transformation_mode", "half_pixel")
     if word not in _TRANSFORMS:
         raise UnsupportedError(f"coordinate_transformation_mode={word}: IR has no such")
-    if node.flag("exclude_outside"):
-        raise UnsupportedError("exclude_outside: IR weighs what is outside as the edge")
     attributes: dict[str, object] = {
         "coordinate_transformation_mode": _TRANSFORMS[word],
         "nearest_mode": node.text("nearest_mode", "round_prefer_floor"),
         "cube_coeff": node.real("cubic_coeff_a", -0.75),
     }
-    if node.flag("antialias") and node.text("mode") != "nearest" and _may_shrink(node):
-        raise UnsupportedError("antialias: IR weighs the neighbours otherwise")
+    otherwise = _weighs_otherwise(node)
     chosen = [normal(axis, rank) for axis in node.integers("axes")] or list(range(rank))
     sizes = node.get(3)
     scales = node.get(2)
     if sizes is not None and sizes.tensor.shape != (0,):
+        one_each(sizes, chosen, "sizes")
         policy = node.text("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":
             sizes = _in_proportion(node, x, sizes, chosen, policy)
         value, shape = sizes.tensor.value, x.tensor.shape
+        if otherwise:
+            return weigh(node, chosen, known(value), by_scale=False)
         if value is not None:
             kept = [i for i, axis in enumerate(chosen) if shape[axis] != int(value[i])]
             kept = kept or [len(chosen) - 1]
@@ -112,9 +113,35 @@ def resize(node: Node) -> Made:
         return interpolate(node, x, sizes, "sizes", chosen, **attributes)
     if scales is None:
         raise IRError("neither scales nor sizes are given")
+    one_each(scales, chosen, "scales")
+    if otherwise:
+        return weigh(node, chosen, known(scales.tensor.value), by_scale=True)
     if scales.tensor.value is not None and len(chosen) == rank:
         scales, chosen = scaled_axes(node, scales, rank)
     return interpolate(node, x, node.convert(scales, "f32"), "scales", chosen, **attributes)
+
+
+def one_each(values: Output, axes: Sequence[int], what: str) -> None:
+    """Refuse another number of sizes or scales than there are axes."""
+    shape = values.tensor.shape
+    if shape.is_static and shape != (len(axes),):
+        raise IRError(f"{what} has the shape {shape}, one is needed for each of {len(axes)} axes")
+
+
+def known(values: Array | None) -> list[float]:
+    """Sizes or scales that must be constant."""
+    if values is None:
+        raise UnsupportedError(f"{REASON}: the sizes are not constant")
+    return [float(value) for value in values]
+
+
+def _weighs_otherwise(node: Node) -> bool:
+    """Whether the neighbours count for other shares than in IR."""
+    if node.text("mode", "nearest") == "nearest":
+        return False
+    if node.flag("antialias") and _may_shrink(node):
+        return True
+    return node.flag("exclude_outside") and node.text("mode") == "cubic"
 
 
 def _may_shrink(node: Node) -> bool:
@@ -157,6 +184,47 @@ def grid_sample(node: Node) -> Made:
         "GridSample-9", node[0], node[1], align_corners=node.flag("align_corners"),
         mode=words.get(mode, mode), padding_mode=node.text("padding_mode", "zeros"),
     )  # fmt: skip
+
+
+@converts("AffineGrid")
+def affine_grid(node: Node) -> Made:
+    """MatMul-1 of the places of all pixels, from -1 to 1, and theta."""
+    theta, kind = node[0], node[0].tensor.type
+    entries = node[1].tensor.shape
+    if entries not in ((4,), (5,)):
+        raise IRError(f"size has {entries} entries, 4 or 5 are needed")
+    spatial = 2 if entries == (4,) else 3
+    if theta.tensor.rank is not None and theta.tensor.shape[1:] != (spatial, spatial + 1):
+        raise IRError(f"theta is {theta.tensor.shape}, N,{spatial},{spatial + 1} is needed")
+    whole = node.cut(node[1], 2, 2 + spatial, 0)
+    parts: list[Output] = []
+    for axis in reversed(range(spatial)):
+        count = node.convert(node.cut(whole, axis, axis + 1, 0), kind)
+        row = _places(node, count, node.flag("align_corners"))
+        row = node.reshape(row, [-1 if i == axis else 1 for i in range(spatial)] + [1])
+        parts.append(row)
+    parts.append(node.like(np.ones([1] * (spatial + 1)), parts[0]))
+    column = node.vector([whole, node.ints64([1])])
+    parts = [node.add("Broadcast-3", part, column) for part in parts]
+    places = node.reshape(node.add("Concat-1", *parts, axis=spatial), [-1, spatial + 1])
+    made = node.add("MatMul-1", places, theta, transpose_b=True)
+    shape = node.vector([node.ints64([-1]), whole, node.ints64([spatial])])
+    return node.reshape(made, shape)
+
+
+def _places(node: Node, count: Output, corners: bool) -> Output:
+    """Where so many pixels lie: their middles, or the first and the last at the ends."""
+    one, kind = node.like(1, count), count.tensor.type
+    scalar = node.squeeze(count, [0])
+    ranks = node.add("Range-4", node.like(0, scalar), scalar, node.like(1, scalar),
+                     output_type=kind)  # fmt: skip
+    if not corners:
+        middles = node.add("Add-1", node.add("Add-1", ranks, ranks), one)
+        return node.add("Subtract-1", node.add("Divide-1", middles, count), one)
+    last = node.add("Subtract-1", count, one)
+    left = node.add("Subtract-1", last, ranks)
+    share = node.add("Divide-1", left, node.add("Maximum-1", last, one))
+    return node.add("Subtract-1", one, node.add("Add-1", share, share))
 
 
 @converts("RoiAlign")

@@ -48,6 +48,8 @@ def constant_of_shape(node: Node) -> Made:
         if value.size != 1:
             raise IRError(f"value has {value.size} elements, one is needed")
     known = node.value(0)
+    if known is not None and known.ndim != 1:
+        raise IRError(f"the shape has {known.ndim} axes, one is needed")
     shape = [-1] if known is None else known.tolist()
     made = None
     if min(shape, default=0) >= 0:
@@ -138,7 +140,7 @@ def split(node: Node) -> Made:
     if count < 1:
         raise IRError(f"num_outputs is {count}, the least is 1")
     check_pieces(count)
-    room = x.tensor.shape[axis] if x.tensor.rank is not None else None
+    room = x.tensor.shape[normal(axis, x.tensor.rank)] if x.tensor.rank else None
     if isinstance(room, int) and room % count:
         if node.version < 18:
             raise IRError(f"axis {axis} has {room} elements, which do not divide into {count}")
@@ -262,19 +264,20 @@ def pad(node: Node) -> Made:
         if axes is None:
             amounts = _unknown_axes(node, amounts)
         else:
-            amounts = _all_axes(node, amounts, [normal(int(a), node.rank()) for a in axes])
+            some = [normal(int(axis), node.rank()) for axis in axes.reshape(-1)]
+            amounts = _all_axes(node, amounts, some)
     known = amounts.tensor.value
     if rank is None:
         if known is None:
             raise UnsupportedError("neither the rank of the input nor the pads are known")
         rank = known.size // 2
+    if known is not None and known.shape != (2 * rank,):
+        raise IRError(f"pads has the shape {known.shape}, the input has {rank} axes")
     if mode == "wrap":
         return _wrapped(node, x, amounts, rank)
     if mode not in _PAD_MODES:
         raise IRError(f'mode="{mode}" is not one of {", ".join([*_PAD_MODES, "wrap"])}')
     if known is not None:
-        if known.size != 2 * rank:
-            raise IRError(f"pads has {known.size} entries, the input has {rank} axes")
         begin, end = node.constant(known[:rank]), node.constant(known[rank:])
         spec = "Pad-12" if (known < 0).any() else "Pad-1"
     else:
@@ -287,6 +290,8 @@ def _all_axes(node: Node, amounts: Output, axes: Sequence[int]) -> Output:
     """Paddings of some axes, as those of all."""
     rank, known = node.rank(), amounts.tensor.value
     if known is not None:
+        if known.shape != (2 * len(axes),) or not rank:
+            raise IRError(f"pads has {known.size} entries for {len(axes)} of {rank} axes")
         every = np.zeros(2 * rank, np.int64)
         for place, axis in enumerate(axes):
             every[axis], every[axis + rank] = known[place], known[place + len(axes)]
@@ -340,9 +345,11 @@ def expand(node: Node) -> Made:
 def tile(node: Node) -> Made:
     """Tile-1."""
     if node.version < 6:
-        rank, axis = node.rank(), node.known(2, "axis")
+        rank, axis = node.rank(), node.single(2, "axis")
+        if axis is None or not rank:
+            raise UnsupportedError(f"the axis (input 2) of {rank} is not constant")
         times: list[Number] = [1] * rank
-        times[normal(int(axis.ravel()[0]), rank)] = node.reshape(node.convert(node[1], "i64"), [1])
+        times[normal(int(axis), rank)] = node.reshape(node.convert(node[1], "i64"), [1])
         return node.add("Tile-1", node[0], node.vector(times))
     return node.add("Tile-1", node[0], node[1])
 

@@ -119,6 +119,15 @@ class Node:
             raise UnsupportedError(f"{what} (input {index}) is not constant")
         return value
 
+    def single(self, index: int, what: str) -> Any:
+        """The one number of an input, None where it is left out or not known."""
+        value = self.value(index)
+        if value is None:
+            return None
+        if value.size != 1:
+            raise IRError(f"{what} has {value.size} elements, one is needed")
+        return value.reshape(()).item()
+
     def rank(self, index: int = 0) -> int:
         """The rank of an input, which must be known."""
         rank = self[index].tensor.rank
@@ -263,7 +272,9 @@ class Node:
         """The size of an axis."""
         shape = x.tensor.shape
         if shape.rank is not None:
-            size = shape[axis]
+            size = shape.sizes[normal(axis, shape.rank)] if shape.rank else None
+            if size is None:
+                raise IRError("the input has no axes")
             if not isinstance(size, Dim):
                 return int(size)
         return self.add("Gather-8", self.shape(x), self.ints64([axis]), self.ints64(0))

@@ -199,7 +199,7 @@ def einsum(node: Node) -> Made:
 def det(node: Node) -> Made:
     """Sums of products, for matrices up to 3 x 3."""
     x, rank = node[0], node.rank()
-    size = x.tensor.shape[-1]
+    size = x.tensor.shape[-1] if rank else 0
     if rank < 2 or not isinstance(size, int) or size > 3:
         raise UnsupportedError(f"a determinant of {size} rows; IR has no such operation")
 

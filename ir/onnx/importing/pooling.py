@@ -307,6 +307,8 @@ def lp_pool(node: Node) -> Made:
 
 def powers(node: Node, data: Output, power: float) -> Output:
     """The powers of the magnitudes."""
+    if power <= 0:
+        raise IRError(f"p is {power:g}, it must be above 0")
     if power == 2:
         return node.add("Multiply-1", data, data)
     magnitude = node.add("Abs-1", data)

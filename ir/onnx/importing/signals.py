@@ -16,13 +16,13 @@ def dft(node: Node) -> Made:
     """DFT-7 or IDFT-7; RDFT-9 or IRDFT-9 where one side is enough."""
     x, rank = node[0], node.rank()
     if node.version >= 20:
-        given = node.value(2)
+        given = node.single(2, "axis")
         if node.get(2) is not None and given is None:
             # Counted from the front, as the last axis may be taken away.
             axis = node.reshape(node.convert(node[2], "i64"), [1])
             axes = node.add("FloorMod-1", axis, node.ints64(rank))
         else:
-            axes = node.ints64([normal(-2 if given is None else int(given.ravel()[0]), rank)])
+            axes = node.ints64([normal(-2 if given is None else int(given), rank)])
     else:
         axes = node.ints64([normal(node.integer("axis", 1), rank)])
     inverse, onesided = node.flag("inverse"), node.flag("onesided")

@@ -1,0 +1,104 @@
+"""Images of other sizes, and where their pixels come from, as ONNX Runtime has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from vinoir import ir
+from vinoir.schemas import UnsupportedError
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+from onnx import numpy_helper, reference  # noqa: E402  # only where onnx is there
+from onnx_models import one_node  # noqa: E402
+
+RNG = np.random.default_rng(0)
+WORDS = ["half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"]
+
+
+def fixed(proto: Any, **values: np.ndarray) -> Any:
+    """The model with some of its inputs as constants."""
+    kept = [row for row in proto.graph.input if row.name not in values]
+    del proto.graph.input[:]
+    proto.graph.input.extend(kept)
+    proto.graph.initializer.extend(
+        numpy_helper.from_array(value, name) for name, value in values.items()
+    )
+    return proto
+
+
+def same(proto: Any, **given: np.ndarray) -> None:
+    session = runtime.InferenceSession(proto.SerializeToString())
+    (wanted,) = session.run(None, given)
+    model = ir.from_onnx(proto.SerializeToString())
+    for found in (ir.run(model, [*given.values()]), ir.compile(model)([*given.values()])):
+        (ours,) = found.values()
+        assert ours.shape == wanted.shape
+        np.testing.assert_allclose(ours, wanted, rtol=1e-5, atol=2e-5)
+
+
+def resize(x: np.ndarray, target: np.ndarray, **attributes: Any) -> Any:
+    """A Resize to sizes, or by scales."""
+    inputs = (
+        [x, np.zeros(0, "f4"), target]
+        if target.dtype == "f4"
+        else [x, *[np.zeros(0, "f4")] * 2, target]
+    )
+    proto = one_node("Resize", 19, inputs, **attributes)
+    node = proto.graph.node[0]
+    for index in range(1, len(node.input) - 1):
+        node.input[index] = ""
+    kept = [row for row in proto.graph.input if row.name in node.input]
+    del proto.graph.input[:]
+    proto.graph.input.extend(kept)
+    return fixed(proto, **{node.input[len(node.input) - 1]: target})
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [("linear", {"antialias": 1}), ("linear", {"antialias": 1, "exclude_outside": 1}),
+     ("cubic", {"antialias": 1}), ("cubic", {"antialias": 1, "exclude_outside": 1}),
+     ("cubic", {"exclude_outside": 1, "cubic_coeff_a": -0.5})],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "target",
+    [np.array([2, 3, 4, 5]), np.array([2, 3, 11, 1]), np.array([2, 3, 9, 5]),
+     np.array([1, 1, 0.5, 1.3], "f4"), np.array([1, 1, 0.35, 0.6], "f4")],
+)  # fmt: skip
+def test_neighbours_that_count_for_other_shares(
+    word: str, mode: str, words: dict[str, Any], target: np.ndarray
+) -> None:
+    x = RNG.standard_normal((2, 3, 9, 7)).astype("f4")
+    proto = resize(x, target, mode=mode, coordinate_transformation_mode=word, **words)
+    same(proto, x0=x)
+
+
+def test_other_axes_shrink_too() -> None:
+    x = RNG.standard_normal((6, 5, 2)).astype("f4")
+    proto = resize(x, np.array([3, 2, 2]), mode="linear", antialias=1)
+    model = ir.from_onnx(proto.SerializeToString())
+    (found,) = ir.run(model, [x]).values()
+    (wanted,) = reference.ReferenceEvaluator(proto).run(None, {"x0": x})
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_sizes_that_are_not_known_are_named() -> None:
+    x = np.zeros((1, 1, 8, 8), "f4")
+    proto = resize(x, np.array([1, 1, 4, 4]), mode="linear", antialias=1)
+    proto.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
+    with pytest.raises(UnsupportedError, match="axis 2 of the input"):
+        ir.from_onnx(proto.SerializeToString())
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("size", [(1, 2, 3, 4), (3, 1, 1, 2), (1, 1, 1, 1), (2, 2, 2, 3, 4)])
+def test_grids_of_affine_places(size: tuple[int, ...], corners: int, constant: bool) -> None:
+    axes = len(size) - 2
+    theta, sizes = RNG.standard_normal((size[0], axes, axes + 1)).astype("f4"), np.array(size)
+    proto = one_node("AffineGrid", 20, [theta, sizes], align_corners=corners)
+    given = {"x0": theta} if constant else {"x0": theta, "x1": sizes}
+    same(fixed(proto, x1=sizes) if constant else proto, **given)
