@@ -91,12 +91,12 @@ class EinsumV7(Op):
     equation: Text
 
     def infer(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        terms, output = self.terms(len(inputs))
         kind = inputs[0].type
         for tensor in inputs[1:]:
             kind = kind.merge(tensor.type)
         if not kind.is_dynamic and not kind.is_numeric:
             raise IRError(f"element type {kind} is not numeric")
-        terms, output = self.terms(len(inputs))
         sizes: dict[str, list[Size] | None] = {ELLIPSIS: []}
         for term, tensor in zip(terms, inputs, strict=True):
             for label, found in named(term, tensor.shape).items():

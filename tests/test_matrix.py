@@ -65,6 +65,7 @@ def test_einsum_gives_openvinos_bounds(
         ("MatMul", {}, ("", "3"), "one axis at least"),
         ("Einsum", {"equation": "a b,bc"}, ("2,3", "3,4"), '"a b" is more than letters'),
         ("Einsum", {"equation": "ab,bc"}, ("2,3",), "has 2 terms, 1 inputs"),
+        ("Einsum", {"equation": "ab"}, (), "has 1 terms, 0 inputs"),
         ("Einsum", {"equation": "ab->c"}, ("2,3",), 'label "c" of the output'),
         ("Einsum", {"equation": "ab->a"}, ("2,3,4",), 'term "ab" does not name the 3 axes'),
         ("Einsum", {"equation": "aa->a"}, ("2,3",), "2 and 3 differ"),

@@ -327,3 +327,34 @@ def test_axes_that_numpy_has_not_are_an_error_of_the_layer() -> None:
     for way in (lambda: ir.run(model, given), lambda: ir.compile(model)(given)):
         with pytest.raises(ir.IRError, match='"many"'):
             way()
+
+
+def mvn(net: ir.Builder, x: ir.Output, *axes: int) -> ir.Output:
+    """MVN of IR v10's first opset: without axes those behind the channels."""
+    words = {"eps": 0.1, "across_channels": False, "normalize_variance": True}
+    made: ir.Output = net.add("MVN", "opset2", [x], name="normal", reduction_axes=axes, **words)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((), (2,)), ((1, 1, 2, 2), (7,)), ((4, 3), (1 << 60,))]
+)
+def test_axes_that_are_not_there_are_refused_by_programs_too(
+    shape: tuple[int, ...], axes: tuple[int, ...]
+) -> None:
+    net = ir.Builder()
+    net.result(mvn(net, net.parameter("x", "f32", shape), *axes))
+    model, given = net.model(), [np.ones(shape, "f4")]
+    for way in (lambda: ir.run(model, given), lambda: ir.compile(model)(given)):
+        with pytest.raises(ir.IRError, match='"normal"'):
+            way()
+
+
+def test_indices_may_be_real_numbers() -> None:
+    net = ir.Builder()
+    x, places = net.parameter("x", "f32", "?,2"), net.parameter("places", "f16", (3,))
+    net.result(net.add("Gather", "opset1", [x, places, net.constant(np.int64(0))]))
+    given = [numbers(4, 2), np.array([3, 0, 1], "f2")]
+    for way in (lambda: ir.run(net.model(), given), lambda: ir.compile(net.model())(given)):
+        (found,) = way().values()
+        np.testing.assert_array_equal(found, given[0][[3, 0, 1]])

@@ -26,6 +26,8 @@ def slices(node: Node, threads: int) -> list[list[Part]] | None:
     axis = node.inputs[2].constant
     if axis is None or getattr(op, "batch_dims", False) or not target.flags.c_contiguous:
         return None
+    if indices.dtype.kind not in "iu":
+        return None
     place = int(axis.reshape(())) % data.ndim
     size = data.shape[place]
     if node.inputs[1].constant is not None and _are_within(indices, size):
@@ -59,7 +61,7 @@ def elements(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | N
     target, at = node.outputs[0].array, node.layer.at
     place = op.axis % data.ndim
     size = data.shape[place]
-    if not target.flags.c_contiguous or not target.size:
+    if not target.flags.c_contiguous or not target.size or indices.dtype.kind not in "iu":
         return None
     before: list[list[Part]] = []
     if not data.flags.c_contiguous:

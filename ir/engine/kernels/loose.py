@@ -142,6 +142,8 @@ def _slices(op: Any) -> Quick:
         place = int(axis.reshape(()))
         if data.dtype not in MOVED or not -data.ndim <= place < data.ndim or not data.size:
             return None
+        if indices.dtype.kind not in "iu":
+            return None
         if not fits(indices.size * (data.size // data.shape[place])):
             return None
         with suppress(IndexError):

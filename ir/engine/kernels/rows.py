@@ -119,7 +119,10 @@ def _axes(node: Node) -> tuple[int, ...] | None:
         return (op.axis % rank,) if rank else None
     if len(node.inputs) == 1:
         first = 1 if op.across_channels else 2
-        return tuple(sorted(axis % rank for axis in op.reduction_axes or range(first, rank)))
+        told = op.reduction_axes or range(first, rank)
+        if not all(-rank <= axis < rank for axis in told):
+            return None  # the definition says what is wrong
+        return tuple(sorted(axis % rank for axis in told))
     axes = node.inputs[1].constant
     if axes is None or not rank:
         return None
