@@ -15,7 +15,7 @@ from onnx import numpy_helper, reference  # noqa: E402  # only where onnx is the
 from onnx_models import one_node  # noqa: E402
 
 RNG = np.random.default_rng(0)
-WORDS = ["half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"]
+WORDS = ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners"]
 
 
 def fixed(proto: Any, **values: np.ndarray) -> Any:

@@ -87,14 +87,14 @@ def resize(node: Node) -> Made:
     """Interpolate-11 by scales or sizes."""
     x, rank = node[0], node.rank()
     word = node.text("coordinate_transformation_mode", "half_pixel")
-    if word not in _TRANSFORMS:
+    otherwise = _weighs_otherwise(node)
+    if word not in _TRANSFORMS and not otherwise:
         raise UnsupportedError(f"coordinate_transformation_mode={word}: IR has no such")
     attributes: dict[str, object] = {
-        "coordinate_transformation_mode": _TRANSFORMS[word],
+        "coordinate_transformation_mode": _TRANSFORMS.get(word),
         "nearest_mode": node.text("nearest_mode", "round_prefer_floor"),
         "cube_coeff": node.real("cubic_coeff_a", -0.75),
     }
-    otherwise = _weighs_otherwise(node)
     chosen = [normal(axis, rank) for axis in node.integers("axes")] or list(range(rank))
     sizes = node.get(3)
     scales = node.get(2)
@@ -139,6 +139,8 @@ def _weighs_otherwise(node: Node) -> bool:
     """Whether the neighbours count for other shares than in IR."""
     if node.text("mode", "nearest") == "nearest":
         return False
+    if node.text("coordinate_transformation_mode") == "half_pixel_symmetric":
+        return True
     if node.flag("antialias") and _may_shrink(node):
         return True
     return node.flag("exclude_outside") and node.text("mode") == "cubic"

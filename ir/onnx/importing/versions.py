@@ -145,15 +145,22 @@ def resolve(name: str, opset: int, domain: str = "") -> Signature:
 
 def is_function(found: Signature) -> bool:
     """Whether the standard may define an operator by others."""
-    return bool(found.schema.has_function or found.schema.has_context_dependent_function)
+    return has_body(found.schema)
+
+
+def has_body(schema: Any) -> bool:
+    """Whether a schema says what its operator means by others."""
+    return bool(schema.has_function or schema.has_context_dependent_function)
 
 
 @cache
 def versions(name: str, domain: str = "") -> tuple[int, ...]:
     """The opsets in which an operator got a new version."""
-    own = {s.since_version
-           for s in onnx.defs.get_all_schemas_with_history()
-           if s.name == name and s.domain == domain and not s.deprecated}  # fmt: skip
+    own = {
+        s.since_version
+        for s in onnx.defs.get_all_schemas_with_history()
+        if s.name == name and s.domain == domain and not (s.deprecated and not has_body(s))
+    }
     return tuple(sorted(own | ({1} if (domain, name) in FOREIGN else set())))
 
 

@@ -17,7 +17,7 @@ from ...document import Output
 from .node import Node
 
 #: Why sizes have to be known.
-REASON = "antialias and exclude_outside become products by matrices"
+REASON = "antialias, exclude_outside and half_pixel_symmetric become products by matrices"
 
 
 def linear(away: Array) -> Array:
@@ -47,6 +47,9 @@ def centres(word: str, count: int, size: int, scale: float) -> Array:
         return places
     if word in ("half_pixel", "pytorch_half_pixel"):
         return (places + 0.5) / scale - 0.5
+    if word == "half_pixel_symmetric":
+        # As half_pixel, its middle that of the input where the size was rounded.
+        return size / 2 * (1 - count / (size * scale)) + (places + 0.5) / scale - 0.5
     raise UnsupportedError(f"coordinate_transformation_mode={word}: IR has no such")
 
 
