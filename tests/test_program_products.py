@@ -94,7 +94,7 @@ def test_convolutions_of_many_channels(
     same(net, numbers(rng, 2, given, size, size) / np.float32(given * kernel))
 
 
-@pytest.mark.parametrize("made", [40, 72, 136, 144, 200, 772])
+@pytest.mark.parametrize("made", [40, 72, 136, 144, 200, 772, 880])
 @pytest.mark.parametrize(("size", "kernel", "gap"), [(5, 1, 1), (14, 1, 1), (21, 1, 1), (9, 3, 4)])
 def test_columns_that_are_left_over(made: int, size: int, kernel: int, gap: int) -> None:
     rng = np.random.default_rng(made)

@@ -197,7 +197,8 @@ def by_channels(work: Work, blocks: list[Array]) -> list[list[Part]]:
     lanes: list[Part] = []
     for part, (first, stop) in scratch.dealt(spans(count + len(rest), abreast)):
         scratch.reset()
-        channels = slice(first * wide, min(stop * wide, sizes.outer))
+        # What is left may be wider than a block, or narrower.
+        channels = slice(first * wide, sizes.outer if stop > count else stop * wide)
         room = scratch.take(part, images, height, width, channels.stop - channels.start)
         some = [blocks[0][first:stop], *blocks[1:]] if stop > count else [blocks[0][first:stop]]
         parts = by_runs(
