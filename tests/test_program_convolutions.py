@@ -467,3 +467,39 @@ def test_offsets_that_outgrow_what_they_are_part_of_stay() -> None:
     np.testing.assert_allclose(
         found, wanted, rtol=0, atol=1e-6 * np.abs(wanted).max(), strict=True
     )
+
+
+@pytest.mark.parametrize(
+    "slopes",
+    [[0.2], [1.0], [0.0], [1.5], [-0.5], [0.1, 0.9, -2.0, 1e-30], [0.1, 0.0, 0.3, 2.0]],
+)
+@pytest.mark.parametrize("shape", [(1, 4, 190, 201), (3, 4, 5), (2, 4, 1, 1)])
+@pytest.mark.parametrize("beside", [True, False])
+def test_slopes_below_zero(slopes: list[float], shape: tuple[int, ...], beside: bool) -> None:
+    net = ir.Builder()
+    x = y = net.parameter("x", "f32", shape)
+    if beside:  # next to a convolution channels are kept last
+        axes = len(shape) - 2
+        weights = np.eye(4, dtype="f4").reshape(4, 4, *[1] * axes)
+        pads = {name: [0] * axes for name in ("pads_begin", "pads_end")}
+        words = {name: [1] * axes for name in ("strides", "dilations")}
+        y = net.add("Convolution", "opset1", [x, net.constant(weights)], **words, **pads)
+    net.result(net.add("PReLU", "opset1", [y, net.constant(np.float32(slopes))]), name="y")
+    model, given = net.model(), np.random.default_rng(0).standard_normal(shape).astype("f4")
+    if not beside:  # of which products would make something else
+        given[0, :, 0].reshape(4, -1)[:, 0] = np.inf, -np.inf, np.nan, 0
+    for threads in (1, 2):
+        found = ir.compile(model, threads=threads)([given])["y"]
+        np.testing.assert_allclose(found, ir.run(model, [given])["y"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0, 2.0, -1.0])
+def test_what_bends_below_zero(alpha: float) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (3, 4001))
+    net.result(net.add("Elu", "opset1", [x], alpha=alpha), name="y")
+    model = net.model()
+    given = np.random.default_rng(0).standard_normal((3, 4001)).astype("f4") * 5
+    given[0, :6] = np.inf, -np.inf, np.nan, 0, 1e-7, -1e-7
+    found = ir.compile(model)([given])["y"]
+    np.testing.assert_allclose(found, ir.run(model, [given])["y"], rtol=1e-6)

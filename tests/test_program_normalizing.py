@@ -102,6 +102,38 @@ def test_groups_of_channels_far_from_zero(groups: int, mean: float) -> None:
     same(net.model(), rng.standard_normal(shape).astype("f4"), 1e-5 if not mean else 2e-4)
 
 
+@pytest.mark.parametrize(
+    ("shape", "steps"),
+    [((1, 16, 150, 130), 3), ((3, 16, 40, 33), 1), ((1, 8, 9), 1), ((2, 8, 70, 40, 60), 3)],
+)
+@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("mean", [0.0, -400.0])
+def test_groups_that_workers_share_before_swish(
+    shape: tuple[int, ...], steps: int, beside: bool, mean: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def watched(*given: Any) -> Any:
+        asked.append(found := normalized_by_kernel(*given))
+        return found
+
+    normalized_by_kernel = group_normalization._normalized
+    monkeypatch.setattr(group_normalization, "_normalized", watched)
+    rng = np.random.default_rng(len(shape))
+    net, channels = ir.Builder(), shape[1]
+    x = net.parameter("x", "f32", shape)
+    x = convolved(net, x, rng, shape) if beside else net.add("Abs", "opset1", [x])
+    x = net.add("Add", "opset1", [x, net.constant(np.float32(mean))])
+    lists = [net.constant(rng.uniform(0.5, 2, channels).astype("f4")) for _ in range(2)]
+    words = {"num_groups": 4, "epsilon": 1e-3}
+    y = net.add("GroupNormalization", "opset12", [x, *lists], **words)
+    net.result(net.add("Swish", "opset4", [y]), name="y")
+    given = rng.standard_normal(shape).astype("f4")
+    given[0, 0] *= 100  # one channel outweighs the others of its group
+    same(net.model(), given, 1e-5 if not mean else 2e-4)
+    assert {len(found) for found in asked} == {steps}
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.integers(1, 20), st.integers(1, 30))
 def test_any_sizes(seed: int, images: int, channels: int, wide: int) -> None:

@@ -248,12 +248,17 @@ def by_tanh(x: Array, value: Array) -> None:
 
 
 def bent(x: Array, alpha: np.float32, out: Array) -> None:
-    """``x``, below zero ``alpha * (exp(x) - 1)``."""
-    below = np.minimum(x, 0)
-    np.expm1(below, out=below)
-    np.multiply(below, alpha, out=below)
-    np.maximum(x, 0, out=out)
-    np.add(out, below, out=out)
+    """``x``, below zero ``alpha * (exp(x) - 1)``: the larger of both, for alpha up to one."""
+    below = rooms.take(0, x.size).reshape(x.shape)
+    x.clip(-ENDLESS, ZERO, below)
+    np.expm1(below, below)
+    if alpha != 1:
+        np.multiply(below, alpha, below)
+    if 0 <= alpha <= 1:
+        np.maximum(x, below, out=out)
+    else:
+        x.clip(ZERO, ENDLESS, out)
+        np.add(out, below, out)
 
 
 def sloped(x: Array, slope: Array, out: Array) -> None:
@@ -261,6 +266,13 @@ def sloped(x: Array, slope: Array, out: Array) -> None:
     below = np.minimum(x, 0) * slope
     np.maximum(x, 0, out=out)
     np.add(out, below, out=out)
+
+
+def leaked(x: Array, slope: Array, out: Array) -> None:
+    """``max(x, slope * x)``."""
+    value = rooms.take(0, x.size).reshape(x.shape)
+    np.multiply(x, slope, value)
+    np.maximum(x, value, out=out)
 
 
 def three_lines(x: Array, out: Array) -> None:

@@ -15,9 +15,9 @@ from ....layers.budget import require
 from ....schemas import Array
 from ..memory import private, root_of
 from ..plan import CONVOLUTIONS, Joined, Node, Value
-from ..workers import Part, integer_products
+from ..workers import Part, integer_products, spans
 from ..workers import sequence as sequence
-from .activations import NEAR, NEAR_FOR_THREADS, activation, sloped
+from .activations import NEAR, NEAR_FOR_THREADS, activation, leaked, sloped
 from .beside_levels import beside, joined
 from .quantizing import quantized, rounding
 from .repeats import repeats as repetitions
@@ -294,8 +294,8 @@ def follower(
             unit = 1 if given[-1] is None else int(given[-1])
             return shuffled(block, target, op.group, unit)  # type: ignore[attr-defined]  # it has one
         if kind == "PReLU":
-            slope = given[1][index] if given[1] is not None else ZERO
-            return [call(sloped, block, slope, target)]
+            assert given[1] is not None
+            return [leaking(block, given[1][index], target, scratch)]
         if kind == "SquaredDifference":
             other = next(array[index] for array in given if array is not None)
             return [partial(squared_difference, block, other, target)]
@@ -353,6 +353,31 @@ def rectified(block: Array, target: Array, scratch: Scratch) -> Part:
 def bounded(block: Array, low: float, high: float, target: Array) -> Part:
     """A block, from one number to another: in half the time of NumPy's maximum by a number."""
     return call(block.clip, np.array(low, np.float32), np.array(high, np.float32), target)
+
+
+def leaking(block: Array, slope: Array, target: Array, scratch: Scratch) -> Part:
+    """A block, below zero times a slope: ``max(x, slope * x)``, where no slope is above one.
+
+    One that is zero would make no number of what is endless.
+    """
+    slope = np.broadcast_to(slope, block.shape)
+    each = slope[tuple(slice(None) if step else slice(1) for step in slope.strides)]
+    axis = next((axis for axis, size in enumerate(block.shape) if size > 1), None)
+    if axis is None or not block.size or not (np.isfinite(each) & (each <= 1) & (each != 0)).all():
+        return call(sloped, block, slope, target)
+    parts = []
+    for begin, end in spans(block.shape[axis], -(-block.size // scratch.near)):
+        index = (slice(None),) * axis + (slice(begin, end),)
+        x, by, out = block[index], slope[index], target[index]
+        if not any(by.strides):
+            by = np.array(by[(0,) * by.ndim])
+        elif not any(by.strides[:-1]) and x.flags.c_contiguous and out.flags.c_contiguous:
+            channels = x.shape[-1]
+            times = repetitions(x.size // channels, channels)
+            by = scratch.tile(by[(0,) * (by.ndim - 1)], times)
+            x, out = (array.reshape(-1, times * channels) for array in (x, out))
+        parts.append(call(leaked, x, by, out))
+    return sequence(parts)
 
 
 def lined(

@@ -1,8 +1,13 @@
-"""Normalised groups of channels, prepared: mean, then variance, then a scale and a shift of each.
+"""Normalised groups of channels, prepared: means and variances, then a scale and a shift of each.
 
-An MVN over pixels is such a thing, whose groups are channels. Each goes over blocks that stay in
-cache: rows of pixels where channels are kept last, else channels. What workers find of their
-blocks is joined between, for all to read.
+An MVN over pixels is such a thing, whose groups are channels. Both go over blocks that stay in
+cache: rows of pixels where channels are kept last, else channels. Of each block its own sums, and
+squares of what numbers are away from its own means, are enough:
+
+    sum((x - m) ** 2) = sum over blocks of (squares + count * (mean of the block - m) ** 2)
+
+What workers find of their blocks is joined between, for all to read; an image that is not worth
+sharing is one's from the first to the last.
 """
 
 from __future__ import annotations
@@ -21,6 +26,8 @@ from .repeats import repeats
 
 #: Means of so many deviations are taken away before numbers are scaled: else these lose digits.
 FAR = np.float32(32)
+#: Images of fewer numbers are not worth sharing: workers wait for each other twice.
+SHARED = 1 << 16
 
 
 class Wanted(NamedTuple):
@@ -68,98 +75,136 @@ def _normalized(
     images, channels = value.shape[:2]
     place = source.ndim - 1 if last else 1
     axis = next((i for i, size in enumerate(source.shape[1:], 1) if size > 1), 1)
-    runs = spans(source.shape[axis], abreast)
+    lanes = _lanes(source, axis, abreast)
+    # Blocks of channels have no other block's; of blocks of pixels each has all channels.
+    runs = [run for lane in lanes for run in lane]
+    slots = {run: 0 if axis == place else slot for slot, run in enumerate(runs)}
+    pixels = source[0].size // channels
+    counts = [pixels if axis == place else pixels * (end - begin) // source.shape[axis]
+              for begin, end in (runs[:1] if axis == place else runs)]  # fmt: skip
+    # NumPy is slow on short rows: some are taken for one, beside numbers as often as that is.
+    rows = [repeats(count, channels) for count in counts] if last else [1]
     scratch.shared.reset()
-    sums = scratch.shared.take(0, images, len(runs), channels)
-    mean, factor, offset = found = [scratch.shared.take(0, images, channels) for _ in range(3)]
-    joined = partial(_joined, wanted, prod(value.shape[1:]), sums, mean, factor, offset)
-    after = followers(wanted.steps, output, scratch)
-    steps: tuple[list[Part], ...] = [], [], []
-    per_row = 4 * prod(source.shape[axis + 1 :])
-    work = [(image, *run) for image in range(images) for run in enumerate(runs)]
-    for part, (image, lane, (begin, end)) in scratch.dealt(work):
-        parts: tuple[list[Part], ...] = [], [], []
-        total = sums[image, lane]
-        clear = partial(total.fill, 0)
-        parts[0].append(clear)
-        parts[1].append(clear)
-        for first, stop in spans(end - begin, -(-(end - begin) * per_row // (CACHE // 2))):
-            scratch.reset()
-            run = slice(begin + first, begin + stop)
-            index: Any = (image, *[slice(None)] * (axis - 1), run)
-            some = run if axis == place else slice(None)
+    sums, squares, *numbers = found = [
+        scratch.shared.take(0, images, count, channels)
+        for count in (*[len(counts)] * 2, *[max(rows)] * 3)
+    ]
+    after = followers(wanted.steps, output, scratch, halved=node.halved)
+
+    def join(some: slice) -> Part:
+        given = (array[some] for array in found)
+        return partial(_join, wanted, np.array(counts, np.float32), *given)
+
+    measuring: list[Part] = []
+    scaling: list[Part] = []
+    work = [(image, lane) for image in range(images) for lane in lanes]
+    for part, (image, lane) in scratch.dealt(work):
+        parts: tuple[list[Part], list[Part]] = [], []
+        scratch.reset()
+        longest = max(end - begin for begin, end in lane)
+        space = scratch.take(part, longest * prod(source.shape[axis + 1 :]))
+        middles = scratch.take(part, max(rows), channels)
+        for run in lane:
+            index: Any = (image, *[slice(None)] * (axis - 1), slice(*run))
+            some, slot = slice(*run) if axis == place else slice(None), slots[run]
             block, made = source[index], target[index]
-            if last:
-                rows = block.size // block.shape[-1]
-                # NumPy is slow on short rows: some are taken for one.
-                wide = rows // repeats(rows, block.shape[-1]), -1
-                middle, scales, shifts = (x[image, some] for x in found)
-            else:
-                wide = block.shape[0], -1
-                middle, scales, shifts = (x[image, some, None] for x in found)
+            times = rows[slot] if last else 1
+            wide = (-1, times * channels) if last else (block.shape[0], -1)
             flat = block.reshape(wide)
-            room = scratch.take(part, *flat.shape)
+            room = space[: block.size].reshape(flat.shape)
             # What lies among other channels, or becomes levels, is written once, when all is done.
             is_plain = made.flags.c_contiguous and made.dtype == np.float32
             beside = made if is_plain else room.reshape(made.shape)
-            result = beside.reshape(wide)
-            parts[0].append(partial(_add, flat, total[some], last=last))
-            parts[1].append(partial(_add_squares, flat, middle, room, total[some], last=last))
-            numbers = middle, scales, shifts
-            parts[2].append(partial(_scaled, flat, numbers, result, last=last))
-            parts[2].extend(followed(after, beside, index, made))
-        for step, some_parts in zip(steps, parts, strict=True):
-            step.append(sequence(some_parts))
-    return [steps[0], [partial(joined, 0)], steps[1], [partial(joined, 1)], steps[2]]
+            total, spread = sums[image, slot, some], squares[image, slot, some]
+            if last:
+                three = [array[image, :times].reshape(-1) for array in numbers]
+                parts[0].append(_measured(flat, room, middles[:times], total, spread))
+            else:
+                three = [array[image, 0, some, None] for array in numbers]
+                parts[0].append(partial(_measure_planes, flat, room, total, spread))
+            parts[1].append(partial(_scale, flat, three, beside.reshape(wide)))
+            parts[1].extend(followed(after, beside, index, made))
+        if len(lanes) == 1:
+            parts[0].extend([join(slice(image, image + 1)), *parts[1]])
+        measuring.append(sequence(parts[0]))
+        scaling.append(sequence(parts[1]))
+    return [measuring, [join(slice(None))], scaling] if len(lanes) > 1 else [measuring]
 
 
-def _joined(
+def _lanes(source: Array, axis: int, abreast: int) -> list[list[tuple[int, int]]]:
+    """The blocks of an image along an axis, in as many lists as share it."""
+    each = 1 if source[0].size < SHARED else max(1, abreast // len(source))
+    per_row = 4 * prod(source.shape[axis + 1 :])
+    return [
+        [(begin + first, begin + stop)
+         for first, stop in spans(end - begin, -(-(end - begin) * per_row // (CACHE // 2)))]
+        for begin, end in spans(source.shape[axis], each)
+    ]  # fmt: skip
+
+
+def _measured(flat: Array, room: Array, middles: Array, total: Array, spread: Array) -> Part:
+    """What sums up channels, and the squares of what they are away from their means."""
+    ones = np.ones(len(flat), np.float32)
+    sums = np.empty(flat.shape[1], np.float32)
+    by_row = sums.reshape(middles.shape)
+    beside, mean = middles.reshape(-1), np.empty(len(total), np.float32)
+    share = np.array(len(total) / flat.size, np.float32)
+    return sequence([
+        partial(np.matmul, ones, flat, sums),
+        partial(np.add.reduce, by_row, 0, None, total),
+        partial(np.multiply, total, share, mean),
+        partial(np.copyto, middles, mean),
+        partial(np.subtract, flat, beside, room),
+        partial(np.multiply, room, room, room),
+        partial(np.matmul, ones, room, sums),
+        partial(np.add.reduce, by_row, 0, None, spread),
+    ])  # fmt: skip
+
+
+def _measure_planes(flat: Array, room: Array, total: Array, spread: Array) -> None:
+    """The same for channels that are rows."""
+    ones = np.ones(flat.shape[1], np.float32)
+    np.matmul(flat, ones, total)
+    np.subtract(flat, (total / np.float32(flat.shape[1]))[:, None], room)
+    np.multiply(room, room, room)
+    np.matmul(room, ones, spread)
+
+
+def _join(
     wanted: Wanted,
-    numbers: int,
+    counts: Array,
     sums: Array,
+    squares: Array,
     mean: Array,
     factor: Array,
     offset: Array,
-    spread: int,
 ) -> None:
-    """Join what was found of blocks to that of groups: the mean, or what spread makes of it."""
-    members = np.float32(numbers // wanted.groups)
-    each = mean.shape[1] // wanted.groups
-    groups = sums.sum(1).reshape(len(sums), wanted.groups, -1).sum(2) / members
-    if not spread:
-        mean[...] = np.repeat(groups, each, 1)
-        return
+    """Join what was found of blocks (images, blocks, channels) to what channels are scaled by."""
+    groups = wanted.groups
+    shape = len(sums), len(counts), groups, -1
+    beside = counts[:, None, None]
+    members = np.float32(counts.sum() * (sums.shape[2] // groups))
+    sums, squares = sums.reshape(shape), squares.reshape(shape)
+    centre = sums.sum((1, 3), keepdims=True) / members
+    away = sums / beside - centre
+    spread = squares + beside * away * away
+    variance = spread.sum((1, 3), keepdims=True) / members
     eps = wanted.eps
-    deviation = np.sqrt(groups + eps) if wanted.inside else np.sqrt(groups) + eps
-    factor[...] = wanted.scale / np.repeat(deviation, each, 1)
-    away = mean * factor
-    if np.abs(away).max() <= FAR * np.abs(wanted.scale).max():
-        offset[...] = wanted.shift - away
-        mean.fill(0)
-    else:
-        offset[...] = wanted.shift
+    deviation = np.sqrt(variance + eps) if wanted.inside else np.sqrt(variance) + eps
+    by_group = (1, 1, groups, -1)
+    scale = wanted.scale.reshape(by_group) / deviation
+    shift = wanted.shift.reshape(by_group)
+    far = np.abs(centre * scale).max() > FAR * np.abs(wanted.scale).max()
+    if not far:
+        shift = shift - centre * scale
+    for array, found in ((factor, scale), (offset, shift), (mean, centre if far else 0)):
+        array.reshape(len(array), -1, groups, scale.shape[3])[...] = found
 
 
-def _add(flat: Array, total: Array, *, last: bool) -> None:
-    ones = np.ones(flat.shape[0 if last else 1], np.float32)
-    total += (ones @ flat).reshape(-1, len(total)).sum(0) if last else flat @ ones
-
-
-def _add_squares(flat: Array, mean: Array, room: Array, total: Array, *, last: bool) -> None:
-    np.subtract(flat, _beside(mean, flat) if last else mean, out=room)
-    squares = np.einsum("sc,sc->c" if last else "cs,cs->c", room, room)
-    total += squares.reshape(-1, len(total)).sum(0) if last else squares
-
-
-def _scaled(flat: Array, numbers: tuple[Array, ...], made: Array, *, last: bool) -> None:
+def _scale(flat: Array, numbers: list[Array], made: Array) -> None:
     mean, factor, offset = numbers
     if mean.any():
-        np.subtract(flat, _beside(mean, flat) if last else mean, out=made)
+        np.subtract(flat, mean, made)
         flat = made
-    np.multiply(flat, _beside(factor, flat) if last else factor, out=made)
-    np.add(made, _beside(offset, flat) if last else offset, out=made)
-
-
-def _beside(channels: Array, flat: Array) -> Array:
-    """A number for each channel, as often as rows have all channels."""
-    return np.tile(channels, flat.shape[1] // len(channels))
+    np.multiply(flat, factor, made)
+    np.add(made, offset, made)

@@ -1,5 +1,6 @@
 """Replace `W max(x + b, 0)` by `W max(x, -b) + W b`: one pass over the image instead of two.
 
+Two bounds would be a pass each, while between numbers one pass does, so clamps keep their bias.
 What the convolution W pads with is then -b instead of zero: only depthwise ones know how.
 
 W b joins W's own bias and may go on from there. What goes on only grows, while the activations
@@ -8,8 +9,6 @@ from them, and stays where it is.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from ..plan import (
     SHUFFLE,
     Node,
     Plan,
-    Steps,
     add_through,
     constant,
     has_single_place_windows,
@@ -37,7 +35,7 @@ def pass_offsets(plan: Plan) -> None:
     own: dict[Node, Array | None] = {}
     for node in plan.nodes:
         kinds = [op.xml_type for op, _ in node.epilogue]
-        rectified = kinds[:1] in (["ReLU"], ["Clamp"]) and kinds[1:] in ([], [SHUFFLE])
+        rectified = kinds[:1] == ["ReLU"] and kinds[1:] in ([], [SHUFFLE])
         if node.kind not in CONVOLUTIONS or not rectified:
             continue
         bias = node.inputs[2].constant if len(node.inputs) > 2 else None
@@ -53,15 +51,9 @@ def pass_offsets(plan: Plan) -> None:
             continue
         if not (is_depthwise(after) or has_single_place_windows(after)):
             continue
-        op: Any = node.epilogue[0][0]
-        low, high = (op.min, op.max) if kinds[0] == "Clamp" else (0.0, np.inf)
-        bounds = [("Maximum", low)] + [("Minimum", high)] * bool(high < np.inf)
-        shape = (1, -1, 1, 1)
-        clips: Steps = [
-            (Op.registry[kind, 1].read({}), [None, constant((bound - bias).reshape(shape))])
-            for kind, bound in bounds
-        ]
-        node.set_epilogue([*clips, *node.epilogue[1:]])
+        bound = constant((0.0 - bias).reshape(1, -1, 1, 1))
+        clip = Op.registry["Maximum", 1].read({})
+        node.set_epilogue([(clip, [None, bound]), *node.epilogue[1:]])
         node.set_inputs(node.inputs[:2])
         if len(kinds) > 1:  # the channels arrive in another order
             groups = node.epilogue[-1][0].group  # type: ignore[attr-defined]  # ShuffleChannels
