@@ -20,7 +20,8 @@ from .budget import require, steps
 from .detection import of_rank
 from .sort import descending, real_type
 from .sort_nms import product
-from .sort_suppression import above, best, grown, overlaps_met
+from .sort_rows import best, best_of_rows
+from .sort_suppression import above, grown, overlaps_met
 
 #: The names under which the first files with these operations know their opset.
 OLD = frozenset({"experimental", "extension"})
@@ -256,27 +257,23 @@ class ExperimentalDetectronDetectionOutputV6(Op):
         refined = np.maximum(refined, 0)
         # A box without extent has no detections.
         there: Array = np.all(rois[:, 2:] > rois[:, :2], 1)
-        found: list[tuple[float, int, int]] = []
-        for kind in steps(range(1, self.num_classes)):
-            marks = scores[:, kind]
-            order = descending(marks, 0)
-            order = order[there[order] & (marks[order] > np.float32(self.score_threshold))]
-            count = len(order) if self.post_nms_count == -1 else self.post_nms_count
-            chosen = best(
-                refined[:, kind],
-                order,
-                count,
-                above(self.nms_threshold),
-                grown(overlaps_met, 1),
-            )
-            found += [(-marks[i], kind, i) for i in chosen.tolist()]
+        marks = np.ascontiguousarray(scores.T)
+        good = there & (marks > np.float32(self.score_threshold))
+        good[0] = False
+        many = len(rois) if self.post_nms_count == -1 else self.post_nms_count
+        limit, measure = above(self.nms_threshold), grown(overlaps_met, 1)
+        each = refined.swapaxes(0, 1).reshape(-1, 4)
+        first = np.arange(self.num_classes) * len(rois)
+        ranked = best_of_rows(each, first, marks, good, many, limit, measure)
         count = self.max_detections_per_image
-        if len(found) > count:
-            found = sorted(found)[:count]
+        kind, index, mark = ranked.row, ranked.place, ranked.score
+        if len(kind) > count:
+            some = descending(mark, 0)[:count]
+            kind, index, mark = kind[some], index[some], mark[some]
         boxes = np.zeros((count, 4), input_rois.dtype)
         kinds, left = np.zeros(count, np.int32), np.zeros(count, input_scores.dtype)
-        for row, (mark, kind, index) in enumerate(steps(found)):
-            boxes[row], kinds[row], left[row] = refined[index, kind], kind, -mark
+        boxes[: len(kind)], kinds[: len(kind)] = refined[index, kind], kind
+        left[: len(kind)] = mark
         return boxes, kinds, left
 
 

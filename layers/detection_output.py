@@ -16,7 +16,8 @@ from .base import Op
 from .budget import steps
 from .detection import of_rank
 from .sort import descending, real_type
-from .sort_suppression import above, best, overlaps
+from .sort_rows import best_of_rows
+from .sort_suppression import above, overlaps
 
 F = np.float32
 
@@ -181,47 +182,45 @@ class Detection(Op):
     def choose(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
         """The labels and priors of the boxes of one image that are kept, by class."""
         measure = overlaps if np.isfinite(boxes).all() else shared_part
-        limit = above(self.nms_threshold)
-        boxes = np.asfortranarray(boxes.swapaxes(0, 1)) if self.share_location else boxes
-        kept: list[tuple[Array, Array]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-        for label, order in steps(self.candidates(scores)):
-            place = boxes[0] if self.share_location else boxes[:, label]
-            chosen = best(place, order, len(order), limit, measure)
-            kept.append((np.full(len(chosen), label), chosen))
-        labels, priors = map(np.concatenate, zip(*kept, strict=True))
-        if -1 < self.keep_top_k[0] < len(labels):
-            some = np.lexsort((priors, -scores[priors, labels]))[: self.keep_top_k[0]]
+        count, kinds = scores.shape
+        together = boxes.swapaxes(0, 1).reshape(-1, 4)
+        first = np.zeros(kinds, np.int64) if self.share_location else np.arange(kinds) * count
+        # Of a number below -1 OpenVINO makes none.
+        most = count if self.top_k == -1 else max(self.top_k, 0)
+        marks = np.ascontiguousarray(scores.T)
+        good = self.candidates(marks, most)
+        ranked = best_of_rows(
+            together, first, marks, good, count, above(self.nms_threshold), measure, 1, most
+        )
+        labels, priors, score, _ = ranked
+        keep = self.keep_top_k[0]
+        if -1 < keep < len(labels):
+            some = np.arange(len(labels))
+            if 0 < 2 * keep < len(labels):
+                some = (score >= np.partition(score, -keep)[-keep]).nonzero()[0]
+            some = some[np.lexsort((priors[some], -score[some]))[:keep]]
             some = some[labels[some].argsort(kind="stable")]
             labels, priors = labels[some], priors[some]
         return labels, priors
 
-    def candidates(self, scores: Array) -> list[tuple[int, Array]]:
-        """Of each class the priors whose scores suffice, the best first."""
-        labels = [n for n in range(scores.shape[1]) if n != self.background_label_id]
+    def candidates(self, scores: Array, most: int) -> Array:
+        """Of each class (a row) the priors whose scores suffice."""
         least = F(self.confidence_threshold)
         if not self.decrease_label_id:
-            rows = []
-            for label, row in zip(
-                steps(labels), np.ascontiguousarray(scores.T[labels]), strict=True
-            ):
-                good = (row > least).nonzero()[0]
-                if len(good):
-                    rows.append((label, self.best(good[descending(row[good], 0)])))
-            return rows
+            good: Array = scores > least
+            if 0 <= self.background_label_id < len(good):
+                good[self.background_label_id] = False
+            return good
         # So MXNet has it: each prior stands for its best class alone.
-        labels = [label for label in labels if label]
-        if not labels:
-            return []
-        picked = np.array(labels)[scores[:, labels].argmax(1)]
-        values = scores[np.arange(len(scores)), picked]
-        good = ((values >= least) & (values > -1)).nonzero()[0]
-        order = self.best(good[descending(values[good], 0)])
-        return [(label, order[picked[order] == label]) for label in labels]
-
-    def best(self, order: Array) -> Array:
-        """The first of them, as many as are wanted."""
-        # Of a number below -1 OpenVINO makes none.
-        return order if self.top_k == -1 else order[: max(self.top_k, 0)]
+        good = np.zeros(scores.shape, np.bool_)
+        labels = [label for label in range(1, len(scores)) if label != self.background_label_id]
+        if labels:
+            picked = np.array(labels)[scores[labels].argmax(0)]
+            values = scores[picked, np.arange(len(picked))]
+            some = ((values >= least) & (values > -1)).nonzero()[0]
+            some = some[descending(values[some], 0)[:most]]
+            good[picked[some], some] = True
+        return good
 
 
 class DetectionOutputV1(Detection):

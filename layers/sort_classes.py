@@ -17,9 +17,10 @@ from ..schemas.attributes import Bool, Float, Int, Type
 from ..schemas.shapes import compatible, interval, limits
 from .base import element_type
 from .budget import require, steps
-from .sort import Indexed, descending
+from .sort import Indexed
 from .sort_nms import REAL, Found, check_boxes, product
-from .sort_suppression import Columns, best, crossed, grown, overlaps, overlaps_met
+from .sort_rows import COMPARED, Clashes, Ranked, best_of_rows, pairs_of
+from .sort_suppression import Upright, above, grown, overlaps, overlaps_met
 
 COMMON = (
     "sort_result_type", "output_type", "nms_top_k", "keep_top_k", "sort_result_across_batch",
@@ -67,36 +68,38 @@ class ManyClasses(Indexed):
 
     def run(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
         images, count, _ = boxes.shape
-        kinds = scores.shape[1]
-        parts = [
-            self.kept(i, i * count, np.broadcast_to(boxes[i], (kinds, count, 4)), scores[i])
-            for i in range(images)
-        ]
+        parts = [self.kept(i, i * count, boxes[i, None], scores[i]) for i in range(images)]
         found = self.ordered(parts)
         return self.outputs(found, found.box, boxes.reshape(-1, 4)[found.box], images)
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def kept(self, image: int, first: int, boxes: Array, scores: Array) -> Found:
-        """The boxes of an image that stay, best first; ``first`` is the number of its first."""
-        boxes, scores = boxes.astype(np.float32), scores.astype(np.float32)
-        parts = []
-        for kind in steps(range(len(scores))):
-            if kind != self.background_class:
-                chosen, left = self.suppressed(boxes[kind], scores[kind])
-                parts.append(Found.of(image, kind, chosen + first, left))
-        found = Found.all(parts)
-        order = found.by_score
-        return found.at(order if self.keep_top_k == -1 else order[: self.keep_top_k])
+        """The boxes of an image that stay, best first; ``first`` is the number of its first.
 
-    def suppressed(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
-        """The boxes of a class that stay, and their scores."""
+        Classes have the same boxes, or each its own.
+        """
+        boxes, scores = boxes.astype(np.float32, copy=False), scores.astype(np.float32, copy=False)
+        good = self.is_enough(scores)
+        if 0 <= self.background_class < len(good):
+            good[self.background_class] = False
+        each = boxes.shape[1] if len(boxes) > 1 else 0
+        starts = np.arange(len(scores)) * each
+        most = boxes.shape[1] if self.nms_top_k == -1 else self.nms_top_k
+        ranked = self.suppressed(boxes.reshape(-1, 4), starts, scores, good, most)
+        found = Found(
+            np.full(len(ranked.row), image), ranked.row, ranked.place + first, ranked.score
+        )
+        return found.greatest(len(ranked.row) if self.keep_top_k == -1 else self.keep_top_k)
+
+    def is_enough(self, scores: Array) -> Array:
+        """Which scores suffice."""
         raise NotImplementedError
 
-    def candidates(self, scores: Array, enough: Array) -> Array:
-        """The boxes of a class to be looked at, by falling score."""
-        good = enough.nonzero()[0]
-        order = good[descending(scores[good], 0)]
-        return order if self.nms_top_k == -1 else order[: self.nms_top_k]
+    def suppressed(
+        self, boxes: Array, first: Array, scores: Array, good: Array, most: int
+    ) -> Ranked:
+        """The boxes of each class that stay, of the first ``most`` that are good enough."""
+        raise NotImplementedError
 
     def ordered(self, parts: Sequence[Found]) -> Found:
         """The boxes of all images in the order asked for."""
@@ -136,30 +139,73 @@ class MatrixNmsV8(ManyClasses):
         check_types(boxes, scores)
         return self.shared(boxes, scores)
 
-    def suppressed(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
-        order = self.candidates(scores, scores > np.float32(self.score_threshold))
-        boxes, scores = boxes[order], scores[order]
-        if not len(order):
-            return order, scores
-        # Row by row, the overlap with each better box.
-        measure = grown(overlaps_met, self.extra)
-        require(16 * len(boxes) ** 2)
-        columns = Columns.of(boxes, np.arange(len(boxes)), self.extra)
-        if np.isfinite(columns.area).all():
-            shared = np.maximum(crossed(columns, columns, measure), 0)
-        else:
-            shared = np.array([measure(box, boxes) for box in boxes])
-        shared = np.tril(shared, -1)
-        most = shared.max(1)
+    def is_enough(self, scores: Array) -> Array:
+        enough: Array = scores > np.float32(self.score_threshold)
+        return enough
+
+    def suppressed(
+        self, boxes: Array, first: Array, scores: Array, good: Array, most: int
+    ) -> Ranked:
+        ranked = Ranked.of(scores, good, most)
+        measure, sigma = grown(overlaps_met, self.extra), np.float32(self.gaussian_sigma)
+        gaussian = self.decay_function == "gaussian"
+        pairs = pairs_of(boxes, above(0), measure) if sigma >= 0 or not gaussian else None
+        factors = np.ones(len(ranked.row))
+        starts = ranked.counts.cumsum() - ranked.counts
+        for begin, end in steps(spans(ranked.counts, 0 if pairs is None else COMPARED)):
+            counts = ranked.counts[begin:end]
+            if pairs is None:
+                places = starts[begin] + np.arange(counts[0])
+                factors[places] = self.faded(boxes[ranked.place[places] + first[begin]], measure)
+                continue
+            within = np.arange(counts.max())
+            places = np.where(within < counts[:, None], starts[begin:end, None] + within, -1)
+            box = np.append(ranked.place + first[ranked.row], len(boxes))
+            worse, row, better, shared = Clashes.of(
+                pairs, box[places], box[places], above(0), behind=True
+            )
+            worse, better = places[row, worse], places[row, better]
+            most_of = np.zeros(len(ranked.row), np.float32)
+            heads = np.flatnonzero(np.diff(worse, prepend=-1))
+            if len(heads):
+                most_of[worse[heads]] = np.maximum.reduceat(shared, heads)
+                decay = self.decay(shared, most_of[better])
+                factors[worse[heads]] = np.minimum.reduceat(decay, heads)
+        scores = ranked.score * factors.clip(max=1).astype(np.float32)
+        stays = scores > np.float32(self.post_threshold)
+        return ranked._replace(score=scores).at(stays)
+
+    def decay(self, shared: Array, most: Array) -> Array:
+        """What is left of a score beside a better box, which itself shares with one ``most``.
+
+        One that shares nothing leaves the whole.
+        """
         if self.decay_function == "gaussian":
             sigma = np.float32(self.gaussian_sigma)
-            decay = np.exp((most * most - shared * shared) * sigma)
-        else:
-            decay = (1 - shared.astype(np.float64)) / (1 - most.astype(np.float64) + 1e-10)
-        better = np.tri(len(order), k=-1, dtype=np.bool_)
-        scores = scores * np.where(better, decay, 1).min(1).clip(max=1).astype(np.float32)
-        stays = scores > np.float32(self.post_threshold)
-        return order[stays], scores[stays]
+            powers: Array = np.exp((most * most - shared * shared) * sigma)
+            return powers
+        return (1 - shared.astype(np.float64)) / (1 - most.astype(np.float64) + 1e-10)
+
+    def faded(self, boxes: Array, measure: Upright) -> Array:
+        """What is left of the scores of one class, by each pair of its boxes."""
+        # Row by row, the overlap with each better box.
+        require(32 * len(boxes) ** 2)
+        shared = np.tril(np.array([measure(box, boxes) for box in boxes]), -1)
+        decay = self.decay(shared, shared.max(1))
+        better = np.tri(len(boxes), k=-1, dtype=np.bool_)
+        left: Array = np.where(better, decay, 1).min(1)
+        return left
+
+
+def spans(counts: Array, room: int) -> list[tuple[int, int]]:
+    """Rows whose pairs have room together: from the first to behind the last."""
+    found, begin, widest = [], 0, 0
+    for row, count in enumerate(steps(counts.tolist())):
+        widest = max(widest, count)
+        if row > begin and (row + 1 - begin) * widest * widest > room:
+            found.append((begin, row))
+            begin, widest = row, count
+    return [*found, (begin, len(counts))] if len(counts) else []
 
 
 class MulticlassNmsV8(ManyClasses):
@@ -177,17 +223,16 @@ class MulticlassNmsV8(ManyClasses):
         check_types(boxes, scores)
         return self.shared(boxes, scores)
 
-    def suppressed(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
-        order = self.candidates(scores, scores >= np.float32(self.score_threshold))
-        chosen = best(
-            boxes,
-            order,
-            len(order),
-            np.float32(self.iou_threshold),
-            grown(overlaps, self.extra),
-            self.nms_eta,
-        )
-        return chosen, scores[chosen]
+    def is_enough(self, scores: Array) -> Array:
+        enough: Array = scores >= np.float32(self.score_threshold)
+        return enough
+
+    def suppressed(
+        self, boxes: Array, first: Array, scores: Array, good: Array, most: int
+    ) -> Ranked:
+        limit, measure = np.float32(self.iou_threshold), grown(overlaps, self.extra)
+        count = scores.shape[1]
+        return best_of_rows(boxes, first, scores, good, count, limit, measure, self.nms_eta, most)
 
     def ordered(self, parts: Sequence[Found]) -> Found:
         if self.sort_result_type == "classid":

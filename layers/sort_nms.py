@@ -16,17 +16,10 @@ from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Type
 from ..schemas.shapes import compatible, interval, limits
 from .base import element_type
-from .budget import steps
 from .sort import Indexed, descending
-from .sort_suppression import (
-    Judgement,
-    Overlaps,
-    above,
-    best,
-    faded,
-    overlaps,
-    overlaps_rotated,
-)
+from .sort_rotated import overlaps_rotated
+from .sort_rows import best_of_rows, faded_of_rows
+from .sort_suppression import Judgement, Overlaps, above, overlaps
 
 REAL = tuple(map(ElementType, ("f32", "f16", "bf16")))
 
@@ -59,6 +52,12 @@ class Found(NamedTuple):
         """Their order by falling score; of equals, that of images, classes and boxes."""
         return np.lexsort((self.box, self.kind, self.image, -self.score))
 
+    def greatest(self, count: int) -> Found:
+        """So many of the greatest scores, in that order."""
+        if 0 < 2 * count < len(self.score):
+            self = self.at(self.score >= np.partition(self.score, -count)[-count])
+        return self.at(self.by_score[:count])
+
 
 class Boxes(Indexed):
     """Suppression of upright boxes."""
@@ -70,7 +69,7 @@ class Boxes(Indexed):
         self, boxes: Array, scores: Array, count: Array | None, judgement: Judgement
     ) -> Found:
         """The boxes that stay."""
-        corners = [self.corners(image) for image in boxes.astype(np.float32)]
+        corners = self.corners(boxes.astype(np.float32))
         found = suppressed(corners, scores, number_of(count), judgement, overlaps)
         if not self.sort_result_descending:
             return found
@@ -80,10 +79,10 @@ class Boxes(Indexed):
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def corners(self, boxes: Array) -> Array:
         """The boxes as their least coordinates, then their greatest."""
-        one, other = boxes[:, :2], boxes[:, 2:]
+        one, other = boxes[..., :2], boxes[..., 2:]
         if self.box_encoding == "center":
-            return np.concatenate([one - other / 2, one + other / 2], 1)
-        return np.concatenate([np.minimum(one, other), np.maximum(one, other)], 1)
+            return np.concatenate([one - other / 2, one + other / 2], -1)
+        return np.concatenate([np.minimum(one, other), np.maximum(one, other)], -1)
 
 
 class NonMaxSuppressionV1(Boxes):
@@ -252,7 +251,7 @@ class NMSRotatedV13(Indexed):
             turned = turned * np.array([1, 1, 1, 1, -1], np.float32)
         judgement = Judgement(fraction(iou_threshold), fraction(score_threshold))
         count = number_of(max_output_boxes_per_class)
-        found = suppressed(list(turned), scores, count, judgement, overlaps_rotated)
+        found = suppressed(turned, scores, count, judgement, overlaps_rotated)
         if self.sort_result_descending:
             found = found.at(descending(found.score, 0))
         return told(found, self.output_type)
@@ -343,24 +342,17 @@ def fraction(threshold: Array | None) -> np.float32:
 
 @np.errstate(all="ignore")  # what is infinite or no number goes its way
 def suppressed(
-    boxes: Sequence[Array], scores: Array, count: int, judgement: Judgement, measure: Overlaps
+    boxes: Array, scores: Array, count: int, judgement: Judgement, measure: Overlaps
 ) -> Found:
     """The boxes of every image and class that stay, those of a class by falling score."""
-    parts = []
-    for image, (its_boxes, its_scores) in enumerate(
-        zip(boxes, scores.astype(np.float32, copy=False), strict=True)
-    ):
-        its_boxes = np.asfortranarray(its_boxes)  # each of the four numbers side by side
-        good = its_scores > judgement.score
-        for kind, row in enumerate(steps(its_scores)):
-            if judgement.sigma > 0:
-                chosen, left = faded(its_boxes, row, count, judgement, measure)
-            else:
-                some = good[kind].nonzero()[0]
-                if not len(some):
-                    continue
-                order = some[descending(row[some], 0)]
-                chosen = best(its_boxes, order, count, above(judgement.overlap), measure)
-                left = row[chosen]
-            parts.append(Found.of(image, kind, chosen, left))
-    return Found.all(parts)
+    images, kinds, each = scores.shape
+    rows = scores.astype(np.float32, copy=False).reshape(images * kinds, each)
+    good = rows > judgement.score
+    together = boxes.reshape(images * each, -1)
+    first = np.repeat(np.arange(images) * each, kinds)
+    if judgement.sigma > 0:
+        ranked = faded_of_rows(together, first, rows, good, count, judgement, measure)
+    else:
+        limit = above(judgement.overlap)
+        ranked = best_of_rows(together, first, rows, good, count, limit, measure)
+    return Found(*np.divmod(ranked.row, kinds), ranked.place, ranked.score)

@@ -89,13 +89,17 @@ class Columns(NamedTuple):
         """Some of them."""
         return Columns(*(column[places] for column in self))
 
+    def across(self) -> Columns:
+        """The same, to be held against a row of others each."""
+        return Columns(*(column[..., None] for column in self))
+
 
 def above(threshold: float | np.float32) -> np.float32:
     """The limit of those who may reach a threshold."""
     return np.nextafter(np.float32(threshold), np.float32(np.inf))
 
 
-def best(
+def one_by_one(
     boxes: Array,
     order: Array,
     count: int,
@@ -104,16 +108,6 @@ def best(
     eta: float = 1,
 ) -> Array:
     """Of boxes in order, each that overlaps the chosen ones less; ``eta`` lowers the limit."""
-    if isinstance(measure, Upright) and eta == 1 and limit > 0:
-        columns = Columns.of(boxes, order, measure.extra)
-        if np.isfinite(columns.area).all():
-            if min(len(order), count) <= CHUNK:
-                return order[stay(columns, count, limit, measure)]
-            places = [
-                group[stay(columns.at(group), count, limit, measure)]
-                for group in groups(columns, measure.extra)
-            ]
-            return order[np.sort(np.concatenate(places))[:count]]
     chosen: list[int] = []
     counted = budget()
     for first in range(0, len(order), CHUNK):
@@ -153,61 +147,16 @@ def groups(columns: Columns, extra: float) -> list[Array]:
     return max(found, key=len)
 
 
-def stay(columns: Columns, count: int, limit: np.float32, measure: Upright) -> Array:
-    """The places of those of all boxes that overlap the chosen ones before them less."""
-    many = min(len(columns.left), 2 * count) > CHUNK and not measure.extra
-    if many and are_apart(columns.at(slice(CHUNK))):
-        return swept(columns, count, limit)
-    return blocked(columns, count, limit, measure)
-
-
-@np.errstate(all="ignore")  # of boxes without an area
-def blocked(columns: Columns, count: int, limit: np.float32, measure: Upright) -> Array:
-    """The same, block by block.
-
-    Of a block, those are held against each other that no box chosen before it rules out; which
-    are ruled out by which, a whole number tells for each, of a bit for each of the others.
-    """
-    chosen: list[int] = []
-    counted = budget()
-    first = 0
-    while first < len(columns.left) and len(chosen) < count:
-        size = min(BLOCK, max(LEAST, 5 * (count - len(chosen)) // 4))
-        new = np.arange(first, min(first + size, len(columns.left)))
-        first += size
-        for begin in range(0, len(chosen), BLOCK):
-            counted.step()
-            before = columns.at(np.array(chosen[begin : begin + BLOCK]))
-            new = new[~clashes(before, columns.at(new), limit, measure).any(0)]
-        inside = columns.at(new)
-        bits = np.packbits(clashes(inside, inside, limit, measure), 1, "little")
-        width, rows = bits.shape[1], bits.tobytes()
-        gone = 0
-        counted.step(len(new))
-        for number, place in enumerate(new.tolist()):
-            if not gone >> number & 1:
-                chosen.append(place)
-                if len(chosen) == count:
-                    break
-                gone |= int.from_bytes(rows[number * width : (number + 1) * width], "little")
-    return np.array(chosen, np.int64)
-
-
-def clashes(one: Columns, other: Columns, limit: np.float32, measure: Upright) -> Array:
-    """Which boxes overlap which others by the limit or more: a row for each of the first."""
-    return crossed(one, other, measure) >= limit
-
-
 def crossed(one: Columns, other: Columns, measure: Upright) -> Array:
-    """How much boxes overlap others: a row for each of the first; not above 0 where they do not.
+    """How much boxes overlap others, as they are broadcast; not above 0 where they do not.
 
     Their areas are finite.
     """
-    wide = np.minimum(one.right[:, None], other.right)
-    low = np.maximum(one.left[:, None], other.left)
+    wide = np.minimum(one.right, other.right)
+    low = np.maximum(one.left, other.left)
     wide -= low
-    high = np.minimum(one.bottom[:, None], other.bottom)
-    np.maximum(one.top[:, None], other.top, out=low)
+    high = np.minimum(one.bottom, other.bottom)
+    np.maximum(one.top, other.top, out=low)
     high -= low
     apart = (wide < 0) | (high < 0) if measure.met and measure.extra else None
     if measure.extra:
@@ -216,15 +165,14 @@ def crossed(one: Columns, other: Columns, measure: Upright) -> Array:
     # One length below zero leaves a product that is no more than zero.
     np.maximum(high, 0, out=high)
     wide *= high
-    np.add(one.area[:, None], other.area, out=high)
+    np.add(one.area, other.area, out=high)
     high -= wide
     wide /= high
     if apart is not None:
         wide[apart] = 0
-    if not (one.area > 0).all():
-        wide[one.area <= 0] = 0
-    if not (other.area > 0).all():
-        wide[:, other.area <= 0] = 0
+    for area in (one.area, other.area):
+        if not (area > 0).all():
+            wide[np.broadcast_to(area <= 0, wide.shape)] = 0
     return wide
 
 
@@ -323,66 +271,3 @@ def ratio(shared: Array, one: Array, others: Array) -> Array:
     """The intersection over the union of areas; nothing where an area is nothing."""
     there = (one > 0) & (others > 0)
     return np.divide(shared, one + others - shared, out=np.zeros_like(shared), where=there)
-
-
-def overlaps_rotated(one: Array, others: Array) -> Array:
-    """The intersection of one rotated box with others over the union."""
-    first, rest = vertices(one[None]), vertices(others)
-    shared = shared_area(np.broadcast_to(first, rest.shape), rest)
-    return ratio(shared, one[2] * one[3], others[:, 2] * others[:, 3])
-
-
-def vertices(boxes: Array) -> Array:
-    """The four vertices of rotated boxes, in order: ``(boxes, 4, 2)``."""
-    signs = np.array([(-1, 1), (-1, -1), (1, -1), (1, 1)], np.float32) / 2
-    along, across = (signs * boxes[:, None, 2:4]).transpose(2, 0, 1)
-    cosine, sine = np.cos(boxes[:, None, 4]), np.sin(boxes[:, None, 4])
-    turned = [along * cosine - across * sine, along * sine + across * cosine]
-    return np.stack(turned, -1) + boxes[:, None, :2]
-
-
-def shared_area(one: Array, other: Array) -> Array:
-    """Areas that pairs of rectangles share: those of the polygons of their common points."""
-    inside = [contained(one, other), contained(other, one)]
-    crossings, crossed = intersections(one, other)
-    points = np.concatenate([one, other, crossings], 1)
-    there = np.concatenate([*inside, crossed], 1)
-    count = there.sum(1, keepdims=True)
-    centre = (points * there[..., None]).sum(1) / np.maximum(count, 1)
-    points = np.where(there[..., None], points - centre[:, None], 0)
-    angle = np.where(there, np.arctan2(points[..., 1], points[..., 0]), np.inf)
-    order = angle.argsort(1)[..., None]
-    # Those not there come last; they stand where the first stands, and enclose nothing.
-    points = np.take_along_axis(points, order, 1)
-    last = np.take_along_axis(there, order[..., 0], 1)[..., None]
-    points = np.where(last, points, points[:, :1])
-    following = np.roll(points, -1, 1)
-    return np.abs(cross(points, following).sum(1)) / 2
-
-
-def cross(one: Array, other: Array) -> Array:
-    """The cross product of pairs of vectors in the plane."""
-    return one[..., 0] * other[..., 1] - one[..., 1] * other[..., 0]
-
-
-def contained(points: Array, rectangles: Array) -> Array:
-    """Which points lie in their rectangle."""
-    corner = rectangles[:, :1]
-    there = np.ones(points.shape[:2], np.bool_)
-    for edge in (rectangles[:, 1:2] - corner, rectangles[:, 3:4] - corner):
-        along = ((points - corner) * edge).sum(-1)
-        there &= (along >= 0) & (along <= (edge * edge).sum(-1))
-    return there
-
-
-def intersections(one: Array, other: Array) -> tuple[Array, Array]:
-    """Where the edges of pairs of rectangles cross: 16 points, and whether they are there."""
-    start, begin = one[:, :, None], other[:, None]
-    edge, side = np.roll(one, -1, 1)[:, :, None] - start, np.roll(other, -1, 1)[:, None] - begin
-    turn = cross(edge, side)
-    parallel = np.abs(turn) <= 1e-14
-    turn = np.where(parallel, 1, turn)
-    t, u = cross(begin - start, side) / turn, cross(begin - start, edge) / turn
-    there = ~parallel & (t >= 0) & (t <= 1) & (u >= 0) & (u <= 1)
-    points = start + edge * t[..., None]
-    return points.reshape(len(one), 16, 2), there.reshape(len(one), 16)

@@ -132,7 +132,7 @@ def chosen_one_by_one(op: Any, boxes: Array, scores: Array) -> list[tuple[int, i
         order = np.argsort(-scores[:, label], kind="stable")
         order = order[scores[order, label] > np.float32(op.confidence_threshold)]
         kept: list[int] = []
-        for prior in op.best(order).tolist():
+        for prior in order[: len(order) if op.top_k == -1 else op.top_k].tolist():
             near = shared_part(place[prior], place[kept]) <= op.nms_threshold
             if not kept or near.all():
                 kept.append(prior)
@@ -180,8 +180,10 @@ def test_scores_fall_with_the_overlap_of_all_at_once(seed: int, normalized: str)
     boxes = boxes_of(rng, 40, 10)
     scores = rng.random(40).astype("f4")
     with np.errstate(all="ignore"):
-        chosen, left = op.suppressed(boxes, scores)
-        order = op.candidates(scores, scores > np.float32(0.1))
+        good = op.is_enough(scores[None])
+        _, chosen, left, _ = op.suppressed(boxes, np.zeros(1, int), scores[None], good, 40)
+        order = np.argsort(-scores, kind="stable")
+        order = order[scores[order] > np.float32(0.1)]
         extra = np.float32(0 if normalized == "true" else 1)
         wanted = []
         shared = np.zeros((len(order), len(order)))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from vinoir.layers import sort, sort_suppression
+from vinoir.layers import sort, sort_rows, sort_suppression
 from vinoir.layers.sort import SearchSortedV15, TopKV1, TopKV11
 from vinoir.layers.sort_nms import (
     NonMaxSuppressionV4,
     NonMaxSuppressionV5,
     NonMaxSuppressionV9,
 )
-from vinoir.layers.sort_suppression import overlaps_rotated
+from vinoir.layers.sort_rotated import overlaps_rotated
 from vinoir.schemas import Dim, IRError, Shape, Tensor
 
 VALUE = {"axis": "0", "mode": "max", "sort": "value"}
@@ -132,13 +132,13 @@ def test_boxes_swept_together_stay_as_one_by_one(seed: int) -> None:
     extra = float(rng.choice([0, 0, 1]))
     for measure in (sort_suppression.overlaps, sort_suppression.overlaps_met):
         measure = sort_suppression.grown(measure, extra)
-        found = sort_suppression.best(boxes, order, most, limit, measure)
-        alone = sort_suppression.best(boxes, order, most, limit, lambda *x, m=measure: m(*x))
+        found = sort_rows.best(boxes, order, most, limit, measure)
+        alone = sort_suppression.one_by_one(boxes, order, most, limit, measure)
         np.testing.assert_array_equal(found, alone)
         columns = sort_suppression.Columns.of(boxes, order, extra)
-        for way in (sort_suppression.blocked, sort_suppression.swept)[: 1 if extra else 2]:
-            more = (measure,) if way is sort_suppression.blocked else ()
-            np.testing.assert_array_equal(order[way(columns, most, limit, *more)], alone)
+        if not extra:
+            places = sort_suppression.swept(columns, most, limit)
+            np.testing.assert_array_equal(order[places], alone)
 
 
 @pytest.mark.parametrize("kind", ["f4", "i4"])

@@ -1,0 +1,463 @@
+"""Which of overlapping boxes stay in many rows at once, those of each class and image being a row.
+
+A box stays if it overlaps no box before it that stays as much as the limit, or more:
+``stays[j] = all(overlap(i, j) < limit for i < j of its row if stays[i])``. Pairs that cannot
+overlap so much are told by four comparisons; of the others, the overlap is worked out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ..schemas import Array
+from .budget import budget, require, steps
+from .sort import descending
+from .sort_rotated import RotatedPairs, overlaps_rotated
+from .sort_suppression import (
+    CHUNK,
+    Columns,
+    Judgement,
+    Overlaps,
+    Upright,
+    above,
+    are_apart,
+    crossed,
+    faded,
+    groups,
+    one_by_one,
+    swept,
+)
+
+#: So many boxes of a row are looked at together, and so many rows; the fewest where few may stay.
+BLOCK, TOGETHER, LEAST = 128, 32, 32
+#: Of so many as may stay, times this, mostly enough do.
+AHEAD = 4
+#: So many pairs are told apart by comparisons at once.
+COMPARED = 1 << 19
+#: What roundings may hide of an overlap, and of a coordinate.
+SLACK, ROUNDED = np.float32(0.999), np.float32(1e-6)
+
+
+class Pairs(Protocol):
+    """How pairs of boxes are told that may clash; behind the last box is one that never does."""
+
+    @property
+    def outer(self) -> tuple[Array, ...]:
+        """Where boxes begin and end: left, top, right and bottom."""
+
+    @property
+    def inner(self) -> tuple[Array, ...]:
+        """What another box reaches that clashes with one.
+
+        It ends behind the first and the second, and begins before the third and the fourth.
+        """
+
+    def overlap(self, one: Array, other: Array) -> Array:
+        """How much each of some boxes overlaps its other, where that is as much as the limit."""
+
+
+class UprightPairs(NamedTuple):
+    """Upright boxes; their areas are finite."""
+
+    outer: tuple[Array, ...]
+    inner: tuple[Array, ...]
+    columns: Columns
+    measure: Upright
+
+    @classmethod
+    def of(cls, columns: Columns, limit: np.float32, measure: Upright) -> UprightPairs:
+        """Boxes in order.
+
+        Their overlap is at most ``length shared / length`` of either along each axis, so one that
+        overlaps by ``t`` reaches from one end over as large a part of the other.
+        """
+        outer, inner = [], []
+        part = min(SLACK * limit, SLACK)
+        for low, high in ((columns.left, columns.right), (columns.top, columns.bottom)):
+            end = high + np.float32(measure.extra)
+            room = part * (end - low) - ROUNDED * (np.abs(low) + np.abs(end))
+            outer += [with_last(low, np.inf), with_last(end, -np.inf)]
+            inner += [with_last(low + room, np.inf), with_last(end - room, -np.inf)]
+        outer, inner = outer[::2] + outer[1::2], inner[::2] + inner[1::2]
+        return cls(tuple(outer), tuple(inner), columns, measure)
+
+    def overlap(self, one: Array, other: Array) -> Array:
+        return crossed(self.columns.at(one), self.columns.at(other), self.measure)
+
+
+def with_last(column: Array, number: float) -> Array:
+    """A column with a number behind its last."""
+    return np.append(column, np.float32(number))
+
+
+class Ranked(NamedTuple):
+    """Boxes of many rows, row by row, the greatest score of each first."""
+
+    row: Array
+    place: Array
+    score: Array
+    #: How many there are of each row.
+    counts: Array
+
+    @classmethod
+    def of(cls, scores: Array, good: Array, most: int | None = None) -> Ranked:
+        """Those that are good, the first ``most`` of each row; of equal scores, in their order."""
+        flat = good.reshape(-1).nonzero()[0]
+        rows, count = scores.shape
+        counts = np.diff(np.searchsorted(flat, np.arange(rows + 1) * count))
+        row = np.repeat(np.arange(rows), counts)
+        score = scores.reshape(-1)[flat]
+        order = descending(score, 0)
+        if rows > 1:
+            # Numbers of 16 bits are sorted by their digits.
+            narrow = row.astype(np.uint16) if rows < 1 << 16 else row
+            order = order[narrow[order].argsort(kind="stable")]
+        if most is not None and counts.size and counts.max() > most:
+            order = order[
+                np.arange(len(order)) - np.repeat(counts.cumsum() - counts, counts) < most
+            ]
+            counts = np.minimum(counts, most)
+            row = row[order]
+        return cls(row, flat[order] - row * count, score[order], counts)
+
+    def joined(self, more: Ranked) -> Ranked:
+        """With those of other rows."""
+        counts = self.counts + more.counts
+        row, place, score = map(np.concatenate, zip(self[:3], more[:3], strict=True))
+        order = row.argsort(kind="stable")
+        return Ranked(row[order], place[order], score[order], counts)
+
+    def at(self, some: Array) -> Ranked:
+        """Some of them, as a mask says."""
+        counts = np.bincount(self.row[some], minlength=len(self.counts))
+        return Ranked(self.row[some], self.place[some], self.score[some], counts)
+
+
+class Race(NamedTuple):
+    """What boxes of rows are chosen by."""
+
+    #: How pairs of all boxes are told; the first box of each row among them.
+    pairs: Pairs
+    first: Array
+    #: So many of each row may stay, and so many are looked at.
+    most: int
+    limit: np.float32
+    #: Lowers a limit above a half with each box that stays.
+    eta: float = 1
+    looked_at: int | None = None
+
+    def best(self, scores: Array, good: Array) -> Ranked:
+        """The boxes that stay of those that are good, row by row."""
+        few = AHEAD * self.most
+        if np.count_nonzero(good) > 2 * few * len(good) > 0 and few < (self.looked_at or few + 1):
+            # Those of the greatest scores are mostly enough.
+            last = np.partition(scores, -few, 1)[:, -few, None]
+            some = self.among(Ranked.of(scores, good & (scores >= last)))
+            lacking = some.counts < self.most
+            if not lacking.any():
+                return some
+            good = good & lacking[:, None]
+            rest = self.among(Ranked.of(scores, good, self.looked_at))
+            return some.at(~lacking[some.row]).joined(rest)
+        return self.among(Ranked.of(scores, good, self.looked_at))
+
+    def among(self, ranked: Ranked) -> Ranked:
+        """The boxes that stay of some."""
+        counts, stays = ranked.counts, np.zeros(len(ranked.row), np.bool_)
+        box = np.append(ranked.place + self.first[ranked.row], len(self.pairs.outer[0]) - 1)
+        limits = lowered(self.limit, self.eta, min(self.most, len(stays)))
+        starts = counts.cumsum() - counts
+        # Rows as long as each other go together.
+        longest = counts.argsort(kind="stable")[::-1]
+        longest = longest[: np.count_nonzero(counts) if self.most > 0 else 0]
+        for first in range(0, len(longest), TOGETHER):
+            rows = longest[first : first + TOGETHER]
+            Choice(self.pairs, box, limits, self.most, stays).of(starts[rows], counts[rows])
+        return ranked.at(stays)
+
+
+@np.errstate(all="ignore")  # of boxes without an area
+def best_of_rows(
+    boxes: Array,
+    first: Array,
+    scores: Array,
+    good: Array,
+    most: int,
+    limit: np.float32,
+    measure: Overlaps,
+    eta: float = 1,
+    looked_at: int | None = None,
+) -> Ranked:
+    """The boxes that stay of the good ones of each row; those of a row begin at its ``first``."""
+    last = lowered(limit, eta, most)[-1]
+    pairs = pairs_of(boxes, last, measure) if last > 0 else None
+    if pairs is not None:
+        return Race(pairs, first, most, limit, eta, looked_at).best(scores, good)
+    ranked = Ranked.of(scores, good, looked_at)
+    stays = np.zeros(len(ranked.row), np.bool_)
+    ends = ranked.counts.cumsum().tolist()
+    for row, end in enumerate(steps(ends)):
+        begin = end - int(ranked.counts[row])
+        order = ranked.place[begin:end] + first[row]
+        chosen = one_by_one(boxes, order, most, limit, measure, eta)
+        stays[begin:end] = np.isin(order, chosen, assume_unique=True)
+    return ranked.at(stays)
+
+
+@np.errstate(all="ignore")  # of boxes without an area
+def faded_of_rows(
+    boxes: Array,
+    first: Array,
+    scores: Array,
+    good: Array,
+    most: int,
+    judgement: Judgement,
+    measure: Overlaps,
+) -> Ranked:
+    """The boxes of each row whose scores stay great enough while they fade."""
+    pairs = pairs_of(boxes, above(0), measure)
+    if pairs is not None:
+        return Fading(pairs, first, most, judgement).best(Ranked.of(scores, good))
+    parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))]
+    for row in steps(range(len(scores))):
+        its_boxes = boxes[first[row] : first[row] + scores.shape[1]]
+        place, left = faded(its_boxes, scores[row], most, judgement, measure)
+        parts.append((np.full(len(place), row), place, left))
+    rows, places, left = map(np.concatenate, zip(*parts, strict=True))
+    return Ranked(rows, places, left, np.bincount(rows, minlength=len(scores)))
+
+
+@np.errstate(all="ignore")  # of boxes without an area
+def best(boxes: Array, order: Array, count: int, limit: np.float32, measure: Overlaps) -> Array:
+    """Of boxes in order, each that overlaps the chosen ones less."""
+    if isinstance(measure, Upright) and limit > 0:
+        columns = Columns.of(boxes, order, measure.extra)
+        if np.isfinite(columns.area).all():
+            if min(len(order), 2 * count) <= CHUNK:
+                return order[stay(columns, count, limit, measure)]
+            places = [
+                group[stay(columns.at(group), count, limit, measure)]
+                for group in groups(columns, measure.extra)
+            ]
+            return order[np.sort(np.concatenate(places))[:count]]
+    return one_by_one(boxes, order, count, limit, measure)
+
+
+def stay(columns: Columns, count: int, limit: np.float32, measure: Upright) -> Array:
+    """The places of those of all boxes that overlap the chosen ones before them less."""
+    total = len(columns.left)
+    many = min(total, 2 * count) > CHUNK and not measure.extra
+    if many and are_apart(columns.at(slice(CHUNK))):
+        return swept(columns, count, limit)
+    nothing, counts = np.zeros(1, np.int64), np.array([total])
+    places = np.arange(total)
+    ranked = Ranked(np.zeros(total, np.int64), places, places, counts)
+    pairs = UprightPairs.of(columns, limit, measure)
+    return Race(pairs, nothing, count, limit).among(ranked).place
+
+
+def pairs_of(boxes: Array, limit: np.float32, measure: Overlaps) -> Pairs | None:
+    """How pairs of boxes are told that may overlap by the limit; None where one has no area."""
+    if isinstance(measure, Upright):
+        columns = Columns.of(boxes, np.arange(len(boxes)), measure.extra)
+        if np.isfinite(columns.area).all():
+            return UprightPairs.of(columns, limit, measure)
+    elif measure is overlaps_rotated:
+        return RotatedPairs.of(boxes, limit)
+    return None
+
+
+def lowered(limit: np.float32, eta: float, most: int) -> Array:
+    """The limit when so many boxes of a row have been chosen: ``l[n + 1] = l[n] * eta``."""
+    limits = [limit]
+    while eta < 1 and limits[-1] > 0.5 and len(limits) <= most:
+        limits.append(np.float32(limits[-1] * eta))
+    return np.array(limits, np.float32)
+
+
+class Choice(NamedTuple):
+    """The choice among some rows."""
+
+    pairs: Pairs
+    #: What is told of the boxes of all rows stands there; the last never stays.
+    box: Array
+    #: The limit for the first box of a row, for the second, ...; the last holds for all others.
+    limits: Array
+    most: int
+    #: Which of all boxes stay: what is found out.
+    stays: Array
+
+    def of(self, starts: Array, counts: Array) -> None:
+        """Mark those that stay of rows that begin at places, block by block."""
+        last, counted = len(self.stays), budget()
+        many = np.zeros(len(counts), np.int64)
+        require(8 * len(counts) * min(self.most, int(counts.max())))
+        chosen = np.full((len(counts), min(self.most, int(counts.max()))), last)
+        begin = 0
+        rows = np.arange(len(counts))
+        while len(rows):
+            counted.step()
+            width = min(
+                int(counts[rows].max()) - begin,
+                max(LEAST, 5 * (self.most - int(many[rows].min())) // 4),
+                max(BLOCK, int((COMPARED // len(rows)) ** 0.5)),
+            )
+            within = begin + np.arange(width)
+            new = np.where(within < counts[rows, None], starts[rows, None] + within, last)
+            stays = self.settled(chosen[rows, : many[rows].max()], many[rows], new)
+            ranks = many[rows, None] + stays.cumsum(1)
+            stays &= ranks <= self.most
+            row, place = stays.nonzero()
+            self.stays[new[row, place]] = True
+            chosen[rows[row], ranks[row, place] - 1] = new[row, place]
+            many[rows] = np.minimum(ranks[:, -1], self.most)
+            begin += width
+            rows = rows[(counts[rows] > begin) & (many[rows] < self.most)]
+
+    def settled(self, chosen: Array, many: Array, new: Array) -> Array:
+        """Which of new boxes stay, where ``many`` of each row were chosen before them."""
+        last, varied = len(self.stays), len(self.limits) > 1
+        there = new < last
+        before = []
+        step = max(1, COMPARED // new.size)
+        for left in range(0, chosen.shape[1], step):
+            _, row, place, shared = self.clashes(chosen[:, left : left + step], new)
+            before.append((row, place, shared))
+            if not varied:
+                there[row, place] = False
+                new = np.where(there, new, last)
+        place, row, first, shared = self.clashes(new, new, behind=True)
+        stays = there
+        while True:  # of each row one more is settled by each turn, and most by the first few
+            limits = self.limits[-1:]
+            gone = np.zeros_like(there)
+            if varied:
+                count = np.minimum(many[:, None] + stays.cumsum(1) - stays, len(self.limits) - 1)
+                limits = self.limits[count]
+                for old in before:
+                    much = old[2] >= limits[old[:2]]
+                    gone[old[0][much], old[1][much]] = True
+            much = stays[row, first]
+            if varied:
+                much &= shared >= limits[row, place]
+            gone[row[much], place[much]] = True
+            found = there & ~gone
+            if np.array_equal(found, stays):
+                return found
+            stays = found
+
+    def clashes(self, ones: Array, others: Array, *, behind: bool = False) -> Clashes:
+        """Pairs that overlap as much as the last limit."""
+        ones, others = self.box[ones], self.box[others]
+        return Clashes.of(self.pairs, ones, others, self.limits[-1], behind=behind)
+
+
+class Clashes(NamedTuple):
+    """Pairs of boxes of some rows: the places of both in a row, the row, how much they overlap."""
+
+    first: Array
+    row: Array
+    place: Array
+    shared: Array
+
+    @classmethod
+    def of(
+        cls, pairs: Pairs, ones: Array, others: Array, limit: np.float32, *, behind: bool = False
+    ) -> Clashes:
+        """Those that overlap by the limit or more; or the first only where it is ``behind``."""
+        left, top, right, bottom = (side[ones][:, :, None] for side in pairs.outer)
+        near_left, near_top, near_right, near_bottom = (
+            side[others][:, None] for side in pairs.inner
+        )
+        near = right >= near_left
+        also = np.empty_like(near)
+        for one, other, order in (
+            (bottom, near_top, np.greater_equal),
+            (left, near_right, np.less_equal),
+            (top, near_bottom, np.less_equal),
+        ):
+            near &= order(one, other, out=also)
+        if behind:
+            near &= np.tri(ones.shape[1], k=-1, dtype=np.bool_)
+        flat, place = np.divmod(near.reshape(-1).nonzero()[0], others.shape[1])
+        row, first = np.divmod(flat, ones.shape[1])
+        two = ones[row, first], others[row, place]
+        shared = pairs.overlap(*(two[::-1] if behind else two))
+        much = shared >= limit
+        return cls(first[much], row[much], place[much], shared[much])
+
+
+class Fading(NamedTuple):
+    """Scores that fade with each box that stays: ``s[j] *= exp(-overlap(i, j) ** 2 / 2 sigma)``.
+
+    Who has the greatest score then stays next, until none is left that is great enough.
+    """
+
+    pairs: Pairs
+    #: The first box of each row among all.
+    first: Array
+    most: int
+    judgement: Judgement
+
+    def best(self, ranked: Ranked) -> Ranked:
+        """The boxes that stay, in the order in which they are chosen, with their last scores."""
+        most = min(self.most, int(ranked.counts.max(initial=0)))
+        rows = len(ranked.counts)
+        starts = ranked.counts.cumsum() - ranked.counts
+        nothing = len(self.pairs.outer[0]) - 1
+        box = np.append(ranked.place + self.first[ranked.row], nothing)
+        score = np.append(ranked.score, np.float32(-np.inf))
+        require(16 * rows * most)
+        chosen = np.full((rows, most), len(ranked.row))
+        left = np.full((rows, most), -np.inf, np.float32)
+        places, waiting = np.zeros((rows, 0), np.int64), np.zeros((rows, 0), np.float32)
+        beyond = score[np.where(ranked.counts > 0, starts, -1)]
+        counted = budget()
+        for number in range(most):
+            counted.step()
+            while True:
+                some = waiting.argmax(1)[:, None] if waiting.size else None
+                top = (
+                    np.full(rows, -np.inf) if some is None
+                    else np.take_along_axis(waiting, some, 1)[:, 0]
+                )  # fmt: skip
+                if not ((top <= beyond) & (beyond > -np.inf)).any():
+                    break
+                # Others may be greater than what is left of those that were.
+                width = places.shape[1] or max(BLOCK, 2 * most)
+                within = places.shape[1] + np.arange(width)
+                new = np.where(within < ranked.counts[:, None], starts[:, None] + within, -1)
+                require(40 * rows * width)
+                fresh = score[new]
+                for before in range(number):
+                    self.fade(fresh, box[chosen[:, before, None]], box[new])
+                places = np.concatenate([places, new], 1)
+                # Of equal scores, the first box stays.
+                order = box[places].argsort(1)
+                waiting = np.take_along_axis(np.concatenate([waiting, fresh], 1), order, 1)
+                places = np.take_along_axis(places, order, 1)
+                seen = places.shape[1]
+                beyond = score[np.where(ranked.counts > seen, starts + seen, -1)]
+            if some is None or not (top > -np.inf).any():
+                break
+            alive = top > -np.inf
+            chosen[alive, number] = np.take_along_axis(places, some, 1)[alive, 0]
+            left[:, number] = top
+            np.put_along_axis(waiting, some, -np.inf, 1)
+            self.fade(waiting, box[chosen[:, number, None]], box[places])
+        stays = chosen < len(ranked.row)
+        at = chosen[stays]
+        return Ranked(ranked.row[at], ranked.place[at], left[stays], stays.sum(1))
+
+    def fade(self, scores: Array, one: Array, others: Array) -> None:
+        """Let scores fade, each row's with its one; those not great enough are gone."""
+        sigma, judgement = self.judgement.sigma, self.judgement
+        _, row, place, shared = Clashes.of(self.pairs, one, others, above(0))
+        faded = scores[row, place] * np.exp(shared * shared / (-2 * sigma))
+        gone = ~(faded > judgement.score)
+        if not judgement.fades_only:
+            gone |= shared > judgement.overlap
+        faded[gone] = -np.inf
+        scores[row, place] = faded
