@@ -18,6 +18,7 @@ from ..schemas.shapes import compatible, merge
 from .axes import axis_of
 from .base import Op
 from .budget import require, steps
+from .detection_cells import image_of, largest_of_cells
 from .image import round_away
 from .movement import along
 from .movement_blocks import share
@@ -95,31 +96,9 @@ class ROIPoolingV1(Boxed):
         found = found[: ends[0]] if ends.size else found  # the boxes end there
         if self.method == "bilinear":
             self.sample(wide, found, result)
-            return (result.astype(data.dtype),)
-        for index, (batch, *corners) in enumerate(steps(found)):
-            box = np.array(corners, np.float32)
-            self.largest(image_of(wide, batch), box, result[index].transpose(1, 2, 0))
-        return (result.astype(data.dtype),)
-
-    def largest(self, image: Array, box: Array, result: Array) -> None:
-        """The largest value in each cell of a box; nothing where a cell is off the image.
-
-        Channels are the last axis.
-        """
-        left, top, right, bottom = (
-            round_away(box * np.float32(self.spatial_scale)).astype(int).tolist()
-        )
-        rows = list(cells(top, bottom, self.pooled_h, image.shape[0]))
-        columns = list(cells(left, right, self.pooled_w, image.shape[1]))
-        reached = slice(min(c.start for c in columns), max(c.stop for c in columns))
-        for i, row in enumerate(steps(rows)):
-            if row.start >= row.stop:
-                continue
-            line = image[row, reached].max(0)
-            for j, column in enumerate(columns):
-                cell = line[column.start - reached.start : column.stop - reached.start]
-                if cell.size:
-                    cell.max(0, out=result[i, j])
+            return (result.astype(data.dtype, copy=False),)
+        largest_of_cells(wide, found, np.float32(self.spatial_scale), result)
+        return (result.astype(data.dtype, copy=False),)
 
     def sample(self, images: Array, boxes: Array, result: Array) -> None:
         """One sample for each cell; the corners are parts of the image, channels the last axis."""
@@ -144,15 +123,7 @@ class ROIPoolingV1(Boxed):
 
 
 #: Numbers that are sampled at once.
-SAMPLES = 1 << 20
-
-
-def image_of(images: Array, number: float) -> Array:
-    """The image of a batch that a region is of."""
-    if not -len(images) <= number < len(images):  # nor where it is no number
-        raise IRError(f"a region is of image {number:g}, the batch has {len(images)}")
-    found: Array = images[int(number)]
-    return found
+SAMPLES = 1 << 17
 
 
 class PSROIPoolingV1(Boxed):
@@ -199,23 +170,23 @@ class PSROIPoolingV1(Boxed):
         for number in np.unique(boxes[:, 0]):
             image_of(images, number)
         sums = np.zeros((*images.shape[:2], height + 1, width + 1))
-        np.cumsum(images, 2, np.float64, out=sums[:, :, 1:, 1:])
+        for row in range(height):
+            np.add(sums[:, :, row, 1:], images[:, :, row], out=sums[:, :, row + 1, 1:])
         np.cumsum(sums, 3, out=sums)
-        sums = sums.reshape(len(images), self.output_dim, size, size, height + 1, width + 1)
         ends = self.ends(boxes[:, 1:])
         tops, bottoms = self.edges(ends[:, 1, None], ends[:, 3, None], height)
         lefts, rights = self.edges(ends[:, 0, None], ends[:, 2, None], width)
-        cells = np.arange(size)
-        image, planes, rows, columns = np.ix_(
-            boxes[:, 0].astype(np.int64), np.arange(self.output_dim), cells, cells
-        )
-        total = np.zeros((len(boxes), self.output_dim, size, size))
+        # Of each image the channels of each cell one after the other.
+        first = boxes[:, :1].astype(np.int64) % len(images) * images.shape[1]
+        planes = (first + np.arange(images.shape[1])) * ((height + 1) * (width + 1))
+        planes = planes.reshape(-1, self.output_dim, size, size)
+        flat, total = sums.reshape(-1), np.zeros(planes.shape)
         for y, x, sign in (
-            (bottoms, rights, 1), (bottoms, lefts, -1), (tops, rights, -1), (tops, lefts, 1)
+            (bottoms, rights, np.add), (bottoms, lefts, np.subtract),
+            (tops, rights, np.subtract), (tops, lefts, np.add),
         ):  # fmt: skip
-            total += (
-                sign * sums[image, planes, rows, columns, y[:, None, :, None], x[:, None, None]]
-            )
+            places = y[:, None, :, None] * (width + 1) + x[:, None, None]
+            sign(total, flat.take(planes + places), out=total)
         counts = np.maximum(bottoms - tops, 0)[:, :, None] * np.maximum(rights - lefts, 0)[:, None]
         return np.where(counts[:, None] > 0, total / np.maximum(counts, 1)[:, None], 0)
 
@@ -337,6 +308,9 @@ class ROIAlignV3(RegionPooling):
             ):
                 result[index] = self.means(image_of(wide, batch), down, across)
             return (result.astype(data.dtype),)
+        if self.mode == "max" and self.sampling_ratio and len(rois):
+            self.largest(wide, batch_indices, axes, result, at_least_one=at_least_one)
+            return (result.astype(data.dtype, copy=False),)
         for index, batch in enumerate(steps(batch_indices.tolist())):
             (y, in_y), (x, in_x) = (
                 self.places(start[index], extent[index], *rest, at_least_one=at_least_one)
@@ -356,6 +330,34 @@ class ROIAlignV3(RegionPooling):
                 apart.mean((2, 4)) if self.mode == "avg" else apart.max((2, 4), initial=0)
             )
         return (result.astype(data.dtype, copy=False),)
+
+    def largest(
+        self, images: Array, which: Array, axes: list[Any], result: Array, *, at_least_one: bool
+    ) -> None:
+        """The largest sample of each cell of boxes, where each has as many."""
+        check_pixels(images)
+        for batch in np.unique(which):
+            image_of(images, batch)
+        wide = np.ascontiguousarray(images.transpose(0, 2, 3, 1))
+        at_once = max(1, SAMPLES // max(1, result[0].size * self.sampling_ratio**2))
+        for begin in steps(range(0, len(which), at_once)):
+            some = slice(begin, begin + at_once)
+            (y, in_y), (x, in_x) = (
+                self.places(
+                    *(part[some].reshape(-1, 1, 1) for part in axis[:2]),
+                    *axis[2:],
+                    at_least_one=at_least_one,
+                )
+                for axis in axes
+            )
+            count = len(y)
+            numbers = which[some].astype(np.int64)
+            values = between_all(wide, numbers, y.reshape(count, -1), x.reshape(count, -1))
+            within = in_y.reshape(count, -1, 1) & in_x.reshape(count, 1, -1)
+            if not within.all():
+                values[~within] = 0
+            apart = values.reshape(*y.shape, *x.shape[1:], -1)
+            result[some] = apart.max(4).max(2, initial=0).transpose(0, 3, 1, 2)
 
     def means(self, image: Array, down: Weights, across: Weights) -> Array:
         """The means of the cells of one box, by the weights of rows and of columns."""
@@ -483,15 +485,6 @@ def of_rank(tensor: Tensor, rank: int, what: str) -> tuple[Size, ...]:
     return tensor.shape.sizes
 
 
-def cells(first: int, last: int, count: int, size: int) -> Iterator[slice]:
-    """The pixels from the first to the last, divided into cells and held on the image."""
-    width = np.float32(max(last - first + 1, 1)) / np.float32(count)
-    for i in steps(range(count)):
-        begin = int(np.floor(np.float32(i) * width)) + first
-        end = int(np.ceil(np.float32(i + 1) * width)) + first
-        yield slice(min(max(begin, 0), size), min(max(end, 0), size))
-
-
 def spread(start: Any, end: Any, count: int, size: int, *, exact_end: bool = True) -> Array:
     """Places from start to end, which are parts of the axis; of one only, the middle."""
     most = np.float32(size - 1)
@@ -556,15 +549,24 @@ def between_all(images: Array, which: Array, y: Array, x: Array) -> Array:
         (places - lines[0]).astype(np.float32) for places, lines in ((y, rows), (x, columns))
     )
     top, bottom = (
-        left + (right - left) * part_x[:, None, :, None]
-        for left, right in (
-            tuple(images[which[:, None, None], row[:, :, None], column[:, None]]
-                  for column in columns)
-            for row in rows
+        mixed(
+            *(
+                images[which[:, None, None], row[:, :, None], column[:, None]]
+                for column in columns
+            ),
+            part_x[:, None, :, None],
         )
-    )  # fmt: skip
-    values: Array = top + (bottom - top) * part_y[:, :, None, None]
-    return values
+        for row in rows
+    )
+    return mixed(top, bottom, part_y[:, :, None, None])
+
+
+def mixed(one: Array, other: Array, part: Array) -> Array:
+    """What lies between values of their own: so great a part of the other."""
+    other -= one
+    other *= part
+    other += one
+    return other
 
 
 def between(image: Array, y: Array, x: Array) -> Array:

@@ -13,7 +13,8 @@ from ..schemas.attributes import Bool, Float, Int, Ints, Text
 from ..schemas.shapes import merge
 from .base import Op
 from .budget import require, steps
-from .detection import ROIAlignV3, check_pixels, image_of, of_rank
+from .detection import ROIAlignV3, check_pixels, of_rank
+from .detection_cells import image_of
 from .detection_experimental import OLD
 from .image import round_away
 from .sort import real_type
@@ -228,20 +229,21 @@ class DeformablePSROIPoolingV1(Op):
             raise IRError(f"offsets of {parts[0]} x {parts[1]} parts, part_size {self.part_size}")
 
     def moves(self, offsets: Array | None) -> Array:
-        """How far each cell of each channel moves, in parts of its region: ``x`` and ``y``."""
+        """How far each cell moves, in parts of its region: ``x`` and ``y``; of each class."""
         side = self.group_size
         if offsets is None:
-            return np.zeros((self.output_dim, 2, side, side), np.float32)
+            return np.zeros((1, 2, side, side), np.float32)
         part = np.arange(side) * self.part_size // side
         pairs = offsets.astype(np.float32).reshape(-1, 2, *offsets.shape[1:])
-        chosen = np.arange(self.output_dim) // (self.output_dim // len(pairs))
-        return pairs[chosen][:, :, part[:, None], part] * np.float32(self.trans_std)
+        moves: Array = pairs[:, :, part[:, None], part] * np.float32(self.trans_std)
+        return moves
 
     def means(self, data: Array, left: Array, top: Array, cell: Array) -> Array:
         """Means of the samples of each cell that lie inside the map."""
         check_pixels(data)
         _, height, width = data.shape
-        require(64 * left.size * self.spatial_bins_x * self.spatial_bins_y)
+        count = self.output_dim * left[0].size
+        require(64 * count * self.spatial_bins_x * self.spatial_bins_y)
         across = np.arange(self.spatial_bins_x, dtype=np.float32) / self.spatial_bins_x * cell[0]
         down = np.arange(self.spatial_bins_y, dtype=np.float32) / self.spatial_bins_y * cell[1]
         x, y = np.broadcast_arrays(
@@ -251,13 +253,19 @@ class DeformablePSROIPoolingV1(Op):
         there = (x >= -half) & (x <= width - half) & (y >= -half) & (y <= height - half)
         x = np.where(there, np.clip(x, 0, width - 1), 0)
         y = np.where(there, np.clip(y, 0, height - 1), 0)
-        flat = data[: left.size].reshape(*left.shape, height * width)
+        # Channels that move together are sampled at the same places.
+        planes = np.arange(count) * (height * width)
+        planes = planes.reshape(len(left), -1, *left.shape[1:], 1, 1)
         columns, rows = np.floor(x), np.floor(y)
-        total = np.zeros_like(x)
+        flat = data[:count].reshape(count * height * width)
+        total = np.zeros((*planes.shape[:-2], *x.shape[-2:]), np.float32)
         for row, by_row in ((rows, 1 - (y - rows)), (np.ceil(y), y - rows)):
             for column, by_column in ((columns, 1 - (x - columns)), (np.ceil(x), x - columns)):
                 index = (row * width + column).astype(np.int64)
-                picked = np.take_along_axis(flat, index.reshape(*left.shape, -1), -1)
-                total += picked.reshape(x.shape) * by_row * by_column
-        count = there.sum((-2, -1))
-        return np.where(there, total, 0).sum((-2, -1)) / np.maximum(count, 1)
+                picked = flat.take(planes + index[:, None])
+                picked *= by_row[:, None]
+                picked *= by_column[:, None]
+                total += picked
+        total = np.where(there[:, None], total, 0).sum((-2, -1))
+        means: Array = total / np.maximum(there.sum((-2, -1)), 1)[:, None]
+        return means.reshape(-1, *left.shape[1:])

@@ -348,7 +348,7 @@ def suppressed(
     images, kinds, each = scores.shape
     rows = scores.astype(np.float32, copy=False).reshape(images * kinds, each)
     good = rows > judgement.score
-    together = boxes.reshape(images * each, -1)
+    together = boxes.reshape(images * each, boxes.shape[2])
     first = np.repeat(np.arange(images) * each, kinds)
     if judgement.sigma > 0:
         ranked = faded_of_rows(together, first, rows, good, count, judgement, measure)

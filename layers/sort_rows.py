@@ -151,7 +151,8 @@ class Race(NamedTuple):
     def best(self, scores: Array, good: Array) -> Ranked:
         """The boxes that stay of those that are good, row by row."""
         few = AHEAD * self.most
-        if np.count_nonzero(good) > 2 * few * len(good) > 0 and few < (self.looked_at or few + 1):
+        is_limited = self.looked_at is not None and self.looked_at <= few
+        if np.count_nonzero(good) > 2 * few * len(good) > 0 and not is_limited:
             # Those of the greatest scores are mostly enough.
             last = np.partition(scores, -few, 1)[:, -few, None]
             some = self.among(Ranked.of(scores, good & (scores >= last)))

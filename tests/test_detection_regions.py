@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vinoir.layers import detection
+from vinoir.layers import detection, detection_cells
 from vinoir.layers.detection import PSROIPoolingV1, ROIAlignV9, ROIPoolingV1, between
 from vinoir.layers.detection_output import DetectionOutputV8, shared_part
 from vinoir.layers.sort_classes import MatrixNmsV8
@@ -68,10 +68,12 @@ def test_largest_of_cells(seed: int) -> None:
     op = ROIPoolingV1.read({"pooled_h": "3", "pooled_w": "4", "spatial_scale": "0.5"})
     (found,) = op.run(data, rois)
     for index, (image, *corners) in enumerate(rois):
-        scaled = detection.round_away(np.array(corners, "f4") * np.float32(0.5)).astype(int)
-        left, top, right, bottom = scaled
-        for i, rows in enumerate(detection.cells(top, bottom, 3, 8)):
-            for j, columns in enumerate(detection.cells(left, right, 4, 9)):
+        corners = np.array(corners, "f4") * np.float32(0.5)
+        left, top, right, bottom = detection_cells.round_away(corners)[:, None].astype(int)
+        tops, bottoms = (ends[0] for ends in detection_cells.cells(top, bottom, 3, 8))
+        lefts, rights = (ends[0] for ends in detection_cells.cells(left, right, 4, 9))
+        for i, rows in enumerate(map(slice, tops, bottoms)):
+            for j, columns in enumerate(map(slice, lefts, rights)):
                 cell = data[int(image), :, rows, columns]
                 wanted = cell.max((1, 2)) if cell.size else np.zeros(3)
                 np.testing.assert_array_equal(found[index, :, i, j], wanted)
