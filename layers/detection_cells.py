@@ -22,7 +22,8 @@ def image_of(images: Array, number: float) -> Array:
 
 def cells(first: Array, last: Array, count: int, size: int) -> tuple[Array, Array]:
     """Where each cell of boxes begins and ends: pixels from the first to the last, held on the
-    image."""
+    image.
+    """
     lengths = np.maximum(last - first + 1, 1).astype(np.float32)
     width = lengths[:, None] / np.float32(count)
     cell = np.arange(count + 1, dtype=np.float32)

@@ -32,6 +32,10 @@ from .sort_suppression import (
 
 #: So many boxes of a row are looked at together, and so many rows; the fewest where few may stay.
 BLOCK, TOGETHER, LEAST = 128, 32, 32
+#: So many at first, and so many times as many where most of them are ruled out.
+FIRST, MORE = 64, 4
+#: Rows that are looked at one by one if they are long.
+FEW = 4
 #: Of so many as may stay, times this, mostly enough do.
 AHEAD = 4
 #: So many pairs are told apart by comparisons at once.
@@ -148,11 +152,16 @@ class Race(NamedTuple):
     eta: float = 1
     looked_at: int | None = None
 
-    def best(self, scores: Array, good: Array) -> Ranked:
-        """The boxes that stay of those that are good, row by row."""
+    def few_are_enough(self, good: Array) -> bool:
+        """Whether many more boxes are good than may stay."""
         few = AHEAD * self.most
         is_limited = self.looked_at is not None and self.looked_at <= few
-        if np.count_nonzero(good) > 2 * few * len(good) > 0 and not is_limited:
+        return np.count_nonzero(good) > 2 * few * len(good) > 0 and not is_limited
+
+    def best(self, scores: Array, good: Array) -> Ranked:
+        """The boxes that stay of those that are good, row by row."""
+        if self.few_are_enough(good):
+            few = AHEAD * self.most
             # Those of the greatest scores are mostly enough.
             last = np.partition(scores, -few, 1)[:, -few, None]
             some = self.among(Ranked.of(scores, good & (scores >= last)))
@@ -195,14 +204,22 @@ def best_of_rows(
     last = lowered(limit, eta, most)[-1]
     pairs = pairs_of(boxes, last, measure) if last > 0 else None
     if pairs is not None:
-        return Race(pairs, first, most, limit, eta, looked_at).best(scores, good)
+        race = Race(pairs, first, most, limit, eta, looked_at)
+        # Long rows, if they are few, may be cut or swept.
+        if len(scores) > FEW or eta < 1 or min(scores.shape[1], 2 * most) <= CHUNK:
+            return race.best(scores, good)
+        if race.few_are_enough(good):
+            return race.best(scores, good)
     ranked = Ranked.of(scores, good, looked_at)
     stays = np.zeros(len(ranked.row), np.bool_)
     ends = ranked.counts.cumsum().tolist()
     for row, end in enumerate(steps(ends)):
         begin = end - int(ranked.counts[row])
         order = ranked.place[begin:end] + first[row]
-        chosen = one_by_one(boxes, order, most, limit, measure, eta)
+        if pairs is None:
+            chosen = one_by_one(boxes, order, most, limit, measure, eta)
+        else:
+            chosen = best(boxes, order, most, limit, measure)
         stays[begin:end] = np.isin(order, chosen, assume_unique=True)
     return ranked.at(stays)
 
@@ -236,27 +253,26 @@ def best(boxes: Array, order: Array, count: int, limit: np.float32, measure: Ove
     if isinstance(measure, Upright) and limit > 0:
         columns = Columns.of(boxes, order, measure.extra)
         if np.isfinite(columns.area).all():
-            if min(len(order), 2 * count) <= CHUNK:
-                return order[stay(columns, count, limit, measure)]
-            places = [
-                group[stay(columns.at(group), count, limit, measure)]
-                for group in groups(columns, measure.extra)
-            ]
-            return order[np.sort(np.concatenate(places))[:count]]
+            return order[stay(columns, count, limit, measure)]
     return one_by_one(boxes, order, count, limit, measure)
 
 
 def stay(columns: Columns, count: int, limit: np.float32, measure: Upright) -> Array:
     """The places of those of all boxes that overlap the chosen ones before them less."""
-    total = len(columns.left)
-    many = min(total, 2 * count) > CHUNK and not measure.extra
-    if many and are_apart(columns.at(slice(CHUNK))):
-        return swept(columns, count, limit)
-    nothing, counts = np.zeros(1, np.int64), np.array([total])
-    places = np.arange(total)
-    ranked = Ranked(np.zeros(total, np.int64), places, places, counts)
-    pairs = UprightPairs.of(columns, limit, measure)
-    return Race(pairs, nothing, count, limit).among(ranked).place
+    total, found, parts = len(columns.left), list[Array](), list[Array]()
+    is_long = min(total, 2 * count) > CHUNK
+    for part in groups(columns, measure.extra) if is_long else [np.arange(total)]:
+        is_long = min(len(part), 2 * count) > CHUNK and not measure.extra
+        if is_long and are_apart(columns.at(part[:CHUNK])):
+            found.append(part[swept(columns.at(part), count, limit)])
+        else:
+            parts.append(part)
+    if parts:
+        counts, place = np.array([len(part) for part in parts]), np.concatenate(parts)
+        ranked = Ranked(np.repeat(np.arange(len(parts)), counts), place, place, counts)
+        pairs, nothing = UprightPairs.of(columns, limit, measure), np.zeros(len(parts), np.int64)
+        found.append(Race(pairs, nothing, count, limit).among(ranked).place)
+    return np.sort(np.concatenate(found))[:count]
 
 
 def pairs_of(boxes: Array, limit: np.float32, measure: Overlaps) -> Pairs | None:
@@ -296,18 +312,19 @@ class Choice(NamedTuple):
         many = np.zeros(len(counts), np.int64)
         require(8 * len(counts) * min(self.most, int(counts.max())))
         chosen = np.full((len(counts), min(self.most, int(counts.max()))), last)
-        begin = 0
+        begin, size = 0, FIRST
         rows = np.arange(len(counts))
         while len(rows):
             counted.step()
             width = min(
                 int(counts[rows].max()) - begin,
                 max(LEAST, 5 * (self.most - int(many[rows].min())) // 4),
-                max(BLOCK, int((COMPARED // len(rows)) ** 0.5)),
+                size,
             )
             within = begin + np.arange(width)
             new = np.where(within < counts[rows, None], starts[rows, None] + within, last)
-            stays = self.settled(chosen[rows, : many[rows].max()], many[rows], new)
+            new, before = self.left(chosen[rows, : many[rows].max()], new)
+            stays = self.settled(many[rows], new, before)
             ranks = many[rows, None] + stays.cumsum(1)
             stays &= ranks <= self.most
             row, place = stays.nonzero()
@@ -315,33 +332,44 @@ class Choice(NamedTuple):
             chosen[rows[row], ranks[row, place] - 1] = new[row, place]
             many[rows] = np.minimum(ranks[:, -1], self.most)
             begin += width
+            # The more boxes earlier ones rule out, the more are looked at.
+            part = max(new.shape[1] / width, 1 / MORE)
+            room = max(BLOCK, int((COMPARED // len(rows)) ** 0.5))
+            size = min(2 * size, int(room / part))
             rows = rows[(counts[rows] > begin) & (many[rows] < self.most)]
 
-    def settled(self, chosen: Array, many: Array, new: Array) -> Array:
+    def left(self, chosen: Array, new: Array) -> tuple[Array, list[Clashes]]:
+        """New boxes that those chosen before them do not rule out; and where it depends on how many
+        those will be, what clashes.
+        """
+        last, step = len(self.stays), max(1, COMPARED // new.size)
+        there, before = new < last, []
+        for begin in range(0, chosen.shape[1], step):
+            clashes = self.clashes(chosen[:, begin : begin + step], new)
+            if len(self.limits) > 1:
+                before.append(clashes)
+                continue
+            there[clashes.row, clashes.place] = False
+            new = np.where(there, new, last)
+        if not before:
+            order = (~there).argsort(1, kind="stable")[:, : max(int(there.sum(1).max()), 1)]
+            new = np.take_along_axis(new, order, 1)
+        return new, before
+
+    def settled(self, many: Array, new: Array, before: list[Clashes]) -> Array:
         """Which of new boxes stay, where ``many`` of each row were chosen before them."""
-        last, varied = len(self.stays), len(self.limits) > 1
-        there = new < last
-        before = []
-        step = max(1, COMPARED // new.size)
-        for left in range(0, chosen.shape[1], step):
-            _, row, place, shared = self.clashes(chosen[:, left : left + step], new)
-            before.append((row, place, shared))
-            if not varied:
-                there[row, place] = False
-                new = np.where(there, new, last)
+        there = new < len(self.stays)
         place, row, first, shared = self.clashes(new, new, behind=True)
         stays = there
         while True:  # of each row one more is settled by each turn, and most by the first few
-            limits = self.limits[-1:]
+            much = stays[row, first]
             gone = np.zeros_like(there)
-            if varied:
+            if len(self.limits) > 1:
                 count = np.minimum(many[:, None] + stays.cumsum(1) - stays, len(self.limits) - 1)
                 limits = self.limits[count]
                 for old in before:
-                    much = old[2] >= limits[old[:2]]
-                    gone[old[0][much], old[1][much]] = True
-            much = stays[row, first]
-            if varied:
+                    more = old.shared >= limits[old.row, old.place]
+                    gone[old.row[more], old.place[more]] = True
                 much &= shared >= limits[row, place]
             gone[row[much], place[much]] = True
             found = there & ~gone
