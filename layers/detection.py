@@ -550,10 +550,8 @@ def between_all(images: Array, which: Array, y: Array, x: Array) -> Array:
     )
     top, bottom = (
         mixed(
-            *(
-                images[which[:, None, None], row[:, :, None], column[:, None]]
-                for column in columns
-            ),
+            images[which[:, None, None], row[:, :, None], columns[0][:, None]],
+            images[which[:, None, None], row[:, :, None], columns[1][:, None]],
             part_x[:, None, :, None],
         )
         for row in rows

@@ -21,9 +21,7 @@ def image_of(images: Array, number: float) -> Array:
 
 
 def cells(first: Array, last: Array, count: int, size: int) -> tuple[Array, Array]:
-    """Where each cell of boxes begins and ends: pixels from the first to the last, held on the
-    image.
-    """
+    """Where each cell of boxes, of pixels from a first to a last, begins and ends on the image."""
     lengths = np.maximum(last - first + 1, 1).astype(np.float32)
     width = lengths[:, None] / np.float32(count)
     cell = np.arange(count + 1, dtype=np.float32)
@@ -56,7 +54,7 @@ def largest_of_cells(images: Array, boxes: Array, scale: np.float32, result: Arr
     left, right = cells(corners[:, 0], corners[:, 2], width, images.shape[2])
     if not (len(boxes) and result.size):
         return
-    none = (top >= bottom).any(1) | (left >= right).any(1)
+    none: Array = np.any(top >= bottom, 1) | np.any(left >= right, 1)
     tall, wide = (bottom - top).max(1).tolist(), (right - left).max(1).tolist()
     firsts, stops = left.min(1), right.max(1).tolist()
     rows, columns = (

@@ -18,7 +18,7 @@ from ..schemas.shapes import compatible, interval, limits, merge
 from .base import Op, index_type
 from .budget import require, steps
 from .detection import of_rank
-from .sort import descending, real_type
+from .sort import descending, first_few, real_type
 from .sort_nms import product
 from .sort_rows import best, best_of_rows
 from .sort_suppression import above, grown, overlaps_met
@@ -76,21 +76,32 @@ class Anchored(Op):
     post_nms_count: Int
     pre_nms_count: Int
 
+    def first(self, scores: Array) -> Array:
+        """The anchors of the greatest scores of one image, the best first.
+
+        Anchors of a cell lie side by side, scores of a kind of anchor.
+        """
+        marks = scores.astype(np.float32, copy=False).transpose(1, 2, 0).ravel()
+        count = len(marks) if self.pre_nms_count < 0 else min(self.pre_nms_count, len(marks))
+        return first_few(marks, 0, count, largest=True)
+
     def proposed(
-        self, image: Array, anchors: Array, deltas: Array, scores: Array, extra: int
+        self, image: Array, anchors: Array, deltas: Array, scores: Array, extra: int, some: Array
     ) -> tuple[Array, Array, Array]:
-        """Boxes, scores and whether a box is large enough, by falling scores."""
+        """Boxes and scores of some anchors of an image, and whether the boxes are large enough."""
         image, anchors, deltas, scores = (
-            a.astype(np.float32) for a in (image, anchors, deltas, scores)
+            a.astype(np.float32, copy=False) for a in (image, anchors, deltas, scores)
         )
-        count, *size = scores.shape
+        count = len(scores)
         if len(deltas) != 4 * count:
             raise IRError(f"{len(deltas)} planes of deltas, {count} of scores ask for {4 * count}")
         if anchors.size != 4 * scores.size:
             raise IRError(f"{anchors.size // 4} anchors, there are {scores.size} scores")
-        turned = deltas.reshape(count, 4, *size).transpose(2, 3, 0, 1).reshape(-1, 4)
-        marks = scores.transpose(1, 2, 0).ravel()
-        boxes = moved(anchors.reshape(-1, 4), turned, GROWTH, extra)
+        cell, kind = np.divmod(some, max(count, 1))
+        cells = scores[0].size if count else 0
+        turned = deltas.reshape(count, 4, cells)[kind, :, cell]
+        marks = scores.reshape(count, cells)[kind, cell]
+        boxes = moved(anchors.reshape(-1, 4)[some], turned, GROWTH, extra)
         boxes = np.clip(boxes, 0, np.tile(image[1::-1], 2) - extra)
         # Of the sizes of an image, the third and the fourth are its scales.
         scale = image[2:4][::-1] if len(image) > 2 else np.ones(2, np.float32)
@@ -126,8 +137,11 @@ class ExperimentalDetectronGenerateProposalsSingleImageV6(Anchored):
         self, im_info: Array, anchors: Array, deltas: Array, scores: Array
     ) -> tuple[Array, ...]:
         # The third number is not looked at: sizes are those of the image as it is.
-        boxes, marks, large = self.proposed(im_info[:2], anchors, deltas, scores, 1)
-        marks = np.where(large, marks, 0)
+        given = im_info[:2], anchors, deltas, scores, 1
+        boxes, marks, large = self.proposed(*given, self.first(scores))
+        if not (large & (marks > 0)).all():  # others may come before them
+            boxes, marks, large = self.proposed(*given, np.arange(scores.size))
+            marks = np.where(large, marks, 0)
         order = descending(marks, 0)[: self.pre_nms_count]
         chosen = best(boxes, order, self.post_nms_count, above(self.nms_threshold), overlaps_met)
         result = np.zeros((self.post_nms_count, 4), scores.dtype)
@@ -189,11 +203,11 @@ class GenerateProposalsV9(Anchored):
         rows, marks, counts = [], [], []
         for image in zip(steps(im_info), deltas, scores, strict=True):
             size, its_deltas, its_scores = image
-            boxes, each, large = self.proposed(size, anchors, its_deltas, its_scores, extra)
-            order = descending(each, 0)[: self.pre_nms_count]
+            some = self.first(its_scores)
+            boxes, each, large = self.proposed(size, anchors, its_deltas, its_scores, extra, some)
             chosen = best(
                 boxes,
-                order[large[order]],
+                large.nonzero()[0],
                 self.post_nms_count,
                 above(self.nms_threshold),
                 grown(overlaps_met, extra),

@@ -38,6 +38,10 @@ FIRST, MORE = 64, 4
 FEW = 4
 #: Of so many as may stay, times this, mostly enough do.
 AHEAD = 4
+#: So many of those chosen are looked at before others, which rule out most of what they may.
+SOON = 16
+#: Pairs to be looked at cost so many times as much as all.
+DENSE = 10
 #: So many pairs are told apart by comparisons at once.
 COMPARED = 1 << 19
 #: What roundings may hide of an overlap, and of a coordinate.
@@ -85,7 +89,8 @@ class UprightPairs(NamedTuple):
             outer += [with_last(low, np.inf), with_last(end, -np.inf)]
             inner += [with_last(low + room, np.inf), with_last(end - room, -np.inf)]
         outer, inner = outer[::2] + outer[1::2], inner[::2] + inner[1::2]
-        return cls(tuple(outer), tuple(inner), columns, measure)
+        more = Columns(*(with_last(column, 1) for column in columns))
+        return cls(tuple(outer), tuple(inner), more, measure)
 
     def overlap(self, one: Array, other: Array) -> Array:
         return crossed(self.columns.at(one), self.columns.at(other), self.measure)
@@ -156,7 +161,7 @@ class Race(NamedTuple):
         """Whether many more boxes are good than may stay."""
         few = AHEAD * self.most
         is_limited = self.looked_at is not None and self.looked_at <= few
-        return np.count_nonzero(good) > 2 * few * len(good) > 0 and not is_limited
+        return not is_limited and bool(np.count_nonzero(good) > 2 * few * len(good) > 0)
 
     def best(self, scores: Array, good: Array) -> Ranked:
         """The boxes that stay of those that are good, row by row."""
@@ -339,39 +344,51 @@ class Choice(NamedTuple):
             rows = rows[(counts[rows] > begin) & (many[rows] < self.most)]
 
     def left(self, chosen: Array, new: Array) -> tuple[Array, list[Clashes]]:
-        """New boxes that those chosen before them do not rule out; and where it depends on how many
-        those will be, what clashes.
+        """New boxes that those chosen before them do not rule out.
+
+        Where it depends on how many those will be, what clashes with them.
         """
-        last, step = len(self.stays), max(1, COMPARED // new.size)
-        there, before = new < last, []
-        for begin in range(0, chosen.shape[1], step):
-            clashes = self.clashes(chosen[:, begin : begin + step], new)
+        last, before, begin, many = len(self.stays), list[Clashes](), 0, SOON
+        while begin < chosen.shape[1]:
+            end = min(begin + many, begin + max(1, COMPARED // new.size), chosen.shape[1])
+            clashes = self.clashes(chosen[:, begin:end], new)
+            begin, many = end, 2 * many
             if len(self.limits) > 1:
                 before.append(clashes)
-                continue
-            there[clashes.row, clashes.place] = False
-            new = np.where(there, new, last)
-        if not before:
-            order = (~there).argsort(1, kind="stable")[:, : max(int(there.sum(1).max()), 1)]
-            new = np.take_along_axis(new, order, 1)
+            else:
+                new[clashes.row, clashes.place] = last
+                # Those not ruled out stand before the others, of which as few remain as may be.
+                gone = new == last
+                width = max(int(new.shape[1] - gone.sum(1).min()), 1)
+                if width < new.shape[1]:
+                    order = gone.argsort(1, kind="stable")[:, :width]
+                    new = np.take_along_axis(new, order, 1)
         return new, before
 
     def settled(self, many: Array, new: Array, before: list[Clashes]) -> Array:
         """Which of new boxes stay, where ``many`` of each row were chosen before them."""
         there = new < len(self.stays)
         place, row, first, shared = self.clashes(new, new, behind=True)
-        stays = there
+        stays, table = there, None
+        if len(self.limits) == 1 and DENSE * len(first) > new.size * new.shape[1]:
+            table = np.zeros((*new.shape, new.shape[1]), np.bool_)
+            table[row, first, place] = True
         while True:  # of each row one more is settled by each turn, and most by the first few
-            much = stays[row, first]
-            gone = np.zeros_like(there)
-            if len(self.limits) > 1:
-                count = np.minimum(many[:, None] + stays.cumsum(1) - stays, len(self.limits) - 1)
-                limits = self.limits[count]
-                for old in before:
-                    more = old.shared >= limits[old.row, old.place]
-                    gone[old.row[more], old.place[more]] = True
-                much &= shared >= limits[row, place]
-            gone[row[much], place[much]] = True
+            if table is not None:
+                gone: Array = np.any(table & stays[:, :, None], 1)
+            else:
+                gone = np.zeros_like(there)
+                much = stays[row, first]
+                if len(self.limits) > 1:
+                    count = np.minimum(
+                        many[:, None] + stays.cumsum(1) - stays, len(self.limits) - 1
+                    )
+                    limits = self.limits[count]
+                    for old in before:
+                        more = old.shared >= limits[old.row, old.place]
+                        gone[old.row[more], old.place[more]] = True
+                    much &= shared >= limits[row, place]
+                gone[row[much], place[much]] = True
             found = there & ~gone
             if np.array_equal(found, stays):
                 return found
@@ -410,6 +427,11 @@ class Clashes(NamedTuple):
             near &= order(one, other, out=also)
         if behind:
             near &= np.tri(ones.shape[1], k=-1, dtype=np.bool_)
+        if isinstance(pairs, UprightPairs) and DENSE * np.count_nonzero(near) > near.size:
+            shared = pairs.overlap(ones[:, :, None], others[:, None])
+            near &= shared >= limit
+            row, first, place = near.nonzero()
+            return cls(first, row, place, shared[near])
         flat, place = np.divmod(near.reshape(-1).nonzero()[0], others.shape[1])
         row, first = np.divmod(flat, ones.shape[1])
         two = ones[row, first], others[row, place]

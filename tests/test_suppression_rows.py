@@ -108,7 +108,7 @@ def test_scores_fade_in_many_rows_as_in_each(seed: int) -> None:
     scores = (scores / (rows * count)).astype("f4")
     most = int(rng.choice([0, 1, 6, 70]))
     judgement = sort_suppression.Judgement(
-        np.float32(rng.choice([0, 0.3, 0.6])),
+        np.float32(rng.choice([0.01, 0.3, 0.6])),
         np.float32(rng.choice([0, 0.4, 0.9])),
         np.float32(rng.choice([0.01, 0.5, 3])),
         bool(rng.integers(0, 2)),
