@@ -503,3 +503,17 @@ def test_what_bends_below_zero(alpha: float) -> None:
     given[0, :6] = np.inf, -np.inf, np.nan, 0, 1e-7, -1e-7
     found = ir.compile(model)([given])["y"]
     np.testing.assert_allclose(found, ir.run(model, [given])["y"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("outer", [63, 64, 65, 84, 126, 128, 190])
+def test_channels_of_small_images_are_dealt_out_whole(outer: int) -> None:
+    net, rng = ir.Builder(), np.random.default_rng(outer)
+    x = net.parameter("x", "f32", (1, 256, 5, 5))
+    filters = net.constant(rng.standard_normal((outer, 256, 3, 3)).astype("f4") / 48)
+    ways = windows(2, pads_begin=(1, 1), pads_end=(1, 1))
+    net.result(net.add("Convolution", "opset1", [x, filters], **ways), name="y")
+    model, given = net.model(), rng.standard_normal((1, 256, 5, 5)).astype("f4")
+    (wanted,) = ir.run(model, [given]).values()
+    for threads in (1, 2, 3):
+        (found,) = ir.compile(model, threads=threads, fork=False)([given]).values()
+        np.testing.assert_allclose(found, wanted, atol=1e-5)

@@ -200,7 +200,8 @@ def by_channels(work: Work, blocks: list[Array]) -> list[list[Part]]:
         # What is left may be wider than a block, or narrower.
         channels = slice(first * wide, sizes.outer if stop > count else stop * wide)
         room = scratch.take(part, images, height, width, channels.stop - channels.start)
-        some = [blocks[0][first:stop], *blocks[1:]] if stop > count else [blocks[0][first:stop]]
+        some = [blocks[0][first:stop]] if first < count else []
+        some += blocks[1:] if stop > count else []
         parts = by_runs(
             windows, some, room.reshape(len(windows), -1), rows=height * width,
             room=sums(scratch, part, taken, height * width),
