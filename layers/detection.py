@@ -176,19 +176,26 @@ class PSROIPoolingV1(Boxed):
         ends = self.ends(boxes[:, 1:])
         tops, bottoms = self.edges(ends[:, 1, None], ends[:, 3, None], height)
         lefts, rights = self.edges(ends[:, 0, None], ends[:, 2, None], width)
-        # Of each image the channels of each cell one after the other.
-        first = boxes[:, :1].astype(np.int64) % len(images) * images.shape[1]
-        planes = (first + np.arange(images.shape[1])) * ((height + 1) * (width + 1))
-        planes = planes.reshape(-1, self.output_dim, size, size)
-        flat, total = sums.reshape(-1), np.zeros(planes.shape)
-        for y, x, sign in (
-            (bottoms, rights, np.add), (bottoms, lefts, np.subtract),
-            (tops, rights, np.subtract), (tops, lefts, np.add),
-        ):  # fmt: skip
-            places = y[:, None, :, None] * (width + 1) + x[:, None, None]
-            sign(total, flat.take(planes + places), out=total)
-        counts = np.maximum(bottoms - tops, 0)[:, :, None] * np.maximum(rights - lefts, 0)[:, None]
-        return np.where(counts[:, None] > 0, total / np.maximum(counts, 1)[:, None], 0)
+        channels, flat = images.shape[1], sums.reshape(-1)
+        planes = np.arange(channels).reshape(self.output_dim, size, size)
+        first = boxes[:, 0].astype(np.int64) % len(images) * channels
+        result = np.empty((len(boxes), *planes.shape), np.float32)
+        at_once = max(1, SAMPLES // (4 * max(channels, 1)))
+        for begin in steps(range(0, len(boxes), at_once)):
+            some = slice(begin, begin + at_once)
+            top, bottom, left, right = (ends[some] for ends in (tops, bottoms, lefts, rights))
+            starts = (first[some, None, None, None] + planes) * ((height + 1) * (width + 1))
+            total = np.zeros(starts.shape)
+            for y, x, sign in (
+                (bottom, right, np.add), (bottom, left, np.subtract),
+                (top, right, np.subtract), (top, left, np.add),
+            ):  # fmt: skip
+                places = y[:, None, :, None] * (width + 1) + x[:, None, None]
+                sign(total, flat.take(starts + places), out=total)
+            counts = np.maximum(bottom - top, 0)[:, :, None] * np.maximum(right - left, 0)[:, None]
+            np.copyto(result[some], total / np.maximum(counts, 1)[:, None], casting="unsafe")
+            result[some] *= counts[:, None] > 0
+        return result
 
     def ends(self, corners: Array) -> Array:
         """Where boxes begin and end on the image."""
