@@ -465,15 +465,12 @@ class Fading(NamedTuple):
         left = np.full((rows, most), -np.inf, np.float32)
         places, waiting = np.zeros((rows, 0), np.int64), np.zeros((rows, 0), np.float32)
         beyond = score[np.where(ranked.counts > 0, starts, -1)]
-        counted = budget()
+        counted, at, nowhere = budget(), np.arange(rows), np.full(rows, -np.inf)
         for number in range(most):
             counted.step()
             while True:
-                some = waiting.argmax(1)[:, None] if waiting.size else None
-                top = (
-                    np.full(rows, -np.inf) if some is None
-                    else np.take_along_axis(waiting, some, 1)[:, 0]
-                )  # fmt: skip
+                some = waiting.argmax(1) if waiting.size else at
+                top = waiting[at, some] if waiting.size else nowhere
                 if not ((top <= beyond) & (beyond > -np.inf)).any():
                     break
                 # Others may be greater than what is left of those that were.
@@ -491,16 +488,16 @@ class Fading(NamedTuple):
                 places = np.take_along_axis(places, order, 1)
                 seen = places.shape[1]
                 beyond = score[np.where(ranked.counts > seen, starts + seen, -1)]
-            if some is None or not (top > -np.inf).any():
+            if not (top > -np.inf).any():
                 break
             alive = top > -np.inf
-            chosen[alive, number] = np.take_along_axis(places, some, 1)[alive, 0]
+            chosen[alive, number] = places[at, some][alive]
             left[:, number] = top
-            np.put_along_axis(waiting, some, -np.inf, 1)
+            waiting[at, some] = -np.inf
             self.fade(waiting, box[chosen[:, number, None]], box[places])
         stays = chosen < len(ranked.row)
-        at = chosen[stays]
-        return Ranked(ranked.row[at], ranked.place[at], left[stays], stays.sum(1))
+        kept = chosen[stays]
+        return Ranked(ranked.row[kept], ranked.place[kept], left[stays], stays.sum(1))
 
     def fade(self, scores: Array, one: Array, others: Array) -> None:
         """Let scores fade, each row's with its one; those not great enough are gone."""
