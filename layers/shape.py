@@ -32,12 +32,21 @@ class ShapeOfV1(Op):
             return (Tensor(kind, Shape([ANY])),)
         shape, sizes = [data.rank], np.empty(data.rank, object)
         sizes[:] = data.shape.sizes
-        if data.shape.is_static:
+        if data.shape.is_static and not any(self._beyond(size) for size in data.shape.static):
             return (Tensor(kind, Shape(shape), sizes.astype(kind.dtype)),)
         return (Tensor(kind, Shape(shape), parts=sizes),)
 
     def run(self, data: Array) -> tuple[Array, ...]:
+        for axis, size in enumerate(data.shape):
+            if self._beyond(size):
+                raise IRError(
+                    f"size {size} of axis {axis} is too large for {self.kind()}",
+                    hint='output_type="i64" holds it',
+                )
         return (np.array(data.shape, self.kind().dtype),)
+
+    def _beyond(self, size: int) -> bool:
+        return size > np.iinfo(self.kind().dtype).max
 
     def kind(self) -> ElementType:
         """Element type of the output."""

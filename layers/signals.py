@@ -34,6 +34,11 @@ class Transform(Op):
     complex_in: ClassVar[bool] = True
     complex_out: ClassVar[bool] = True
 
+    @property
+    def whole(self) -> bool:
+        """Whether all of the last axis is kept, and no half."""
+        return self.complex_in and self.complex_out
+
     def infer(
         self, data: Tensor, axes: Tensor, signal_size: Tensor | None = None
     ) -> tuple[Tensor, ...]:
@@ -66,12 +71,24 @@ class Transform(Op):
         else:
             places = axes_of(known, len(sizes))
             wanted = [-1] * len(places) if signal_size is None else signal_size.ints()
-            result = self.sizes(sizes, places, wanted)
+            if wanted is None and signal_size is not None and signal_size.parts is not None:
+                result = self.partly(sizes, places, signal_size.sizes() or [])
+            else:
+                result = self.sizes(sizes, places, wanted)
         return Shape([*result, *last] if self.complex_out else result)
 
     def of_unknown_axes(self, sizes: list[Size], resized: bool) -> list[Size]:
         """The sizes of the output, where it is not known along which axes it was transformed."""
         return [ANY] * len(sizes)
+
+    def partly(self, sizes: list[Size], axes: Sequence[int], wanted: Sequence[Size]) -> list[Size]:
+        """The sizes of the output, where the signal sizes are known in part."""
+        result = self.sizes(sizes, axes, None)
+        for axis, size in zip(axes if self.whole else axes[:-1], wanted, strict=False):
+            least = limits(size)[0]
+            if least is not None and least >= 0:  # what may be -1 may be any size
+                result[axis] = size
+        return result
 
     def sizes(
         self, sizes: list[Size], axes: Sequence[int], wanted: Sequence[int] | None

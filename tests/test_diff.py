@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,14 @@ def test_halves_are_paired_with_floats() -> None:
     apart = [one.distance for one in found if one.distance is not None]
     assert len(apart) == 3
     assert all(0 < one.relative < 1e-3 and one.bits is None for one in apart)
+
+
+def test_a_parameter_that_is_fed_is_compared() -> None:
+    sound = network()
+    xml, weights = ir.dumps(sound)
+    broken = ir.loads(re.sub(rb'(name="relu1" type=)"ReLU"', rb'\1"Parameter"', xml), weights)
+    for found in (ir.diff(sound, broken), ir.diff(broken, sound)):
+        assert "operation" in {one.kind for one in found} | {one.what for one in found}
 
 
 def test_what_follows_from_a_difference_is_only_counted() -> None:

@@ -89,6 +89,19 @@ def test_a_pinned_batch_is_named_with_what_would_free_it() -> None:
     assert caught.value.hint is not None
     assert "[1, 8]" in caught.value.hint
     assert '"pattern"' in caught.value.hint
+    assert caught.value.hint.endswith("the batch is free")
+
+
+def test_a_pinned_size_behind_the_batch_is_no_batch() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,4,6")
+    pattern = net.constant(np.array([0, 2, 12]), name="pattern")
+    net.result(net.add("Reshape", "opset1", [x, pattern], name="cut", special_zero=True))
+    with pytest.raises(ir.IRError) as caught:
+        ir.infer(net.model(), {"x": "1,4,8"})
+    assert caught.value.hint is not None
+    assert '-1 in place of a later size (constant "pattern")' in caught.value.hint
+    assert "batch" not in caught.value.hint
 
 
 def test_layers_of_unknown_types_are_trusted() -> None:

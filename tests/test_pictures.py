@@ -368,6 +368,31 @@ def test_around_a_layer_with_a_body(written: Written) -> None:
     etree.fromstring(picture.encode())
 
 
+def test_conditions_and_bodies_are_in_texts(written: Written) -> None:
+    model = ir.read(written.first("If.8.*"))
+    (chosen,) = [layer for layer in model if layer.bodies]
+    feeders = [source[0] for source in model.sources(chosen) if source is not None]
+    assert feeders[0].type == "Parameter"  # the condition
+    chart, dot = ir.draw(model).mermaid(), ir.draw(model).dot()
+    groups = re.findall(r'subgraph (n\d+)\["(\w+)"\]', chart)
+    assert [name for _, name in groups] == ["If", "then_body", "else_body"]
+    assert chart.count("\n    end") + chart.count("\n  end") == 3
+    assert len(re.findall(rf"--> {groups[0][0]}$", chart, re.MULTILINE)) == 1
+    assert len(re.findall(rf"lhead=cluster_{groups[0][0][1:]}\]", dot)) == 1
+    assert dot.count("{") == dot.count("}")
+
+
+def test_a_layer_in_a_body_is_told_from_one_that_is_not_there(written: Written) -> None:
+    model = ir.read(written.first("If.8.*"))
+    (chosen,) = [layer for layer in model if layer.bodies]
+    inside = next(iter(chosen.bodies["else_body"].layers))
+    inside.name = "deep inside"
+    for ask in (lambda: model["deep inside"], lambda: ir.extract(model, outputs="deep inside")):
+        with pytest.raises(ir.UsageError) as caught:
+            ask()
+        assert caught.value.hint == f'it is in the body "{chosen.name}/else_body"'
+
+
 def test_a_chart_has_two_hundred_layers_at_most() -> None:
     with pytest.raises(ir.UsageError, match="takes 200 layers, these are 302"):
         ir.draw(tower(60)).mermaid()

@@ -121,3 +121,13 @@ def test_what_32_bits_do_not_hold_is_without_limit() -> None:
     sizes = step("ShapeOfV3", data, output_type="i32")
     assert list(map(str, sizes.sizes() or [])) == ["3..", "?", "7"]
     assert step("MultiplyV1", sizes, Tensor.of(np.int32(2))).ints() is None
+
+
+def test_a_size_that_32_bits_do_not_hold_is_no_number() -> None:
+    large = Tensor("f32", (2, 4_000_000_000))
+    sizes = step("ShapeOfV3", large, output_type="i32")
+    assert (sizes.ints(), list(map(str, sizes.sizes() or []))) == (None, ["2", "?"])
+    assert step("ShapeOfV3", large).ints() == [2, 4_000_000_000]
+    op = Op.registry["ShapeOf", 3].read({"output_type": "i32"})
+    with pytest.raises(IRError, match=r"size 4000000000 of axis 1 is too large for i32"):
+        op.run(np.broadcast_to(np.int8(0), (2, 4_000_000_000)))

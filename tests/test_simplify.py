@@ -277,6 +277,16 @@ def test_a_model_without_its_bin_is_refused() -> None:
         ir.simplify(ir.loads(xml))
 
 
+def test_an_id_given_twice_is_refused() -> None:
+    model = network("2,4", lambda n, x: n("ReLU", n("Exp", x)))
+    xml, weights = ir.dumps(model)
+    start = xml.index(b"<layer", xml.index(b'type="Exp"') - 60)
+    layer = xml[start : xml.index(b"</layer>", start) + 8]
+    twice = ir.loads(xml.replace(layer, layer + layer), weights)
+    with pytest.raises(ir.IRError, match="is also that of"):
+        ir.simplify(twice)
+
+
 def test_what_constants_alone_say_is_certified_too() -> None:
     def build(n: Net, x: ir.Output) -> ir.Output:
         # As large as it is, it is not folded, but the two become one.

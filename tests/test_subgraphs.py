@@ -155,6 +155,21 @@ def test_what_a_loop_keeps_may_grow(cut: str, kept: str, tmp_path: Path) -> None
     compare(ov.Model([made.get_iter_value(total.output(0), -1)], [x, first], "m"), tmp_path)
 
 
+@pytest.mark.parametrize("batch", ["2..8", "?", "4"])
+def test_what_is_kept_takes_the_sizes_of_what_joins_it(batch: str, tmp_path: Path) -> None:
+    x, first = parameter(f"{batch},3"), ops.constant(np.zeros((1, 3), "f4"))
+    given, held = parameter("?,3"), parameter("?,3")
+    total, always = ops.add(given, held), ops.constant(np.array(True))
+    made = ops.loop(ops.constant(np.int64(3)), always)
+    made.set_function(ov.Model([ops.constant(np.array(True)), total], [given, held], "body"))
+    made.set_special_body_ports([-1, 0])
+    made.set_invariant_input(given, x.output(0))
+    made.set_merged_input(held, first.output(0), total.output(0))
+    compare(ov.Model([made.get_iter_value(total.output(0), -1)], [x], "m"), tmp_path)
+    (inside,) = ir.infer(tmp_path / "m.xml", ["1..8,3"]).values()
+    assert inside.shape.spelling == "1..8,3"  # the one it begins with is in there
+
+
 @pytest.mark.parametrize("condition", [True, False, None])
 @pytest.mark.parametrize(
     ("shape", "other"),

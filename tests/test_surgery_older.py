@@ -108,6 +108,19 @@ def test_what_cannot_is_listed_with_its_layer() -> None:
     assert not done.report.changes
 
 
+def test_bits_of_booleans_are_truth() -> None:
+    for kind, fits in (("boolean", True), ("i32", False)):
+        net = ir.Builder("m")
+        x, y = (net.parameter(name, kind, "2,3") for name in "xy")
+        both = net.add("BitwiseAnd", "opset13", [x, y], auto_broadcast="numpy")
+        net.result(net.add("BitwiseNot", "opset13", [both], name="not"), name="z")
+        done = ir.convert(net.model(), target="2022.3", partial=True)
+        assert bool(done.report.refusals) is not fits
+        types = {layer.type for layer in done.model}
+        assert ({"LogicalAnd", "LogicalNot"} <= types) is fits
+    assert "of boolean LogicalAnd does" in done.report.refusals[0].reason
+
+
 def test_targets_and_versions(tmp_path: Path) -> None:
     net = ir.Builder("m")
     x = net.parameter("x", "f32", "1,4")

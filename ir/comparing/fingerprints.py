@@ -112,7 +112,11 @@ class Anatomy:
         #: Dead layers too; each after what feeds it.
         self.layers = graph.order(reachable_only=False)
         self.places = {layer.id: place for place, layer in enumerate(graph.layers)}
-        self.sources = {layer.id: graph.sources(layer) for layer in self.layers}
+        #: A Parameter takes nothing: what a broken file feeds it may come after it.
+        self.sources = {
+            layer.id: [] if layer.type == "Parameter" else graph.sources(layer)
+            for layer in self.layers
+        }
         self.uses: dict[int, list[Wire]] = {layer.id: [] for layer in self.layers}
         for layer in self.layers:
             for index, source in enumerate(self.sources[layer.id]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...schemas import UsageError
 from ...schemas.printing import meant
 from .layer import Layer
@@ -54,7 +56,21 @@ class Named:
         if found is not None:
             return found
         words = (name for one in self._layers for name in (one.name, *sum(one.tensor_names(), ())))
-        raise UsageError(f'no layer or tensor is named "{key}"', hint=meant(key, words, 3))
+        hint = self.told_of_bodies(key) or meant(key, words, 3)
+        raise UsageError(f'no layer or tensor is named "{key}"', hint=hint)
+
+    def told_of_bodies(self, name: str) -> str | None:
+        """In which body a layer of this name is: those are not found by name alone."""
+        inside: list[tuple[str, Sequence[Layer]]] = [("", self._layers)]
+        for path, layers in inside:
+            if path and any(layer.name == name for layer in layers):
+                return f'it is in the body "{path[:-1]}"'
+            for owner in layers:
+                single = len(owner.bodies) == 1
+                for tag, body in owner.bodies.items():
+                    own = owner.name if single else f"{owner.name}/{tag}"
+                    inside.append((f"{path}{own}/", body.layers))
+        return None
 
     def is_name(self, text: str) -> bool:
         """Whether a layer or a tensor has just this name."""

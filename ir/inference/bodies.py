@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ...layers.axes import axis_of
 from ...schemas import ANY, Dim, ElementType, IRError, Shape, Size, Tensor
-from ...schemas.shapes import interval, limits
+from ...schemas.shapes import interval, limits, union
 from ..document import Graph, Layer, MapEntry, PortMap
 from .wiring import body_of, ordered_outputs, outer_input, turns_of_iterator
 
@@ -160,13 +160,13 @@ def _settle(
     infer: InferGraph,
 ) -> dict[int, tuple[Tensor, ...]]:
     """Loosen Parameters fed by back edges until the sizes they get are those they allow."""
-    for _ in range(len(layer.back_edges) + 2):
+    for turn in range(len(layer.back_edges) + 2):
         changed = False
         for edge in layer.back_edges:
             if edge.to_layer not in given:
                 continue
             fed, held = _of(known, edge.from_layer).shape, given[edge.to_layer].shape
-            loose = _loosened(held, fed)
+            loose = _loosened(held, fed, first=turn == 0)
             if loose != held:
                 given[edge.to_layer] = Tensor(given[edge.to_layer].type, loose)
                 changed = True
@@ -180,10 +180,14 @@ def _without_zeros(shape: Shape) -> Shape:
     return Shape(None if shape.rank is None else [size if size != 0 else ANY for size in shape])
 
 
-def _loosened(held: Shape, fed: Shape) -> Shape:
+def _loosened(held: Shape, fed: Shape, *, first: bool) -> Shape:
+    """Sizes that hold both; a number that becomes another, or grows on, may be anything."""
     if held.rank is None or fed.rank is None or held.rank != fed.rank:
         return Shape.UNKNOWN
-    return Shape(a if _holds(a, b) else ANY for a, b in zip(held, fed, strict=True))
+    return Shape(
+        a if _holds(a, b) else union(a, b) if first and isinstance(b, Dim) else ANY
+        for a, b in zip(held, fed, strict=True)
+    )
 
 
 def _holds(held: Size, fed: Size) -> bool:

@@ -161,7 +161,7 @@ def infer_graph(
             tensors[layer.id] = _with_names(layer, outputs) if naming else outputs
         except IRError as error:
             if new_shapes and error.hint is None:
-                error.hint = _what_pins(graph, layer)
+                error.hint = _what_pins(graph, layer, tensors)
             raise
     return tensors
 
@@ -256,7 +256,7 @@ def constant(layer: Layer) -> Tensor:
     return Tensor(kind, Shape(sizes), layer.value)
 
 
-def _what_pins(graph: Graph, layer: Layer) -> str | None:
+def _what_pins(graph: Graph, layer: Layer, known: Mapping[int, tuple[Tensor, ...]]) -> str | None:
     """The Reshape with a constant pattern at or before a layer: what new shapes fail on."""
     seen: set[int] = set()
     queue = [layer]
@@ -265,18 +265,27 @@ def _what_pins(graph: Graph, layer: Layer) -> str | None:
         if current.id in seen:
             continue
         seen.add(current.id)
-        feeders = [source[0] for source in graph.sources(current) if source is not None]
-        if current.type == "Reshape" and len(feeders) == 2 and feeders[1].type == "Const":
-            pattern = feeders[1].value.ravel().tolist()
-            if -1 in pattern and pattern[0] in (0, -1):
-                continue
-            free = "-1" if -1 not in pattern else "0"
-            return (
-                f'Reshape "{current.name}" has the constant pattern {pattern}; with {free} in '
-                f'place of its first size (constant "{feeders[1].name}") the batch is free'
-            )
-        queue.extend(feeders)
+        sources = [source for source in graph.sources(current) if source is not None]
+        if current.type == "Reshape" and len(sources) == 2 and sources[1][0].type == "Const":
+            pattern = sources[1][0].value.ravel().tolist()
+            fed, index = sources[0]
+            if hint := _freed(pattern, known[fed.id][index].shape, sources[1][0].name):
+                return f'Reshape "{current.name}" has the constant pattern {pattern}; {hint}'
+        queue.extend(source[0] for source in sources)
     return None
+
+
+def _freed(pattern: list[int], fed: Shape, name: str) -> str | None:
+    """What to write into the constant of a pattern, so that it fits more than one input."""
+    copies, free = pattern[:1] in ([0], [-1]), -1 not in pattern
+    if copies and not free:
+        return None
+    if copies or (fed.rank and pattern and fed[0] == pattern[0] and free):
+        return (
+            f'with -1 in place of a later size (constant "{name}") that one follows the input; '
+            "where several change, ShapeOf has to tell them"
+        )
+    return f'with {-1 if free else 0} in place of its first size (constant "{name}") the batch is free'
 
 
 __all__ = ["OWN", "Inferred", "Shapes", "are_named", "infer", "infer_graph", "infer_layer"]

@@ -427,12 +427,28 @@ def _attention(form: Lowering) -> Sequence[Source]:
     return [form.put("MatMul", parts, value, transpose_a=False, transpose_b=False)]
 
 
+def _logical(type: str) -> Rule:
+    """Of booleans, bits are truth."""
+
+    def rule(form: Lowering) -> Sequence[Source]:
+        if (kind := form.tensor().type) is not ElementType.BOOLEAN:
+            raise Cannot(f"of {kind} no older operation takes the bits, of boolean {type} does")
+        words: dict[str, Any] = {} if type == "LogicalNot" else dict(form.texts)
+        return [form.put(type, *form.inputs, **words)]
+
+    return rule
+
+
 #: By type and version of the operation.
 RULES: dict[tuple[str, int], Rule] = {
     ("Assign", 6): _same("opset3"),
     ("AvgPool", 14): _avg_pool_14,
     ("AvgPool", 16): _avg_pool_16,
     ("BatchNormInference", 5): _batch_norm_5,
+    ("BitwiseAnd", 13): _logical("LogicalAnd"),
+    ("BitwiseNot", 13): _logical("LogicalNot"),
+    ("BitwiseOr", 13): _logical("LogicalOr"),
+    ("BitwiseXor", 13): _logical("LogicalXor"),
     ("ConvertPromoteTypes", 14): _promoted,
     ("DeformableConvolution", 8): _deformable_8,
     ("Gather", 7): _gather_7,
@@ -455,6 +471,9 @@ RULES: dict[tuple[str, int], Rule] = {
     ("MulticlassNms", 9): _multiclass_9,
     ("NonMaxSuppression", 9): _same("opset5"),
     ("Pad", 12): _pad_12,
+    ("OneHot", 16): _same(
+        "opset1", "negative_indices_mode", negative_indices_mode="ignore_negative"
+    ),
     ("PriorBox", 8): _same("opset1", min_max_aspect_ratios_order="true"),
     ("ROIAlign", 9): _same("opset3", aligned_mode="asymmetric"),
     ("ReadValue", 6): _read_value_6,

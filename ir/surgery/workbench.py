@@ -153,7 +153,7 @@ class Workbench:
         return held is not None and not self.is_gone(held.layer) and name in held.port.names
 
     def _meant(self, word: str, known: Iterable[str]) -> str | None:
-        return meant(word, known, 3)
+        return self.graph.told_of_bodies(word) or meant(word, known, 3)
 
     def input(self, name: str) -> Layer:
         """The Parameter of a layer or tensor name."""

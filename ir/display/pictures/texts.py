@@ -24,35 +24,26 @@ def to_dot(picture: Picture) -> str:
     sheet, tree = picture.sheet, picture.tree
     lines = [
         "digraph model {",
+        "  compound=true;",
         '  node [shape=box style="rounded,filled" fontname="sans-serif" fontsize=11];',
         '  edge [fontname="sans-serif" fontsize=9];',
     ]
-    # Groups are opened and closed as they are met: no recursion.
-    stack: list[tuple[int, int]] = [(tree.root, 0)]
-    open_groups: list[int] = []
-    while stack:
-        number, depth = stack.pop()
-        while len(open_groups) > depth:
-            open_groups.pop()
-            lines.append("  " * (len(open_groups) + 1) + "}")
+    for number, depth in _walk(picture):
         pad = "  " * (depth + 1)
-        if number < tree.count:
+        if number is None:
+            lines.append(f"{pad}}}")
+        elif number < tree.count:
             lines.append(f"{pad}n{number} [{_dot_box(sheet, number)}];")
-            continue
-        if number != tree.root:
+        else:
             lines.append(f"{pad}subgraph cluster_{number} {{")
             lines.append(f"{pad}  label={_quoted(picture.labels.title[number])};")
-            open_groups.append(number)
-            depth += 1
-        children = tree.groups[number - tree.count].children
-        stack += [(child, depth) for child in reversed(children)]
-    for _ in range(len(open_groups)):
-        open_groups.pop()
-        lines.append("  " * (len(open_groups) + 1) + "}")
-    lines += [
-        f"  n{source} -> n{target} [label={_quoted(text)}];"
-        for source, target, text in _arrows(picture)
-    ]
+    for source, target, text in _arrows(picture):
+        # An arrow goes from box to box, and is cut at the border of the cluster that is meant.
+        cut = [f"{word}=cluster_{tree.owners[end]}" for word, end in
+               (("ltail", source), ("lhead", target)) if end in tree.owners]  # fmt: skip
+        tail, head = _box_in(picture, source), _box_in(picture, target)
+        if tail is not None and head is not None:
+            lines.append(f"  n{tail} -> n{head} [{' '.join([f'label={_quoted(text)}', *cut])}];")
     return "\n".join([*lines, "}", ""])
 
 
@@ -74,12 +65,45 @@ def _quoted(text: str) -> str:
 
 
 def _arrows(picture: Picture) -> Iterator[tuple[int, int, str]]:
-    """The wires between layers that have boxes, and the shape that goes along each."""
-    tree = picture.tree
+    """The wires, and the shape that goes along each.
+
+    What a layer with bodies takes for itself, such as a condition, goes to the layer.
+    """
     for source, target, _ in sorted(set(picture.sheet.wires)):
-        if source in tree.owners or target in tree.owners:
-            continue  # what a body is not told of does not go to any layer in it
         yield source, target, picture.labels.detail[source]
+
+
+def _walk(picture: Picture, *, modules: bool = True) -> Iterator[tuple[int | None, int]]:
+    """Groups and layers from outside in, with their depths; None where a group ends.
+
+    Without modules, only layers with bodies and the bodies are groups.
+    """
+    tree = picture.tree
+    # Groups are opened and closed as they are met: no recursion.
+    stack: list[tuple[int | None, int]] = [(tree.root, 0)]
+    while stack:
+        number, depth = stack.pop()
+        if number is None or number < tree.count:
+            yield number, depth
+            continue
+        group = tree.groups[number - tree.count]
+        if number != tree.root and (modules or group.kind == "body"):
+            yield number, depth
+            stack.append((None, depth))
+            depth += 1
+        stack += [(child, depth) for child in reversed(group.children)]
+
+
+def _box_in(picture: Picture, number: int) -> int | None:
+    """A layer with a box: itself, or the first in the bodies that it has."""
+    tree = picture.tree
+    open_ = [tree.owners.get(number, number)]
+    while open_:
+        found = open_.pop()
+        if found < tree.count:
+            return found
+        open_ += reversed(tree.groups[found - tree.count].children)
+    return None
 
 
 def to_mermaid(picture: Picture) -> str:
@@ -89,26 +113,34 @@ def to_mermaid(picture: Picture) -> str:
         UsageError: There are more than Mermaid draws.
     """
     sheet, tree = picture.sheet, picture.tree
-    numbers = [
-        number for number in range(tree.count) if sheet.shown(number) and number not in tree.owners
-    ]
-    if len(numbers) > MOST_IN_MERMAID:
+    found = list(_walk(picture, modules=False))
+    count = sum(number is not None and number < tree.count for number, _ in found)
+    if count > MOST_IN_MERMAID:
         raise UsageError(
-            f"a Mermaid chart takes {MOST_IN_MERMAID} layers, these are {len(numbers)}",
+            f"a Mermaid chart takes {MOST_IN_MERMAID} layers, these are {count}",
             hint="draw a part with --around LAYER --hops N, or a page with -o model.html",
         )
     lines = ["flowchart TD"]
     used: dict[str, list[str]] = {}
-    for number in numbers:
-        layer = sheet.layers[number]
-        label = "<br/>".join(
-            _entities(text)
-            for text in (printable(layer.type, _LONGEST), picture.labels.detail[number])
-            if text
-        )
-        lines.append(f'  n{number}["{label}"]')
-        used.setdefault(family(layer), []).append(f"n{number}")
-    lines += [f"  n{a} --> n{b}" for a, b, _ in _arrows(picture)]
+    for number, depth in found:
+        pad = "  " * (depth + 1)
+        if number is None:
+            lines.append(f"{pad}end")
+        elif number >= tree.count:
+            title = _entities(picture.labels.title[number])
+            lines.append(f'{pad}subgraph n{number}["{title}"]')
+        else:
+            layer = sheet.layers[number]
+            label = "<br/>".join(
+                _entities(text)
+                for text in (printable(layer.type, _LONGEST), picture.labels.detail[number])
+                if text
+            )
+            lines.append(f'{pad}n{number}["{label}"]')
+            used.setdefault(family(layer), []).append(f"n{number}")
+    lines += [
+        f"  n{tree.owners.get(a, a)} --> n{tree.owners.get(b, b)}" for a, b, _ in _arrows(picture)
+    ]
     for name, boxes in used.items():
         lines.append(f"  classDef {name} fill:{FAMILIES[name][0]},stroke:#8889,color:#1b2027")
         lines.append(f"  class {','.join(boxes)} {name}")

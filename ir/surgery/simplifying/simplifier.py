@@ -168,6 +168,14 @@ def _simplify(
     spare: int = 0,
     tight: bool = False,
 ) -> None:
+    seen: dict[int, Layer] = {}
+    for layer in graph.layers:
+        if seen.setdefault(layer.id, layer) is not layer:
+            raise IRError(
+                f'the id {layer.id} is also that of "{seen[layer.id].name}", edges are not clear',
+                layer.where,
+                "vinoir check lists all that is wrong with the file",
+            )
     order = graph.order()
     work = [rule for rule in rules if rule.name != DEAD]
     if len(work) < len(rules) and any(layer.type in SINKS for layer in graph.layers):
