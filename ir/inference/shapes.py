@@ -285,7 +285,8 @@ def _freed(pattern: list[int], fed: Shape, name: str) -> str | None:
             f'with -1 in place of a later size (constant "{name}") that one follows the input; '
             "where several change, ShapeOf has to tell them"
         )
-    return f'with {-1 if free else 0} in place of its first size (constant "{name}") the batch is free'
+    word = -1 if free else 0
+    return f'with {word} in place of its first size (constant "{name}") the batch is free'
 
 
 __all__ = ["OWN", "Inferred", "Shapes", "are_named", "infer", "infer_graph", "infer_layer"]
