@@ -62,6 +62,20 @@ def test_each_file_of_a_folder_is_run(
     assert call(*words, "--expect", "all.npz")[0] == 0
 
 
+@pytest.mark.parametrize("word", ["random", "zeros", "ones"])
+def test_unknown_sizes_are_said_with_the_filling(word: str, call: Call) -> None:
+    model = network()
+    ir.reshape(model, {"image": "?,1,16,16"})
+    ir.write(model, "model.xml")
+    code, out, err = call("run", "model.xml", "-i", f"image={word}:3,1,16,16", "--json")
+    assert code == 0, err
+    assert json.loads(out)["outputs"][0]["shape"].startswith("[3,")
+    for sizes, said in (("3,1,16,8", "shapes ?,1,16,16 and 3,1,16,8 differ"), ("x", '"x" in')):
+        code, out, err = call("run", "model.xml", "-i", f"image={word}:{sizes}")
+        assert (code, out) == (1, "")
+        assert said in err
+
+
 def test_inputs_that_do_not_go_together(call: Call) -> None:
     net = ir.Builder("two")
     a, b = (net.parameter(name, "f32", (1, 2)) for name in "ab")

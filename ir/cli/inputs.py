@@ -14,7 +14,7 @@ from ...layers.budget import budget
 from ...schemas import Array, IRError, UsageError
 from ...schemas.numbers import random_of
 from ..document import Layer, Model, by_input
-from ..execution import FILLINGS, fill
+from ..execution import fill, is_filling
 from .archive import load_arrays
 from .options import STDIN
 
@@ -37,7 +37,7 @@ def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, 
 
 def make_input(parameter: Layer, word: str, rng: np.random.Generator) -> Array:
     """One input: read from a file, or filled as a word says."""
-    return fill(parameter, word, rng) if word in FILLINGS else load(word, parameter)
+    return fill(parameter, word, rng) if is_filling(word) else load(word, parameter)
 
 
 def load(path: str, parameter: Layer) -> Array:
@@ -49,7 +49,7 @@ def load(path: str, parameter: Layer) -> Array:
     except FileNotFoundError:
         raise UsageError(
             f'{path} is not there (input "{parameter.name}")',
-            hint="give a .npy or .npz file, an image, or random, zeros or ones",
+            hint="give a .npy or .npz file, an image, random, zeros or ones, or random:1,3,64,64",
         ) from None
     except OSError as error:
         raise UsageError(
@@ -217,7 +217,7 @@ class Samples:
 
 def _files(word: str) -> list[str] | None:
     """The files that a folder or a pattern means; None for any other word."""
-    if word in FILLINGS or word == STDIN or Path(word).is_file():
+    if is_filling(word) or word == STDIN or Path(word).is_file():
         return None
     if Path(word).is_dir():
         found = [

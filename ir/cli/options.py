@@ -229,8 +229,8 @@ values_option = click.option(
     "inputs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="An input: FILE.npy, FILE.npz (its array of that name), random, zeros or ones; "
-    "inputs that are not named are random.",
+    help="An input: FILE.npy, FILE.npz (its array of that name), random, zeros or ones, with "
+    "sizes random:1,3,64,64; inputs that are not named are random.",
 )
 seed_option = click.option(
     "--seed",

@@ -9,8 +9,8 @@ from ..faces import face
 if TYPE_CHECKING:
     from .bodies import begin_of as begin_of
     from .bodies import run_bodies as run_bodies
-    from .filling import FILLINGS as FILLINGS
     from .filling import fill as fill
+    from .filling import is_filling as is_filling
     from .interpreter import Inputs as Inputs
     from .interpreter import Interpreter as Interpreter
     from .interpreter import InterpreterStep as InterpreterStep
@@ -32,7 +32,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "bodies": "begin_of run_bodies",
-        "filling": "FILLINGS fill",
+        "filling": "fill is_filling",
         "interpreter": (
             "Inputs Interpreter InterpreterStep Outputs Traced Wanted aliases by_definition "
             "check_inputs infer_for read_variable refuse_unknown run wanted_names"

@@ -14,12 +14,19 @@ from ..document import Layer
 FILLINGS = ("random", "zeros", "ones")
 
 
-def fill(parameter: Layer, word: str, rng: np.random.Generator) -> Array:
-    """An array for an input, filled as a word says."""
+def is_filling(word: str) -> bool:
+    """Whether a word says how to fill an input: ``zeros``, or with sizes ``random:1,3,64,64``."""
+    return word.partition(":")[0] in FILLINGS
+
+
+def fill(parameter: Layer, text: str, rng: np.random.Generator) -> Array:
+    """An array for an input, filled as a word says, in the sizes that follow it."""
     if parameter.op is None:
         raise UnsupportedError(f"{parameter.type} {parameter.version} is not known")
     (tensor,) = parameter.op.infer()
-    shape = filled(tensor.shape, parameter)
+    word, colon, sizes = text.partition(":")
+    asked = Shape.parse(sizes) if colon else Shape.UNKNOWN
+    shape = filled(tensor.shape.merge(asked), parameter)
     if tensor.type.is_dynamic:
         raise UsageError(
             f'input "{parameter.name}" has no element type, an array is needed',
