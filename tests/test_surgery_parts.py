@@ -222,3 +222,20 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert new.layer("w2").value.tolist() == [7, 7, 7, 7]
     assert "preprocess" in call("edit", "--list")
     assert json.loads(call("edit", "--schema"))["type"] == "array"
+
+
+def test_a_tensor_without_names_gets_one_that_is_free() -> None:
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "2,3")
+    half = net.constant(np.ones((3, 3), "f2"), name="w_compressed")
+    weight = net.add("Convert", "opset1", [half], destination_type="f32", name="w")
+    net.result(net.add("MatMul", "opset1", [x, weight], transpose_b=True), name="y")
+    model = net.model()
+    # As OpenVINO compresses weights: the tensor's name stays at the constant.
+    model["w_compressed"].outputs[0].names = ("w",)
+    handed = ir.extract(model, outputs="w:0").model
+    assert [result.output_names for result in handed.results] == ["w_1"]
+    fed = ir.extract(model, inputs=["x", "w:0"]).model
+    assert fed["w"].type == "Parameter"
+    answer = ir.run(fed, {"x": np.ones((2, 3), "f4"), "w": np.ones((3, 3), "f4")})
+    assert next(iter(answer.values())).tolist() == [[3.0] * 3] * 2

@@ -221,7 +221,7 @@ def _parameter(bench: Workbench, source: Source, tensor: Tensor) -> Source:
     info = source.port.rt_info
     source.port.names = ()
     made = bench.parameter(
-        Tensor(tensor.type, tensor.shape), name=name, names=names or (source.spelled,)
+        Tensor(tensor.type, tensor.shape), name=name, names=names or (bench.own_name(source),)
     )
     made.port.rt_info = info
     return made

@@ -311,7 +311,7 @@ class Workbench:
         layer.inputs = [Port.of(0, self.known(source))]
         self.take(layer, [source])
         if not source.port.names:  # an output without a name cannot be asked for
-            self.name_tensor(source, [source.spelled])
+            self.name_tensor(source, [self.own_name(source)])
         layer.output_names = join_names(source.port.names)
         return layer
 
@@ -320,19 +320,24 @@ class Workbench:
         port = source.port
         port.names = tuple(dict.fromkeys((*port.names, *names)))
         for name in port.names:
-            held = self._tensors.get(name)
-            if (
-                held is not None
-                and held != source
-                and not self.is_gone(held.layer)
-                and (name in held.port.names)
-            ):
+            if (held := self._other(name, source)) is not None:
                 raise UsageError(
                     f'two tensors would be named "{name}": that of layer '
                     f'"{held.layer.name}" and that of "{source.layer.name}"',
                     hint="choose another name",
                 )
             self._tensors[name] = source
+
+    def own_name(self, source: Source) -> str:
+        """What a tensor without names is called: as it is spelt, where no other is called so."""
+        return FreeNames(lambda name: self._other(name, source) is not None)(source.spelled)
+
+    def _other(self, name: str, source: Source) -> Source | None:
+        """Another tensor that has a name."""
+        held = self._tensors.get(name)
+        if held is None or held == source or self.is_gone(held.layer):
+            return None
+        return held if name in held.port.names else None
 
     def move_names(self, old: Source, new: Source) -> None:
         """Let one tensor go by the names of another."""
@@ -356,13 +361,7 @@ class Workbench:
 
     def rename_tensor(self, source: Source, old: str, new: str) -> None:
         """Give a tensor another name in the place of one it has, and its outputs too."""
-        held = self._tensors.get(new)
-        if (
-            held is not None
-            and held != source
-            and new in held.port.names
-            and not (self.is_gone(held.layer))
-        ):
+        if (held := self._other(new, source)) is not None:
             raise UsageError(
                 f'tensor "{old}" cannot be renamed to "{new}": that of layer '
                 f'"{held.layer.name}" has that name',
