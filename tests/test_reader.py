@@ -388,3 +388,13 @@ def test_memory_stays_small_with_large_weights(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert int(done.stdout) < 150_000
+
+
+@pytest.mark.parametrize("levels", [2_100, 50_000])
+def test_levels_beyond_the_parser_are_no_breach_of_xml(levels: int) -> None:
+    deep = b"<a>" * levels + b"</a>" * levels
+    text = b'<net name="m" version="11"><rt_info>' + deep + b"</rt_info><layers /></net>"
+    with pytest.raises(ir.UnreadableError, match="nested more than 2048 deep") as caught:
+        ir.loads(text)
+    assert "well-formed" not in str(caught.value)
+    assert "IR114" in {finding.code for finding in ir.check(text).findings}

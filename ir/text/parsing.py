@@ -33,6 +33,10 @@ _OTHERS = (
 )
 
 
+#: Levels that libxml2 takes, whatever it is told.
+_DEEPEST = 2048
+
+
 def _broken(
     source: bytes, file: str | None, error: etree.XMLSyntaxError, lenient: bool
 ) -> UnreadableError:
@@ -43,6 +47,9 @@ def _broken(
     line, column = error.position
     place = Where(file, line or 1, column or 1)
     message = (error.msg or "not XML").split(", line ")[0]
+    if (error.msg or "").startswith("Excessive depth"):
+        what = f"elements are nested more than {_DEEPEST} deep"
+        return UnreadableError(what, place, "take out the levels that say nothing (IR114)")
     hint = "ir.check and `vinoir check` tell all that is wrong with it"
     if len(source) <= SEARCHED:
         from .repairs import repair
