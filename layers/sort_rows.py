@@ -32,8 +32,9 @@ from .sort_suppression import (
 
 #: So many boxes of a row are looked at together, and so many rows; the fewest where few may stay.
 BLOCK, TOGETHER, LEAST = 128, 32, 32
-#: So many at first, and so many times as many where most of them are ruled out.
-FIRST, MORE = 64, 4
+#: So many at first, and so many times as many where most of them are ruled out; of few rows so
+#: many that their pairs are this part of those compared at once.
+FIRST, MORE, SHARE = 64, 4, 8
 #: Rows that are looked at one by one if they are long.
 FEW = 4
 #: Of so many as may stay, times this, mostly enough do.
@@ -317,8 +318,8 @@ class Choice(NamedTuple):
         many = np.zeros(len(counts), np.int64)
         require(8 * len(counts) * min(self.most, int(counts.max())))
         chosen = np.full((len(counts), min(self.most, int(counts.max()))), last)
-        begin, size = 0, FIRST
         rows = np.arange(len(counts))
+        begin, size = 0, max(FIRST, int((COMPARED // SHARE // len(rows)) ** 0.5))
         while len(rows):
             counted.step()
             width = min(

@@ -303,9 +303,9 @@ def test_time_ends_a_loop_a_sequence_and_a_choice_among_boxes() -> None:
     with pytest.raises(LimitError, match="seconds"):
         ir.run(net.model(), [np.zeros((1, steps, 1), "f4")], max_seconds=0.2)
     boxes = np.zeros((1, 200_000, 4), "f4")
-    boxes[..., 0] = np.arange(200_000)
-    boxes[..., 2:] = boxes[..., :2] + 0.5
-    few = [np.array(n) for n in (200_000,)], [np.array(n, "f4") for n in (0.5, 0.0)]
+    boxes[..., :2] = np.random.default_rng(0).random((200_000, 2)) * 450
+    boxes[..., 2:] = boxes[..., :2] + 1.3
+    few = [np.array(n) for n in (200_000,)], [np.array(n, "f4") for n in (0.9, 0.0)]
     net = ir.Builder()
     inputs = [boxes, np.ones((1, 1, 200_000), "f4"), *few[0], *few[1]]
     net.result(net.add("NonMaxSuppression", "opset9", [net.constant(x) for x in inputs])[0])
