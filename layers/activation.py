@@ -207,7 +207,10 @@ class PReLUV1(Op):
             return slope.reshape(-1, *[1] * (data.ndim - channel - 1))
         if slope.size == 1:
             return slope.reshape(())
-        broadcast(Shape(data.shape), Shape(slope.shape))  # or it is refused
+        whole = broadcast(Shape(data.shape), Shape(slope.shape))  # or it is refused
+        if whole != data.shape:
+            text = f"slopes of shape {Shape(slope.shape)} do not fit data of shape"
+            raise IRError(f"{text} {Shape(data.shape)}")
         return slope
 
 

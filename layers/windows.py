@@ -145,6 +145,8 @@ def surrounded(data: Array, widths: Sequence[Pads], fill: object = 0) -> Array:
     """The data with so much of ``fill`` before and after it on each axis."""
     sizes = [size + sum(pair) for size, pair in zip(data.shape, widths, strict=True)]
     require(prod(sizes) * data.itemsize)
+    if not widths:
+        return data
     padded: Array = np.pad(data, widths, constant_values=fill)  # type: ignore[call-overload]
     return padded
 

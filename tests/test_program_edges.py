@@ -358,3 +358,29 @@ def test_indices_may_be_real_numbers() -> None:
     for way in (lambda: ir.run(net.model(), given), lambda: ir.compile(net.model())(given)):
         (found,) = way().values()
         np.testing.assert_array_equal(found, given[0][[3, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("shape", "slopes"), [((2, 1), (5,)), ((2, 3), (4, 3)), ((2, 3, 1), (3, 4))]
+)
+def test_more_slopes_than_data_are_refused(
+    shape: tuple[int, ...], slopes: tuple[int, ...]
+) -> None:
+    net = ir.Builder()
+    given = [net.parameter("x", "f32", shape), net.parameter("slopes", "f32", slopes)]
+    net.result(net.add("PReLU", "opset1", given, name="bent"))
+    model, arrays = net.model(), [numbers(*shape), numbers(*slopes)]
+    for way in (lambda: ir.run(model, arrays), lambda: ir.compile(model)(arrays)):
+        with pytest.raises(ir.IRError, match='"bent"'):
+            way()
+
+
+def test_a_number_is_as_large_resized() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", ())
+    sizes, scales = (net.constant(np.zeros(0, kind)) for kind in ("i8", "f4"))
+    words = {"mode": "linear", "shape_calculation_mode": "scales", "antialias": True}
+    net.result(net.add("Interpolate", "opset4", [x, sizes, scales], **words))
+    for way in (ir.run, lambda model, given: ir.compile(model)(given)):
+        (found,) = way(net.model(), [np.float32(3)]).values()
+        assert (found.shape, found.item()) == ((), 3)
