@@ -470,6 +470,18 @@ def cubic(after: Array, a: np.float32) -> Array:
     return np.stack([far[0], *near, far[1]], -1)
 
 
+def tent(away: Array) -> Array:
+    """Weights of two neighbours, by how far each is away."""
+    return np.maximum(1 - away, 0)
+
+
+def bicubic(away: Array, coefficient: float) -> Array:
+    """Weights of four neighbours, by how far each is away."""
+    x, a = away, np.float32(coefficient)
+    near, far = ((a + 2) * x - (a + 3)) * x * x + 1, (((x - 5) * x + 8) * x - 4) * a
+    return np.where(x < 1, near, np.where(x < 2, far, 0))
+
+
 def taps_pillow(step: Resized, settings: Settings) -> Taps:
     """All rows under Pillow's filter, which is at least as wide as an output row."""
     half = np.float32(0.5)
@@ -482,12 +494,7 @@ def taps_pillow(step: Resized, settings: Settings) -> Taps:
     stop = np.trunc(centre + reach + half)
     index = first[:, None] + np.arange(int(np.ceil(reach)) * 2 + 1)
     x = np.abs((index.astype(np.float32) - centre[:, None] + half) * (1 / stretch))
-    if settings.mode == "bilinear_pillow":
-        weight = np.maximum(1 - x, 0)
-    else:
-        a = np.float32(settings.cube_coeff)
-        near, far = ((a + 2) * x - (a + 3)) * x * x + 1, (((x - 5) * x + 8) * x - 4) * a
-        weight = np.where(x < 1, near, np.where(x < 2, far, 0))
+    weight = tent(x) if settings.mode == "bilinear_pillow" else bicubic(x, settings.cube_coeff)
     return normalised(index, np.where(index < stop[:, None], weight, 0), step.old)
 
 

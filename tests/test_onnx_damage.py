@@ -47,8 +47,6 @@ def whole(*values: Any) -> np.ndarray:
          {"antialias": 1, "mode": "linear"}, "one is needed"),
         ("Pad", 18, [real(2, 3), whole(1, 1, 1), np.float32(0), whole(1)], 1, {},
          "pads has 3 entries"),
-        ("Pad", 20, [real(2, 3), whole(1, 1), np.float32(0), np.array(1)], 1, {"mode": "wrap"},
-         None),
         ("Pad", 20, [real(2, 3), whole([1, 1, 1, 1])], 1, {"mode": "wrap"}, "pads has the shape"),
         ("Pad", 20, [real(2, 3), np.array(2)], 1, {}, "pads has the shape"),
         ("DFT", 20, [real(1, 4, 1), np.array(4), np.zeros(0, "i8")], 1, {}, "axis has 0 elements"),
@@ -56,7 +54,7 @@ def whole(*values: Any) -> np.ndarray:
     ],
 )  # fmt: skip
 def test_contradictions_are_told(
-    kind: str, opset: int, inputs: list[Any], fed: int, words: dict[str, Any], said: str | None
+    kind: str, opset: int, inputs: list[Any], fed: int, words: dict[str, Any], said: str
 ) -> None:
     proto = one_node(kind, opset, inputs, 2 if kind == "Split" else 1, **words)
     constants = list(proto.graph.input)[fed:]
@@ -65,8 +63,5 @@ def test_contradictions_are_told(
         numpy_helper.from_array(np.asarray(value), one.name)
         for value, one in zip(inputs[fed:], constants, strict=True)
     )
-    if said is None:
-        ir.from_onnx(proto.SerializeToString())
-        return
     with pytest.raises(IRError, match=said):
         ir.from_onnx(proto.SerializeToString())

@@ -93,6 +93,21 @@ def test_sizes_that_are_not_known_are_named() -> None:
         ir.from_onnx(proto.SerializeToString())
 
 
+def test_whole_numbers_are_not_weighed() -> None:
+    proto = resize(
+        np.zeros((1, 1, 8, 8), "u1"), np.array([1, 1, 4, 4]), mode="linear", antialias=1
+    )
+    with pytest.raises(UnsupportedError, match="of u8 they would have to be rounded"):
+        ir.from_onnx(proto.SerializeToString())
+
+
+def test_sizes_beyond_all_memory_are_refused() -> None:
+    sizes, x = np.array([1, 1, 4, 1 << 44]), np.zeros((1, 1, 8, 8), "f4")
+    proto = resize(x, sizes, mode="linear", antialias=1)
+    with pytest.raises(ir.IRError, match="not enough memory"):
+        ir.from_onnx(proto.SerializeToString())
+
+
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("corners", [0, 1])
 @pytest.mark.parametrize("size", [(1, 2, 3, 4), (3, 1, 1, 2), (1, 1, 1, 1), (2, 2, 2, 3, 4)])

@@ -143,11 +143,7 @@ def attention(node: Node) -> Made:
     joined = plus(node, node.add("MatMul-1", node[0], node[1]), node.get(2))
     parts, start = [], 0
     for size in sizes:
-        part = node.cut(joined, start, start + size, 2)
-        part = node.add(
-            "Reshape-1", part, node.ints64([0, 0, heads, size // heads]), special_zero=True
-        )
-        parts.append(node.transpose(part, [0, 2, 1, 3]))
+        parts.append(heads_apart(node, node.cut(joined, start, start + size, 2), heads, size))
         start += size
     scale = node.real("scale")
     if scale:
@@ -159,8 +155,19 @@ def attention(node: Node) -> Made:
     if mask is not None:
         parts.append(mask)
     made = node.add("ScaledDotProductAttention-13", *parts, causal=causal)
-    made = node.transpose(made, [0, 2, 1, 3])
-    return node.add("Reshape-1", made, node.ints64([0, 0, sizes[2]]), special_zero=True)
+    return heads_together(node, made, sizes[2])
+
+
+def heads_apart(node: Node, x: Output, heads: int, size: int) -> Output:
+    """Numbers of heads that lie side by side, as (batch, heads, places, numbers of a head)."""
+    apart = node.ints64([0, 0, heads, size // heads])
+    return node.transpose(node.add("Reshape-1", x, apart, special_zero=True), [0, 2, 1, 3])
+
+
+def heads_together(node: Node, x: Output, size: int) -> Output:
+    """What ``heads_apart`` has put apart."""
+    x = node.transpose(x, [0, 2, 1, 3])
+    return node.add("Reshape-1", x, node.ints64([0, 0, size]), special_zero=True)
 
 
 def _mask(node: Node, joined: Output) -> Output | None:

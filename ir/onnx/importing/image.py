@@ -11,7 +11,7 @@ from ....schemas import Array, IRError, UnsupportedError
 from ...document import Output
 from .node import Made, Node, converts, normal, static
 from .pooling import window_of
-from .weighing import REASON, weigh
+from .weighing import REASON, SYMMETRIC, weigh
 
 _TRANSFORMS = {
     "half_pixel": "half_pixel", "pytorch_half_pixel": "pytorch_half_pixel",
@@ -139,7 +139,7 @@ def _weighs_otherwise(node: Node) -> bool:
     """Whether the neighbours count for other shares than in IR."""
     if node.text("mode", "nearest") == "nearest":
         return False
-    if node.text("coordinate_transformation_mode") == "half_pixel_symmetric":
+    if node.text("coordinate_transformation_mode") == SYMMETRIC:
         return True
     if node.flag("antialias") and _may_shrink(node):
         return True

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....schemas import IRError, UnsupportedError
 from ...document import Output
-from .contributed import contributed, levels, numbers, plus
+from .contributed import contributed, heads_apart, heads_together, levels, numbers, plus
 from .convolution import conv
 from .node import Function, Made, Node, converts
 from .normalization import gemm, rms_normalization
@@ -128,8 +128,8 @@ def q_linear_softmax(node: Node) -> Made:
 
 
 def channels_second(node: Node, convert: Function) -> Made:
-    """What a converter makes, of images whose channels stand last where the node says so."""
-    if not node.flag("channels_last"):
+    """What a converter makes, of images whose channels stand last unless the node says no."""
+    if not node.flag("channels_last", default=True):
         return convert(node)
     rank = node.rank()
     node.inputs[0] = node.transpose(node[0], [0, rank - 1, *range(1, rank - 1)])
@@ -159,9 +159,7 @@ def q_linear_average_pool(node: Node) -> Made:
 @contributed("NhwcMaxPool", (1, 1), ceil_mode=0, **WINDOW)
 def nhwc_max_pool(node: Node) -> Made:
     """As MaxPool, of images whose channels stand last."""
-    rank = node.rank()
-    node.inputs[0] = node.transpose(node[0], [0, rank - 1, *range(1, rank - 1)])
-    return node.transpose(first(max_pool(node)), [0, *range(2, rank), 1])
+    return channels_second(node, max_pool)
 
 
 @contributed(
@@ -187,10 +185,7 @@ def multi_head_attention(node: Node) -> Made:
         if node.get(3) is not None:
             part = plus(node, part, node.cut(node[3], start, start + size, 0))
         start += size
-        part = node.add(
-            "Reshape-1", part, node.ints64([0, 0, heads, size // heads]), special_zero=True
-        )
-        parts.append(node.transpose(part, [0, 2, 1, 3]))
+        parts.append(heads_apart(node, part, heads, size))
     given = [] if node.get(5) is None else [node[5]]
     causal = node.flag("unidirectional")
     if given and causal:
@@ -199,7 +194,5 @@ def multi_head_attention(node: Node) -> Made:
     if scale:
         given = given or [node.like(0, parts[0])]
         given.append(node.like(scale, parts[0]))
-    made = node.transpose(
-        node.add("ScaledDotProductAttention-13", *parts, *given, causal=causal), [0, 2, 1, 3]
-    )
-    return node.add("Reshape-1", made, node.ints64([0, 0, size]), special_zero=True)
+    made = node.add("ScaledDotProductAttention-13", *parts, *given, causal=causal)
+    return heads_together(node, made, size)
