@@ -379,6 +379,7 @@ def test_conditions_and_bodies_are_in_texts(written: Written) -> None:
     assert chart.count("\n    end") + chart.count("\n  end") == 3
     assert len(re.findall(rf"--> {groups[0][0]}$", chart, re.MULTILINE)) == 1
     assert len(re.findall(rf"lhead=cluster_{groups[0][0][1:]}\]", dot)) == 1
+    assert "compound=true;" in dot  # else no arrow is cut at a cluster
     assert dot.count("{") == dot.count("}")
 
 

@@ -16,6 +16,7 @@ from vinoir.ir.engine.kernels import activations, convolution, depthwise, winogr
 from vinoir.ir.engine.kernels.convolution_work import Sizes
 from vinoir.ir.engine.kernels.grouped import MOST, Runs, quickest
 from vinoir.ir.engine.passes import optimize
+from vinoir.ir.engine.passes.trim_windows import meets
 from vinoir.ir.engine.plan import build
 from vinoir.ir.engine.workers import integer_products
 
@@ -517,3 +518,12 @@ def test_channels_of_small_images_are_dealt_out_whole(outer: int) -> None:
     for threads in (1, 2, 3):
         (found,) = ir.compile(model, threads=threads, fork=False)([given]).values()
         np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 7])
+def test_taps_that_meet_an_image_are_told(stride: int) -> None:
+    for start in range(-12, 6):
+        for stops in range(5):
+            for size in range(5):
+                met = any(0 <= start + stop * stride < size for stop in range(stops))
+                assert meets(start, stride, stops, size) == met

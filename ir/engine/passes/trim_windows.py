@@ -36,7 +36,7 @@ def _trim(node: Node) -> None:
         begin, end = map(number, op.pads(size, axis, reach(kernel, dilation)))
         met = [
             tap for tap in range(kernel)
-            if _meets(tap * dilation - begin, stride, stops[axis], size)
+            if meets(tap * dilation - begin, stride, stops[axis], size)
         ]  # fmt: skip
         if not met:
             return
@@ -57,7 +57,7 @@ def _trim(node: Node) -> None:
     node.replace_input(1, constant(np.ascontiguousarray(trimmed)))
 
 
-def _meets(start: int, stride: int, stops: int, size: int) -> bool:
+def meets(start: int, stride: int, stops: int, size: int) -> bool:
     """Whether any of the places ``start + stop * stride`` lies on an axis."""
     first = max(-(start // stride), 0)
     return first < stops and start + first * stride < size
