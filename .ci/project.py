@@ -21,6 +21,8 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "jsonschema", "openvino")
 #: So many tests may be skipped where there is nothing but a clone.
 MAY_SKIP = 5
+#: What setuptools writes anew into a source archive.
+REWRITTEN = {"setup.cfg"}
 
 
 def name_of(requirement: str) -> str:
@@ -54,15 +56,27 @@ def tools() -> None:
 
 
 def files(archive: str) -> None:
-    """Fail where a source archive lacks a file of the repository."""
+    """Fail where a source archive lacks a file of the repository, or holds another one."""
     with tarfile.open(archive) as opened:
-        held = {name.partition("/")[2] for name in opened.getnames()}
-    listed = subprocess.run(
+        held = {
+            member.name.partition("/")[2]: file.read()
+            for member in opened
+            if (file := opened.extractfile(member)) is not None
+        }
+    shown = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    missing = sorted(set(listed.stdout.splitlines()) - held)
+    listed = shown.stdout.splitlines()
+    missing = [name for name in listed if name not in held]
     if missing:
         sys.exit(f"{Path(archive).name} lacks {', '.join(missing)}")
+    others = [
+        name
+        for name in listed
+        if name not in REWRITTEN and held[name] != (ROOT / name).read_bytes()
+    ]
+    if others:
+        sys.exit(f"{Path(archive).name} has others than {', '.join(others)}")
 
 
 def skips(log: str) -> None:
