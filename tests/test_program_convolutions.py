@@ -350,17 +350,41 @@ def test_a_convolution_gives_half_of_what_swish_takes(
     assert halved == [quick and beta != 0.5]
 
 
-def test_gelu_by_the_library_is_as_near() -> None:
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+@pytest.mark.parametrize(
+    ("function", "definition"),
+    [
+        (activations.gelu, lambda x: x / 2 * math.erfc(-x / math.sqrt(2))),
+        (
+            activations.gelu_by_tanh,
+            lambda x: x * sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)),
+        ),
+    ],
+)
+def test_activations_by_sums_of_the_library_are_as_near(
+    function: activations.Function, definition: Callable[[float], float]
+) -> None:
     library = integer_products()
     if library is None or not library.rounds:
         pytest.skip("the extra fast is not installed, or this processor has no quick way to sum")
     x = np.concatenate([np.linspace(-20, 20, 40001), np.geomspace(-1, -1e-30, 999)]).astype("f4")
-    wanted = [value / 2 * math.erfc(-value / math.sqrt(2)) for value in x.astype("f8")]
-    found = np.empty_like(x)
-    activations.gelu_by_library(library, x, found)()
-    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=6e-7)
-    activations.gelu_by_library(library, x, x)()
+    wanted = list(map(definition, x.astype("f8").tolist()))
+    found, by_itself = np.empty_like(x), np.empty_like(x)
+    part = activations.by_sums(function, library, x, found)
+    assert part is not None
+    part()
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=7e-7)
+    function(x, by_itself)
+    np.testing.assert_allclose(found, by_itself, rtol=2e-6, atol=1e-6)
+    part = activations.by_sums(function, library, x, x)
+    assert part is not None
+    part()
     np.testing.assert_array_equal(x, found)
+    assert activations.by_sums(function, library, x[::2], found[::2]) is None
+    assert activations.by_sums(activations.mish, library, x, found) is None
 
 
 @pytest.mark.parametrize("quick", [True, False])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,6 +44,18 @@ class _Rooms(threading.local):
 
 
 rooms = _Rooms()
+
+
+def all_ones(size: int) -> Array:
+    """So many ones, to be read."""
+    return _ones(1 << size.bit_length())[:size]
+
+
+@cache
+def _ones(size: int) -> Array:
+    found = on_lines(size)
+    found.fill(1)
+    return found
 
 
 class Bound:
@@ -87,9 +99,11 @@ def activation(
     runs = spans(rows, -(-block.size // near))
     pairs = [(block[(*lead, slice(*run))], target[(*lead, slice(*run))]) for run in runs]
     library = integer_products()
-    if function is gelu and QUICK_TANH and library is not None and library.rounds:
-        return sequence([gelu_by_library(library, *pair) for pair in pairs])
-    return sequence([_bound(function, *pair) for pair in pairs])
+    if not QUICK_TANH or library is None or not library.rounds:
+        return sequence([_bound(function, *pair) for pair in pairs])
+    return sequence([
+        by_sums(function, library, *pair) or _bound(function, *pair) for pair in pairs
+    ])  # fmt: skip
 
 
 def _bound(function: Function, block: Array, target: Array) -> Part:
@@ -187,41 +201,60 @@ def gelu(x: Array, out: Array) -> None:
         np.copyto(out, NONE, where=lost)
 
 
-def gelu_by_library(library: IntegerProducts, x: Array, out: Array) -> Part:
-    """``x / 2 + x / 2 * tanh(x * p(x ** 2))``, p a polynomial, where the library makes sums.
+def by_sums(function: Function, library: IntegerProducts, x: Array, out: Array) -> Part | None:
+    """The same in fewer passes, where a library makes sums of products; None where it is as short.
 
-    It is summed up by pairs of powers: a pass for each two, where NumPy takes one for each step.
+    Neither array may have gaps.
     """
-    if not (x.flags.c_contiguous and out.flags.c_contiguous):
-        return _bound(gelu, x, out)
-    given, made = x.reshape(-1), out.reshape(-1)
-    sixth, fifth, fourth, third, second, first, none = HALF_LOGIT
-
-    def make(squares: Array, powers: Array, value: Array, other: Array) -> Part:
-        return sequence([
-            partial(np.multiply, squares, squares, powers),
-            library.lined(fifth, fourth, squares, value),
-            library.summed((1.0, sixth), value, powers, value),
-            library.lined(third, second, squares, other),
-            library.fused(value, powers, other, value),
-            library.lined(first, none, squares, other),
-            library.fused(value, powers, other, value),
-            partial(np.multiply, value, given, value),
-            partial(np.tanh, value, value),
-            library.fused(given, value, given, made, (0.5, 0.5)),
-        ])  # fmt: skip
-
-    bound = Bound(make)
+    if function not in SUMMED or not (x.flags.c_contiguous and out.flags.c_contiguous):
+        return None
+    number, make = SUMMED[function]
+    bound = Bound(partial(make, library, x.reshape(-1), out.reshape(-1)))
 
     def run() -> None:
-        squares, *others = (rooms.take(place, x.size) for place in range(4))
-        np.multiply(given, given, squares)
-        if np.maximum.reduce(squares) <= FAR:
-            bound(squares, *others)
-        else:  # powers would be endless
-            gelu(given, made)
+        bound(*(rooms.take(place, x.size) for place in range(number)))
 
     return run
+
+
+def gelu_by_sums(
+    library: IntegerProducts, x: Array, out: Array, u: Array, q: Array, value: Array
+) -> Part:
+    """``x / 2 + x / 2 * tanh(x * p)``, p being ``q * (a * q ** 2 + b) + c * u + d``.
+
+    There u is ``x ** 2 / 20 + g``, and q is ``u ** 2 + h``.
+    """
+    g, h, a, b, c, d = HALF_LOGIT
+    ones = all_ones(x.size)
+    begin = library.fused(x, x, ones, u, (1 / 20, g))
+    rest = sequence([
+        library.fused(u, u, ones, q, (1, h)),
+        library.fused(q, q, ones, value, (a, b)),
+        library.fused(q, value, u, value, (1, c)),
+        library.fused(value, x, x, value, (1, d)),
+        partial(np.tanh, value, value),
+        library.fused(x, value, x, out, (0.5, 0.5)),
+    ])  # fmt: skip
+
+    def run() -> None:
+        begin()
+        if np.maximum.reduce(u) <= FAR:
+            rest()
+        else:  # powers would be endless, or are no numbers
+            gelu(x, out)
+
+    return run
+
+
+def gelu_by_tanh_by_sums(library: IntegerProducts, x: Array, out: Array, value: Array) -> Part:
+    """``x / 2 + x / 2 * tanh(a * x + b * x ** 3)``."""
+    first, more = map(float, TANH_CURVE)
+    return sequence([
+        partial(np.multiply, x, x, value),
+        library.fused(value, x, x, value, (more, first)),
+        partial(np.tanh, value, value),
+        library.fused(x, value, x, out, (0.5, 0.5)),
+    ])  # fmt: skip
 
 
 def gelu_by_tanh(x: Array, out: Array) -> None:
@@ -333,14 +366,13 @@ NORMAL_CURVE = numbers(
 POWER = np.exp2 if QUICK_POWERS else np.exp
 #: From here on t times that is nothing beside t; further on it would be too little for a float32.
 EDGE, ENDLESS, NONE = numbers(11, math.inf, math.nan)
-#: Half the logarithm of what a normal variable is sooner below x than above it, divided by x: by
-#: powers of the square of x from the highest on. What x times the distribution errs by is 7e-8.
+#: Half the logarithm of how much sooner a normal variable is below x than above it, divided by x,
+#: is nearly such a polynomial of the square of x: what x times the distribution errs by is 2.5e-7.
 HALF_LOGIT = (
-    1.80561897e-09, -1.33446517e-07, 3.96911114e-06, -5.52401705e-05, -3.31299526e-05,
-    3.63342835e-02, 7.97884216e-01,
+    -0.75546131487, -0.34025623319, 0.076040276833, -0.148585974696, 0.520693007508, 1.22455705496,
 )  # fmt: skip
-#: Up to such squares.
-FAR = 1e4
+#: Up to such a u its powers are numbers.
+FAR = 500.0
 TANH_CURVE = numbers(math.sqrt(2 / math.pi), math.sqrt(2 / math.pi) * 0.044715)
 EXP_CURVE = numbers(*(-2 * float(number) for number in TANH_CURVE))
 
@@ -359,4 +391,9 @@ FUNCTIONS: dict[str, Function] = {
     "HSigmoid": three_lines,
     "HSwish": weighted_lines,
     "Mish": mish,
+}
+#: What takes a lot fewer passes where sums of products are one, and how many temporaries it needs.
+SUMMED: dict[Function, tuple[int, Callable[..., Part]]] = {
+    gelu: (3, gelu_by_sums),
+    gelu_by_tanh: (1, gelu_by_tanh_by_sums),
 }
