@@ -18,7 +18,6 @@ from vinoir.ir.engine.kernels.grouped import MOST, Runs, quickest
 from vinoir.ir.engine.passes import optimize
 from vinoir.ir.engine.passes.trim_windows import meets
 from vinoir.ir.engine.plan import build
-from vinoir.ir.engine.workers import integer_products
 
 
 def words(draw: Draw, kernel: list[int], most: int = 2) -> dict[str, Any]:
@@ -355,36 +354,42 @@ def sigmoid(x: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("function", "definition"),
+    ("way", "definition"),
     [
         (activations.gelu, lambda x: x / 2 * math.erfc(-x / math.sqrt(2))),
         (
-            activations.gelu_by_tanh,
+            activations.GELU_BY_TANH,
             lambda x: x * sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)),
         ),
+        (activations.SWISH, lambda x: x * sigmoid(x)),
+        (activations.SWISH_OF_HALF, lambda half: 2 * half * sigmoid(2 * half)),
+        (activations.FUNCTIONS["HSwish"], lambda x: x * min(max(x + 3, 0), 6) / 6),
     ],
 )
-def test_activations_by_sums_of_the_library_are_as_near(
-    function: activations.Function, definition: Callable[[float], float]
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("summed", [True, False])
+def test_activations_are_as_near_whatever_makes_them(
+    way: activations.Function | activations.Way,
+    definition: Callable[[float], float],
+    own: bool,
+    summed: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    library = integer_products()
-    if library is None or not library.rounds:
-        pytest.skip("the extra fast is not installed, or this processor has no quick way to sum")
+    if not summed:
+        monkeypatch.setattr(activations, "integer_products", lambda: None)
+    rooms = activations.Rooms() if own else None
     x = np.concatenate([np.linspace(-20, 20, 40001), np.geomspace(-1, -1e-30, 999)]).astype("f4")
-    wanted = list(map(definition, x.astype("f8").tolist()))
-    found, by_itself = np.empty_like(x), np.empty_like(x)
-    part = activations.by_sums(function, library, x, found)
-    assert part is not None
-    part()
-    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=7e-7)
-    function(x, by_itself)
-    np.testing.assert_allclose(found, by_itself, rtol=2e-6, atol=1e-6)
-    part = activations.by_sums(function, library, x, x)
-    assert part is not None
-    part()
-    np.testing.assert_array_equal(x, found)
-    assert activations.by_sums(function, library, x[::2], found[::2]) is None
-    assert activations.by_sums(activations.mish, library, x, found) is None
+    wanted = np.array(list(map(definition, x.astype("f8").tolist())))
+    given, found = x.copy(), np.empty_like(x)
+    activations.done(way, given, found, rooms)()
+    np.testing.assert_array_equal(given, x)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1.3e-6)
+    # With gaps, and into itself.
+    square = found.reshape(200, 205).copy()
+    activations.done(way, given.reshape(200, 205)[:, 5:], square[:, 5:], rooms)()
+    np.testing.assert_array_equal(square, found.reshape(200, 205))
+    activations.done(way, given, given, rooms)()
+    np.testing.assert_array_equal(given, found)
 
 
 @pytest.mark.parametrize("quick", [True, False])

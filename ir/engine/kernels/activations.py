@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,8 +27,8 @@ NEAR = 32768
 NEAR_FOR_THREADS = 4 * NEAR
 
 
-class _Rooms(threading.local):
-    """Memory for temporaries, of each thread its own: what is given back is cleared anew."""
+class Rooms:
+    """Memory for temporaries of what is done one after the other."""
 
     def __init__(self) -> None:
         self.rooms: dict[int, Array] = {}
@@ -43,7 +43,11 @@ class _Rooms(threading.local):
         return room[:size]
 
 
-rooms = _Rooms()
+class _RoomsOfThreads(threading.local, Rooms):
+    """The same of each thread its own: what is given back is cleared anew."""
+
+
+rooms = _RoomsOfThreads()
 
 
 def all_ones(size: int) -> Array:
@@ -75,6 +79,13 @@ class Bound:
         found[1]()
 
 
+class Way(NamedTuple):
+    """How an activation is made: by calls on numbers, their results, and so many temporaries."""
+
+    temporaries: int
+    calls: Callable[..., list[Part]]
+
+
 def activation(
     op: Op,
     block: Array,
@@ -83,37 +94,65 @@ def activation(
     *,
     halved: bool = False,
     near: int = NEAR,
+    own: Rooms | None = None,
 ) -> Part | None:
     """An activation from a block to a target; None where its definition does as well.
 
-    Of Swish, the block may hold half of what it takes. So many numbers are worked on at once.
+    Of Swish, the block may hold half of what it takes. So many numbers are worked on at once, in
+    memory of its own, or of the thread that does it.
     """
-    function = swish_of_half if halved else _function(op, parameters)
-    if function is None or not block.ndim:
+    found = SWISH_OF_HALF if halved else _found(op, parameters)
+    if found is None or not block.ndim:
         return None
+    if block.flags.c_contiguous and target.flags.c_contiguous:
+        block, target = block.reshape(-1), target.reshape(-1)
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), None)
     if op.xml_type in UFUNCS or axis is None:
-        return _bound(function, block, target)
+        return done(found, block, target, own)
     rows = block.shape[axis]
     lead = (slice(None),) * axis
     runs = spans(rows, -(-block.size // near))
     pairs = [(block[(*lead, slice(*run))], target[(*lead, slice(*run))]) for run in runs]
+    return sequence([done(found, *pair, own) for pair in pairs])
+
+
+def done(found: Function | Way, block: Array, target: Array, own: Rooms | None = None) -> Part:
+    """An activation of a block, by sums of products where a library makes them in one pass."""
     library = integer_products()
-    if not QUICK_TANH or library is None or not library.rounds:
-        return sequence([_bound(function, *pair) for pair in pairs])
-    return sequence([
-        by_sums(function, library, *pair) or _bound(function, *pair) for pair in pairs
-    ])  # fmt: skip
+    if found in SUMMED and QUICK_TANH and library is not None and library.rounds:
+        number, make = SUMMED[found]
+        found = Way(number, partial(make, library))
+    return (
+        _made(found, block, target, own)
+        if isinstance(found, Way)
+        else partial(found, block, target)
+    )
 
 
-def _bound(function: Function, block: Array, target: Array) -> Part:
-    def run() -> None:
-        function(block, target)
+def _made(way: Way, block: Array, target: Array, own: Rooms | None) -> Part:
+    """The calls of a way: what lies with gaps, which each would meet, is put side by side."""
+    if block.flags.c_contiguous and target.flags.c_contiguous:
+        count, make = way.temporaries, partial(_called, way, block.reshape(-1), target.reshape(-1))
+    else:
+        count, make = way.temporaries + 1, partial(_called_beside, way, block, target)
+    if own is not None and block.size <= NEAR_FOR_THREADS:
+        return make(*(own.take(place, block.size) for place in range(count)))
+    bound = Bound(make)
+    return lambda: bound(*(rooms.take(place, block.size) for place in range(count)))
 
-    return run
+
+def _called(way: Way, block: Array, target: Array, *temporaries: Array) -> Part:
+    return sequence(way.calls(block, target, *temporaries))
 
 
-def _function(op: Any, parameters: Sequence[Array | None]) -> Function | None:
+def _called_beside(way: Way, block: Array, target: Array, *temporaries: Array) -> Part:
+    *others, line = temporaries
+    beside = line.reshape(block.shape)
+    first, last = partial(np.copyto, beside, block), partial(np.copyto, target, beside)
+    return sequence([first, *way.calls(line, line, *others), last])
+
+
+def _found(op: Any, parameters: Sequence[Array | None]) -> Function | Way | None:
     """What computes an activation."""
     kind = op.xml_type
     if kind in UFUNCS:
@@ -121,39 +160,55 @@ def _function(op: Any, parameters: Sequence[Array | None]) -> Function | None:
     if kind == "Round":
         return np.rint if op.mode == "half_to_even" else None
     if kind == "Gelu" and getattr(op, "approximation_mode", "ERF") == "TANH":
-        return gelu_by_tanh if QUICK_TANH else lambda x, out: weighted(x, by_tanh, out)
+        return GELU_BY_TANH if QUICK_TANH else lambda x, out: weighted(x, by_tanh, out)
     if kind == "Swish":
         beta = next((float(array.reshape(())) for array in parameters if array is not None), 1.0)
         slope = line(beta)
-        return swish if beta == 1 and QUICK_TANH else lambda x, out: weighted(x, slope, out)
+        return SWISH if beta == 1 and QUICK_TANH else lambda x, out: weighted(x, slope, out)
     if kind == "Elu":
         return lambda x, out: bent(x, np.float32(op.alpha), out)
     return FUNCTIONS.get(kind)
 
 
-def sigmoid(x: Array, out: Array) -> None:
+def sigmoid(x: Array, out: Array) -> list[Part]:
     """``1 / (1 + exp(-x))``."""
-    np.negative(x, out)
-    np.exp(out, out)
-    np.add(out, ONE, out)
-    np.reciprocal(out, out)
+    return [
+        partial(np.negative, x, out),
+        partial(np.exp, out, out),
+        partial(np.add, out, ONE, out),
+        partial(np.reciprocal, out, out),
+    ]
 
 
-def swish(x: Array, out: Array) -> None:
+def swish(x: Array, out: Array, half: Array, value: Array) -> list[Part]:
     """``x * sigmoid(x)`` as ``x / 2 * (1 + tanh(x / 2))``."""
-    half, value = (rooms.take(place, x.size).reshape(x.shape) for place in (0, 1))
-    np.multiply(x, HALF, half)
-    np.tanh(half, value)
-    np.add(value, ONE, value)
-    np.multiply(half, value, out)
+    return [partial(np.multiply, x, HALF, half), *swish_of_half(half, out, value)]
 
 
-def swish_of_half(half: Array, out: Array) -> None:
+def swish_of_half(half: Array, out: Array, value: Array) -> list[Part]:
     """``half * (1 + tanh(half))``."""
-    value = rooms.take(0, half.size).reshape(half.shape)
-    np.tanh(half, value)
-    np.add(value, ONE, value)
-    np.multiply(half, value, out)
+    return [
+        partial(np.tanh, half, value),
+        partial(np.add, value, ONE, value),
+        partial(np.multiply, half, value, out),
+    ]
+
+
+def swish_by_sums(library: IntegerProducts, x: Array, out: Array, half: Array) -> list[Part]:
+    """``half + half * tanh(half)`` of ``x / 2``."""
+    value = half
+    return [
+        partial(np.multiply, x, HALF, value),
+        partial(np.tanh, value, value),
+        library.fused(x, value, x, out, (0.5, 0.5)),
+    ]
+
+
+def swish_of_half_by_sums(
+    library: IntegerProducts, half: Array, out: Array, value: Array
+) -> list[Part]:
+    """``half + half * tanh(half)``."""
+    return [partial(np.tanh, half, value), library.fused(half, value, half, out)]
 
 
 def weighted(x: Array, curve: Curve, out: Array) -> None:
@@ -201,25 +256,9 @@ def gelu(x: Array, out: Array) -> None:
         np.copyto(out, NONE, where=lost)
 
 
-def by_sums(function: Function, library: IntegerProducts, x: Array, out: Array) -> Part | None:
-    """The same in fewer passes, where a library makes sums of products; None where it is as short.
-
-    Neither array may have gaps.
-    """
-    if function not in SUMMED or not (x.flags.c_contiguous and out.flags.c_contiguous):
-        return None
-    number, make = SUMMED[function]
-    bound = Bound(partial(make, library, x.reshape(-1), out.reshape(-1)))
-
-    def run() -> None:
-        bound(*(rooms.take(place, x.size) for place in range(number)))
-
-    return run
-
-
 def gelu_by_sums(
     library: IntegerProducts, x: Array, out: Array, u: Array, q: Array, value: Array
-) -> Part:
+) -> list[Part]:
     """``x / 2 + x / 2 * tanh(x * p)``, p being ``q * (a * q ** 2 + b) + c * u + d``.
 
     There u is ``x ** 2 / 20 + g``, and q is ``u ** 2 + h``.
@@ -243,32 +282,35 @@ def gelu_by_sums(
         else:  # powers would be endless, or are no numbers
             gelu(x, out)
 
-    return run
+    return [run]
 
 
-def gelu_by_tanh_by_sums(library: IntegerProducts, x: Array, out: Array, value: Array) -> Part:
+def gelu_by_tanh(x: Array, out: Array, value: Array) -> list[Part]:
+    """``x * (1 / 2 + tanh(x * (a + b * x ** 2)) / 2)``."""
+    first, more = TANH_CURVE
+    return [
+        partial(np.multiply, x, x, value),
+        partial(np.multiply, value, more, value),
+        partial(np.add, value, first, value),
+        partial(np.multiply, value, x, value),
+        partial(np.tanh, value, value),
+        partial(np.multiply, value, HALF, value),
+        partial(np.add, value, HALF, value),
+        partial(np.multiply, x, value, out),
+    ]
+
+
+def gelu_by_tanh_by_sums(
+    library: IntegerProducts, x: Array, out: Array, value: Array
+) -> list[Part]:
     """``x / 2 + x / 2 * tanh(a * x + b * x ** 3)``."""
     first, more = map(float, TANH_CURVE)
-    return sequence([
+    return [
         partial(np.multiply, x, x, value),
         library.fused(value, x, x, value, (more, first)),
         partial(np.tanh, value, value),
         library.fused(x, value, x, out, (0.5, 0.5)),
-    ])  # fmt: skip
-
-
-def gelu_by_tanh(x: Array, out: Array) -> None:
-    """``x * (1 / 2 + tanh(x * (a + b * x ** 2)) / 2)``."""
-    first, more = TANH_CURVE
-    value = rooms.take(0, x.size).reshape(x.shape)
-    np.multiply(x, x, value)
-    np.multiply(value, more, value)
-    np.add(value, first, value)
-    np.multiply(value, x, value)
-    np.tanh(value, value)
-    np.multiply(value, HALF, value)
-    np.add(value, HALF, value)
-    np.multiply(x, value, out)
+    ]
 
 
 def by_tanh(x: Array, value: Array) -> None:
@@ -308,18 +350,19 @@ def leaked(x: Array, slope: Array, out: Array) -> None:
     np.maximum(x, value, out=out)
 
 
-def three_lines(x: Array, out: Array) -> None:
+def three_lines(x: Array, out: Array) -> list[Part]:
     """``min(max(x + 3, 0), 6) / 6``."""
-    np.add(x, THREE, out)
-    out.clip(ZERO, SIX, out)
-    np.multiply(out, SIXTH, out)
+    clip: Any = out.clip
+    return [
+        partial(np.add, x, THREE, out),
+        partial(clip, ZERO, SIX, out),
+        partial(np.multiply, out, SIXTH, out),
+    ]
 
 
-def weighted_lines(x: Array, out: Array) -> None:
+def weighted_lines(x: Array, out: Array, value: Array) -> list[Part]:
     """``x`` times that."""
-    value = rooms.take(0, x.size).reshape(x.shape)
-    three_lines(x, value)
-    np.multiply(x, value, out)
+    return [*three_lines(x, value), partial(np.multiply, x, value, out)]
 
 
 def mish(x: Array, out: Array) -> None:
@@ -385,15 +428,18 @@ UFUNCS: dict[str, Any] = {
     "Floor": np.floor,
     "Log": np.log,
 }
-FUNCTIONS: dict[str, Function] = {
-    "Sigmoid": sigmoid,
+SWISH, SWISH_OF_HALF, GELU_BY_TANH = Way(2, swish), Way(1, swish_of_half), Way(1, gelu_by_tanh)
+FUNCTIONS: dict[str, Function | Way] = {
+    "Sigmoid": Way(0, sigmoid),
     "Gelu": gelu,
-    "HSigmoid": three_lines,
-    "HSwish": weighted_lines,
+    "HSigmoid": Way(0, three_lines),
+    "HSwish": Way(1, weighted_lines),
     "Mish": mish,
 }
-#: What takes a lot fewer passes where sums of products are one, and how many temporaries it needs.
-SUMMED: dict[Function, tuple[int, Callable[..., Part]]] = {
+#: What takes fewer passes where sums of products are one, and how many temporaries it needs.
+SUMMED: dict[Function | Way, tuple[int, Callable[..., list[Part]]]] = {
     gelu: (3, gelu_by_sums),
-    gelu_by_tanh: (1, gelu_by_tanh_by_sums),
+    GELU_BY_TANH: (1, gelu_by_tanh_by_sums),
+    SWISH: (1, swish_by_sums),
+    SWISH_OF_HALF: (1, swish_of_half_by_sums),
 }

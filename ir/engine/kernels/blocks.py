@@ -17,7 +17,7 @@ from ..memory import private, root_of
 from ..plan import CONVOLUTIONS, Joined, Node, Value
 from ..workers import Part, integer_products, spans
 from ..workers import sequence as sequence
-from .activations import NEAR, NEAR_FOR_THREADS, activation, leaked, sloped
+from .activations import NEAR, NEAR_FOR_THREADS, Rooms, activation, leaked, sloped
 from .beside_levels import beside, joined
 from .quantizing import quantized, rounding
 from .repeats import repeats as repetitions
@@ -75,6 +75,8 @@ class Scratch:
     def __init__(self, threads: int, shared: Allocate, *, by_threads: bool = False) -> None:
         #: So many numbers are worked on at once, pass after pass.
         self.near = NEAR_FOR_THREADS if by_threads else NEAR
+        #: Memory for temporaries; None where each thread has its own.
+        self.own = None if by_threads else Rooms()
         self._rooms = [Room(private) for _ in range(threads)]
         self._tiles: dict[tuple[float, ...], tuple[Array, Array]] = {}
         #: Memory for what one step leaves to the next.
@@ -306,7 +308,9 @@ def follower(
             bounds = [x[index] if x.ndim else x for x in given if x is not None]
             return [lambda: np.copyto(target, op.run(block, *bounds)[0], casting="unsafe")]
         rest = given[1:]
-        prepared = activation(op, block, target, rest, halved=halved, near=scratch.near)
+        prepared = activation(
+            op, block, target, rest, halved=halved, near=scratch.near, own=scratch.own
+        )
         if prepared is not None:
             return [prepared]
         return [lambda: np.copyto(target, op.run(block, *rest)[0])]
