@@ -79,6 +79,17 @@ class Bound:
         found[1]()
 
 
+def in_rooms(make: Callable[..., Part], sizes: Sequence[int], own: Rooms | None) -> Part:
+    """A part that is made of temporaries of such sizes: beforehand, in memory of its plan's own.
+
+    In memory of each thread's own it is made when it runs; as where it takes a lot of it.
+    """
+    if own is not None and max(sizes, default=0) <= NEAR_FOR_THREADS:
+        return make(*(own.take(place, size) for place, size in enumerate(sizes)))
+    bound = Bound(make)
+    return lambda: bound(*(rooms.take(place, size) for place, size in enumerate(sizes)))
+
+
 class Way(NamedTuple):
     """How an activation is made: by calls on numbers, their results, and so many temporaries."""
 
@@ -135,10 +146,7 @@ def _made(way: Way, block: Array, target: Array, own: Rooms | None) -> Part:
         count, make = way.temporaries, partial(_called, way, block.reshape(-1), target.reshape(-1))
     else:
         count, make = way.temporaries + 1, partial(_called_beside, way, block, target)
-    if own is not None and block.size <= NEAR_FOR_THREADS:
-        return make(*(own.take(place, block.size) for place in range(count)))
-    bound = Bound(make)
-    return lambda: bound(*(rooms.take(place, block.size) for place in range(count)))
+    return in_rooms(make, [block.size] * count, own)
 
 
 def _called(way: Way, block: Array, target: Array, *temporaries: Array) -> Part:

@@ -11,7 +11,7 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Grid, Joined
 from ..workers import Part, integer_products, sequence, spans
-from .activations import NEAR, Bound, rooms
+from .activations import NEAR, Rooms, in_rooms, rooms
 
 #: Makes the parts of a step: from a block of the output, at an index, to a target.
 Follower: TypeAlias = Callable[[Array, Any, Array], list[Part]]
@@ -35,40 +35,31 @@ def beside(function: Callable[..., Any], levels: Array, grid: Grid, *, first: bo
     return _in_pieces(on, levels)
 
 
-def joined(levels: Array, sums: Joined) -> Follower:
+def joined(levels: Array, sums: Joined, own_rooms: Rooms | None) -> Follower:
     """``own * x + step * l + shift`` of a block and levels beside it."""
     own, step, shift = (np.float32(number) for number in sums)
     library = integer_products()
 
-    def by_library(block: Array, numbers: Array) -> Part:
-        assert library is not None
-        flat = block.reshape(-1)
-        if not shift:
-            return library.summed((float(own), float(step)), flat, numbers, flat)
-        line = library.lined(float(step), float(shift), numbers, numbers)
-        both = library.summed((float(own), 1.0), flat, numbers, flat)
-        return sequence([line, both])
-
     def on(block: Array, given: Array, target: Array) -> Part:
-        lies = library is not None and library.rounds
-        lies = lies and block.flags.c_contiguous and target is block
-        bound = Bound(lambda numbers: by_library(block, numbers))
+        lies = block.flags.c_contiguous and target is block
 
-        def run() -> None:
-            room = rooms.take(0, block.size)
+        def make(room: Array) -> Part:
             numbers = room.reshape(block.shape)
-            np.copyto(numbers, given, casting="unsafe")
-            if lies:
-                bound(room)
-                return
-            np.multiply(numbers, step, numbers)
+            parts: list[Part] = [partial(np.copyto, numbers, given, casting="unsafe")]
+            if library is not None and library.rounds and lies:
+                flat, factor = block.reshape(-1), float(step)
+                if shift:
+                    parts.append(library.lined(factor, float(shift), room, room))
+                    factor = 1.0
+                return sequence([*parts, library.summed((float(own), factor), flat, room, flat)])
+            parts.append(partial(np.multiply, numbers, step, numbers))
             if shift:
-                np.add(numbers, shift, numbers)
+                parts.append(partial(np.add, numbers, shift, numbers))
             if own != 1:
-                np.multiply(block, own, block)
-            np.add(block, numbers, target)
+                parts.append(partial(np.multiply, block, own, block))
+            return sequence([*parts, partial(np.add, block, numbers, target)])
 
-        return run
+        return in_rooms(make, [block.size], own_rooms)
 
     return _in_pieces(on, levels)
 

@@ -202,7 +202,7 @@ def followers(
             levels = kept(value, output.shape, output.last)
             first = others[0] is None
             if sums:
-                found.append(joined(levels, sums[0]))
+                found.append(joined(levels, sums[0], scratch.own))
                 sums = sums[1:]
                 continue
             found.append(beside(_binary(op.xml_type), levels, grids[0], first=first))
@@ -304,7 +304,9 @@ def follower(
         if kind == QUANTIZE:
             if numbers is not None and block.size:
                 some = numbers.at(index)
-                return [quantized(some, block, target, scratch.tile, finite=finite)]
+                return [
+                    quantized(some, block, target, scratch.tile, finite=finite, own=scratch.own)
+                ]
             bounds = [x[index] if x.ndim else x for x in given if x is not None]
             return [lambda: np.copyto(target, op.run(block, *bounds)[0], casting="unsafe")]
         rest = given[1:]

@@ -280,7 +280,7 @@ def _quantized(source: Array, integers: Integers, into: Array, scratch: Scratch)
     ends = integers.limits or (grid.first, grid.first + steps * grid.step)
     numbers = rounding(steps, np.array([*ends, -MIDDLE, steps - MIDDLE], np.float32))
     assert numbers is not None
-    return quantized(numbers, source, into, scratch.tile)
+    return quantized(numbers, source, into, scratch.tile, own=scratch.own)
 
 
 def _cut(numbers: Array, into: Array) -> Part:

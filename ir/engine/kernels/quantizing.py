@@ -18,7 +18,7 @@ from ....schemas import Array
 from ..memory import in_runs
 from ..plan import MIDDLE
 from ..workers import Part, integer_products, sequence, spans
-from .activations import NEAR, Bound, rooms
+from .activations import NEAR, Rooms, in_rooms, rooms
 from .repeats import repeats
 
 #: What is so much smaller than the largest of levels is nothing.
@@ -106,11 +106,17 @@ def _distinct(array: Array) -> Array:
 
 
 def quantized(
-    numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool = False
+    numbers: Rounding,
+    block: Array,
+    target: Array,
+    tile: Tile,
+    *,
+    finite: bool = False,
+    own: Rooms | None = None,
 ) -> Part:
     """A block rounded to levels, as far as the numbers go with it; it may be known as finite.
 
-    A target of int8 is given levels that are such.
+    A target of int8 is given levels that are such. Temporaries are the plan's own, or a thread's.
     """
     if not any(array is not None and array.ndim for array in numbers[:6]):
         # Numbers alike for all are met in the order in which they lie.
@@ -126,16 +132,17 @@ def quantized(
         pieces = max(pieces, block.shape[axis])
     for run in spans(block.shape[axis], pieces):
         some = (*lead, slice(*run))
-        parts.append(_quantized(numbers.at(some), block[some], target[some], tile, finite=finite))
+        given, made = block[some], target[some]
+        parts.append(_quantized(numbers.at(some), given, made, tile, own, finite=finite))
     return sequence(parts)
 
 
 def _quantized(
-    numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool
+    numbers: Rounding, block: Array, target: Array, tile: Tile, own: Rooms | None, *, finite: bool
 ) -> Part:
     narrow = target.dtype == np.int8
     if narrow and _is_cast(numbers):
-        return _cast(numbers, block, target, tile, finite=finite)
+        return _cast(numbers, block, target, tile, own, finite=finite)
     scaled_first = finite and numbers.scale is not None and not narrow
     if scaled_first:
         numbers = _after_scaling(numbers)
@@ -165,20 +172,19 @@ def _quantized(
     ]
     opening = block if lies[0] else block.reshape(flat)
 
-    def run() -> None:
-        room = rooms.take(0, block.size) if written else target
+    def make(*rooms: Array) -> Part:
+        room = rooms[0] if written else target
         views = room.reshape(flat), room.reshape(block.shape)
+        parts: list[Part] = []
         left = opening
         for at, (function, other, whole) in enumerate(bound):
             out = target if written and at == len(bound) - 1 else views[whole]
-            if at:
-                left = views[whole]
-            if other is None:
-                function(left, out=out)
-            else:
-                function(left, other, out=out)
+            left = views[whole] if at else left
+            others = () if other is None else (other,)
+            parts.append(partial(function, left, *others, out=out))
+        return sequence(parts)
 
-    return run
+    return in_rooms(make, [block.size] * written, own)
 
 
 def _steps(
@@ -242,7 +248,9 @@ def _is_lifted(numbers: Rounding) -> bool:
     return first is not None and not low.ndim and bool(low + first == -MIDDLE)
 
 
-def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite: bool) -> Part:
+def _cast(
+    numbers: Rounding, block: Array, target: Array, tile: Tile, own: Rooms | None, *, finite: bool
+) -> Part:
     """What the library does most of."""
     library = integer_products()
     assert library is not None
@@ -262,47 +270,36 @@ def _cast(numbers: Rounding, block: Array, target: Array, tile: Tile, *, finite:
     ]
     opening = block.reshape(shape)
     # What is computed need not be rounded between the two.
-    line = None
-    if (
-        finite
-        and block.flags.c_contiguous
-        and len(steps) == 2
-        and not any(x.ndim for _, x in steps)
-    ):
-        scale, shift = (float(x) for _, x in steps)
-        line = Bound(partial(library.lined, scale, shift))
+    alike = block.flags.c_contiguous and not any(x.ndim for _, x in steps)
+    in_line = finite and len(steps) == 2 and alike
     lies = not steps and block.flags.c_contiguous
     flat = target.reshape(-1).view(kind) if target.flags.c_contiguous else None
-    straight = library.rounded(block, flat) if lies and flat is not None else None
-    rounded, runs = Bound(library.rounded), _runs_of(target)
+    runs = _runs_of(target)
 
-    def run() -> None:
-        out = flat
-        if out is None:
-            # Bytes are written to where they have gaps as few times as can be.
-            out = rooms.take(1, -(-block.size // 4)).view(kind)[: block.size]
-        if straight is not None:
-            straight()
-        else:
-            room = block
-            if not lies:
-                room, left = rooms.take(0, block.size), opening
-                if line is not None:
-                    line(block, room)
-                for function, other in bound if line is None else ():
-                    function(left, other, out=room.reshape(opening.shape))
-                    left = room.reshape(opening.shape)
-                if not bound:
-                    np.copyto(room.reshape(opening.shape), opening)
-            rounded(room, out)
+    def make(room: Array, more: Array) -> Part:
+        parts: list[Part] = []
+        if in_line:
+            scale, shift = (float(x) for _, x in steps)
+            parts.append(library.lined(scale, shift, block, room))
+        elif not lies:
+            left, made = opening, room.reshape(opening.shape)
+            for function, other in bound:
+                parts.append(partial(function, left, other, out=made))
+                left = made
+            if not bound:
+                parts.append(partial(np.copyto, made, opening))
+        # Bytes are written to where they have gaps as few times as can be.
+        out = more.view(kind)[: block.size] if flat is None else flat
+        parts.append(library.rounded(block if lies else room, out))
         if limit is not None:
-            np.minimum(out, limit, out=out)
+            parts.append(partial(np.minimum, out, limit, out=out))
         if kind is np.uint8:
-            np.bitwise_xor(out, MIDDLE_BIT, out=out)
+            parts.append(partial(np.bitwise_xor, out, MIDDLE_BIT, out=out))
         if flat is None:
-            np.copyto(runs, out.view(runs.dtype).reshape(runs.shape))
+            parts.append(partial(np.copyto, runs, out.view(runs.dtype).reshape(runs.shape)))
+        return sequence(parts)
 
-    return run
+    return in_rooms(make, (block.size, -(-block.size // 4)), own)
 
 
 def _runs_of(target: Array) -> Array:
