@@ -363,7 +363,8 @@ def sigmoid(x: float) -> float:
         ),
         (activations.SWISH, lambda x: x * sigmoid(x)),
         (activations.SWISH_OF_HALF, lambda half: 2 * half * sigmoid(2 * half)),
-        (activations.FUNCTIONS["HSwish"], lambda x: x * min(max(x + 3, 0), 6) / 6),
+        (activations.HSIGMOID, lambda x: min(max(x + 3, 0), 6) / 6),
+        (activations.HSWISH, lambda x: x * min(max(x + 3, 0), 6) / 6),
     ],
 )
 @pytest.mark.parametrize("own", [True, False])

@@ -373,6 +373,19 @@ def weighted_lines(x: Array, out: Array, value: Array) -> list[Part]:
     return [*three_lines(x, value), partial(np.multiply, x, value, out)]
 
 
+def three_lines_by_sums(library: IntegerProducts, x: Array, out: Array) -> list[Part]:
+    """``min(max(x / 6 + 1 / 2, 0), 1)``."""
+    clip: Any = out.clip
+    return [library.lined(1 / 6, 0.5, x, out), partial(clip, ZERO, ONE, out)]
+
+
+def weighted_lines_by_sums(
+    library: IntegerProducts, x: Array, out: Array, value: Array
+) -> list[Part]:
+    """``x`` times that."""
+    return [*three_lines_by_sums(library, x, value), partial(np.multiply, x, value, out)]
+
+
 def mish(x: Array, out: Array) -> None:
     """``x * tanh(log(1 + exp(x)))``, which is a quotient of sums of ``exp(x)``."""
     value = np.minimum(x, STEEP)
@@ -437,11 +450,12 @@ UFUNCS: dict[str, Any] = {
     "Log": np.log,
 }
 SWISH, SWISH_OF_HALF, GELU_BY_TANH = Way(2, swish), Way(1, swish_of_half), Way(1, gelu_by_tanh)
+HSIGMOID, HSWISH = Way(0, three_lines), Way(1, weighted_lines)
 FUNCTIONS: dict[str, Function | Way] = {
     "Sigmoid": Way(0, sigmoid),
     "Gelu": gelu,
-    "HSigmoid": Way(0, three_lines),
-    "HSwish": Way(1, weighted_lines),
+    "HSigmoid": HSIGMOID,
+    "HSwish": HSWISH,
     "Mish": mish,
 }
 #: What takes fewer passes where sums of products are one, and how many temporaries it needs.
@@ -450,4 +464,6 @@ SUMMED: dict[Function | Way, tuple[int, Callable[..., list[Part]]]] = {
     GELU_BY_TANH: (1, gelu_by_tanh_by_sums),
     SWISH: (1, swish_by_sums),
     SWISH_OF_HALF: (1, swish_of_half_by_sums),
+    HSIGMOID: (0, three_lines_by_sums),
+    HSWISH: (1, weighted_lines_by_sums),
 }
