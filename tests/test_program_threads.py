@@ -16,6 +16,7 @@ import pytest
 from networks import Drawer
 from vinoir import ir
 from vinoir.ir.engine.program import Program
+from vinoir.ir.engine.workers import processes
 from vinoir.ir.engine.workers.blas_threads import MODULE, Blas, blas, describe, single_blas
 from vinoir.ir.engine.workers.processes import can_fork
 from vinoir.ir.engine.workers.team import HelpersLostError, Threads
@@ -464,3 +465,30 @@ def test_without_threads_to_be_had_the_caller_works_alone(monkeypatch: pytest.Mo
         assert same(program(inputs), wanted)
     with pytest.raises(HelpersLostError):
         Threads([[lambda: None] * 4], 4)
+
+
+@forking
+@pytest.mark.parametrize("kind", ["Gelu", "Swish", "HSwish", "FakeQuantize"])
+def test_threads_that_come_where_processes_should_share_no_temporaries(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net, rng = ir.Builder(), np.random.default_rng(3)
+    x = net.parameter("x", "f32", (64, 512))
+    y = net.add("MatMul", "opset1", [x, weights(net, rng, 512, 2048)])
+    if kind == "FakeQuantize":
+        ends = [net.constant(np.float32(end)) for end in (-2.1, 1.9, -2.1, 1.9)]
+        y = net.add(kind, "opset1", [y, *ends], levels=256)
+    else:
+        y = net.add(kind, {"Gelu": "opset7"}.get(kind, "opset4"), [y])
+    net.result(net.add("MatMul", "opset1", [y, weights(net, rng, 2048, 512)]), name="y")
+    model, given = net.model(), [rng.standard_normal((64, 512)).astype("f4")]
+    wanted = ir.compile(model, threads=1)(given)["y"].tobytes()
+    monkeypatch.setattr(processes, "at_rest", lambda: False)  # as where BLAS never is
+    program = ir.compile(model, threads=2)
+    answers = {program(given)["y"].tobytes() for _ in range(40)}
+    assert answers == {wanted}
+    monkeypatch.undo()
+    for planned in program._plans.values():
+        assert isinstance(planned.team._helpers, Threads)
+        planned.team.dismiss()
+    assert program(given)["y"].tobytes() == wanted

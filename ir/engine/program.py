@@ -124,7 +124,7 @@ class Planned:
             if node.laid_out is not None:
                 # Nobody needs these weights as they lay; scaled ones are a copy of their own.
                 node.replace_input(1, Value(node.inputs[1].shape, node.inputs[1].type))
-        self.team = Team(steps, threads, hire if forked else Threads)
+        self.team = Team(steps, threads, scratch.told(hire) if forked else Threads)
         self.team.on_runs = pooling_alone and all(node.looks_up for node in plan.nodes)
         places = {node: range(begin, end) for node, begin, end in self.spans}
         stays = self.team.alone if forked else [True] * len(steps)

@@ -32,6 +32,8 @@ class Rooms:
 
     def __init__(self) -> None:
         self.rooms: dict[int, Array] = {}
+        #: Whether somebody else may be using it at the same time.
+        self.is_shared = False
 
     def take(self, number: int, size: int) -> Array:
         """Room for so many numbers, the same one whenever this number asks for it."""
@@ -79,15 +81,29 @@ class Bound:
         found[1]()
 
 
-def in_rooms(make: Callable[..., Part], sizes: Sequence[int], own: Rooms | None) -> Part:
-    """A part that is made of temporaries of such sizes: beforehand, in memory of its plan's own.
+def in_rooms(make: Callable[..., list[Part]], sizes: Sequence[int], own: Rooms | None) -> Part:
+    """Parts that are made of temporaries of such sizes: beforehand, in memory of its plan's own.
 
-    In memory of each thread's own it is made when it runs; as where it takes a lot of it.
+    In memory of each thread's own they are made when they run; as where they take a lot of it, or
+    where threads turn up in the place of processes, which have a copy each.
     """
-    if own is not None and max(sizes, default=0) <= NEAR_FOR_THREADS:
-        return make(*(own.take(place, size) for place, size in enumerate(sizes)))
-    bound = Bound(make)
-    return lambda: bound(*(rooms.take(place, size) for place, size in enumerate(sizes)))
+    there = Bound(lambda *temporaries: sequence(make(*temporaries)))
+
+    def run_there() -> None:
+        there(*(rooms.take(place, size) for place, size in enumerate(sizes)))
+
+    if own is None or max(sizes, default=0) > NEAR_FOR_THREADS:
+        return run_there
+    bound = tuple(make(*(own.take(place, size) for place, size in enumerate(sizes))))
+
+    def run() -> None:
+        if own.is_shared:
+            run_there()
+            return
+        for part in bound:
+            part()
+
+    return run
 
 
 class Way(NamedTuple):
@@ -142,22 +158,19 @@ def done(found: Function | Way, block: Array, target: Array, own: Rooms | None =
 
 def _made(way: Way, block: Array, target: Array, own: Rooms | None) -> Part:
     """The calls of a way: what lies with gaps, which each would meet, is put side by side."""
+    make: Callable[..., list[Part]] = partial(_called_beside, way, block, target)
+    count = way.temporaries + 1
     if block.flags.c_contiguous and target.flags.c_contiguous:
-        count, make = way.temporaries, partial(_called, way, block.reshape(-1), target.reshape(-1))
-    else:
-        count, make = way.temporaries + 1, partial(_called_beside, way, block, target)
+        make = partial(way.calls, block.reshape(-1), target.reshape(-1))
+        count = way.temporaries
     return in_rooms(make, [block.size] * count, own)
 
 
-def _called(way: Way, block: Array, target: Array, *temporaries: Array) -> Part:
-    return sequence(way.calls(block, target, *temporaries))
-
-
-def _called_beside(way: Way, block: Array, target: Array, *temporaries: Array) -> Part:
+def _called_beside(way: Way, block: Array, target: Array, *temporaries: Array) -> list[Part]:
     *others, line = temporaries
     beside = line.reshape(block.shape)
     first, last = partial(np.copyto, beside, block), partial(np.copyto, target, beside)
-    return sequence([first, *way.calls(line, line, *others), last])
+    return [first, *way.calls(line, line, *others), last]
 
 
 def _found(op: Any, parameters: Sequence[Array | None]) -> Function | Way | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....schemas import Array
 from ..plan import Grid, Joined
-from ..workers import Part, integer_products, sequence, spans
+from ..workers import Part, integer_products, spans
 from .activations import NEAR, Rooms, in_rooms, rooms
 
 #: Makes the parts of a step: from a block of the output, at an index, to a target.
@@ -43,7 +43,7 @@ def joined(levels: Array, sums: Joined, own_rooms: Rooms | None) -> Follower:
     def on(block: Array, given: Array, target: Array) -> Part:
         lies = block.flags.c_contiguous and target is block
 
-        def make(room: Array) -> Part:
+        def make(room: Array) -> list[Part]:
             numbers = room.reshape(block.shape)
             parts: list[Part] = [partial(np.copyto, numbers, given, casting="unsafe")]
             if library is not None and library.rounds and lies:
@@ -51,13 +51,13 @@ def joined(levels: Array, sums: Joined, own_rooms: Rooms | None) -> Follower:
                 if shift:
                     parts.append(library.lined(factor, float(shift), room, room))
                     factor = 1.0
-                return sequence([*parts, library.summed((float(own), factor), flat, room, flat)])
+                return [*parts, library.summed((float(own), factor), flat, room, flat)]
             parts.append(partial(np.multiply, numbers, step, numbers))
             if shift:
                 parts.append(partial(np.add, numbers, shift, numbers))
             if own != 1:
                 parts.append(partial(np.multiply, block, own, block))
-            return sequence([*parts, partial(np.add, block, numbers, target)])
+            return [*parts, partial(np.add, block, numbers, target)]
 
         return in_rooms(make, [block.size], own_rooms)
 

@@ -15,7 +15,7 @@ from ....layers.budget import require
 from ....schemas import Array
 from ..memory import private, root_of
 from ..plan import CONVOLUTIONS, Joined, Node, Value
-from ..workers import Part, integer_products, spans
+from ..workers import Helpers, Part, Step, Threads, integer_products, spans
 from ..workers import sequence as sequence
 from .activations import NEAR, NEAR_FOR_THREADS, Rooms, activation, leaked, sloped
 from .beside_levels import beside, joined
@@ -75,7 +75,7 @@ class Scratch:
     def __init__(self, threads: int, shared: Allocate, *, by_threads: bool = False) -> None:
         #: So many numbers are worked on at once, pass after pass.
         self.near = NEAR_FOR_THREADS if by_threads else NEAR
-        #: Memory for temporaries; None where each thread has its own.
+        #: Memory for temporaries, a copy in each process; None where each thread has its own.
         self.own = None if by_threads else Rooms()
         self._rooms = [Room(private) for _ in range(threads)]
         self._tiles: dict[tuple[float, ...], tuple[Array, Array]] = {}
@@ -96,6 +96,17 @@ class Scratch:
     def take_bytes(self, part: int, *shape: int) -> Array:
         """The same for int8."""
         return self._rooms[part % len(self._rooms)].take_bytes(part, *shape)
+
+    def told(self, hire: Callable[..., Helpers]) -> Callable[..., Helpers]:
+        """The same as ``hire``; threads that come where processes should do not share memory."""
+
+        def hired(steps: Sequence[Step], size: int) -> Helpers:
+            helpers = hire(steps, size)
+            if self.own is not None:
+                self.own.is_shared = isinstance(helpers, Threads)
+            return helpers
+
+        return hired
 
     def dealt(self, pieces: Sequence[T]) -> Iterator[tuple[int, T]]:
         """Pieces of work as parts, in whose order each worker gets some that are neighbours.

@@ -172,7 +172,7 @@ def _quantized(
     ]
     opening = block if lies[0] else block.reshape(flat)
 
-    def make(*rooms: Array) -> Part:
+    def make(*rooms: Array) -> list[Part]:
         room = rooms[0] if written else target
         views = room.reshape(flat), room.reshape(block.shape)
         parts: list[Part] = []
@@ -182,7 +182,7 @@ def _quantized(
             left = views[whole] if at else left
             others = () if other is None else (other,)
             parts.append(partial(function, left, *others, out=out))
-        return sequence(parts)
+        return parts
 
     return in_rooms(make, [block.size] * written, own)
 
@@ -276,7 +276,7 @@ def _cast(
     flat = target.reshape(-1).view(kind) if target.flags.c_contiguous else None
     runs = _runs_of(target)
 
-    def make(room: Array, more: Array) -> Part:
+    def make(room: Array, more: Array) -> list[Part]:
         parts: list[Part] = []
         if in_line:
             scale, shift = (float(x) for _, x in steps)
@@ -297,7 +297,7 @@ def _cast(
             parts.append(partial(np.bitwise_xor, out, MIDDLE_BIT, out=out))
         if flat is None:
             parts.append(partial(np.copyto, runs, out.view(runs.dtype).reshape(runs.shape)))
-        return sequence(parts)
+        return parts
 
     return in_rooms(make, (block.size, -(-block.size // 4)), own)
 

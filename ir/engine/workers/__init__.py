@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from .processes import hire as hire
     from .processes import shared as shared
     from .team import MANY as MANY
+    from .team import Helpers as Helpers
     from .team import HelpersLostError as HelpersLostError
     from .team import Part as Part
+    from .team import Step as Step
     from .team import Team as Team
     from .team import Threads as Threads
     from .team import core_count as core_count
@@ -39,8 +41,8 @@ __getattr__, __dir__ = face(
         "processes": "can_fork hire shared",
         "preparing": "side_by_side",
         "team": (
-            "HelpersLostError MANY Part Team Threads core_count lanes sequence shares spans "
-            "thread_share"
+            "Helpers HelpersLostError MANY Part Step Team Threads core_count lanes sequence "
+            "shares spans thread_share"
         ),
     },
 )
