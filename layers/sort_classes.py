@@ -19,7 +19,8 @@ from .base import element_type
 from .budget import require, steps
 from .sort import Indexed
 from .sort_nms import REAL, Found, check_boxes, product
-from .sort_rows import COMPARED, Clashes, Ranked, best_of_rows, pairs_of
+from .sort_pairs import pairs_of
+from .sort_rows import COMPARED, Clashes, Ranked, best_of_rows
 from .sort_suppression import Upright, above, grown, overlaps, overlaps_met
 
 COMMON = (

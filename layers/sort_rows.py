@@ -7,14 +7,15 @@ overlap so much are told by four comparisons; of the others, the overlap is work
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from ..schemas import Array
 from .budget import budget, require, steps
 from .sort import descending
-from .sort_rotated import RotatedPairs, overlaps_rotated
+from .sort_long import LongRow
+from .sort_pairs import DENSE, Pairs, UprightPairs, is_dense, pairs_of, reached
 from .sort_suppression import (
     CHUNK,
     Columns,
@@ -23,7 +24,6 @@ from .sort_suppression import (
     Upright,
     above,
     are_apart,
-    crossed,
     faded,
     groups,
     one_by_one,
@@ -35,71 +35,14 @@ BLOCK, TOGETHER, LEAST = 128, 32, 32
 #: So many at first, and so many times as many where most of them are ruled out; of few rows so
 #: many that their pairs are this part of those compared at once.
 FIRST, MORE, SHARE = 64, 4, 8
-#: Rows that are looked at one by one if they are long.
-FEW = 4
+#: Rows that are looked at one by one if they are long, and from how many boxes on.
+FEW, LONG = 4, 128
 #: Of so many as may stay, times this, mostly enough do.
 AHEAD = 4
 #: So many of those chosen are looked at before others, which rule out most of what they may.
 SOON = 16
-#: Pairs to be looked at cost so many times as much as all.
-DENSE = 10
 #: So many pairs are told apart by comparisons at once.
 COMPARED = 1 << 19
-#: What roundings may hide of an overlap, and of a coordinate.
-SLACK, ROUNDED = np.float32(0.999), np.float32(1e-6)
-
-
-class Pairs(Protocol):
-    """How pairs of boxes are told that may clash; behind the last box is one that never does."""
-
-    @property
-    def outer(self) -> tuple[Array, ...]:
-        """Where boxes begin and end: left, top, right and bottom."""
-
-    @property
-    def inner(self) -> tuple[Array, ...]:
-        """What another box reaches that clashes with one.
-
-        It ends behind the first and the second, and begins before the third and the fourth.
-        """
-
-    def overlap(self, one: Array, other: Array) -> Array:
-        """How much each of some boxes overlaps its other, where that is as much as the limit."""
-
-
-class UprightPairs(NamedTuple):
-    """Upright boxes; their areas are finite."""
-
-    outer: tuple[Array, ...]
-    inner: tuple[Array, ...]
-    columns: Columns
-    measure: Upright
-
-    @classmethod
-    def of(cls, columns: Columns, limit: np.float32, measure: Upright) -> UprightPairs:
-        """Boxes in order.
-
-        Their overlap is at most ``length shared / length`` of either along each axis, so one that
-        overlaps by ``t`` reaches from one end over as large a part of the other.
-        """
-        outer, inner = [], []
-        part = min(SLACK * limit, SLACK)
-        for low, high in ((columns.left, columns.right), (columns.top, columns.bottom)):
-            end = high + np.float32(measure.extra)
-            room = part * (end - low) - ROUNDED * (np.abs(low) + np.abs(end))
-            outer += [with_last(low, np.inf), with_last(end, -np.inf)]
-            inner += [with_last(low + room, np.inf), with_last(end - room, -np.inf)]
-        outer, inner = outer[::2] + outer[1::2], inner[::2] + inner[1::2]
-        more = Columns(*(with_last(column, 1) for column in columns))
-        return cls(tuple(outer), tuple(inner), more, measure)
-
-    def overlap(self, one: Array, other: Array) -> Array:
-        return crossed(self.columns.at(one), self.columns.at(other), self.measure)
-
-
-def with_last(column: Array, number: float) -> Array:
-    """A column with a number behind its last."""
-    return np.append(column, np.float32(number))
 
 
 class Ranked(NamedTuple):
@@ -166,7 +109,7 @@ class Race(NamedTuple):
 
     def best(self, scores: Array, good: Array) -> Ranked:
         """The boxes that stay of those that are good, row by row."""
-        if self.few_are_enough(good):
+        if len(scores) > FEW and self.few_are_enough(good):
             few = AHEAD * self.most
             # Those of the greatest scores are mostly enough.
             last = np.partition(scores, -few, 1)[:, -few, None]
@@ -188,8 +131,17 @@ class Race(NamedTuple):
         # Rows as long as each other go together.
         longest = counts.argsort(kind="stable")[::-1]
         longest = longest[: np.count_nonzero(counts) if self.most > 0 else 0]
-        for first in range(0, len(longest), TOGETHER):
-            rows = longest[first : first + TOGETHER]
+        if len(longest) <= FEW and len(limits) == 1 and counts.max(initial=0) > LONG:
+            for row in longest:
+                places = starts[row] + np.arange(counts[row])
+                kept = LongRow.of(self.pairs, box[places], self.limit).best(self.most)
+                stays[places[kept]] = True
+            return ranked.at(stays)
+        while len(longest):
+            # Short ones take little memory, however many they are.
+            width = int(min(counts[longest[0]], 2 * self.most))
+            rows = longest[: max(TOGETHER, COMPARED // SHARE // (width * width + 1))]
+            longest = longest[len(rows) :]
             Choice(self.pairs, box, limits, self.most, stays).of(starts[rows], counts[rows])
         return ranked.at(stays)
 
@@ -265,31 +217,22 @@ def best(boxes: Array, order: Array, count: int, limit: np.float32, measure: Ove
 
 def stay(columns: Columns, count: int, limit: np.float32, measure: Upright) -> Array:
     """The places of those of all boxes that overlap the chosen ones before them less."""
-    total, found, parts = len(columns.left), list[Array](), list[Array]()
-    is_long = min(total, 2 * count) > CHUNK
-    for part in groups(columns, measure.extra) if is_long else [np.arange(total)]:
-        is_long = min(len(part), 2 * count) > CHUNK and not measure.extra
-        if is_long and are_apart(columns.at(part[:CHUNK])):
+    place, counts = np.arange(len(columns.left)), np.array([len(columns.left)])
+    if min(len(place), 2 * count) > CHUNK:
+        place, counts = groups(columns, measure.extra)
+    found, swept_ones = list[Array](), np.zeros(len(counts), np.bool_)
+    ends = counts.cumsum()
+    for number in np.flatnonzero(np.minimum(counts, 2 * count) > CHUNK):
+        part = place[ends[number] - counts[number] : ends[number]]
+        if not measure.extra and are_apart(columns.at(part[:CHUNK])):
+            swept_ones[number] = True
             found.append(part[swept(columns.at(part), count, limit)])
-        else:
-            parts.append(part)
-    if parts:
-        counts, place = np.array([len(part) for part in parts]), np.concatenate(parts)
-        ranked = Ranked(np.repeat(np.arange(len(parts)), counts), place, place, counts)
-        pairs, nothing = UprightPairs.of(columns, limit, measure), np.zeros(len(parts), np.int64)
+    place, counts = place[~np.repeat(swept_ones, counts)], counts[~swept_ones]
+    if len(place):
+        ranked = Ranked(np.repeat(np.arange(len(counts)), counts), place, place, counts)
+        pairs, nothing = UprightPairs.of(columns, limit, measure), np.zeros(len(counts), np.int64)
         found.append(Race(pairs, nothing, count, limit).among(ranked).place)
-    return np.sort(np.concatenate(found))[:count]
-
-
-def pairs_of(boxes: Array, limit: np.float32, measure: Overlaps) -> Pairs | None:
-    """How pairs of boxes are told that may overlap by the limit; None where one has no area."""
-    if isinstance(measure, Upright):
-        columns = Columns.of(boxes, np.arange(len(boxes)), measure.extra)
-        if np.isfinite(columns.area).all():
-            return UprightPairs.of(columns, limit, measure)
-    elif measure is overlaps_rotated:
-        return RotatedPairs.of(boxes, limit)
-    return None
+    return np.sort(np.concatenate([place[:0], *found]))[:count]
 
 
 def lowered(limit: np.float32, eta: float, most: int) -> Array:
@@ -414,21 +357,11 @@ class Clashes(NamedTuple):
         cls, pairs: Pairs, ones: Array, others: Array, limit: np.float32, *, behind: bool = False
     ) -> Clashes:
         """Those that overlap by the limit or more; or the first only where it is ``behind``."""
-        left, top, right, bottom = (side[ones][:, :, None] for side in pairs.outer)
-        near_left, near_top, near_right, near_bottom = (
-            side[others][:, None] for side in pairs.inner
-        )
-        near = right >= near_left
-        also = np.empty_like(near)
-        for one, other, order in (
-            (bottom, near_top, np.greater_equal),
-            (left, near_right, np.less_equal),
-            (top, near_bottom, np.less_equal),
-        ):
-            near &= order(one, other, out=also)
+        outer = [side[ones][:, :, None] for side in pairs.outer]
+        near = reached(outer, [side[others][:, None] for side in pairs.inner])
         if behind:
             near &= np.tri(ones.shape[1], k=-1, dtype=np.bool_)
-        if isinstance(pairs, UprightPairs) and DENSE * np.count_nonzero(near) > near.size:
+        if is_dense(pairs, near):
             shared = pairs.overlap(ones[:, :, None], others[:, None])
             near &= shared >= limit
             row, first, place = near.nonzero()

@@ -130,21 +130,21 @@ def one_by_one(
     return np.array(chosen, np.int64)
 
 
-def groups(columns: Columns, extra: float) -> list[Array]:
-    """The places of boxes that do not reach those of another group, along one of the axes.
+def groups(columns: Columns, extra: float) -> tuple[Array, Array]:
+    """The places of boxes, group by group, and how many are in each.
 
-    Where boxes of many classes are held against each other, each class has been moved to a place
-    of its own.
+    Those of one do not reach those of another along one of the axes: where boxes of many classes
+    are held against each other, each class has been moved to a place of its own.
     """
-    found = []
+    labels = []
     for begin, end in ((columns.left, columns.right), (columns.top, columns.bottom)):
         places = begin.argsort(kind="stable")
         reach = np.maximum.accumulate(end[places])
-        gaps = 1 + np.flatnonzero(begin[places[1:]] > reach[:-1] + 2 * extra)
-        # Few boxes at once are not worth a call.
-        cuts = gaps[np.flatnonzero(np.diff(gaps // BLOCK, prepend=0))]
-        found.append([np.sort(group) for group in np.split(places, cuts)])
-    return max(found, key=len)
+        label = np.zeros(len(places), np.int64)
+        label[places[1:]] = (begin[places[1:]] > reach[:-1] + 2 * extra).cumsum()
+        labels.append(label)
+    label = max(labels, key=lambda label: label.max(initial=0))
+    return label.argsort(kind="stable"), np.bincount(label)
 
 
 def crossed(one: Columns, other: Columns, measure: Upright) -> Array:

@@ -67,7 +67,7 @@ class Step:
 
 def test_a_run_is_plotted() -> None:
     steps = [Step(f"layer{n}", "ReLU", 0.001 * (n + 1), 1024 * (n % 7)) for n in range(30)]
-    steps.append(Step("</svg><script>\u202e", "Exp", 2.0, 5 << 20))
+    steps.append(Step("</svg><script>\u202e", "Exp", 2.001, 5 << 20))
     tree = etree.fromstring(plot_run(steps, "<b>").encode())
     texts = ["".join(each.itertext()) for each in tree.iter("{*}text")]
     assert "time by layer, 2.47 s in all" in texts

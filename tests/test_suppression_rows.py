@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vinoir.layers import sort_rotated, sort_rows, sort_suppression
+from vinoir.layers import sort, sort_rotated, sort_rows, sort_suppression
 from vinoir.layers.sort_classes import MatrixNmsV8, MulticlassNmsV9
 from vinoir.layers.sort_nms import NMSRotatedV13, NonMaxSuppressionV5, NonMaxSuppressionV9
 from vinoir.schemas import Array
@@ -197,3 +197,27 @@ def test_images_and_classes_with_boxes_of_their_own(op: Any, seed: int) -> None:
         again, _, numbers = layer.run(own, marks_of, np.array([40, 40]))
         np.testing.assert_array_equal(again, rows)
         assert numbers.tolist() == counts.tolist()
+
+
+@pytest.mark.parametrize("most", [1, 7, 60, 10_000])
+@pytest.mark.parametrize("limit", [0.05, 0.5, 0.9])
+@pytest.mark.parametrize("spread", [40, 300, 3000])
+@pytest.mark.parametrize("classes", [1, 5, 90])
+def test_long_rows_give_what_boxes_give_one_by_one(
+    classes: int, spread: float, limit: float, most: int
+) -> None:
+    rng = np.random.default_rng([classes, int(spread), int(100 * limit), most])
+    count = int(rng.integers(600, 1800))
+    centre, size = rng.random((count, 2)) * spread, 5 + 60 * rng.random((count, 2))
+    boxes = np.concatenate([centre - size / 2, centre + size / 2], 1)
+    boxes += 5000 * rng.integers(0, classes, (count, 1))
+    boxes = boxes.astype("f4")
+    scores = rng.random((1, count)).astype("f4")
+    measure, least = sort_suppression.overlaps, sort_suppression.above(limit)
+    order = sort.descending(scores[0], 0)
+    wanted = sort_suppression.one_by_one(boxes, order, most, least, measure)
+    found = sort_rows.best_of_rows(
+        boxes, np.zeros(1, int), scores, scores > 0, most, least, measure
+    )
+    np.testing.assert_array_equal(found.place, wanted)
+    np.testing.assert_array_equal(found.score, scores[0, wanted])
