@@ -111,6 +111,8 @@ class Way(NamedTuple):
 
     temporaries: int
     calls: Callable[..., list[Part]]
+    #: The same in fewer passes by a library that makes sums of products, which it is given first.
+    by_sums: Way | None = None
 
 
 def activation(
@@ -145,15 +147,13 @@ def activation(
 
 def done(found: Function | Way, block: Array, target: Array, own: Rooms | None = None) -> Part:
     """An activation of a block, by sums of products where a library makes them in one pass."""
+    if not isinstance(found, Way):
+        return partial(found, block, target)
     library = integer_products()
-    if found in SUMMED and QUICK_TANH and library is not None and library.rounds:
-        number, make = SUMMED[found]
+    if found.by_sums is not None and QUICK_TANH and library is not None and library.rounds:
+        number, make, _ = found.by_sums
         found = Way(number, partial(make, library))
-    return (
-        _made(found, block, target, own)
-        if isinstance(found, Way)
-        else partial(found, block, target)
-    )
+    return _made(found, block, target, own)
 
 
 def _made(way: Way, block: Array, target: Array, own: Rooms | None) -> Part:
@@ -185,7 +185,7 @@ def _found(op: Any, parameters: Sequence[Array | None]) -> Function | Way | None
     if kind == "Swish":
         beta = next((float(array.reshape(())) for array in parameters if array is not None), 1.0)
         slope = line(beta)
-        return SWISH if beta == 1 and QUICK_TANH else lambda x, out: weighted(x, slope, out)
+        return swish_of(beta) if QUICK_TANH else lambda x, out: weighted(x, slope, out)
     if kind == "Elu":
         return lambda x, out: bent(x, np.float32(op.alpha), out)
     return FUNCTIONS.get(kind)
@@ -201,9 +201,30 @@ def sigmoid(x: Array, out: Array) -> list[Part]:
     ]
 
 
-def swish(x: Array, out: Array, half: Array, value: Array) -> list[Part]:
-    """``x * sigmoid(x)`` as ``x / 2 * (1 + tanh(x / 2))``."""
-    return [partial(np.multiply, x, HALF, half), *swish_of_half(half, out, value)]
+def swish_of(beta: float) -> Way:
+    """``x * sigmoid(beta * x)`` as ``x / 2 * (1 + tanh(beta * x / 2))``."""
+    (slope,) = numbers(beta / 2)
+    return Way(2, partial(_swish, slope), Way(1, partial(_swish_by_sums, slope)))
+
+
+def _swish(slope: Array, x: Array, out: Array, half: Array, value: Array) -> list[Part]:
+    return [
+        partial(np.multiply, x, slope, value),
+        partial(np.tanh, value, value),
+        partial(np.add, value, ONE, value),
+        partial(np.multiply, x, HALF, half),
+        partial(np.multiply, half, value, out),
+    ]
+
+
+def _swish_by_sums(
+    slope: Array, library: IntegerProducts, x: Array, out: Array, value: Array
+) -> list[Part]:
+    return [
+        partial(np.multiply, x, slope, value),
+        partial(np.tanh, value, value),
+        library.fused(x, value, x, out, (0.5, 0.5)),
+    ]
 
 
 def swish_of_half(half: Array, out: Array, value: Array) -> list[Part]:
@@ -212,16 +233,6 @@ def swish_of_half(half: Array, out: Array, value: Array) -> list[Part]:
         partial(np.tanh, half, value),
         partial(np.add, value, ONE, value),
         partial(np.multiply, half, value, out),
-    ]
-
-
-def swish_by_sums(library: IntegerProducts, x: Array, out: Array, half: Array) -> list[Part]:
-    """``half + half * tanh(half)`` of ``x / 2``."""
-    value = half
-    return [
-        partial(np.multiply, x, HALF, value),
-        partial(np.tanh, value, value),
-        library.fused(x, value, x, out, (0.5, 0.5)),
     ]
 
 
@@ -252,12 +263,11 @@ def line(slope: float) -> Curve:
     return lambda x, value: np.multiply(x, factor, value)
 
 
-def gelu(x: Array, out: Array) -> None:
+def gelu(x: Array, out: Array, t: Array, power: Array) -> None:
     """``max(x, 0) - t * 2 ** q(t)``, t being ``abs(x)`` and q a polynomial: x by a distribution.
 
     That of a normal variable at -t is a power whose exponent a polynomial comes near.
     """
-    t, power = (rooms.take(place, x.size).reshape(x.shape) for place in (0, 1))
     np.abs(x, t)
     lost = None
     if not np.maximum.reduce(t, axis=None) <= EDGE:  # else powers would be next to nothing
@@ -301,7 +311,7 @@ def gelu_by_sums(
         if np.maximum.reduce(u) <= FAR:
             rest()
         else:  # powers would be endless, or are no numbers
-            gelu(x, out)
+            gelu(x, out, q, value)
 
     return [run]
 
@@ -462,21 +472,15 @@ UFUNCS: dict[str, Any] = {
     "Floor": np.floor,
     "Log": np.log,
 }
-SWISH, SWISH_OF_HALF, GELU_BY_TANH = Way(2, swish), Way(1, swish_of_half), Way(1, gelu_by_tanh)
-HSIGMOID, HSWISH = Way(0, three_lines), Way(1, weighted_lines)
+GELU = Way(2, lambda *arrays: [partial(gelu, *arrays)], Way(3, gelu_by_sums))
+GELU_BY_TANH = Way(1, gelu_by_tanh, Way(1, gelu_by_tanh_by_sums))
+SWISH_OF_HALF = Way(1, swish_of_half, Way(1, swish_of_half_by_sums))
+HSIGMOID = Way(0, three_lines, Way(0, three_lines_by_sums))
+HSWISH = Way(1, weighted_lines, Way(1, weighted_lines_by_sums))
 FUNCTIONS: dict[str, Function | Way] = {
     "Sigmoid": Way(0, sigmoid),
-    "Gelu": gelu,
+    "Gelu": GELU,
     "HSigmoid": HSIGMOID,
     "HSwish": HSWISH,
     "Mish": mish,
-}
-#: What takes fewer passes where sums of products are one, and how many temporaries it needs.
-SUMMED: dict[Function | Way, tuple[int, Callable[..., list[Part]]]] = {
-    gelu: (3, gelu_by_sums),
-    GELU_BY_TANH: (1, gelu_by_tanh_by_sums),
-    SWISH: (1, swish_by_sums),
-    SWISH_OF_HALF: (1, swish_of_half_by_sums),
-    HSIGMOID: (0, three_lines_by_sums),
-    HSWISH: (1, weighted_lines_by_sums),
 }
