@@ -15,11 +15,13 @@ import numpy as np
 import pytest
 from networks import Drawer
 from vinoir import ir
+from vinoir.ir.engine.kernels.activations import NEAR, activation
 from vinoir.ir.engine.program import Program
 from vinoir.ir.engine.workers import processes
 from vinoir.ir.engine.workers.blas_threads import MODULE, Blas, blas, describe, single_blas
 from vinoir.ir.engine.workers.processes import can_fork
 from vinoir.ir.engine.workers.team import HelpersLostError, Threads
+from vinoir.layers import Op
 from vinoir.schemas import Array
 
 forking = pytest.mark.skipif(not can_fork(), reason="processes cannot be forked here")
@@ -172,6 +174,39 @@ def test_answers_do_not_depend_on_the_number_of_workers(
         # The first call, those that try what is quicker, and those after.
         for _ in range(9):
             assert same(program(inputs), wanted)
+
+
+CURVES = [
+    ("Elu", 1, {"alpha": 1.0}),
+    ("Gelu", 7, {"approximation_mode": "ERF"}),
+    ("Gelu", 7, {"approximation_mode": "TANH"}),
+    ("HSigmoid", 5, {}),
+    ("HSwish", 4, {}),
+    ("Mish", 4, {}),
+    ("Sigmoid", 1, {}),
+    ("Swish", 4, {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "version", "words"), CURVES)
+@pytest.mark.parametrize("large", [9, 50, 300, 1e30, np.inf, np.nan])
+def test_curves_do_not_depend_on_their_neighbours(
+    kind: str, version: int, words: dict[str, object], large: float
+) -> None:
+    rng = np.random.default_rng(0)
+    x = (4 * rng.standard_normal((1, 96, 200))).astype("f4")
+    x[0, 0, 5] = large
+    x[0, 50, 9] = -large
+    op = Op.registry[kind, version].model_validate(words)
+    found = []
+    for near in (NEAR, 1000):
+        target = np.empty_like(x)
+        part = activation(op, x, target, near=near)
+        assert part is not None
+        with np.errstate(all="ignore"):
+            part()
+        found.append(target)
+    np.testing.assert_array_equal(found[0].view("u4"), found[1].view("u4"))
 
 
 def test_answers_of_definitions_do_not_depend_on_threads_of_blas() -> None:

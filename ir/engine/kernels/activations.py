@@ -308,10 +308,9 @@ def gelu_by_sums(
 
     def run() -> None:
         begin()
-        if np.maximum.reduce(u) <= FAR:
-            rest()
-        else:  # powers would be endless, or are no numbers
-            gelu(x, out, q, value)
+        if not np.maximum.reduce(u) <= FAR:  # powers would be endless
+            np.minimum(u, FAR, out=u)
+        rest()
 
     return [run]
 
@@ -458,7 +457,8 @@ EDGE, ENDLESS, NONE = numbers(11, math.inf, math.nan)
 HALF_LOGIT = (
     -0.75546131487, -0.34025623319, 0.076040276833, -0.148585974696, 0.520693007508, 1.22455705496,
 )  # fmt: skip
-#: Up to such a u its powers are numbers.
+#: Up to such a u its powers are numbers, and from far below on the tangent is one. What is larger
+#: does not change how its neighbours are computed: it is all the same how many go at once.
 FAR = 500.0
 TANH_CURVE = numbers(math.sqrt(2 / math.pi), math.sqrt(2 / math.pi) * 0.044715)
 EXP_CURVE = numbers(*(-2 * float(number) for number in TANH_CURVE))
