@@ -154,3 +154,63 @@ def test_shapes_are_carried_as_openvino_carries_them(
     (end,) = (layer for layer in model.order() if layer.type == "Result")
     expected = Shape.parse(str(result.get_output_partial_shape(0)))
     assert tensors[end.id][0].shape.spelling == expected.spelling
+
+
+#: The parts of a target shape, each by OpenVINO's builders, of a size of which nothing is known.
+JOINED: dict[str, Callable[[Any, Any], list[Any]]] = {
+    "numbers": lambda o, s: [s, *(o.constant(np.array([size])) for size in (3, 5))],
+    "one and none": lambda o, s: [s, *(o.constant(np.array([size])) for size in (1, 0))],
+    "less than none": lambda o, s: [s, *(o.constant(np.array([size])) for size in (-1, 5))],
+    "two in one": lambda o, s: [s, o.constant(np.array([3, 5]))],
+    "a sum": lambda o, s: [
+        s, o.add(o.constant(np.array([1])), o.constant(np.array([2]))), o.constant(np.array([5]))
+    ],
+    "a size that is known": lambda o, s: [
+        s, o.constant(np.array([3])), o.gather(
+            o.shape_of(o.constant(np.zeros((5, 2), "f4"))), o.constant(np.array([0])),
+            o.constant(np.int64(0)),
+        )
+    ],
+    "more": lambda o, s: [s, *(o.constant(np.array([size])) for size in (3, 1, 5))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["NUMPY", "BIDIRECTIONAL", "EXPLICIT"])
+@pytest.mark.parametrize("parts", JOINED)
+@pytest.mark.parametrize("after", ["", "Add"])
+def test_constants_that_are_joined_to_a_target_are_told_as_by_openvino(
+    mode: str, parts: str, after: str, tmp_path: Path
+) -> None:
+    openvino = pytest.importorskip("openvino")
+    from openvino import opset15 as o
+
+    rank = 1 if mode == "EXPLICIT" else 3
+    data = o.parameter(openvino.PartialShape([-1] * rank), np.float32)
+    size = o.gather(o.shape_of(data), o.constant(np.array([0])), o.constant(np.int64(0)))
+    target = o.concat(JOINED[parts](o, o.floor(size)), 0)
+    if after:
+        target = o.add(target, o.constant(np.array([0])))
+    axes = [o.constant(np.array([0]))] if mode == "EXPLICIT" else []
+    result = o.broadcast(data, target, *axes, broadcast_spec=mode)
+    openvino.save_model(openvino.Model([result], [data], "m"), tmp_path / "m.xml", False)
+    read = openvino.Core().read_model(tmp_path / "m.xml")
+    (found,) = ir.infer(tmp_path / "m.xml").values()
+    expected = Shape.parse(str(read.output(0).get_partial_shape()))
+    assert found.shape.spelling == expected.spelling
+    report = ir.check(tmp_path / "m.xml")
+    assert not [finding for finding in report if finding.severity == "error"]
+
+
+def test_what_is_built_declares_sizes_that_are_joined_to_a_target() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "?,?,5")
+    sizes = net.add("ShapeOf", "opset3", [x])
+    first = net.add("Gather", "opset8", [sizes, net.constant(np.array([0])), np.int64(0)])
+    parts = [net.add("Floor", "opset1", [first]), *(net.constant(np.array([n])) for n in (1, 5))]
+    target = net.add("Concat", "opset1", parts, axis=0)
+    wide = net.add("Broadcast", "opset3", [x, target], mode="numpy")
+    net.result(net.add("Broadcast", "opset3", [np.float32(1), target], mode="numpy"), name="y")
+    net.result(wide, name="z")
+    for layer, index, tensor in ir.infer(net.model()).ports():
+        assert layer.outputs[index].tensor == tensor
+    assert str(wide.tensor.shape) == "?,1,5"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .graph import SINKS as SINKS
     from .graph import Graph as Graph
     from .graph import with_bodies as with_bodies
+    from .joined import joined_numbers as joined_numbers
     from .layer import Layer as Layer
     from .layer_parts import BODIES as BODIES
     from .layer_parts import BODIES_OF as BODIES_OF
@@ -70,6 +71,7 @@ __getattr__, __dir__ = face(
         "editing": "Editor",
         "ends": "End Ends output_type",
         "graph": "Graph SINKS with_bodies DEEPEST",
+        "joined": "joined_numbers",
         "layer": "Layer",
         "layer_parts": "BODIES BODIES_OF LAYER_ORDER PARTS",
         "literals": "Value array_of",

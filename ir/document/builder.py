@@ -25,6 +25,7 @@ from ...schemas import ElementType, IRError, Shape, Tensor, UsageError, Where, p
 from ...schemas.attributes import spelled
 from ...schemas.shapes import ShapeLike
 from .graph import Graph
+from .joined import joined_numbers
 from .layer import Layer
 from .literals import Literals, Value, array_of, literals
 from .model import Model
@@ -185,6 +186,8 @@ class Builder:
             elif values:
                 op = type.with_(**values)
             given = self._given(list(inputs))
+            if kind == "Broadcast" and len(given) > 1:
+                given[1] = self._joined(given[1])
             if op is None and outputs is None:
                 raise UsageError(_unknown(kind), hint="or say what its outputs are")
             tensors, chosen = _settled(op, given, None if outputs is None else list(outputs))
@@ -198,6 +201,17 @@ class Builder:
             ]
         texts = op.attributes() if op is not None else _texts(values)
         return self._place(kind, version or "", name or kind, texts, sources, tensors)
+
+    def _joined(self, target: Output | Literals) -> Output | Literals:
+        """A target shape with what is known of its parts, where nothing is known of the whole."""
+        if not isinstance(target, Output) or target.tensor.bounds is not None:
+            return target
+        tensors, source = [*target._tensors], (target.layer, target.index)
+        tensor = joined_numbers(
+            self.graph, source, target.tensor, lambda part, output: part.outputs[output].tensor
+        )
+        tensors[target.index] = tensor
+        return Output(target.layer, target.index, tensors, target._builder)
 
     def _given(self, inputs: Sequence[Output | Value]) -> list[Output | Literals]:
         """The inputs, each an output of this graph or a value of a type to be chosen."""

@@ -24,6 +24,7 @@ from ..document import (
     Layer,
     Model,
     by_input,
+    joined_numbers,
     named_output,
     output_keys,
     with_symbols,
@@ -222,6 +223,11 @@ def infer_layer(
             op.check_arity(len(inputs))
             check_condition(layer, inputs)
             return infer_bodies(layer, inputs, infer_graph)
+        if layer.type == "Broadcast" and len(inputs) > 1 and inputs[1].bounds is None:
+            source = graph.sources(layer)[1]
+            inputs[1] = joined_numbers(
+                graph, source, inputs[1], lambda part, output: known[part.id][output]
+            )
         outputs = op.infer_outputs(inputs)
         if layer.type == "Result" and isinstance(graph, Model):
             return (Tensor(output_type(graph, outputs[0].type), outputs[0].shape),)
