@@ -392,7 +392,8 @@ class Shape:
         if other._sizes is None:
             return self
         if len(self._sizes) != len(other._sizes):
-            raise IRError(f"shapes {self} and {other} differ in rank")
+            ranks = f"{len(self._sizes)} and {len(other._sizes)}"
+            raise IRError(f"shapes [{self}] and [{other}] differ in rank: {ranks}")
         try:
             return Shape(
                 merge(one, two) for one, two in zip(self._sizes, other._sizes, strict=True)

@@ -70,7 +70,11 @@ def test_unknown_sizes_are_said_with_the_filling(word: str, call: Call) -> None:
     code, out, err = call("run", "model.xml", "-i", f"image={word}:3,1,16,16", "--json")
     assert code == 0, err
     assert json.loads(out)["outputs"][0]["shape"].startswith("[3,")
-    for sizes, said in (("3,1,16,8", "shapes ?,1,16,16 and 3,1,16,8 differ"), ("x", '"x" in')):
+    for sizes, said in (
+        ("3,1,16,8", "shapes ?,1,16,16 and 3,1,16,8 differ"), ("x", '"x" in'),
+        ("3,1", "shapes [?,1,16,16] and [3,1] differ in rank: 4 and 2"),
+        ("", "shapes [?,1,16,16] and [] differ in rank: 4 and 0"),
+    ):  # fmt: skip
         code, out, err = call("run", "model.xml", "-i", f"image={word}:{sizes}")
         assert (code, out) == (1, "")
         assert said in err
