@@ -20,9 +20,8 @@ Overlaps: TypeAlias = Callable[[Array, Array], Array]
 
 #: So many pairs of boxes are held against each other at once.
 PAIRS = 1 << 17
-#: So many boxes are looked at before it is known whether further ones are needed, where pairs
-#: are looked for, and where they are not.
-CHUNK, BLOCK, LEAST = 512, 256, 32
+#: So many boxes are looked at before it is known whether further ones are needed.
+CHUNK = 512
 #: A pair that is looked for takes as long as so many that are merely there.
 LOOKED_FOR = 40
 

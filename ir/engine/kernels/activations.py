@@ -208,11 +208,14 @@ def swish_of(beta: float) -> Way:
 
 
 def _swish(slope: Array, x: Array, out: Array, half: Array, value: Array) -> list[Part]:
+    first: list[Part] = [partial(np.multiply, x, HALF, half)]
+    if slope == HALF:
+        return first + swish_of_half(half, out, value)
     return [
+        *first,
         partial(np.multiply, x, slope, value),
         partial(np.tanh, value, value),
         partial(np.add, value, ONE, value),
-        partial(np.multiply, x, HALF, half),
         partial(np.multiply, half, value, out),
     ]
 
