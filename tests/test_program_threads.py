@@ -18,7 +18,7 @@ from vinoir import ir
 from vinoir.ir.engine.kernels.activations import NEAR, activation
 from vinoir.ir.engine.program import Program
 from vinoir.ir.engine.workers import processes
-from vinoir.ir.engine.workers.blas_threads import MODULE, Blas, blas, describe, single_blas
+from vinoir.ir.engine.workers.blas_threads import APART, MODULE, Blas, blas, describe, single_blas
 from vinoir.ir.engine.workers.processes import can_fork
 from vinoir.ir.engine.workers.team import HelpersLostError, Threads
 from vinoir.layers import Op
@@ -404,6 +404,59 @@ def test_a_copy_that_was_made_in_a_call_has_all_threads_of_blas() -> None:
             os._exit(threads_of_blas())
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == before
         assert threads_of_blas() == 1
+
+
+def forked() -> float:
+    """Make a copy of this process that ends at once, and say when."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    made = time.monotonic()
+    os.waitpid(pid, 0)
+    return made
+
+
+@forking
+def test_a_fork_waits_for_programs_of_other_threads_and_they_for_it() -> None:
+    inside = threading.Event()
+    ended: list[float] = []
+
+    def work() -> None:
+        with single_blas, single_blas:
+            inside.set()
+            time.sleep(0.3)
+            ended.append(time.monotonic())
+
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    workers[0].start()
+    assert inside.wait(30)
+    made = [0.0]
+    forker = threading.Thread(target=lambda: made.append(forked()))
+    forker.start()
+    time.sleep(0.1)
+    workers[1].start()  # while the fork waits for the first
+    for thread in (*workers, forker):
+        thread.join()
+    assert ended[0] < made[-1] < ended[1]
+
+
+@forking
+def test_programs_that_fork_do_not_wait_for_each_other() -> None:
+    begun = threading.Barrier(3)
+
+    def work() -> None:
+        with single_blas:
+            begun.wait()
+            for _ in range(4):
+                forked()
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    start = time.monotonic()
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert time.monotonic() - start < APART
 
 
 @forking

@@ -27,6 +27,9 @@ SPELLINGS = [(before, after) for before in ("scipy_", "") for after in ("64_", "
 MODULE = "numpy._core._multiarray_umath"
 #: What OpenBLAS says of its threads when they are those of OpenMP.
 OPENMP = 2
+#: Seconds that a fork waits for programs of other threads, and they for a fork, at most: else two
+#: who wait for each other in some other way would do so for ever.
+APART = 10.0
 #: Kernels of x86 that work on 512 bits.
 WIDE_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
 
@@ -156,45 +159,81 @@ def _obeys(library: Blas) -> bool:
 
 
 class _SingleBlas:
-    """Keeps BLAS to one thread while any program works; several may do so at the same time."""
+    """Keeps BLAS to one thread while any program works; several may do so at the same time.
+
+    It also keeps forks and programs of different threads apart: OpenBLAS takes memory for a
+    product under a lock, and in a copy of the process that is made in that moment nobody will
+    ever open it.
+    """
 
     def __init__(self) -> None:
         # A signal's handler may run a program, or fork, where its thread has the lock already.
-        self._lock = threading.RLock()
-        self._entered = 0
+        self._changed = threading.Condition(threading.RLock())
+        #: How many programs, one inside the other, each thread runs.
+        self._working: dict[int, int] = {}
+        #: How many forks, one inside the other, each thread is about to make.
+        self._forking: dict[int, int] = {}
+        #: The thread that changes what stands here, 0 for none.
+        self._changer = 0
         #: The threads that BLAS had before; None where it had one.
         self._before: int | None = None
         self._here = threading.local()
 
     def __enter__(self) -> None:
+        me = threading.get_ident()
         library = blas()
-        if library is None:
-            return
-        if library.by_thread:
-            before: list[int] = self._here.__dict__.setdefault("before", [])
-            before.append(library.count())
-            library.limit(1)
-            return
-        with self._lock:
-            self._entered += 1
-            count = library.count()
-            if count != 1:
-                # The first who comes finds what was set for all; later ones, what has been set
-                # since: that is wanted now.
-                library.limit(1)
-                self._before = count
+        with self._changed:
+            if self._forking and me not in self._working:
+                self._wait(me, lambda: self._forking.keys() <= {me})
+            changer, self._changer = self._changer, me
+            self._working[me] = self._working.get(me, 0) + 1
+            try:
+                if library is not None:
+                    self._limit(library)
+            except BaseException:
+                self._done(me)
+                raise
+            finally:
+                self._changer = changer
 
     def __exit__(self, *error: object) -> None:
+        me = threading.get_ident()
         library = blas()
-        if library is None:
-            return
+        with self._changed:
+            changer, self._changer = self._changer, me
+            try:
+                self._done(me)
+                if library is None:
+                    return
+                if library.by_thread:
+                    library.limit(self._here.before.pop())
+                elif not self._working:
+                    self._restore(library)
+            finally:
+                self._changer = changer
+
+    def _limit(self, library: Blas) -> None:
+        count = library.count()
         if library.by_thread:
-            library.limit(self._here.before.pop())
-            return
-        with self._lock:
-            self._entered = max(self._entered - 1, 0)
-            if not self._entered:
-                self._restore(library)
+            before: list[int] = self._here.__dict__.setdefault("before", [])
+            before.append(count)
+            library.limit(1)
+        elif count != 1:
+            # The first who comes finds what was set for all; later ones, what has been set
+            # since: that is wanted now.
+            library.limit(1)
+            self._before = count
+
+    def _done(self, me: int) -> None:
+        """One program of this thread fewer is at work."""
+        _less(self._working, me)
+        if self._forking:
+            self._changed.notify_all()
+
+    def _wait(self, me: int, over: Callable[[], bool]) -> None:
+        """Wait until others are done, with the lock open; not in the middle of a change."""
+        if self._changer != me and not over():
+            self._changed.wait_for(over, APART)
 
     def _restore(self, library: Blas) -> None:
         if self._before is not None and library.count() == 1:
@@ -219,27 +258,38 @@ class _SingleBlas:
     # Around a fork.
 
     def hold(self) -> None:
-        """Lock the settings for the length of a fork: BLAS has a lock of its own."""
-        self._lock.acquire()
-        self._here.held = self._held() + 1
+        """Keep programs of other threads from their work for the length of a fork."""
+        me = threading.get_ident()
+        self._changed.acquire()
+        self._forking[me] = self._forking.get(me, 0) + 1
+        # Of those who want to fork as well, one goes before the other.
+        self._wait(me, lambda: self._working.keys() <= self._forking.keys())
 
     def go_on(self) -> None:
-        """Unlock the settings: the fork is done."""
-        # A fork that had begun before this module was there has not locked them.
-        if held := self._held():
-            self._here.held = held - 1
-            self._lock.release()
-
-    def _held(self) -> int:
-        """How many forks of this thread are under way: a signal's handler may fork in a fork."""
-        return int(getattr(self._here, "held", 0))
+        """Let them work again: the fork is done."""
+        me = threading.get_ident()
+        # A fork that had begun before this module was there has not held them.
+        if me in self._forking:
+            _less(self._forking, me)
+            self._changed.notify_all()
+            self._changed.release()
 
     def begin_anew(self) -> None:
         """In the forked copy: the other working threads do not exist there."""
-        self._lock, self._entered, self._here.held = threading.RLock(), 0, 0
+        self._changed = threading.Condition(threading.RLock())
+        self._working, self._forking, self._changer = {}, {}, 0
         library = blas() if self._before is not None else None
         if library is not None and not getattr(self._here, "copied", False):
             self._restore(library)
+
+
+def _less(counts: dict[int, int], thread: int) -> None:
+    """Count one down; who has none left does not stand there."""
+    left = counts.get(thread, 0) - 1
+    if left > 0:
+        counts[thread] = left
+    else:
+        counts.pop(thread, None)
 
 
 single_blas = _SingleBlas()
