@@ -12,11 +12,13 @@ import ctypes
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -27,9 +29,9 @@ SPELLINGS = [(before, after) for before in ("scipy_", "") for after in ("64_", "
 MODULE = "numpy._core._multiarray_umath"
 #: What OpenBLAS says of its threads when they are those of OpenMP.
 OPENMP = 2
-#: Seconds that a fork waits for programs of other threads, and they for a fork, at most: else two
-#: who wait for each other in some other way would do so for ever.
-APART = 10.0
+#: Seconds that a fork waits for programs of other threads, at most: one of them may wait for what
+#: the thread has that forks. And how often it looks.
+APART, MOMENT = 10.0, 0.0005
 #: Kernels of x86 that work on 512 bits.
 WIDE_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
 
@@ -168,51 +170,41 @@ class _SingleBlas:
 
     def __init__(self) -> None:
         # A signal's handler may run a program, or fork, where its thread has the lock already.
-        self._changed = threading.Condition(threading.RLock())
-        #: How many programs, one inside the other, each thread runs.
-        self._working: dict[int, int] = {}
-        #: How many forks, one inside the other, each thread is about to make.
-        self._forking: dict[int, int] = {}
-        #: The thread that changes what stands here, 0 for none.
-        self._changer = 0
+        # It is a fork's for its whole length: who begins waits for it, who ends does not.
+        self._lock = threading.RLock()
+        #: For each thread that works, what code it does that in, from the outermost on.
+        self._working: dict[int, list[CodeType]] = {}
+        #: The threads that are about to fork.
+        self._forking: list[int] = []
         #: The threads that BLAS had before; None where it had one.
         self._before: int | None = None
         self._here = threading.local()
 
     def __enter__(self) -> None:
-        me = threading.get_ident()
-        library = blas()
-        with self._changed:
-            if self._forking and me not in self._working:
-                self._wait(me, lambda: self._forking.keys() <= {me})
-            changer, self._changer = self._changer, me
-            self._working[me] = self._working.get(me, 0) + 1
-            try:
-                if library is not None:
+        library, me = blas(), threading.get_ident()
+        codes = self._working.get(me, [])
+        depth, code = len(codes), sys._getframe(1).f_code
+        try:
+            if depth:  # a fork may wait for what is around it; nobody restores meanwhile
+                codes.append(code)
+                self._limit(library)
+            else:
+                with self._lock:
+                    self._working[me] = [code]
                     self._limit(library)
-            except BaseException:
-                self._done(me)
-                raise
-            finally:
-                self._changer = changer
+        except BaseException:  # the first may be an interrupt, and with it nobody leaves
+            self._back_to(me, depth)
+            raise
 
     def __exit__(self, *error: object) -> None:
-        me = threading.get_ident()
-        library = blas()
-        with self._changed:
-            changer, self._changer = self._changer, me
-            try:
-                self._done(me)
-                if library is None:
-                    return
-                if library.by_thread:
-                    library.limit(self._here.before.pop())
-                elif not self._working:
-                    self._restore(library)
-            finally:
-                self._changer = changer
+        library, me = blas(), threading.get_ident()
+        if library is not None and library.by_thread:
+            library.limit(self._here.before.pop())
+        self._back_to(me, len(self._working.get(me, ())) - 1)
 
-    def _limit(self, library: Blas) -> None:
+    def _limit(self, library: Blas | None) -> None:
+        if library is None:
+            return
         count = library.count()
         if library.by_thread:
             before: list[int] = self._here.__dict__.setdefault("before", [])
@@ -224,16 +216,17 @@ class _SingleBlas:
             library.limit(1)
             self._before = count
 
-    def _done(self, me: int) -> None:
-        """One program of this thread fewer is at work."""
-        _less(self._working, me)
-        if self._forking:
-            self._changed.notify_all()
-
-    def _wait(self, me: int, over: Callable[[], bool]) -> None:
-        """Wait until others are done, with the lock open; not in the middle of a change."""
-        if self._changer != me and not over():
-            self._changed.wait_for(over, APART)
+    def _back_to(self, me: int, depth: int) -> None:
+        """Of the programs in which a thread works, leave those beyond a depth."""
+        if depth > 0:
+            del self._working[me][depth:]
+            return
+        self._working.pop(me, None)
+        library = blas()
+        if library is not None and self._before is not None:
+            with self._lock:
+                if not self._working:
+                    self._restore(library)
 
     def _restore(self, library: Blas) -> None:
         if self._before is not None and library.count() == 1:
@@ -249,47 +242,59 @@ class _SingleBlas:
     @contextmanager
     def copied(self) -> Iterator[None]:
         """In copies of the process that are made here, BLAS has one thread for good."""
+        me = threading.get_ident()
         self._here.copied = True
+        # Another's fork must not wait for this one: it may have what other modules lock for it.
+        self._forking.append(me)
         try:
             yield
         finally:
             self._here.copied = False
+            with suppress(ValueError):  # this is the copy
+                self._forking.remove(me)
 
     # Around a fork.
 
     def hold(self) -> None:
         """Keep programs of other threads from their work for the length of a fork."""
-        me = threading.get_ident()
-        self._changed.acquire()
-        self._forking[me] = self._forking.get(me, 0) + 1
-        # Of those who want to fork as well, one goes before the other.
-        self._wait(me, lambda: self._working.keys() <= self._forking.keys())
+        self._forking.append(threading.get_ident())
+        self._lock.acquire()
+        until = time.monotonic() + APART
+        while self._others_work() and time.monotonic() < until:
+            time.sleep(MOMENT)
 
     def go_on(self) -> None:
         """Let them work again: the fork is done."""
-        me = threading.get_ident()
-        # A fork that had begun before this module was there has not held them.
-        if me in self._forking:
-            _less(self._forking, me)
-            self._changed.notify_all()
-            self._changed.release()
+        # A fork that had begun before this module was there has not held them, nor has one whose
+        # holding was interrupted.
+        with suppress(ValueError, RuntimeError):
+            self._forking.remove(threading.get_ident())
+            self._lock.release()
 
     def begin_anew(self) -> None:
         """In the forked copy: the other working threads do not exist there."""
-        self._changed = threading.Condition(threading.RLock())
-        self._working, self._forking, self._changer = {}, {}, 0
+        self._lock, self._working, self._forking = threading.RLock(), {}, []
         library = blas() if self._before is not None else None
         if library is not None and not getattr(self._here, "copied", False):
             self._restore(library)
 
+    def _others_work(self) -> bool:
+        """Whether programs of threads that do not want to fork themselves are at work."""
+        # An interrupt may have kept one from saying that it is done: where threads are is sure.
+        frames = sys._current_frames()
+        return any(
+            thread not in self._forking and _runs(frames.get(thread), codes)
+            for thread, codes in list(self._working.items())
+        )
 
-def _less(counts: dict[int, int], thread: int) -> None:
-    """Count one down; who has none left does not stand there."""
-    left = counts.get(thread, 0) - 1
-    if left > 0:
-        counts[thread] = left
-    else:
-        counts.pop(thread, None)
+
+def _runs(frame: FrameType | None, codes: list[CodeType]) -> bool:
+    """Whether one of these codes stands on a thread's stack."""
+    while frame is not None:
+        if frame.f_code in codes:
+            return True
+        frame = frame.f_back
+    return False
 
 
 single_blas = _SingleBlas()
