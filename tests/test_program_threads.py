@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,7 +16,7 @@ from vinoir import ir
 from vinoir.ir.engine.kernels.activations import NEAR, activation
 from vinoir.ir.engine.program import Program
 from vinoir.ir.engine.workers import processes
-from vinoir.ir.engine.workers.blas_threads import APART, MODULE, Blas, blas, describe, single_blas
+from vinoir.ir.engine.workers.blas_threads import MODULE, Blas, blas, describe, single_blas
 from vinoir.ir.engine.workers.processes import can_fork
 from vinoir.ir.engine.workers.team import HelpersLostError, Threads
 from vinoir.layers import Op
@@ -290,68 +288,6 @@ def test_threads_of_a_pool_get_the_same_answers(kernels: str) -> None:
     alone(call_from_many_threads, kernels)
 
 
-def fork_while_another_thread_calls() -> None:
-    program, inputs, wanted = ready("squeezed")
-    program(inputs)
-    failed: list[int] = []
-    over = threading.Event()
-
-    def call() -> None:
-        while not over.is_set():
-            if not same(program(inputs), wanted):
-                failed.append(0)
-
-    caller = threading.Thread(target=call)
-    caller.start()
-    for _ in range(12):
-        start = time.monotonic()
-        pid = os.fork()
-        if time.monotonic() - start > APART:
-            failed.append(-1)
-        if pid == 0:
-            code = 1
-            try:
-                code = 0 if all(same(program(inputs), wanted) for _ in range(3)) else 2
-            finally:
-                os._exit(code)
-        if os.waitpid(pid, 0)[1]:
-            failed.append(pid)
-        time.sleep(random.random() / 50)
-    over.set()
-    caller.join()
-    assert same(program(inputs), wanted)
-    assert not failed
-
-
-@forking
-@KERNELS
-def test_the_process_is_forked_while_another_thread_calls(kernels: str) -> None:
-    alone(fork_while_another_thread_calls, kernels)
-
-
-def hire_while_another_thread_multiplies() -> None:
-    over = threading.Event()
-
-    def multiply() -> None:
-        square = np.ones((900, 900), np.float32)
-        while not over.is_set():
-            np.matmul(square, square)
-
-    busy = threading.Thread(target=multiply)
-    busy.start()
-    for _ in range(6):
-        program, inputs, wanted = ready("attention")
-        for _ in range(3):
-            assert same(program(inputs), wanted)
-    over.set()
-    busy.join()
-
-
-@forking
-def test_helpers_come_while_another_thread_has_blas_at_work() -> None:
-    alone(hire_while_another_thread_multiplies)
-
-
 def threads_of_blas() -> int:
     """How many threads BLAS takes in this thread now."""
     library = blas()
@@ -395,112 +331,6 @@ def test_what_somebody_else_has_set_meanwhile_stays() -> None:
         assert library.count() == 1
     finally:
         library.limit(before)
-
-
-@forking
-@needs_many
-def test_a_copy_that_was_made_in_a_call_has_all_threads_of_blas() -> None:
-    before = threads_of_blas()
-    with single_blas:
-        pid = os.fork()
-        if pid == 0:
-            os._exit(threads_of_blas())
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == before
-        assert threads_of_blas() == 1
-
-
-def forked() -> float:
-    """Make a copy of this process that ends at once, and say when."""
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0)
-    made = time.monotonic()
-    os.waitpid(pid, 0)
-    return made
-
-
-@forking
-def test_a_fork_waits_for_programs_of_other_threads_and_they_for_it() -> None:
-    inside = threading.Event()
-    ended: list[float] = []
-
-    def work() -> None:
-        with single_blas, single_blas:
-            inside.set()
-            time.sleep(0.3)
-            ended.append(time.monotonic())
-
-    workers = [threading.Thread(target=work) for _ in range(2)]
-    workers[0].start()
-    assert inside.wait(30)
-    made = [0.0]
-    forker = threading.Thread(target=lambda: made.append(forked()))
-    forker.start()
-    time.sleep(0.1)
-    workers[1].start()  # while the fork waits for the first
-    for thread in (*workers, forker):
-        thread.join()
-    assert ended[0] < made[-1] < ended[1]
-
-
-@forking
-def test_a_fork_does_not_wait_for_who_was_interrupted_when_he_ended() -> None:
-    entered = threading.Thread(target=single_blas.__enter__)
-    entered.start()
-    entered.join()
-    start = time.monotonic()
-    assert forked() - start < APART
-    single_blas.begin_anew()
-
-
-def hire_in_many_threads_at_once() -> None:
-    # Others lock something around forks, too, and before vinoir does.
-    lock = threading.Lock()
-    os.register_at_fork(
-        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
-    )
-    begun = threading.Barrier(3)
-
-    def work() -> None:
-        pids: list[int] = []
-        with single_blas:
-            begun.wait()
-            for _ in range(4):
-                processes.fork(pids)
-                if not pids[-1]:
-                    os._exit(0)
-                time.sleep(0.01)
-        for pid in pids:
-            os.waitpid(pid, 0)
-
-    workers = [threading.Thread(target=work) for _ in range(3)]
-    start = time.monotonic()
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert time.monotonic() - start < APART
-
-
-@forking
-def test_programs_that_hire_do_not_wait_for_each_other() -> None:
-    alone(hire_in_many_threads_at_once)
-
-
-@forking
-def test_a_fork_that_had_begun_before_the_module_came_is_let_go_on() -> None:
-    program = (
-        "import os\n"
-        "os.register_at_fork(before=lambda: __import__('vinoir.ir.engine.workers.blas_threads'))\n"
-        "for _ in range(2):\n"
-        "    child = os.fork()\n"
-        "    if not child: os._exit(7)\n"
-        "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True
-    )
-    assert (done.stdout, done.stderr) == ("7\n7\n", "")
 
 
 def test_a_number_for_each_thread_is_put_back_in_each(monkeypatch: pytest.MonkeyPatch) -> None:
