@@ -97,38 +97,41 @@ def test_a_copy_that_was_made_in_a_call_has_all_threads_of_blas() -> None:
         assert threads_of_blas() == 1
 
 
-def forked() -> float:
-    """Make a copy of this process that ends at once, and say when."""
+def copied(seen: list[str]) -> int:
+    """How many entries a list has in a copy of this process."""
     pid = os.fork()
     if pid == 0:
-        os._exit(0)
-    made = time.monotonic()
-    os.waitpid(pid, 0)
-    return made
+        os._exit(len(seen))
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 @forking
 def test_a_fork_waits_for_programs_of_other_threads_and_they_for_it() -> None:
-    inside = threading.Event()
-    ended: list[float] = []
+    inside, over = threading.Event(), threading.Event()
+    seen: list[str] = []
 
     def work() -> None:
         with single_blas, single_blas:
+            seen.append("begun")
             inside.set()
-            time.sleep(0.3)
-            ended.append(time.monotonic())
+            assert over.wait(60)
+            seen.append("done")
 
     workers = [threading.Thread(target=work) for _ in range(2)]
     workers[0].start()
-    assert inside.wait(30)
-    made = [0.0]
-    forker = threading.Thread(target=lambda: made.append(forked()))
+    assert inside.wait(60)
+    counts: list[int] = []
+    forker = threading.Thread(target=lambda: counts.append(copied(seen)))
     forker.start()
-    time.sleep(0.1)
-    workers[1].start()  # while the fork waits for the first
+    while single_blas._lock.acquire(blocking=False):  # the fork has it while it waits
+        single_blas._lock.release()
+        time.sleep(0.001)
+    workers[1].start()
+    over.set()
     for thread in (*workers, forker):
         thread.join()
-    assert ended[0] < made[-1] < ended[1]
+    assert counts == [2]
+    assert seen == ["begun", "done"] * 2
 
 
 @forking
@@ -137,8 +140,23 @@ def test_a_fork_does_not_wait_for_who_was_interrupted_when_he_ended() -> None:
     entered.start()
     entered.join()
     start = time.monotonic()
-    assert forked() - start < APART
+    assert copied([]) == 0
+    assert time.monotonic() - start < APART
     single_blas.begin_anew()
+
+
+@needs_many
+def test_who_was_interrupted_when_he_ended_gives_threads_of_blas_back_later() -> None:
+    before = threads_of_blas()
+
+    def interrupted() -> None:
+        single_blas.__enter__()
+
+    interrupted()
+    assert threads_of_blas() == 1
+    with single_blas, single_blas:
+        assert threads_of_blas() == 1
+    assert threads_of_blas() == before
 
 
 def hire_in_many_threads_at_once() -> None:

@@ -182,15 +182,16 @@ class _SingleBlas:
 
     def __enter__(self) -> None:
         library, me = blas(), threading.get_ident()
-        codes = self._working.get(me, [])
-        depth, code = len(codes), sys._getframe(1).f_code
+        frame, codes = sys._getframe(1), self._working.get(me, [])
+        # An interrupt may have kept it from saying that it is done with what stands there.
+        depth = len(codes) if codes and _runs(frame.f_back, codes) else 0
         try:
             if depth:  # a fork may wait for what is around it; nobody restores meanwhile
-                codes.append(code)
+                codes.append(frame.f_code)
                 self._limit(library)
             else:
                 with self._lock:
-                    self._working[me] = [code]
+                    self._working[me] = [frame.f_code]
                     self._limit(library)
         except BaseException:  # the first may be an interrupt, and with it nobody leaves
             self._back_to(me, depth)
@@ -280,7 +281,7 @@ class _SingleBlas:
 
     def _others_work(self) -> bool:
         """Whether programs of threads that do not want to fork themselves are at work."""
-        # An interrupt may have kept one from saying that it is done: where threads are is sure.
+        # Not what they have said, but where they are: see what an interrupt may do.
         frames = sys._current_frames()
         return any(
             thread not in self._forking and _runs(frames.get(thread), codes)
