@@ -123,7 +123,8 @@ def test_a_fork_waits_for_programs_of_other_threads_and_they_for_it() -> None:
     counts: list[int] = []
     forker = threading.Thread(target=lambda: counts.append(copied(seen)))
     forker.start()
-    while single_blas._lock.acquire(blocking=False):  # the fork has it while it waits
+    # The fork has the lock while it waits.
+    while forker.is_alive() and single_blas._lock.acquire(blocking=False):
         single_blas._lock.release()
         time.sleep(0.001)
     workers[1].start()
