@@ -83,6 +83,9 @@ class Scratch:
         self.shared = Room(shared)
         #: Memory for the images that a volume is made of; kernels for images use the other.
         self.volumes = Room(shared)
+        #: Rows that were made digits last, for all that multiply these by levels.
+        self.digits: Any = None
+        self.digits_room = Room(shared)
 
     def reset(self) -> None:
         """Begin the next block: all memory is free again."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
-from ..plan import Columns, Compressed, Node
+from ..plan import Columns, Compressed, Node, Value
 from ..workers import IntegerProducts, Part, spans
 from .blocks import Scratch, epilogue, even, followed, sequence
 from .matrices import pieces
@@ -26,8 +26,9 @@ DIGITS, BITS = 4, 30
 POWERS = np.ldexp(np.float32(1), 8 * np.arange(DIGITS) - BITS + 1)[None]
 #: Added to an integer, and taken from each digit but the first, it makes these signed.
 CARRY = np.int32(0x808080)
-#: So many numbers are made digits at once, which stay in cache.
-IN_CACHE = 1 << 14
+#: So many numbers are made digits at once, which stay in cache; fewer than so many by one worker.
+IN_CACHE, SHARED = 1 << 14, 1 << 12
+HALF = np.float32(0.5)
 #: Sums that are brought together at once: so many stay in cache.
 SUMS = 1 << 17
 
@@ -38,6 +39,14 @@ class Digits(NamedTuple):
     digits: Array
     powers: Array
     sums: Array
+
+
+class Known(NamedTuple):
+    """Rows that are digits by now: of which value, seen how, in how many groups, with sums or not."""
+
+    of: Value
+    cut: tuple[tuple[int, ...], int, bool]
+    taken: list[tuple[Any, Digits]]
 
 
 class Packed(NamedTuple):
@@ -56,7 +65,7 @@ def by_integers(
     abreast: int,
     scratch: Scratch,
 ) -> list[list[Part]]:
-    """Two steps: rows are made digits, then workers share the columns."""
+    """Rows are made digits, unless they are; then workers share the columns."""
     output = node.outputs[0]
     op: Any = node.op
     assert output.store is not None
@@ -64,17 +73,7 @@ def by_integers(
     groups, each, columns = weights.columns.levels.shape
     wide = weights.wide
     followers = epilogue(node, scratch)
-    found = list(pieces(output.shape[:-1], ROWS))
-    taken: list[tuple[Any, Digits]] = []
-    making: list[Part] = []
-    for index in found:
-        rows = prod(a[index].shape[:-1])
-        room = scratch.shared.take(0, DIGITS * rows * groups * each // 4).view(np.int8)
-        room = room.reshape(groups, DIGITS, rows, each)
-        one = Digits(room, scratch.shared.take(0, rows), scratch.shared.take(0, rows, groups))
-        with_sums = weights.columns.zero is not None
-        making.append(_split(a[index], one, with_sums=with_sums))
-        taken.append((index, one))
+    making, taken = _rows_as_digits(node.inputs[0], a, weights.columns, abreast, scratch)
     lanes = abreast if prod(output.shape[:-1]) * groups * each * columns > 1 << 18 else 1
     parts: list[Part] = []
     for part, (first, stop) in scratch.dealt(spans(len(weights.blocks), lanes)):
@@ -94,39 +93,81 @@ def by_integers(
             place = (*index, ..., some)
             steps += followed(followers, output.store[place], place)
         parts.append(sequence(steps))
-    return [[sequence(making[begin:end]) for begin, end in spans(len(making), abreast)], parts]
+    return [making, parts] if making else [parts]
 
 
-def _split(rows: Array, into: Digits, *, with_sums: bool) -> Part:
-    """What makes digits of rows; of those that are not finite the power is no number."""
-    digits, powers, sums = into
-    groups, _, count, each = digits.shape
-    at_once = max(1, IN_CACHE // (groups * each))
+def _rows_as_digits(
+    value: Value, a: Array, columns: Columns, abreast: int, scratch: Scratch
+) -> tuple[list[Part], list[tuple[Any, Digits]]]:
+    """What makes digits of rows, some at a time; nothing where these are digits already.
 
-    def some_rows(some: slice) -> None:
-        flat = rows.reshape(count, groups * each)[some]
-        largest = np.abs(flat).max(1)
-        finite = np.isfinite(largest)
-        exponents = np.where(largest > 0, np.frexp(np.where(finite, largest, 1))[1], 0)
-        scaled = np.ldexp(flat, (BITS - exponents)[:, None])
-        np.rint(scaled, out=scaled)
-        if not finite.all():
-            scaled[~finite] = 0
-        np.copyto(powers[some], np.where(finite, np.ldexp(np.float32(1), exponents - 1), np.nan))
-        if with_sums:
-            whole = scaled.reshape(-1, groups, each).sum(2)
-            np.copyto(sums[some], np.ldexp(whole, 1 - BITS), casting="unsafe")
-        integers = scaled.astype(np.int32)
-        np.add(integers, CARRY, out=integers)
-        np.bitwise_xor(integers, CARRY, out=integers)
-        grouped = integers.reshape(-1, groups, each).swapaxes(0, 1)
-        for place in range(DIGITS):
-            np.copyto(digits[:, place, some], grouped, casting="unsafe")
-            np.right_shift(integers, 8, out=integers)
+    Queries, keys and values are products of the same rows: their digits stay until others are made.
+    """
+    groups, each, _ = columns.levels.shape
+    with_sums = columns.zero is not None
+    known = scratch.digits
+    if known is not None and known.of is value and known.cut == (a.shape, groups, with_sums):
+        return [], known.taken
+    room = scratch.digits_room
+    room.reset()
+    taken: list[tuple[Any, Digits]] = []
+    work: list[tuple[Array, Digits, slice]] = []
+    for index in pieces(a.shape[:-1], ROWS):
+        rows = prod(a[index].shape[:-1])
+        digits = room.take_bytes(0, groups, DIGITS, rows, each)
+        one = Digits(digits, room.take(0, rows), room.take(0, rows, groups))
+        taken.append((index, one))
+        lanes = abreast if rows * groups * each >= SHARED else 1
+        at_once = max(1, min(IN_CACHE // (groups * each), -(-rows // lanes)))
+        runs = spans(rows, -(-rows // at_once))
+        work += [(a[index], one, slice(*run)) for run in runs]
+    parts: list[Part] = []
+    lanes = abreast if len(work) > 1 else 1
+    for part, (begin, end) in scratch.dealt(spans(len(work), lanes)):
+        steps: list[Part] = []
+        for flat, one, some in work[begin:end]:
+            scratch.reset()
+            steps.append(_split(flat, one, some, part, scratch, with_sums=with_sums))
+        parts.append(sequence(steps))
+    scratch.digits = Known(value, (a.shape, groups, with_sums), taken)
+    return parts, taken
+
+
+def _split(
+    rows: Array, into: Digits, some: slice, part: int, scratch: Scratch, *, with_sums: bool
+) -> Part:
+    """What makes digits of some rows; of those that are not finite the power is no number."""
+    groups, _, total, each = into.digits.shape
+    digits, powers, sums = into.digits[:, :, some], into.powers[some], into.sums[some]
+    count = some.stop - some.start
+    scaled = scratch.take(part, count, groups * each)
+    integers = scratch.take(part, count, groups * each).view(np.int32)
+    grouped = integers.reshape(count, groups, each).swapaxes(0, 1)
+    by_group = scaled.reshape(count, groups, each)
 
     def run() -> None:
-        for begin in range(0, count, at_once):
-            some_rows(slice(begin, begin + at_once))
+        flat = rows.reshape(total, groups * each)[some]
+        np.abs(flat, scaled)
+        largest = np.maximum.reduce(scaled, 1)
+        finite = np.isfinite(largest)
+        exponents = np.frexp(np.where(finite, largest, 1))[1]
+        np.ldexp(flat, (BITS - exponents)[:, None], scaled)
+        np.rint(scaled, scaled)
+        if finite.all():
+            np.ldexp(HALF, exponents, powers)
+        else:
+            scaled[~finite] = 0
+            np.copyto(powers, np.where(finite, np.ldexp(HALF, exponents), np.nan))
+        if with_sums:
+            whole = np.add.reduce(by_group, 2)
+            np.ldexp(whole, 1 - BITS, sums)
+        np.copyto(integers, scaled, casting="unsafe")
+        np.add(integers, CARRY, integers)
+        np.bitwise_xor(integers, CARRY, integers)
+        for place in range(DIGITS):
+            np.copyto(digits[:, place], grouped, casting="unsafe")
+            if place + 1 < DIGITS:
+                np.right_shift(integers, 8, integers)
 
     return run
 

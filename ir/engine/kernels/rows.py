@@ -32,8 +32,9 @@ REDUCTIONS: dict[str, Any] = {
 BY_ROWS = REDUCTIONS.keys() | {"SoftMax", "MVN", "ReduceL2"}
 #: Rows of so few numbers are joined all at once.
 SHORT = 16
-#: Less than so many numbers are not worth sharing.
-SMALL = 1 << 16
+#: Fewer numbers than so many are not worth sharing: where they are joined, and where several passes
+#: go over them.
+SMALL, LITTLE = 1 << 16, 1 << 13
 #: Powers of no more than this may be summed up; less than that sum is too little.
 MOST, LEAST = np.float32(40), np.float32(1e-20)
 #: Powers of no less than this are far from nothing, also when they are divided by their sum; and
@@ -157,7 +158,7 @@ def _cut(
     rows = Rows(*source.shape)
     axis = 0 if rows.before > 1 or rows.after == 1 else 2
     each = 4 * source.size // source.shape[axis]
-    lanes = abreast if source.size >= SMALL else 1
+    lanes = abreast if source.size >= LITTLE else 1
     parts: list[Part] = []
     for part, (begin, end) in scratch.dealt(spans(source.shape[axis], lanes)):
         steps: list[Part] = []
@@ -184,7 +185,7 @@ def _cut_for(
     """Blocks of rows with what follows, while they are in cache."""
     total = prod(lead)
     joined = source.size // total
-    lanes = abreast if source.size >= SMALL else 1
+    lanes = abreast if source.size >= LITTLE else 1
     found = list(pieces(lead, max(1, min(CACHE // (8 * joined), -(-total // lanes)))))
     parts: list[Part] = []
     for part, (begin, end) in scratch.dealt(spans(len(found), lanes)):
@@ -344,7 +345,7 @@ def _lengths(node: Node, rows: Rows, abreast: int, scratch: Scratch) -> list[lis
     if not lead or node.inputs[0].last or not target.flags.c_contiguous:
         return None
     made = target.reshape(lead)
-    lanes = abreast if source.size >= SMALL else 1
+    lanes = abreast if source.size >= LITTLE else 1
     found = list(pieces(lead, max(1, min(CACHE // (4 * rows.joined), -(-rows.before // lanes)))))
     parts: list[Part] = []
     for part, (begin, end) in scratch.dealt(spans(len(found), lanes)):
