@@ -18,7 +18,7 @@ from ..workers import Part, flushing, spans
 from .activations import QUICK_POWERS
 from .blocks import CACHE, Scratch, sequence
 from .copies import copied
-from .matrices import lying, pieces
+from .matrices import even_pieces, lying
 from .products import DOZEN, MILLION, cuts, rows_at_once
 from .rows import CALM, LEAST, MOST
 
@@ -76,7 +76,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     cells = CACHE // 2 // max(keys, 1)
     total = prod(output.shape[:-1])
     at_once = max(FEW, min(max(cells, TOGETHER), -(-total // abreast)))
-    found = list(pieces(output.shape[:-1], at_once))
+    found = even_pieces(output.shape[:-1], at_once, abreast)
     factor = np.float32(scale.reshape(-1)[0])
     parts: list[Part] = []
     for part, (begin, end) in scratch.dealt(spans(len(found), abreast)):

@@ -42,7 +42,7 @@ class Digits(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Rows that are digits by now: of which value, seen how, in how many groups, with sums or not."""
+    """Rows that are digits by now: of which value, of what shape and groups, with sums or not."""
 
     of: Value
     cut: tuple[tuple[int, ...], int, bool]
@@ -101,7 +101,7 @@ def _rows_as_digits(
 ) -> tuple[list[Part], list[tuple[Any, Digits]]]:
     """What makes digits of rows, some at a time; nothing where these are digits already.
 
-    Queries, keys and values are products of the same rows: their digits stay until others are made.
+    Queries, keys and values are products of the same rows: digits stay until others are made.
     """
     groups, each, _ = columns.levels.shape
     with_sums = columns.zero is not None

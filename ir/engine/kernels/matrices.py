@@ -24,8 +24,10 @@ FEW = 16
 FEWER = 64
 #: So many make up for it that weights are copied from how they lie at each call.
 MANY = 256
-#: Most blocks of columns are as wide as divides this.
-EVEN = 192
+#: Most blocks of columns are as wide as divides this; each takes as long as if it were wider.
+EVEN, NARROW = 192, 12
+#: Shares of work are even enough where none is more than so many times the mean.
+UNEVEN = 1.05
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -99,9 +101,10 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
     lanes = abreast if rows * b.size > 1 << 18 else 1
     if cuts(deep, rows):
         across = lanes if rows <= FEWER else _least_copied(rows, columns, lanes)
-        shared = columns - columns % EVEN or columns
-        even = equal(columns, deep, rows) if across == 1 else shared
-        wide = width(even, deep, rows, across)
+        wide = (
+            width(equal(columns, deep, rows), deep, rows) if across == 1
+            else _shared_width(columns, deep, rows, across)
+        )  # fmt: skip
         blocks = _in_columns(node.inputs[1], b, wide)
         at_once = max(FEW if across == 1 else FEWER, across * CACHE // (4 * columns))
         if b.nbytes > 2 * across * CACHE:
@@ -116,7 +119,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
         blocks = _in_columns(node.inputs[1], b, wide, copied=rows < MANY)
         at_once, together = max(MANY, 2 * CACHE // (4 * wide)), 1
     down = lanes // across
-    found = list(pieces(output.shape[:-1], max(1, min(at_once, -(-rows // down)))))
+    found = even_pieces(output.shape[:-1], max(1, min(at_once, -(-rows // down))), down)
     work = [
         (_runs(blocks, *lane, together), *run)
         for lane in spans(sum(map(len, blocks)), across) for run in spans(len(found), down)
@@ -145,6 +148,45 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
                 steps += followed(followers, made, place, target)
         parts.append(sequence(steps))
     return parts
+
+
+def _shared_width(columns: int, deep: int, rows: int, across: int) -> int:
+    """How wide blocks of columns are, so that workers have about as many columns each."""
+    found = {
+        width(even, deep, rows, across): None
+        for even in (columns - columns % EVEN or columns, columns)
+    }
+    return min(
+        found, key=lambda wide: _longest([wide] * (columns // wide), columns % wide, across)
+    )
+
+
+def _longest(blocks: list[int], rest: int, across: int) -> int:
+    """The longest share of blocks of columns, which take as long as if they were wider."""
+    blocks = [*blocks, *([rest] if rest else [])]
+    return max(
+        sum(blocks[slice(*run)]) + NARROW * (run[1] - run[0]) for run in spans(len(blocks), across)
+    )
+
+
+def even_pieces(shape: tuple[int, ...], at_once: int, lanes: int) -> list[tuple[Any, ...]]:
+    """Runs of about so many rows, such that each of some lanes can have nearly as many rows."""
+    best: tuple[int, list[tuple[Any, ...]]] | None = None
+    for most in (at_once, at_once + at_once // 4, *(at_once // parts for parts in (2, 3, 4))):
+        found = list(pieces(shape, max(1, most)))
+        sizes = [_count(index, shape) for index in found]
+        longest = max(sum(sizes[slice(*run)]) for run in spans(len(found), lanes))
+        if longest * lanes <= UNEVEN * prod(shape):
+            return found
+        if best is None or longest < best[0]:
+            best = longest, found
+    assert best is not None
+    return best[1]
+
+
+def _count(index: tuple[Any, ...], shape: tuple[int, ...]) -> int:
+    """How many rows an index takes."""
+    return prod(run.stop - run.start for run in index) * prod(shape[len(index) :])
 
 
 def _least_copied(rows: int, columns: int, lanes: int) -> int:
@@ -220,7 +262,7 @@ def stacks(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> li
     at_once = max(rows if rows <= steps else FEW, CACHE // (4 * columns)) if whole else steps
     lanes = abreast if prod(output.shape) * a.shape[-1] > 1 << 18 else 1
     total = prod(output.shape[:-1])
-    found = list(pieces(output.shape[:-1], max(1, min(at_once, -(-total // lanes)))))
+    found = even_pieces(output.shape[:-1], max(1, min(at_once, -(-total // lanes))), lanes)
     followers = epilogue(node, scratch)
     parts: list[Part] = []
     for _, (begin, end) in scratch.dealt(spans(len(found), lanes)):

@@ -33,6 +33,7 @@ from .blocks import (
     tileable,
 )  # fmt: skip
 from .loose import quick
+from .matrices import even_pieces
 from .pooling import joined
 from .tabled import tabulated
 
@@ -76,20 +77,18 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     if function is None and node.kind not in UNARY:
         return None
     followers = epilogue(node, scratch)
-    # Cut along the longest run of leading axes that is worth it.
-    axis = next((i for i, size in enumerate(target.shape) if size > 1), 0)
-    rows = target.shape[axis]
     count = prod(output.shape)
-    at_once = max(1, CACHE // max(1, 8 * count // max(rows, 1)))
+    if not count:
+        return [[lambda: None]]
     lanes = abreast if 4 * count > 1 << 16 else 1
+    blocks = even_pieces(target.shape, max(1, min(CACHE // 8, -(-count // lanes))), lanes)
     steps: list[Part] = []
     operands = 1 if function is None else 2
     # What becomes levels in the end has not the room of numbers before.
     beside = bool(node.epilogue) and output.type != np.float32
-    for part, (begin, end) in scratch.dealt(spans(rows, lanes)):
+    for part, (begin, end) in scratch.dealt(spans(len(blocks), lanes)):
         parts: list[Part] = []
-        for first in range(begin, end, at_once):
-            index = (slice(None),) * axis + (slice(first, min(first + at_once, end)),)
+        for index in blocks[begin:end]:
             scratch.reset()
             block = scratch.take(part, *target[index].shape) if beside else target[index]
             left, *right = (
@@ -104,7 +103,7 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
                 parts.append(call(np.multiply, block, block, out=block))
             parts += followed(followers, block, index, target[index] if beside else None)
         steps.append(sequence(parts))
-    return [steps] if steps else [[lambda: None]]
+    return [steps]
 
 
 def _is_number(value: Value) -> bool:

@@ -29,7 +29,7 @@ from .blocks import (
     taps,
 )
 from .convolution_work import Finish, Sizes
-from .matrices import lying, pieces
+from .matrices import even_pieces, lying
 from .quantizing import quantized, rounding
 
 #: Into so many blocks columns are packed where there are few rows for workers to share.
@@ -152,7 +152,7 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     lanes = abreast if rows * columns * a.shape[-1] > ALONE else 1
     if not by_columns:
         at_once = min(at_once, -(-rows // lanes))
-    found = list(pieces(output.shape[:-1], at_once))
+    found = even_pieces(output.shape[:-1], at_once, 1 if by_columns else lanes)
     if a.dtype == np.int8 and all(a[index].flags.c_contiguous for index in found):
         levels = [a[index].reshape(-1, a.shape[-1]) for index in found]
     else:

@@ -19,7 +19,7 @@ from ..workers import Part, flushing, spans
 from .blocks import CACHE, Follower, Scratch, call, epilogue, followed, sequence
 from .copies import copied
 from .group_normalization import channels
-from .matrices import pieces
+from .matrices import even_pieces, pieces
 
 REDUCTIONS: dict[str, Any] = {
     "ReduceMean": np.add,
@@ -32,8 +32,7 @@ REDUCTIONS: dict[str, Any] = {
 BY_ROWS = REDUCTIONS.keys() | {"SoftMax", "MVN", "ReduceL2"}
 #: Rows of so few numbers are joined all at once.
 SHORT = 16
-#: Fewer numbers than so many are not worth sharing: where they are joined, and where several passes
-#: go over them.
+#: Fewer numbers are not worth sharing: where they are joined; where several passes go over them.
 SMALL, LITTLE = 1 << 16, 1 << 13
 #: Powers of no more than this may be summed up; less than that sum is too little.
 MOST, LEAST = np.float32(40), np.float32(1e-20)
@@ -186,7 +185,7 @@ def _cut_for(
     total = prod(lead)
     joined = source.size // total
     lanes = abreast if source.size >= LITTLE else 1
-    found = list(pieces(lead, max(1, min(CACHE // (8 * joined), -(-total // lanes)))))
+    found = even_pieces(lead, max(1, min(CACHE // (8 * joined), -(-total // lanes))), lanes)
     parts: list[Part] = []
     for part, (begin, end) in scratch.dealt(spans(len(found), lanes)):
         steps: list[Part] = []
@@ -346,7 +345,8 @@ def _lengths(node: Node, rows: Rows, abreast: int, scratch: Scratch) -> list[lis
         return None
     made = target.reshape(lead)
     lanes = abreast if source.size >= LITTLE else 1
-    found = list(pieces(lead, max(1, min(CACHE // (4 * rows.joined), -(-rows.before // lanes)))))
+    at_once = max(1, min(CACHE // (4 * rows.joined), -(-rows.before // lanes)))
+    found = even_pieces(lead, at_once, lanes)
     parts: list[Part] = []
     for part, (begin, end) in scratch.dealt(spans(len(found), lanes)):
         steps: list[Part] = []

@@ -104,11 +104,13 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     assert output.store is not None
     lead = 4 - len(value.shape)
     grouped = weights if node.kind.startswith("Group") else weights[None]
-    grouped = grouped.reshape(*grouped.shape[:3], *[1] * lead, *grouped.shape[3:])
+    grouped = grouped.reshape(*grouped.shape, *[1] * lead)
     if len(grouped) > GROUPS and grouped.shape[1:3] != (1, 1):
         return None
-    down, across = [Along(1, 1, 1, 0)] * lead + axes_of(node)
-    source, target = (store[:, None] if lead else store for store in (value.store, output.store))
+    # A single axis is taken as rows, which workers share.
+    down, across = axes_of(node) + [Along(1, 1, 1, 0)] * lead
+    both = value.store, output.store
+    source, target = (store[:, :, None] if lead else store for store in both)
     work = Work(grouped, (down, across), source, target, epilogue(node, scratch), scratch)
     return work.steps(abreast, narrow=bool(lead))
 
@@ -144,7 +146,7 @@ class Work(NamedTuple):
         """What follows, on some rows and channels of an image."""
         block = self.target[image, rows, :, channels]
         if narrow:
-            return followed(self.followers, block[0], (image, slice(None), channels))
+            return followed(self.followers, block[:, 0], (image, rows, channels))
         return followed(self.followers, block, (image, rows, slice(None), channels))
 
 
@@ -154,7 +156,7 @@ def by_rows(work: Work, abreast: int, *, narrow: bool) -> list[list[Part]]:
     products = Products(weights, work.axes, target, scratch)
     images, height, width, channels = target.shape
     reached = -(-weights.shape[3] // down.stride) * -(-weights.shape[4] // across.stride)
-    per_row = 4 * width * (channels + source.shape[3] * reached // across.stride)
+    per_row = 4 * width * (channels + source.shape[3] * reached // (down.stride * across.stride))
     at_once = max(1, CACHE // per_row // down.stride) * down.stride
     lanes: list[Part] = []
     for part, (image, (top, bottom)) in scratch.dealt(shares(images, height, abreast)):

@@ -106,7 +106,7 @@ class Tiling(NamedTuple):
 
 
 def _shared_width(outer: int, inner: int) -> int:
-    """How wide blocks of columns are that workers share: an odd one of few would wait for another."""
+    """How wide blocks of columns are that workers share: of few, better an even number."""
     wide = block_width(outer, inner, lanes=2)
     halves = [wide, *([wide // 2] if wide % 32 == 0 else [])]
     return min(halves, key=lambda each: -(-outer // (2 * each)) * each * (1 + NARROW / each))

@@ -235,4 +235,8 @@ def work(node: Sizes) -> int:
     given = prod(node.inputs[0].shape) if node.inputs else 0
     touched = max(given, prod(node.outputs[0].shape))
     inner = ROWS[node.kind].exponentials(node) if node.kind else 0
-    return _TOUCH * touched + _EXPONENTIAL * inner + products(node)
+    done = products(node)
+    if done and len(node.inputs) > 1:
+        # Weights have to be fetched, be it for a single row.
+        done = max(done, _TOUCH * prod(node.inputs[1].shape))
+    return _TOUCH * touched + _EXPONENTIAL * inner + done
