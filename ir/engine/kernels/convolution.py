@@ -90,9 +90,9 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
     return LaidOut(None, [np.stack(laid)] if sizes.plain else laid)
 
 
-def _sharing(node: Node, sizes: Sizes) -> tuple[int, ...]:
-    """Among how many blocks of columns are dealt, or else; none, where workers share rows."""
-    return (lanes(amount(node)), 2) if are_few(sizes) else ()
+def _sharing(node: Node, sizes: Sizes) -> int:
+    """Among how many blocks of columns are dealt; one, where workers share rows."""
+    return lanes(amount(node)) if are_few(sizes) else 1
 
 
 def are_few(sizes: Sizes) -> bool:

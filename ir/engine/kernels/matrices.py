@@ -16,7 +16,7 @@ from ..workers import Part, spans
 from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
 from .lines import laid_out
-from .products import BLOCK, MILLION, cuts, equal, multiplied, sums, width
+from .products import BLOCK, MILLION, UNEVEN, cuts, equal, multiplied, shared_width, sums, width
 
 #: Fewer rows than this are not worth a product of their own.
 FEW = 16
@@ -24,10 +24,6 @@ FEW = 16
 FEWER = 64
 #: So many make up for it that weights are copied from how they lie at each call.
 MANY = 256
-#: Most blocks of columns are as wide as divides this; each takes as long as if it were wider.
-EVEN, NARROW = 192, 12
-#: Shares of work are even enough where none is more than so many times the mean.
-UNEVEN = 1.05
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -103,7 +99,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
         across = lanes if rows <= FEWER else _least_copied(rows, columns, lanes)
         wide = (
             width(equal(columns, deep, rows), deep, rows) if across == 1
-            else _shared_width(columns, deep, rows, across)
+            else shared_width(columns, deep, rows, across)
         )  # fmt: skip
         blocks = _in_columns(node.inputs[1], b, wide)
         at_once = max(FEW if across == 1 else FEWER, across * CACHE // (4 * columns))
@@ -148,25 +144,6 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
                 steps += followed(followers, made, place, target)
         parts.append(sequence(steps))
     return parts
-
-
-def _shared_width(columns: int, deep: int, rows: int, across: int) -> int:
-    """How wide blocks of columns are, so that workers have about as many columns each."""
-    found = {
-        width(even, deep, rows, across): None
-        for even in (columns - columns % EVEN or columns, columns)
-    }
-    return min(
-        found, key=lambda wide: _longest([wide] * (columns // wide), columns % wide, across)
-    )
-
-
-def _longest(blocks: list[int], rest: int, across: int) -> int:
-    """The longest share of blocks of columns, which take as long as if they were wider."""
-    blocks = [*blocks, *([rest] if rest else [])]
-    return max(
-        sum(blocks[slice(*run)]) + NARROW * (run[1] - run[0]) for run in spans(len(blocks), across)
-    )
 
 
 def even_pieces(shape: tuple[int, ...], at_once: int, lanes: int) -> list[tuple[Any, ...]]:

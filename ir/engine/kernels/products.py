@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....schemas import Array
-from ..workers import WIDE_KERNELS, Part, blas
+from ..workers import WIDE_KERNELS, Part, blas, spans
 from .blocks import CACHE, Scratch, call, turned
 from .lines import laid_out, on_lines
 from .repeats import divisor
@@ -31,6 +31,12 @@ DOZEN, HALF, FOUR = 12, 6, 4
 LONG, CUT, PAYING = 512, 1024, 384
 #: So few are multiplied together, by as many columns as that leaves, at least 16.
 FEW_ROWS = 24
+#: About how long products by 16, 32, 48 and 64 columns take as they lie, a call, and others' call.
+NARROW, CALL, COPYING = (0, 16, 24, 40, 43), 3, 7
+#: Most blocks of columns are as wide as divides this.
+EVEN = 192
+#: Shares of work are even enough where none is more than so many times another.
+UNEVEN = 1.05
 
 
 def cuts(taken: int, rows: int | None = None) -> int:
@@ -109,18 +115,50 @@ def equal(outer: int, taken: int, rows: int | None = None) -> int:
     return outer if whole or not fits else outer - outer % WIDE
 
 
-def in_columns(weights: Array, rows: int, sharing: tuple[int, ...] = ()) -> list[Array]:
+def shared_width(
+    outer: int, taken: int, rows: int | None, lanes: int, *, equal: bool = False
+) -> int:
+    """How wide blocks of columns are so that shares of them take about as long.
+
+    That is the usual width, if none makes the longest share much shorter. Blocks may have to be
+    equal.
+    """
+    usual = [width(even, taken, rows, lanes) for even in (outer - outer % EVEN or outer, outer)]
+    parts = cuts(taken, rows)
+    others = range(WIDER if parts else COPIED, 31, -16)
+    fitting = [wide for wide in others if not parts or _fits(wide, taken // parts)]
+    times = {
+        wide: _longest(outer, wide, lanes, as_it_lies=parts > 0)
+        for wide in (*usual, *fitting)
+        if wide <= outer and not (equal and outer % wide)
+    }
+    best = min(times, key=times.__getitem__)
+    known = min((wide for wide in usual if wide in times), key=times.__getitem__, default=best)
+    return known if times[known] <= UNEVEN * times[best] else best
+
+
+def _longest(outer: int, wide: int, lanes: int, *, as_it_lies: bool) -> float:
+    """About how long the longest share of blocks of so many columns takes."""
+    blocks = [wide] * (outer // wide) + ([outer % wide] if outer % wide else [])
+    times = [
+        NARROW[-1] * (each // WIDE) + NARROW[-(-(each % WIDE) // 16)] + CALL if as_it_lies
+        else each + COPYING
+        for each in blocks
+    ]  # fmt: skip
+    return max(sum(times[begin:end]) for begin, end in spans(len(blocks), lanes))
+
+
+def in_columns(weights: Array, rows: int, lanes: int = 1) -> list[Array]:
     """Weights as equal blocks, and one of the columns that are left.
 
     Args:
         weights: Of a convolution (outer, inner, kh, kw).
         rows: By how many rows they are multiplied.
-        sharing: Among how many blocks should be dealt evenly: what first can be done counts.
+        lanes: Among how many the blocks are dealt.
     """
     outer, taken = len(weights), weights[0].size
-    even = equal(outer, taken, rows)
-    widths = [(width(even, taken, rows, lanes), lanes) for lanes in sharing]
-    wide = next((wide for wide, lanes in widths if even // wide % lanes == 0), 0)
+    wide = shared_width(outer, taken, rows, lanes) if lanes > 1 else 0
+    even = outer - outer % wide if wide else equal(outer, taken, rows)
     found = [in_blocks(weights[:even], wide, rows=rows)]
     return found if even == outer else [*found, in_blocks(weights[even:], outer - even)]
 

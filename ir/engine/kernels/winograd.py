@@ -26,7 +26,7 @@ from .blocks import Scratch, call, lined, padded, sequence, turned
 from .convolution_work import Finish, Sizes, Work, untiled
 from .grouped import quickest
 from .lines import on_lines
-from .products import MILLION, in_blocks
+from .products import MILLION, in_blocks, shared_width
 from .products import width as block_width
 
 #: Where polynomials are evaluated, by how many places there are; one point more lies at infinity.
@@ -70,7 +70,7 @@ class Tiling(NamedTuple):
         """
         outer, inner, *kernel = weights.shape
         if self.afresh:
-            blocks = in_blocks(weights, _shared_width(outer, inner))
+            blocks = in_blocks(weights, shared_width(outer, inner, None, 2, equal=True))
             return blocks.reshape(len(blocks), prod(kernel), inner, -1)
         wide = block_width(outer, inner)
         spread = self.spread
@@ -103,13 +103,6 @@ class Tiling(NamedTuple):
             more = weights / SPREAD / images + values * count * depth(sizes) / TILED
         calls = (sizes.groups - 1) * (1 + count // TILES) * CALLS
         return products + fetched / BYTES + sums + more + calls
-
-
-def _shared_width(outer: int, inner: int) -> int:
-    """How wide blocks of columns are that workers share: of few, better an even number."""
-    wide = block_width(outer, inner, lanes=2)
-    halves = [wide, *([wide // 2] if wide % 32 == 0 else [])]
-    return min(halves, key=lambda each: -(-outer // (2 * each)) * each * (1 + NARROW / each))
 
 
 def apart(weights: Array, stride: int) -> Array:
@@ -163,8 +156,6 @@ TRIED = {3: (4, 3, 2), 4: (3,), 5: (2,)}
 ROOM = 16 << 20
 #: So many channels, and no more places, are worth transforming weights at each call.
 DEEP, PLACES_AFRESH = 64, 4096
-#: Products by blocks of columns take as long as if these were so many wider.
-NARROW = 12
 
 
 def depth(sizes: Sizes) -> int:
