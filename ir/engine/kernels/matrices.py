@@ -30,8 +30,10 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     """The steps of a MatMul of float32 matrices; None where there is no kernel for it."""
     left, right = node.inputs
     output = node.outputs[0]
-    if output.type != np.float32 or output.last or not prod(output.shape):
+    if output.type != np.float32 or not prod(output.shape):
         return None
+    if output.last and node.epilogue:
+        return None  # what follows is laid beside channels that are last
     if min(len(left.shape), len(right.shape)) < 2 or not left.shape[-1] or output.store is None:
         return None
     op: Any = node.op
@@ -39,20 +41,31 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     scratch.shared.reset()
     a = lying(left, before, abreast, scratch)
     b = lying(right, before, abreast, scratch)
+    # Where others want the channels last, what is made is copied there.
+    store = scratch.shared.take(0, *output.shape) if output.last else output.store
+    after = [copied(store, output.array, abreast)] if output.last else []
     a = a.swapaxes(-1, -2) if op.transpose_a else a
     b = b.swapaxes(-1, -2) if op.transpose_b else b
-    single = right.constant is not None and prod(b.shape[:-2]) == 1
-    if single and prod(output.shape[:-1]) == 1:
-        return [*before, one_row(node, a, b.reshape(b.shape[-2:]), abreast, scratch)]
-    a = np.broadcast_to(a, (*output.shape[:-2], *a.shape[-2:]))
+    return [*before, _multiplied(node, a, b, store, abreast, scratch), *after]
+
+
+def _multiplied(
+    node: Node, a: Array, b: Array, store: Array, abreast: int, scratch: Scratch
+) -> list[Part]:
+    """The step that multiplies, in the way that goes with what is known of the second operand."""
+    shape, constant = store.shape, node.inputs[1].constant is not None
+    single = constant and prod(b.shape[:-2]) == 1
+    if single and prod(shape[:-1]) == 1:
+        return one_row(node, a, b.reshape(b.shape[-2:]), store, abreast, scratch)
+    a = np.broadcast_to(a, (*shape[:-2], *a.shape[-2:]))
     if single:
-        return [*before, by_weights(node, a, b.reshape(b.shape[-2:]), abreast, scratch)]
+        return by_weights(node, a, b.reshape(b.shape[-2:]), store, abreast, scratch)
     rows, deep = a.shape[-2:]
     is_large = rows * b.shape[-1] * deep > MILLION and cuts(deep, rows) > 0
-    if right.constant is not None and (is_large or node.wanted is not None):
-        return [*before, by_stacked_weights(node, a, b, abreast, scratch)]
-    b = np.broadcast_to(b, (*output.shape[:-2], *b.shape[-2:]))
-    return [*before, stacks(node, a, b, abreast, scratch)]
+    if constant and (is_large or node.wanted is not None):
+        return by_stacked_weights(node, a, b, store, abreast, scratch)
+    b = np.broadcast_to(b, (*shape[:-2], *b.shape[-2:]))
+    return stacks(node, a, b, store, abreast, scratch)
 
 
 def lying(value: Value, before: list[list[Part]], abreast: int, scratch: Scratch) -> Array:
@@ -69,30 +82,30 @@ def lying(value: Value, before: list[list[Part]], abreast: int, scratch: Scratch
     return room
 
 
-def one_row(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> list[Part]:
+def one_row(
+    node: Node, a: Array, b: Array, store: Array, abreast: int, scratch: Scratch
+) -> list[Part]:
     """A vector by a matrix, which lies so that each thread reads a run of it."""
-    output = node.outputs[0]
-    assert output.store is not None
     # As it lies in the file or, where it has to be turned, in large pages.
     matrix, row = b.T if b.T.flags.c_contiguous else laid_out(b.T), a.reshape(-1)
     if is_wished() and not np.may_share_memory(matrix, b):
         matrix = shelved(matrix)
     followers = epilogue(node, scratch)
-    target = output.store.reshape(-1)
+    target = store.reshape(-1)
     parts: list[Part] = []
     runs = spans(len(matrix), abreast if matrix.size > 1 << 14 else 1)
     for _, (begin, end) in scratch.dealt(runs):
         index = (..., slice(begin, end))
         product = call(np.matmul, matrix[begin:end], row, out=target[begin:end])
-        parts.append(sequence([product, *followed(followers, output.store[index], index)]))
+        parts.append(sequence([product, *followed(followers, store[index], index)]))
     return parts
 
 
-def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> list[Part]:
+def by_weights(
+    node: Node, a: Array, b: Array, store: Array, abreast: int, scratch: Scratch
+) -> list[Part]:
     """Many rows by one constant matrix; each worker has some of the rows, or of the columns."""
-    output = node.outputs[0]
-    assert output.store is not None
-    rows, (deep, columns) = prod(output.shape[:-1]), b.shape
+    rows, (deep, columns) = prod(store.shape[:-1]), b.shape
     followers = epilogue(node, scratch)
     lanes = abreast if rows * b.size > 1 << 18 else 1
     if cuts(deep, rows):
@@ -115,7 +128,7 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
         blocks = _in_columns(node.inputs[1], b, wide, copied=rows < MANY)
         at_once, together = max(MANY, 2 * CACHE // (4 * wide)), 1
     down = lanes // across
-    found = even_pieces(output.shape[:-1], max(1, min(at_once, -(-rows // down))), down)
+    found = even_pieces(store.shape[:-1], max(1, min(at_once, -(-rows // down))), down)
     work = [
         (_runs(blocks, *lane, together), *run)
         for lane in spans(sum(map(len, blocks)), across) for run in spans(len(found), down)
@@ -128,14 +141,14 @@ def by_weights(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -
             flat, gather = rows_of(a[index], part, scratch)
             steps += gather
             added = sums(scratch, part, deep, rows)
-            given = output.store[index]
+            given = store[index]
             widest = max(stop - first for first, stop, _ in runs)
             room = None
             if followers and widest < columns:  # they go over what has no gaps and is in the cache
                 room = scratch.take(part, prod(given.shape[:-1]) * widest)
             for first, stop, matrices in runs:
                 place = (*index, ..., slice(first, stop))
-                target = made = output.store[place]
+                target = made = store[place]
                 out = given.reshape(-1, columns)[:, first:stop]
                 if room is not None:
                     made = room[: target.size].reshape(target.shape)
@@ -229,23 +242,23 @@ def rows_of(array: Array, part: int, scratch: Scratch) -> tuple[Array, list[Part
     return room, [call(np.copyto, room.reshape(array.shape), array)]
 
 
-def stacks(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> list[Part]:
+def stacks(
+    node: Node, a: Array, b: Array, store: Array, abreast: int, scratch: Scratch
+) -> list[Part]:
     """Each of many matrices by another one."""
-    output = node.outputs[0]
-    assert output.store is not None
-    rows, columns = output.shape[-2:]
+    rows, columns = store.shape[-2:]
     steps = MILLION // (columns * a.shape[-1])
     whole = rows <= steps or steps < FEW
     at_once = max(rows if rows <= steps else FEW, CACHE // (4 * columns)) if whole else steps
-    lanes = abreast if prod(output.shape) * a.shape[-1] > 1 << 18 else 1
-    total = prod(output.shape[:-1])
-    found = even_pieces(output.shape[:-1], max(1, min(at_once, -(-total // lanes))), lanes)
+    lanes = abreast if prod(store.shape) * a.shape[-1] > 1 << 18 else 1
+    total = prod(store.shape[:-1])
+    found = even_pieces(store.shape[:-1], max(1, min(at_once, -(-total // lanes))), lanes)
     followers = epilogue(node, scratch)
     parts: list[Part] = []
     for _, (begin, end) in scratch.dealt(spans(len(found), lanes)):
         lane: list[Part] = []
         for index in found[begin:end]:
-            block = output.store[index]
+            block = store[index]
             product = call(np.matmul, a[index], b[index[: b.ndim - 2]], out=block)
             lane += [product, *followed(followers, block, index)]
         parts.append(sequence(lane))
@@ -253,11 +266,9 @@ def stacks(node: Node, a: Array, b: Array, abreast: int, scratch: Scratch) -> li
 
 
 def by_stacked_weights(
-    node: Node, a: Array, b: Array, abreast: int, scratch: Scratch
+    node: Node, a: Array, b: Array, store: Array, abreast: int, scratch: Scratch
 ) -> list[Part]:
     """Each of many matrices by a constant one of its own; each worker has some of the columns."""
-    output = node.outputs[0]
-    assert output.store is not None
     *lead, rows, deep = a.shape
     columns = b.shape[-1]
     lanes = abreast if a.size * columns > 1 << 18 else 1
@@ -277,7 +288,7 @@ def by_stacked_weights(
             products += gather
             for first, stop, matrices in runs:
                 place = (*(slice(n, n + 1) for n in index), slice(None), slice(first, stop))
-                target = output.store[place]
+                target = store[place]
                 out = target.reshape(rows, stop - first)
                 products += multiplied(flat, matrices[index], out, rows=rows, room=added)
                 following = followed(followers, target, place)
@@ -286,7 +297,7 @@ def by_stacked_weights(
                 else:
                     after += following
         if wanted is not None:
-            products = [_of_wanted(a, runs, wanted[..., 0], output.store, products)]
+            products = [_of_wanted(a, runs, wanted[..., 0], store, products)]
         parts.append(sequence([*products, *after]))
     return parts
 

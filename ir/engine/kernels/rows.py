@@ -60,7 +60,9 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         rows, source = _viewed(value, axes, value.store)
         if node.kind == "ReduceL2" and rows is not None and rows.after == 1:
             return _lengths(node, rows, abreast, scratch)
-        return None if rows is None or source is None else _reduced(node, axes, source, abreast)
+        if rows is None or source is None:
+            return None
+        return _reduced(node, axes, source, abreast, scratch)
     op: Any = node.op
     over_pixels = value.last and axes == tuple(range(2, len(value.shape)))
     if node.kind == "MVN" and over_pixels and op.normalize_variance:
@@ -305,20 +307,28 @@ def _ones(count: int) -> Array:
 
 
 def _reduced(
-    node: Node, axes: tuple[int, ...], source: Array, abreast: int
+    node: Node, axes: tuple[int, ...], source: Array, abreast: int, scratch: Scratch
 ) -> list[list[Part]] | None:
-    """The steps of a reduction."""
+    """The steps of a reduction; what is made in another order than wanted is copied after."""
     value, output = node.inputs[0], node.outputs[0]
     kept = [axis for axis in range(len(value.shape)) if axis not in axes]
     if node.op.keep_dims:  # type: ignore[attr-defined]  # reductions have it
         left = [axis for axis in order(output) if axis in kept]
     else:
         left = [kept[axis] for axis in order(output)]
-    if left != [axis for axis in order(value) if axis in kept] or output.store is None:
-        return None
-    target = output.store.reshape(source.shape[0], 1, source.shape[2])
-    if not np.may_share_memory(target, output.store):
-        return None
+    assert output.store is not None
+    made = [axis for axis in order(value) if axis in kept]
+    after: list[list[Part]] = []
+    if left == made:
+        target = output.store.reshape(source.shape[0], 1, source.shape[2])
+        if not np.may_share_memory(target, output.store):
+            return None
+    else:
+        scratch.shared.reset()
+        target = scratch.shared.take(0, source.shape[0], 1, source.shape[2])
+        turned = target.reshape([value.shape[axis] for axis in made])
+        turned = turned.transpose([made.index(axis) for axis in kept])
+        after.append(copied(turned.reshape(output.shape), output.array, abreast))
     join = REDUCTIONS.get(node.kind)
     scale = np.float32(1 / source.shape[1]) if node.kind == "ReduceMean" else None
     axis = 0 if source.shape[0] > 1 or source.shape[2] == 1 else 2
@@ -331,7 +341,7 @@ def _reduced(
         if scale is not None:
             steps.append(call(np.multiply, target[index], scale, out=target[index]))
         parts.append(sequence(steps))
-    return [parts]
+    return [parts, *after]
 
 
 def _lengths(node: Node, rows: Rows, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
