@@ -270,3 +270,65 @@ def test_a_memory_that_is_none() -> None:
     net.result(net.add("ReLU", "opset1", [net.parameter("x", "f32", (1,))]))
     with pytest.raises(UsageError, match="memory is 'tiny', it is small or fast"):
         ir.compile(net.model(), memory="tiny")  # type: ignore[arg-type]
+
+
+def digits_made(model: ir.Model, arrays: list[Array]) -> int:
+    """How many steps of a program make digits of rows, and nothing else."""
+    program = compared(model, arrays, memory="small")
+    (planned,) = program._plans.values()
+    assert planned is not None
+    return sum(end - begin - 1 for node, begin, end in planned.spans if node.kind == "MatMul")
+
+
+@pytest.fixture
+def by_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of integers, whether they are sooner done or not."""
+    if LIBRARY is None:
+        pytest.skip("the extra fast is not installed")
+    monkeypatch.setattr(level_kernels, "by_digits", lambda *_: True)
+
+
+@pytest.mark.usefixtures("by_digits")
+@pytest.mark.parametrize("rows", [1, 24, 150])
+def test_rows_become_digits_once_for_all_who_want_them(rows: int) -> None:
+    """Queries, keys and values; whoever sees them in other groups or with sums has his own."""
+    rng = np.random.default_rng(rows)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, rows, 768))
+    for number, (groups, zero) in enumerate([(0, "none")] * 3 + [(4, "none"), (4, "whole")]):
+        matrix = weights(net, rng, (768, 768), kind="i8", groups=groups, zero=zero)
+        made = net.add("MatMul", "opset1", [x, matrix], transpose_b=True)
+        net.result(net.add("ReLU", "opset1", [made]), name=f"y{number}")
+    array = rng.standard_normal((1, rows, 768)).astype("f4")
+    assert digits_made(net.model(), [array]) == 3
+
+
+@pytest.mark.usefixtures("by_digits")
+def test_digits_of_other_rows_come_between() -> None:
+    """Those of the first rows are gone when others were made, and are made again."""
+    rng = np.random.default_rng(1)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (4, 768))
+    y = net.parameter("y", "f32", (4, 768))
+    for number, rows in enumerate((x, y, x)):
+        matrix = weights(net, rng, (768, 768), kind="i8", zero="none")
+        net.result(net.add("MatMul", "opset1", [rows, matrix], transpose_b=True), name=f"{number}")
+    both = [rng.standard_normal((4, 768)).astype("f4") for _ in range(2)]
+    assert digits_made(net.model(), both) == 3
+
+
+@pytest.mark.usefixtures("by_digits")
+def test_rows_that_are_not_finite_are_found_by_all_who_share_digits() -> None:
+    rng = np.random.default_rng(5)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (20, 768))
+    for number in range(3):
+        matrix = weights(net, rng, (768, 768), kind="i8", zero="none")
+        net.result(net.add("MatMul", "opset1", [x, matrix], transpose_b=True), name=f"{number}")
+    array = rng.standard_normal((20, 768)).astype("f4")
+    array[3, 7], array[15, 0] = np.inf, np.nan
+    wanted = ir.run(net.model(), [array])
+    found = ir.compile(net.model(), threads=2, memory="small")([array])
+    for name, right in wanted.items():
+        scale = np.abs(right[0]).max()
+        np.testing.assert_allclose(found[name], right, rtol=1e-5, atol=1e-5 * scale)

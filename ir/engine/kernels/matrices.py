@@ -13,7 +13,7 @@ from ....schemas import Array
 from ..memory import is_wished, shelved
 from ..plan import Node, Value
 from ..workers import Part, spans
-from .blocks import CACHE, Scratch, call, epilogue, followed, sequence
+from .blocks import CACHE, LINE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
 from .lines import laid_out
 from .products import BLOCK, MILLION, UNEVEN, cuts, equal, multiplied, shared_width, sums, width
@@ -93,8 +93,10 @@ def one_row(
     followers = epilogue(node, scratch)
     target = store.reshape(-1)
     parts: list[Part] = []
-    runs = spans(len(matrix), abreast if matrix.size > 1 << 14 else 1)
-    for _, (begin, end) in scratch.dealt(runs):
+    # So many rows at a time as BLAS takes together, so that equal ones give the same.
+    runs = spans(-(-len(matrix) // LINE), abreast if matrix.size > 1 << 14 else 1)
+    for _, (first, stop) in scratch.dealt(runs):
+        begin, end = first * LINE, min(stop * LINE, len(matrix))
         index = (..., slice(begin, end))
         product = call(np.matmul, matrix[begin:end], row, out=target[begin:end])
         parts.append(sequence([product, *followed(followers, store[index], index)]))
