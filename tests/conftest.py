@@ -19,9 +19,14 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Browser, browser, chromium
+from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
+
+# A machine with other work is no reason to fail.
+settings.register_profile("untimed", settings(), deadline=None)
+settings.load_profile("untimed")
 
 if importlib.util.find_spec("vinoir") is None:
     namespace = types.ModuleType("vinoir")
