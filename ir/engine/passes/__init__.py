@@ -6,11 +6,11 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    numbers that bytes are widened to become floating ones, what is rounded is not rounded again,
    what is put in place row by row joined once. Sums of products become products of matrices,
    gathers of evenly spaced slices views, elements put down one by one slices; images cut into
-   batches stay whole, windows lose what meets padding alone; parts that meet again were never
-   apart; batch normalisations become scales and shifts, powers products, means along axes apart
-   several; norms and activations that are written out, branches of convolutions, shuffles and
-   attention, that of samples, too, one node: what the others look for. Before these, 1x1
-   convolutions go before what enlarges images, and into products before them.
+   batches stay whole, windows pad for themselves and lose what meets padding alone; parts that
+   meet again were never apart; batch normalisations become scales and shifts, powers products,
+   means along axes apart several; norms and activations that are written out, branches of
+   convolutions, shuffles and attention, that of samples, too, one node: what the others look for.
+   Before these, 1x1 convolutions go before what enlarges images, and into products before them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights, as do steps of levels at the convolutions after them.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
@@ -66,6 +66,7 @@ from .skip_idle_rows import skip_idle_rows
 from .slice_gathers import slice_gathers
 from .split_batch_norm import split_batch_norm
 from .sum_samples import sum_samples
+from .take_pads import take_pads
 from .take_prologues import take_prologues
 from .trim_windows import trim_windows
 from .write_once import write_once
@@ -80,6 +81,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     scatter_slices,
     multiply_einsums,
     dilate_convolutions,
+    take_pads,
     trim_windows,
     join_splits,
     split_batch_norm,
