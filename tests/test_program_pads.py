@@ -48,7 +48,7 @@ def convolution(
 def kinds(program: ir.Program) -> list[str]:
     (planned,) = program._plans.values()
     assert planned is not None
-    return [node.layer.type for node, *_ in planned.spans]
+    return [node.op.xml_type for node, *_ in planned.spans]
 
 
 def compared(net: ir.Builder, *arrays: Array) -> list[str]:

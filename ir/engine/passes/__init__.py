@@ -15,7 +15,7 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    shifts at their head weights, as do steps of levels at the convolutions after them.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
-   as do computed factors of channels.
+   as do computed factors of channels. Patches are multiplied as rows.
 4. Levels that integers are multiplied by stay bytes, those that are added are scaled once, those
    of activations are looked up; or their makers leave the rounding to who multiplies. Shuffles go
    where they copy least; convolutions give half of what Swish takes; products leave out rows that
@@ -50,6 +50,7 @@ from .keep_levels import keep_levels
 from .layouts import choose_layouts
 from .look_up_levels import look_up_levels
 from .multiply_einsums import multiply_einsums
+from .multiply_patches import multiply_patches
 from .multiply_powers import multiply_powers
 from .multiply_whole import multiply_whole
 from .part_reductions import part_reductions
@@ -107,6 +108,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     pool_first,
     clip_before,
     take_prologues,
+    multiply_patches,
     keep_levels,
     join_levels,
     look_up_levels,
