@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....layers.base import Op
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
-from ..plan import Node, Value, constant, has_many_groups
+from ..plan import Node, constant, has_many_groups
 from ..workers import Part, spans
+from . import volume_groups
 from .blocks import Scratch, call, filling, followers, sequence
 from .convolution import LaidOut, choose_tilings, lay_out
 from .convolution import prepare as prepare_images
 from .transposed import GROUPS, Work, axes_of
+from .volume_groups import images_of, over_images, part_of
 
 #: Images with the channels of their neighbours take at most so many bytes at a time.
 STACKED = 4 << 20
@@ -32,18 +33,20 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     """The steps of a convolution of volumes; None where there is no kernel for it."""
     value, output = node.inputs[0], node.outputs[0]
     weights = node.inputs[1].constant
-    if weights is None or value.type != np.float32 or has_many_groups(node):
+    if weights is None or value.type != np.float32:
         return None
     assert value.store is not None
     assert output.store is not None
+    pads = _pads(node.op, value.shape[2:], weights.shape[-3:])
+    if has_many_groups(node):
+        return volume_groups.convolution(node, pads, abreast, scratch)
     groups = weights.shape[0] if node.kind == "GroupConvolution" else 1
     deep = weights.shape[-3]
-    pads = _pads(node.op, value.shape[2:], weights.shape[-3:])
     inner = value.shape[1] // groups
     flat = np.moveaxis(weights, -3, -4)
     flat = flat.reshape(*weights.shape[: weights.ndim - 4], deep * inner, *weights.shape[-2:])
-    op = _over_images(node, pads[1:])
     along: Any = node.op
+    op = over_images(node, along.strides[1:], along.dilations[1:], pads[1:])
     near = _Neighbours(groups, deep, -pads[0][0], along.strides[0], along.dilations[0])
     images, depth = output.store.shape[:2]
     each = 4 * deep * int(np.prod(value.store.shape[2:]))
@@ -57,12 +60,12 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
                 0, end - begin, *value.store.shape[2:4], deep * value.shape[1]
             )
             steps.append(_stack(value.store[image], stacked, (begin, end), near, abreast))
-            source = _images(stacked)
-            target = _images(output.store[image, begin:end])
+            source = images_of(stacked)
+            target = images_of(output.store[image, begin:end])
             small = Node(node.layer, op, [source, constant(flat), *node.inputs[2:]], [target])
             small.set_epilogue(
                 [
-                    (step, [_part(other, image, slice(begin, end)) for other in others])
+                    (step, [part_of(other, image, slice(begin, end)) for other in others])
                     for step, others in node.epilogue
                 ]
             )
@@ -109,9 +112,9 @@ def transposed(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] |
                 steps.append(_stack(volume, stacked, (begin, end), near, abreast))
             start = phase.start + begin * deep.stride
             some = slice(start, phase.start + end * deep.stride, deep.stride)
-            target = _images(output.store[image, some])
+            target = images_of(output.store[image, some])
             parts = [
-                (step, [_part(other, image, some) for other in others])
+                (step, [part_of(other, image, some) for other in others])
                 for step, others in node.epilogue
             ]
             chain = followers(parts, target, scratch)
@@ -121,26 +124,6 @@ def transposed(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] |
     return steps
 
 
-def _images(store: Array) -> Value:
-    """A value of images that lie so."""
-    count, height, width, channels = store.shape
-    value = Value((count, channels, height, width), store.dtype)
-    value.last, value.store = True, store
-    return value
-
-
-def _part(value: Value | None, image: int, some: slice) -> Value | None:
-    """What belongs to some images of one volume, of a value that is broadcast to all."""
-    if value is None or len(value.shape) < 3:
-        return value
-    array = value.array.reshape((1,) * (5 - len(value.shape)) + value.shape)
-    array = array[image if array.shape[0] > 1 else 0]
-    part = np.moveaxis(array[:, some] if array.shape[1] > 1 else array, 1, 0)
-    if value.constant is not None:
-        return constant(part)
-    return _images(np.moveaxis(part, 1, -1))
-
-
 def _pads(op: Any, sizes: tuple[int, ...], kernel: tuple[int, ...]) -> list[tuple[int, int]]:
     """The padding of each axis, before and after."""
     pairs = [
@@ -148,19 +131,6 @@ def _pads(op: Any, sizes: tuple[int, ...], kernel: tuple[int, ...]) -> list[tupl
         for axis, size in enumerate(sizes)
     ]
     return [(number(begin), number(end)) for begin, end in pairs]
-
-
-def _over_images(node: Node, pads: list[tuple[int, int]]) -> Op:
-    """The convolution without its first axis."""
-    op: Any = node.op
-    texts = {
-        "strides": op.strides[1:],
-        "dilations": op.dilations[1:],
-        "pads_begin": [begin for begin, _ in pads],
-        "pads_end": [end for _, end in pads],
-    }
-    found = {name: ",".join(map(str, numbers)) for name, numbers in texts.items()}
-    return Op.registry[node.kind, 1].read({**found, "auto_pad": "explicit"})
 
 
 class _Neighbours(NamedTuple):

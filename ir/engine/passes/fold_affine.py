@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....schemas import Array
-from ..plan import CONVOLUTIONS, Node, Plan, constant, has_many_groups, scale_and_shift
+from ..plan import CONVOLUTIONS, Node, Plan, constant, scale_and_shift
 
 
 def fold_affine(plan: Plan) -> None:
@@ -26,7 +26,7 @@ def fold(node: Node, scale: Array, shift: Array) -> bool:
     weights = node.inputs[1].constant
     given = node.inputs[0]
     of_numbers = given.type == np.float32 or given.grid is not None
-    if weights is None or not of_numbers or has_many_groups(node):
+    if weights is None or not of_numbers:
         return False  # by its definition, which knows no bias
     bias = node.inputs[2].constant if len(node.inputs) > 2 else None
     if np.any(scale != 1):

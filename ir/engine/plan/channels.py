@@ -15,12 +15,12 @@ from .operations import BINARY, UNARY
 FEW = 4
 #: What may be given an image as it comes in.
 TURNING = ("Convolution", "FakeQuantize")
-#: Convolutions of volumes with more groups are left to the definition.
+#: Convolutions of volumes with more groups are sums over the taps of the first axis.
 MOST_VOLUME_GROUPS = 8
 
 
 def has_many_groups(node: Node) -> bool:
-    """Whether a convolution is of volumes in so many groups that there is no kernel for it."""
+    """Whether a convolution of volumes is done tap by tap, for the sake of its many groups."""
     weights = node.inputs[1].shape
     return len(weights) == 6 and weights[0] > MOST_VOLUME_GROUPS
 

@@ -1,0 +1,111 @@
+"""Convolution of volumes in many groups: a sum over the taps along the first axis.
+
+What a tap there meets are images, and images in groups have kernels of their own: each adds what
+it makes to what those before it made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....layers.base import Op
+from ....schemas import Array
+from ..plan import Node, Steps, Value, constant
+from ..workers import Part, spans
+from .blocks import Scratch, call, filling, sequence
+from .convolution import choose_tilings, lay_out
+from .convolution import prepare as prepare_images
+
+#: The padding of an axis, before and after.
+Pads = tuple[int, int]
+
+
+def over_images(
+    node: Node, strides: Sequence[int], dilations: Sequence[int], pads: Sequence[Pads]
+) -> Op:
+    """A convolution over two axes, of the same kind."""
+    texts = {
+        "strides": strides,
+        "dilations": dilations,
+        "pads_begin": [begin for begin, _ in pads],
+        "pads_end": [end for _, end in pads],
+    }
+    found = {name: ",".join(map(str, numbers)) for name, numbers in texts.items()}
+    return Op.registry[node.kind, 1].read({**found, "auto_pad": "explicit"})
+
+
+def images_of(store: Array) -> Value:
+    """A value of images that lie so."""
+    count, height, width, channels = store.shape
+    value = Value((count, channels, height, width), store.dtype)
+    value.last, value.store = True, store
+    return value
+
+
+def part_of(value: Value | None, image: int, some: slice) -> Value | None:
+    """What belongs to some images of one volume, of a value that is broadcast to all."""
+    if value is None or len(value.shape) < 3:
+        return value
+    array = value.array.reshape((1,) * (5 - len(value.shape)) + value.shape)
+    array = array[image if array.shape[0] > 1 else 0]
+    part = np.moveaxis(array[:, some] if array.shape[1] > 1 else array, 1, 0)
+    if value.constant is not None:
+        return constant(part)
+    return images_of(np.moveaxis(part, 1, -1))
+
+
+def convolution(
+    node: Node, pads: Sequence[Pads], abreast: int, scratch: Scratch
+) -> list[list[Part]]:
+    """The steps of a convolution whose weights are known."""
+    value, output = node.inputs[0], node.outputs[0]
+    weights, op = node.inputs[1].constant, node.op
+    along: Any = op
+    assert weights is not None
+    assert value.store is not None
+    assert output.store is not None
+    small = over_images(node, along.strides[1:], along.dilations[1:], pads[1:])
+    made, taps = output.store.shape[1], weights.shape[3]
+    laid_out: dict[int, object] = {}
+    steps: list[list[Part]] = []
+    for image, (volume, target) in enumerate(zip(value.store, output.store, strict=True)):
+        scratch.volumes.reset()
+        if any(pads[0]):
+            room = scratch.volumes.take(0, sum(pads[0]) + len(volume), *volume.shape[1:])
+            steps.append(_padded(volume, pads[0][0], room, abreast))
+            volume = room
+        result = images_of(target)
+        for tap in range(taps):
+            begin = tap * along.dilations[0]
+            met = volume[begin : begin + (made - 1) * along.strides[0] + 1 : along.strides[0]]
+            follow: Steps = [(Op.registry["Add", 1].read({}), [None, result])] if tap else []
+            bias: list[Value] = []
+            if tap == taps - 1:
+                bias = list(node.inputs[2:])
+                follow += [
+                    (step, [part_of(other, image, slice(None)) for other in others])
+                    for step, others in node.epilogue
+                ]
+            one = constant(weights[:, :, :, tap])
+            part = Node(node.layer, small, [images_of(met), one, *bias], [result])
+            part.set_epilogue(follow)
+            if tap not in laid_out:
+                laid_out[tap] = lay_out(part, choose_tilings([part])[0])
+            part.laid_out = laid_out[tap]
+            found = prepare_images(part, abreast, scratch)
+            assert found is not None
+            steps += found
+    return steps
+
+
+def _padded(volume: Array, before: int, room: Array, abreast: int) -> list[Part]:
+    """Parts that put images between others of zeros."""
+    after = before + len(volume)
+    lanes = [
+        call(np.copyto, room[before + begin : before + end], volume[begin:end])
+        for begin, end in spans(len(volume), abreast)
+    ]
+    return [sequence([filling(room[:before], 0), filling(room[after:], 0), lanes[0]]), *lanes[1:]]
