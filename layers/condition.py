@@ -13,6 +13,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Bool, Type
 from ..schemas.shapes import interval, limits
 from .base import Op, element_type, index_type
+from .choice import either
 from .elementwise import NUMERIC, Broadcasting, widened
 
 
@@ -30,7 +31,7 @@ class SelectV1(Broadcasting):
         return (Tensor(then.type.merge(else_.type), shape),)
 
     def run(self, cond: Array, then: Array, else_: Array) -> tuple[Array, ...]:
-        return (np.where(self.aligned(then, cond), then, self.aligned(then, else_)),)
+        return (either(self.aligned(then, cond), then, self.aligned(then, else_)),)
 
 
 class NonZeroV3(Op):

@@ -26,6 +26,7 @@ from ..schemas.types import numbers
 from .axes import as_size
 from .base import Op, index_type
 from .budget import steps
+from .choice import either
 from .elementwise import settled
 from .windows import Pads, Windowed, entries, reach, stops, stops_same, windows
 
@@ -167,7 +168,7 @@ class MaxPoolV8(MaxPoolV1):
         pairs = zip(self.elements(data, best), self.elements(places, 0), strict=True)
         for element, place in pairs:
             better = element > best
-            best, index = np.where(better, element, best), np.where(better, place, index)
+            best, index = either(better, element, best), either(better, place, index)
         return best, index.astype(self.index_element_type.dtype)
 
 

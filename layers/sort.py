@@ -8,6 +8,7 @@ Of equal elements, TopK takes those that come first, whether or not ``stable`` a
 
 from __future__ import annotations
 
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,8 @@ WHOLE = 1024
 LONG = 512
 KEYED = (np.dtype(np.float32), np.dtype(np.int32))
 _UPPER = 0x7FFFFFFF
+#: Where the elements of rows lie so far apart, the best is sought in several rows at once.
+APART = 32
 
 
 class Indexed(Op):
@@ -75,7 +78,11 @@ class TopKV3(Indexed):
         size = data.shape[axis]
         if not 0 <= count <= size:
             raise IRError(f"k is {count}, the axis has {size} elements")
-        best = first_few(data, axis, count, largest=self.mode == "max")
+        largest = self.mode == "max"
+        found = _best(data, axis, largest=largest) if count == 1 else None
+        if found is not None:
+            return found[0], found[1].astype(self.index_element_type.dtype)
+        best = first_few(data, axis, count, largest=largest)
         if self.sort == "index":
             best = np.sort(best, axis)
         return _along(data, best, axis), best.astype(self.index_element_type.dtype)
@@ -179,6 +186,28 @@ def first_few(data: Array, axis: int, count: int, *, largest: bool) -> Array:
             few = order(_along(rows, some, -1), rows.ndim - 1)
             return _along(some, few, -1).swapaxes(axis, -1)
     return np.take(order(data, axis), np.arange(count), axis)
+
+
+def _best(data: Array, axis: int, *, largest: bool) -> tuple[Array, Array] | None:
+    """The largest or smallest elements and where each is first; None where some are no numbers.
+
+    To seek places NumPy goes from element to element where these lie apart. Sooner each that
+    equals what is sought is given a mark, the first the highest, and the highest is looked for.
+    """
+    if data.dtype.kind not in "fiu" or not data.size:
+        return None
+    size = data.shape[axis]
+    if prod(data.shape[axis + 1 :]) < APART:
+        places = (np.argmax if largest else np.argmin)(data, axis=axis, keepdims=True)
+        found = np.take_along_axis(data, places, axis)
+        return None if np.not_equal(found, found).any() else (found, places)
+    found = (np.maximum if largest else np.minimum).reduce(data, axis, keepdims=True)
+    if np.not_equal(found, found).any():
+        return None
+    kind = np.min_scalar_type(size)
+    marks = np.arange(size, 0, -1).astype(kind).reshape(-1, *[1] * (data.ndim - axis - 1))
+    given = np.multiply(np.equal(data, found).view(np.uint8), marks, dtype=kind)
+    return found, np.subtract(size, given.max(axis, keepdims=True), dtype=np.int64)
 
 
 def _first_of_row(data: Array, count: int, *, largest: bool) -> Array:

@@ -36,6 +36,41 @@ def test_of_equal_elements_the_first_are_taken(
             assert (found.tolist(), places.tolist()) == (values, indices)
 
 
+@pytest.mark.parametrize("mode", ["max", "min"])
+@pytest.mark.parametrize("kind", ["f4", "f2", "i4", "i8", "u1"])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((300,), 0), ((7, 300), 0), ((300, 7), 1), ((2, 9, 40), 1), ((2, 300, 8, 8), 1),
+     ((3, 1, 50), 1), ((1, 70000, 33), 1), ((2, 5, 4), -2)],
+)  # fmt: skip
+def test_the_best_is_the_first_of_its_equals(
+    mode: str, kind: str, shape: tuple[int, ...], axis: int
+) -> None:
+    data = np.random.default_rng(len(shape)).integers(0, 9, shape).astype(kind)
+    op = TopKV11.read(VALUE | {"mode": mode, "axis": str(axis), "index_element_type": "i32"})
+    for number in (data, data[..., ::-1], -data):
+        values, places = op.run(number, np.array(1))
+        seek = np.argmax if mode == "max" else np.argmin
+        np.testing.assert_array_equal(places, seek(number, axis=axis, keepdims=True))
+        np.testing.assert_array_equal(values, np.take_along_axis(number, places, axis))
+        assert (values.dtype, places.dtype) == (data.dtype, np.int32)
+
+
+@pytest.mark.parametrize("shape", [(6, 90), (6, 5, 90), (90, 6)])
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_the_best_beside_what_is_no_number_is_that_of_the_order(
+    shape: tuple[int, ...], mode: str
+) -> None:
+    """NaN stands above all: first of the largest, last of the smallest."""
+    data = np.random.default_rng(1).standard_normal(shape).astype("f4")
+    data[1, 3:5] = np.nan
+    op = TopKV11.read(VALUE | {"mode": mode, "axis": "1"})
+    best, place = op.run(data, np.array(1))
+    few, places = op.run(data, np.array(2))
+    np.testing.assert_array_equal(best, few[:, :1])
+    np.testing.assert_array_equal(place, places[:, :1])
+
+
 @pytest.mark.parametrize(
     ("size", "k", "expected"),
     [

@@ -10,6 +10,9 @@ from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, spans
 
+#: So many bytes are looked through at once: what is found on the way stays in cache.
+AT_ONCE = 1 << 20
+
 
 def prepare(node: Node, abreast: int) -> list[list[Part]] | None:
     """The steps of a TopK that takes a known number; None where there is nothing to share."""
@@ -38,4 +41,5 @@ def prepare(node: Node, abreast: int) -> list[list[Part]] | None:
 
         return some
 
-    return [[part(run) for run in spans(data.shape[longest], abreast)]]
+    pieces = max(abreast, -(-data.nbytes // AT_ONCE))
+    return [[part(run) for run in spans(data.shape[longest], pieces)]]

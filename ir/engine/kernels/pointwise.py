@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ....layers.choice import choose
 from ....schemas import Array
 from ..memory import unshared_copy
 from ..plan import MOVING, UNARY, Node, Value, is_function_of, stands_beside
@@ -102,6 +103,34 @@ def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
             if squares:
                 parts.append(call(np.multiply, block, block, out=block))
             parts += followed(followers, block, index, target[index] if beside else None)
+        steps.append(sequence(parts))
+    return [steps]
+
+
+def selected(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
+    """The steps of a Select of numbers, block by block."""
+    (mask, *others), output = node.inputs, node.outputs[0]
+    if node.op.auto_broadcast != "numpy" or mask.type != np.bool_:  # type: ignore[attr-defined]  # Select has it
+        return None
+    if any(value.type != np.float32 for value in (*others, output)) or not output.nbytes:
+        return None
+    assert output.store is not None
+    target = output.store
+    given = [kept(value, output.shape, output.last) for value in (mask, *others)]
+    count = prod(output.shape)
+    lanes = abreast if 4 * count > 1 << 16 else 1
+    blocks = even_pieces(target.shape, max(1, min(CACHE // 8, -(-count // lanes))), lanes)
+    steps: list[Part] = []
+    for part, (begin, end) in scratch.dealt(spans(len(blocks), lanes)):
+        parts: list[Part] = []
+        for index in blocks[begin:end]:
+            scratch.reset()
+            asked, then, other, out = (array[index] for array in (*given, target))
+            # What holds for several is looked at once.
+            once = tuple(slice(0, None if step else 1) for step in asked.strides)
+            asked = asked[once]
+            room = scratch.take(part, *asked.shape).view(np.int32)
+            parts.append(partial(choose, asked, then, other, out, room))
         steps.append(sequence(parts))
     return [steps]
 

@@ -34,7 +34,7 @@ from . import (
     volumes,
 )
 from .blocks import UFUNCS, Scratch
-from .pointwise import elementwise, local_response, otherwise, shuffle
+from .pointwise import elementwise, local_response, otherwise, selected, shuffle
 
 
 class Hands(NamedTuple):
@@ -121,12 +121,13 @@ KERNELS: dict[str, Kernel] = {
     **dict.fromkeys(recurrent.GATES, _cut_by_shapes(recurrent.prepare)),
     "ScaledDotProductAttention": _cut_by_shapes(attention.prepare),
     "ScatterNDUpdate": lambda node, hands, scratch: gathering.replaced(node, hands.workers),
+    "Select": _cut_by_shapes(selected),
     "ShuffleChannels": lambda node, hands, scratch: shuffle(node),
     "TopK": lambda node, hands, scratch: choosing.prepare(node, hands.parts),
 }
 
 #: Operations that only pass over memory, and the bytes from which on that takes longer than calls.
-PLAIN, LONG = frozenset({*UFUNCS, *copies.COPIES, "Gather"}), 1 << 18
+PLAIN, LONG = frozenset({*UFUNCS, *copies.COPIES, "Gather", "Select"}), 1 << 18
 
 
 def steps_of(node: Node, workers: int, scratch: Scratch) -> list[list[Part]]:

@@ -171,6 +171,7 @@ ROWS: dict[str, Row] = {
     "ScatterElementsUpdate": _row(3, 12),
     "ScatterNDUpdate": _row(3, 15),
     "ScaledDotProductAttention": _row(13, exponentials=_scores),
+    "Select": _row(1, layout=Layout.EITHER),
     "ShuffleChannels": _row(1, layout=Layout.EITHER),
     "Slice": _row(8),
     "SoftMax": _row(1, 8),
