@@ -63,6 +63,8 @@ def test_what_is_read_backwards() -> None:
         ((2, 1, 1, 90), (2, 3, 90, 90), (3, 1, 1)),
         ((90, 1), (1, 3, 1, 90), (2, 1, 90, 90)),
         ((5,), (5,), (5,)),
+        ((), (), ()),
+        ((), (1,), (1, 1)),
     ],
 )
 def test_a_program_selects(kind: str, shapes: tuple[tuple[int, ...], ...]) -> None:

@@ -112,7 +112,9 @@ def selected(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | N
     (mask, *others), output = node.inputs, node.outputs[0]
     if node.op.auto_broadcast != "numpy" or mask.type != np.bool_:  # type: ignore[attr-defined]  # Select has it
         return None
-    if any(value.type != np.float32 for value in (*others, output)) or not output.nbytes:
+    if any(value.type != np.float32 for value in (*others, output)):
+        return None
+    if not output.shape or not output.nbytes:
         return None
     assert output.store is not None
     target = output.store
