@@ -30,6 +30,7 @@ from .deep import deep
 from .depthwise import depthwise, is_depthwise
 from .grouped import grouped, in_runs, quickest
 from .products import by_runs, in_blocks, in_columns, sums
+from .spread import by_taps_and_channels, is_spread, spread
 from .winograd import Tiling, apart, choose, winograd
 
 
@@ -73,6 +74,8 @@ def choose_tilings(nodes: Sequence[Node], allowance: float = inf) -> list[Tiling
 def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
     """The weights as the kernel wants them; for sums of shifted rows nothing is done ahead."""
     sizes = Sizes(node)
+    if is_spread(sizes):
+        return LaidOut(None, [by_taps_and_channels(sizes)])
     if is_depthwise(sizes):
         tile = quickest_tile(sizes)
         return LaidOut(None, [] if tile is None else [in_bands(sizes, tile)])
@@ -117,6 +120,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     if not isinstance(laid_out, LaidOut):
         laid_out = lay_out(node, choose([sizes])[0])
     tiling, matrices = laid_out
+    if is_spread(sizes):
+        return spread(work, matrices[0])
     if is_depthwise(sizes):
         tile = quickest_tile(sizes)
         return depthwise(work) if tile is None else banded(work, tile, matrices[0])

@@ -28,6 +28,7 @@ from .grouped import quickest
 from .lines import on_lines
 from .products import MILLION, in_blocks, shared_width
 from .products import width as block_width
+from .spread import is_spread
 
 #: Where polynomials are evaluated, by how many places there are; one point more lies at infinity.
 #: Of those that float32 holds with all their powers, these lose the least: a half to two fifths of
@@ -184,6 +185,8 @@ def choices(sizes: Sizes) -> list[Choice]:
     products = 2 * places * taken * sizes.outer / PRODUCTS
     seconds = products + nbytes / BYTES + places * taken * sizes.groups / GATHERED
     found = [Choice(seconds, nbytes, None)]
+    if is_spread(sizes):
+        return found
     runs = quickest(sizes)
     if runs is not None:
         found = [Choice(runs.seconds, runs.nbytes, None)]
