@@ -25,7 +25,7 @@ from .blocks import (
     sequence,
     taps,
 )  # fmt: skip
-from .convolution_work import Finish, Sizes, Work, reached, shuffles
+from .convolution_work import Finish, Sizes, Work, are_alike, reached, shuffles
 from .deep import deep
 from .depthwise import depthwise, is_depthwise
 from .grouped import grouped, in_runs, quickest
@@ -62,6 +62,7 @@ def layout_key(node: Node) -> tuple[object, ...]:
         op.dilations,
         *pads,
         shuffles(node),
+        are_alike(node),
         bool(node.prologue),
     )
 
@@ -131,7 +132,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return winograd(tiling, work, matrices)
     if quickest(sizes) is not None:
         return grouped(work, matrices[0])
-    if skips(sizes, source.shape[1:3]):
+    if sizes.skips:
         return by_taps(work, matrices)
     if are_few(sizes):
         return by_channels(work, matrices)
@@ -242,34 +243,11 @@ def _all_windows(work: Work) -> tuple[Array, list[Part]]:
     return windows.reshape(-1, taken), gather
 
 
-def met(sizes: Sizes, shape: tuple[int, ...]) -> list[list[tuple[int, int]]]:
-    """For each axis and tap of a window, the first and last stops where it meets the image."""
-    found = []
-    for axis, (size, count) in enumerate(zip(shape, sizes.out, strict=True)):
-        stride, dilation, (begin, _) = (
-            sizes.strides[axis], sizes.dilations[axis], sizes.pads[axis]
-        )  # fmt: skip
-        first = [-(-(begin - tap * dilation) // stride) for tap in range(sizes.kernel[axis])]
-        last = [(size - 1 + begin - tap * dilation) // stride for tap in range(sizes.kernel[axis])]
-        found.append([(max(a, 0), min(b + 1, count)) for a, b in zip(first, last, strict=True)])
-    return found
-
-
-def skips(sizes: Sizes, shape: tuple[int, ...]) -> bool:
-    """Whether much of what windows reach is padding, so that it is worth to go tap by tap."""
-    if sizes.groups > 1 or sizes.shuffled or max(sizes.dilations) == 1 or sizes.inner < WORTH:
-        return False
-    if not np.isfinite(sizes.weights).all():
-        return False  # what they make of padding is no number
-    seen = prod(sum(max(b - a, 0) for a, b in taps) for taps in met(sizes, shape))
-    return 4 * seen < 3 * prod(sizes.kernel) * prod(sizes.out)
-
-
 def by_taps(work: Work, blocks: list[Array]) -> list[list[Part]]:
     """Tap by tap, of the stops where it meets the image, a product that is added to the others."""
     sizes, source, target, finish, abreast, scratch = work
     width, inner = sizes.out[1], sizes.inner
-    rows_met, columns_met = met(sizes, source.shape[1:3])
+    rows_met, columns_met = sizes.met
     per_row = width * (inner + 2 * sizes.outer) * 4
     steps: list[Part] = []
     for part, (image, (top, bottom)) in scratch.dealt(
@@ -309,9 +287,6 @@ def by_taps(work: Work, blocks: list[Array]) -> list[list[Part]]:
         steps.append(sequence(parts))
     return [steps]
 
-
-#: Fewer channels are not worth a product for each tap.
-WORTH = 32
 
 #: Numbers in one row of a window that are too few to copy together.
 SHORT = 16

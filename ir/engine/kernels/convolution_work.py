@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +14,12 @@ from ....schemas import Array
 from ....schemas.shapes import number
 from ..plan import BINARY, SHUFFLE, Node, Value
 from ..workers import Part
-from .blocks import Scratch, call, epilogue, followed, followers, kept, lined, padded
+from .blocks import QUANTIZE, Scratch, call, epilogue, followed, followers, kept, lined, padded
+
+#: What is done with other tensors, by their place.
+PLACED = BINARY | {"PReLU", QUANTIZE}
+#: Fewer channels are not worth a product for each tap, and no more may be met by windows.
+WORTH, MOST_SEEN = 32, 0.75
 
 
 class Sizes:
@@ -49,6 +56,7 @@ class Sizes:
         self.inner = weights.shape[1]
         self.outer = weights.shape[0]
         self.images = node.outputs[0].shape[0]
+        self.size = _two(shape[2:])
         self.out = _two(node.outputs[0].shape[2:])
         #: What it pads with.
         self.fill: float | Array = 0.0 if node.padding is None else node.padding
@@ -56,15 +64,66 @@ class Sizes:
         self.shuffled = shuffles(node)
         #: Whether something is done to the input before.
         self.led = bool(node.prologue)
+        #: Whether what follows does the same to all numbers, bias apart.
+        self.alike = are_alike(node)
 
     def image(self, batch: Array) -> Array:
         """A batch kept as (N, H, W, C), whatever its number of spatial axes."""
         return batch[:, :, None] if self.narrow else batch
 
+    def dense(self) -> Sizes | None:
+        """Of a window with gaps, the same without them, on each of the images that it meets.
+
+        A window with gaps of d meets every d-th row and column alone: an image as large as it is,
+        cut into d * d. None where these would not lie alike in their paddings, or where what
+        follows needs the whole.
+        """
+        gaps = self.dilations
+        if gaps == (1, 1) or self.strides != (1, 1) or not self.alike or self.led:
+            return None
+        if any(pads[0] % gap for pads, gap in zip(self.pads, gaps, strict=True)):
+            return None
+        other = copy(self)
+        other.dilations, other.reach = (1, 1), self.kernel
+        other.pads = [(p // gap, p // gap) for (p, _), gap in zip(self.pads, gaps, strict=True)]
+        other.size, other.out = (
+            (-(-sizes[0] // gaps[0]), -(-sizes[1] // gaps[1])) for sizes in (self.size, self.out)
+        )
+        other.images = self.images * gaps[0] * gaps[1]
+        return other
+
     def met_at(self, axis: int, tap: int, stops: tuple[int, int]) -> slice:
         """What a tap of a window meets along an axis, from one stop to another."""
         stride, start = self.strides[axis], tap * self.dilations[axis] - self.pads[axis][0]
         return slice(stops[0] * stride + start, (stops[1] - 1) * stride + start + 1, stride)
+
+    @property
+    def met(self) -> list[list[tuple[int, int]]]:
+        """For each axis and tap of a window, the first and last stops where it meets the image."""
+        found = []
+        for axis, (size, count) in enumerate(zip(self.size, self.out, strict=True)):
+            stride, gap, begin = self.strides[axis], self.dilations[axis], self.pads[axis][0]
+            taps = range(self.kernel[axis])
+            first = [-(-(begin - tap * gap) // stride) for tap in taps]
+            last = [(size - 1 + begin - tap * gap) // stride for tap in taps]
+            found.append(
+                [(max(a, 0), min(b + 1, count)) for a, b in zip(first, last, strict=True)]
+            )
+        return found
+
+    @property
+    def seen(self) -> float:
+        """How much of what windows reach is no padding."""
+        stops = prod(sum(max(b - a, 0) for a, b in taps) for taps in self.met)
+        return stops / (prod(self.kernel) * prod(self.out))
+
+    @property
+    def skips(self) -> bool:
+        """Whether so much of what windows reach is padding that it is worth to go tap by tap."""
+        if self.groups > 1 or self.shuffled or max(self.dilations) == 1 or self.inner < WORTH:
+            return False
+        # What others make of padding is no number.
+        return self.seen < MOST_SEEN and bool(np.isfinite(self.weights).all())
 
     @property
     def plain(self) -> bool:
@@ -83,19 +142,25 @@ def shuffles(node: Node) -> bool:
     return bool(node.epilogue) and node.epilogue[-1][0].xml_type == SHUFFLE
 
 
+def are_alike(node: Node) -> bool:
+    """Whether what follows a node does the same to all numbers: with none, or with numbers."""
+    return not any(
+        op.xml_type == SHUFFLE
+        or (op.xml_type in PLACED and any(value is not None for value in others))
+        for op, others in node.epilogue
+    )
+
+
 class Finish:
     """What is done to a block of the output before it leaves the cache."""
 
     def __init__(self, node: Node, target: Array, sizes: Sizes, scratch: Scratch) -> None:
         self.bias = node.inputs[2].constant if len(node.inputs) > 2 else None
-        self._target, self._narrow, self._scratch = target, sizes.narrow, scratch
+        self._target: Sequence[Array] | Array = target
+        self._narrow, self._scratch, self._outer = sizes.narrow, scratch, sizes.outer
         self._shuffled = sizes.shuffled
-        #: Whether what follows does the same to all numbers, bias apart.
-        self.alike = not any(
-            op.xml_type == SHUFFLE or any(value is not None for value in others)
-            for op, others in node.epilogue
-        )
-        #: Whether all of it is.
+        self.alike = sizes.alike
+        #: Whether all that is done is the same for all numbers.
         self.is_uniform = self.bias is None and all(
             op.xml_type not in BINARY | {SHUFFLE, "PReLU"}
             and all(value is None or _is_number(value) for value in others)
@@ -110,13 +175,19 @@ class Finish:
 
     def room(self, part: int, image: int, rows: slice) -> Array:
         """Where products go: to the output itself, or beside it where that has gaps."""
-        block = self._target[image, rows]
+        block = self._target[image][rows]
         beside = self._shuffled or not block.flags.c_contiguous or block.dtype != np.float32
         return self._scratch.take(part, *block.shape) if beside and self else block
 
     def target(self, image: int, rows: slice, channels: slice) -> Array:
         """Rows and channels of one image of the output."""
-        return self._target[image, rows, :, channels]
+        return self._target[image][rows, :, channels]
+
+    def into(self, targets: Sequence[Array]) -> Finish:
+        """The same for images that are cut from those of the output."""
+        other = copy(self)
+        other._target = targets
+        return other
 
     def everywhere(self, block: Array, target: Array | None = None) -> list[Part]:
         """What follows, if it is the same for all numbers, wherever they are."""
@@ -137,7 +208,7 @@ class Finish:
 
     def factors(self, image: int, positions: int) -> Array | None:
         """What each input channel is multiplied by, where weights are sooner multiplied by it."""
-        if self._factors is None or positions < MORE * self._target.shape[3]:
+        if self._factors is None or positions < MORE * self._outer:
             return None
         return self._factors[image]
 

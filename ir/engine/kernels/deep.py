@@ -3,10 +3,13 @@
 For windows of 3x3, the weights at the 36 points of a tile take four times the memory of the
 weights themselves. Here they are made at each call, some output channels at a time, and used
 for all tiles of some images before the next are made: what that costs is less than it takes to
-fetch them from memory.
+fetch them from memory. Sums over many channels are cut into some, so that pieces stay small
+enough to be taken as they lie, and less is lost.
 """
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 
@@ -14,20 +17,30 @@ from ....schemas import Array
 from ..workers import Part, shares, spans
 from .blocks import Scratch, call, sequence
 from .convolution_work import Work
-from .products import MILLION, rows_at_once
+from .products import MILLION, PAYING, cuts, rows_at_once
 from .repeats import divisor
-from .winograd import TILES, Tiling, gathered_tiles, together, transformed, turned_back
+from .winograd import (
+    TILES,
+    Images,
+    Tiling,
+    gathered_tiles,
+    images_of,
+    together,
+    transformed,
+    turned_back,
+)
 
 #: Numbers of transformed weights that stay in cache until they are multiplied.
 WEIGHTS = 3 << 17
 
 
-def deep(tiling: Tiling, work: Work, blocks: Array) -> list[list[Part]]:
+def deep(tiling: Tiling, whole: Work, blocks: Array) -> list[list[Part]]:
     """Two steps for some images: workers share their tiles, then the output channels."""
-    sizes, _, target, finish, abreast, scratch = work
+    work = images_of(whole)
+    sizes, sources, finish, abreast, scratch = work
     (down, across), inner, spread = tiling.tiles(sizes), blocks.shape[2], tiling.spread
     steps: list[list[Part]] = []
-    for begin, end in spans(len(target), -(-len(target) // together(sizes, tiling))):
+    for begin, end in spans(len(sources), -(-len(sources) // together(sizes, tiling))):
         images = range(begin, end)
         scratch.shared.reset()
         places = len(images) * down * across
@@ -49,9 +62,9 @@ def deep(tiling: Tiling, work: Work, blocks: Array) -> list[list[Part]]:
     return steps
 
 
-def _tiles(tiling: Tiling, work: Work, images: range, given: Array) -> list[Part]:
+def _tiles(tiling: Tiling, work: Images, images: range, given: Array) -> list[Part]:
     """The step that transforms all tiles of some images, for all workers to see."""
-    sizes, source, _, _, abreast, scratch = work
+    sizes, sources, _, abreast, scratch = work
     (down, across), (values, _, inner) = tiling.tiles(sizes), given.shape
     at_once = max(1, min(TILES // across, down))
     lanes: list[Part] = []
@@ -64,7 +77,7 @@ def _tiles(tiling: Tiling, work: Work, images: range, given: Array) -> list[Part
             places = slice(first, first + rows[1] * across)
             tiles = scratch.take(part, values, rows[1] * across, inner)
             halfway = scratch.take(part, *tiles.shape)
-            image = source[images[number]]
+            image = sources[images[number]]
             parts += gathered_tiles(tiling, sizes, image, rows, tiles, halfway, part, scratch)
             parts += transformed(tiling.inputs, tiles, halfway, given[:, places])
         lanes.append(sequence(parts))
@@ -74,21 +87,33 @@ def _tiles(tiling: Tiling, work: Work, images: range, given: Array) -> list[Part
 def _multiplied(
     spread: Array, given: Array, taps: Array, products: Array, part: int, scratch: Scratch
 ) -> list[Part]:
-    """Parts that multiply the tiles at each point by weights, which are made a few at a time."""
+    """Parts that multiply the tiles at each point by weights, which are made a few at a time.
+
+    Long sums are cut into some, each with weights of its own.
+    """
     values, places, inner = given.shape
-    few, columns = len(taps), inner * taps.shape[2]
-    some = divisor(values, max(WEIGHTS // columns, 1))
-    weights = scratch.take(part, some, inner, taps.shape[2])
-    piece = divisor(columns, max(MILLION // (some * few), 1))
-    flat = taps.reshape(few, -1, piece).transpose(1, 0, 2)
-    into = weights.reshape(some, -1, piece).transpose(1, 0, 2)
-    each = rows_at_once(places, inner, taps.shape[2])
+    few, wide = len(taps), taps.shape[2]
+    cut = cuts(inner, PAYING)
+    depth = inner // max(cut, 1)
+    turns = spans(values, -(-values * depth * wide // WEIGHTS))
+    most = max(stop - start for start, stop in turns)
+    room = scratch.take(part, most, depth, wide)
+    piece = divisor(depth * wide, max(MILLION // (most * few), 1))
+    each = rows_at_once(places, depth, wide) if cut else places
+    more = scratch.take(part, most, each, wide) if cut > 1 else None
     parts: list[Part] = []
-    for point in range(0, values, some):
-        points = slice(point, point + some)
+    for (start, stop), begin in product(turns, range(0, inner, depth)):
+        points, weights = slice(start, stop), room[: stop - start]
+        channels = slice(begin, begin + depth)
+        flat = taps[:, channels].reshape(few, -1, piece).transpose(1, 0, 2)
+        into = weights.reshape(stop - start, -1, piece).transpose(1, 0, 2)
         parts.append(call(np.matmul, spread[points], flat, out=into))
-        for begin in range(0, places, each):
-            rows = slice(begin, begin + each)
-            left, out = given[points, rows], products[points, rows]
-            parts.append(call(np.matmul, left, weights, out=out))
+        for row in range(0, places, each):
+            rows = slice(row, row + each)
+            left, out = given[points, rows, channels], products[points, rows]
+            if begin == 0 or more is None:
+                parts.append(call(np.matmul, left, weights, out=out))
+                continue
+            made = more[: stop - start, : out.shape[1]]
+            parts += [call(np.matmul, left, weights, out=made), call(np.add, out, made, out=out)]
     return parts

@@ -6,7 +6,9 @@ columns, multiplied channel by channel as 36 (or 16) matrices, and transformed b
 products of matrices. Relative error about 1e-5.
 
 A window that moves by two places is four windows of half the size that move by one, on the
-even and odd rows and columns of the image; they are taken as four times as many channels.
+even and odd rows and columns of the image; they are taken as four times as many channels. A
+window with gaps meets rows and columns of which those between are left out: these are as many
+images of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from .blocks import Scratch, call, lined, padded, sequence, turned
 from .convolution_work import Finish, Sizes, Work, untiled
 from .grouped import quickest
 from .lines import on_lines
-from .products import MILLION, in_blocks, shared_width
+from .products import MILLION, PAYING, in_blocks, shared_width
 from .products import width as block_width
 from .spread import is_spread
 
@@ -71,7 +73,7 @@ class Tiling(NamedTuple):
         """
         outer, inner, *kernel = weights.shape
         if self.afresh:
-            blocks = in_blocks(weights, shared_width(outer, inner, None, 2, equal=True))
+            blocks = in_blocks(weights, shared_width(outer, inner, PAYING, 2, equal=True))
             return blocks.reshape(len(blocks), prod(kernel), inner, -1)
         wide = block_width(outer, inner)
         spread = self.spread
@@ -92,14 +94,14 @@ class Tiling(NamedTuple):
         """About how long a convolution takes, for each image."""
         count, values = prod(self.tiles(sizes)), self.points**2
         weights = values * depth(sizes) * sizes.outer
-        products = 2 * weights * (count + FEW) / PRODUCTS
+        images = together(sizes, self) if self.afresh else 1
+        products = 2 * weights * (count + FEW / images) / PRODUCTS
         # Those that are kept are fetched by every worker.
         fetched: float = self.nbytes(sizes) * (1 if self.afresh else 2)
         sums = values * count * (depth(sizes) * sizes.groups + sizes.outer) / SUMS
         more = 0.0
         if self.afresh:
             # Weights are made once for some images; tiles go through the cache that cores share.
-            images = together(sizes, self)
             fetched /= images
             more = weights / SPREAD / images + values * count * depth(sizes) / TILED
         calls = (sizes.groups - 1) * (1 + count // TILES) * CALLS
@@ -170,6 +172,29 @@ def together(sizes: Sizes, tiling: Tiling) -> int:
     return max(1, min(sizes.images, ROOM // each))
 
 
+class Images(NamedTuple):
+    """A convolution of images (H, W, C) by windows without gaps."""
+
+    sizes: Sizes
+    sources: list[Array]
+    #: What follows, on as many images of the output.
+    finish: Finish
+    abreast: int
+    scratch: Scratch
+
+
+def images_of(work: Work) -> Images:
+    """The images of a convolution; those that a window with gaps meets are cut from them."""
+    sizes = work.sizes.dense() or work.sizes
+    down, across = work.sizes.dilations if sizes is not work.sizes else (1, 1)
+    places = [(row, column) for row in range(down) for column in range(across)]
+    sources, targets = (
+        [image[row::down, column::across] for image in images for row, column in places]
+        for images in (work.source, work.target)
+    )
+    return Images(sizes, sources, work.finish.into(targets), work.abreast, work.scratch)
+
+
 class Choice(NamedTuple):
     """A way to convolve, or None for plain products: what it takes."""
 
@@ -180,16 +205,21 @@ class Choice(NamedTuple):
 
 def choices(sizes: Sizes) -> list[Choice]:
     """The ways of a convolution, the quickest first; each that follows takes less memory."""
-    places, taken = prod(sizes.out), prod(sizes.kernel) * sizes.inner
+    images, places, taken = sizes.images, prod(sizes.out), prod(sizes.kernel) * sizes.inner
     nbytes = 4 * taken * sizes.outer
     products = 2 * places * taken * sizes.outer / PRODUCTS
     seconds = products + nbytes / BYTES + places * taken * sizes.groups / GATHERED
+    if sizes.skips:
+        met = prod(sizes.kernel) * places * sizes.seen
+        seconds = products * sizes.seen + nbytes / BYTES + met * sizes.outer / SUMS
     found = [Choice(seconds, nbytes, None)]
     if is_spread(sizes):
         return found
     runs = quickest(sizes)
     if runs is not None:
         found = [Choice(runs.seconds, runs.nbytes, None)]
+    sizes = sizes.dense() or sizes
+    times = sizes.images // images
     (kernel, wide), (stride, along) = sizes.kernel, sizes.strides
     taps = -(-kernel // stride)
     each = min(depth(sizes), sizes.outer // sizes.groups)
@@ -199,7 +229,7 @@ def choices(sizes: Sizes) -> list[Choice]:
         few = prod(sizes.out) <= PLACES_AFRESH and not sizes.shuffled
         if sizes.groups == 1 and each >= DEEP and few:
             tilings += [one._replace(afresh=True) for one in tilings]
-        found += [Choice(one.seconds(sizes), one.nbytes(sizes), one) for one in tilings]
+        found += [Choice(times * one.seconds(sizes), one.nbytes(sizes), one) for one in tilings]
     kept: list[Choice] = []
     for choice in sorted(found, key=lambda choice: choice.seconds):
         if not kept or choice.nbytes < kept[-1].nbytes:
@@ -229,14 +259,13 @@ def choose(convolutions: Sequence[Sizes], allowance: float = inf) -> list[Tiling
 
 def winograd(tiling: Tiling, work: Work, matrices: list[Array]) -> list[list[Part]]:
     """The steps: each worker takes some rows of tiles through all stages."""
-    sizes, source, target, finish, abreast, scratch = work
+    sizes, sources, finish, abreast, scratch = images_of(work)
     down, across = tiling.tiles(sizes)
     each = sizes.outer // sizes.groups
-    images = target.shape[0]
     most = max(min(MILLION // (depth(sizes) * matrices[0].shape[-1]), TILES), 1)
     at_once = max(1, min(most // across, down))
     steps: list[Part] = []
-    for part, (image, (top, bottom)) in scratch.dealt(shares(images, down, abreast)):
+    for part, (image, (top, bottom)) in scratch.dealt(shares(len(sources), down, abreast)):
         parts: list[Part] = []
         for first, stop in spans(bottom - top, -(-(bottom - top) // at_once)):
             for group, blocks in enumerate(matrices):
@@ -245,7 +274,7 @@ def winograd(tiling: Tiling, work: Work, matrices: list[Array]) -> list[list[Par
                 outer = slice(group * each, (group + 1) * each)
                 rows = (top + first, stop - first)
                 products, more = _products(
-                    tiling, sizes, source[image, :, :, inner], rows, blocks, part, scratch
+                    tiling, sizes, sources[image][:, :, inner], rows, blocks, part, scratch
                 )
                 parts += more
                 place = (range(image, image + 1), outer)
