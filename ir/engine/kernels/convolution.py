@@ -62,7 +62,7 @@ def layout_key(node: Node) -> tuple[object, ...]:
         op.dilations,
         *pads,
         shuffles(node),
-        are_alike(node),
+        max(op.dilations) == 1 or are_alike(node),
         bool(node.prologue),
     )
 
