@@ -137,6 +137,20 @@ def test_products_by_levels(
         compared(net.model(), [array], memory=memory)
 
 
+@pytest.mark.parametrize("rows", [24, 70])
+@pytest.mark.parametrize(("inner", "groups"), [(1100, 0), (4096, 0), (4099, 0), (2048, 16)])
+def test_long_sums_of_numbers_all_of_one_sign(
+    way: str, rows: int, inner: int, groups: int
+) -> None:
+    """What zeros take from products is as large as these: nothing of them may be lost."""
+    rng = np.random.default_rng(inner)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (rows, inner))
+    matrix = weights(net, rng, (150, inner), groups=groups)
+    net.result(net.add("MatMul", "opset1", [x, matrix], transpose_b=True))
+    compared(net.model(), [rng.random((rows, inner)).astype("f4")], memory="small")
+
+
 @pytest.mark.parametrize("groups", [0, 4])
 def test_large_and_small_numbers_in_a_row(way: str, groups: int) -> None:
     """Digits reach below the last bit of the largest: what is small beside it counts."""

@@ -7,6 +7,7 @@ number is below the last bit of the largest in its row, by seven bits.
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -205,16 +206,20 @@ def _block(
             )
         )  # fmt: skip
 
-    lost = joined[0].reshape(total.shape)
+    if shift is not None:
+        steps.append(without_zeros(digits.sums, shift, joined[0].reshape(total.shape), total))
+    return [*steps, partial(np.multiply, total, powers, out=target)]
+
+
+def without_zeros(sums: Array, shift: Array, room: Array, products: Array) -> Part:
+    """Takes from products what zeros of levels made of them: sums by group times scaled zeros."""
     # To multiply matrices one row deep is slow.
-    by_sums = np.matmul if groups > 1 else np.multiply
+    multiply: Any = np.matmul if len(shift) > 1 else np.multiply
 
-    def finish() -> None:
-        if shift is not None:
-            np.subtract(total, by_sums(digits.sums, shift, out=lost), out=total)
-        np.multiply(total, powers, out=target)
+    def run() -> None:
+        np.subtract(products, multiply(sums, shift, out=room), out=products)
 
-    return [*steps, finish]
+    return run
 
 
 def _joined(room: tuple[Array, Array, Array], scale: Array, total: Array, *, fresh: bool) -> Part:
@@ -269,4 +274,4 @@ def _packed(packed: Compressed, library: IntegerProducts, *, transposed: bool) -
     return found
 
 
-__all__ = ["by_integers", "checked"]
+__all__ = ["by_integers", "checked", "without_zeros"]

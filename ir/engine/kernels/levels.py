@@ -16,15 +16,15 @@ from ....schemas import Array
 from ..memory import is_wished, shelved, side_by_side
 from ..plan import Columns, Compressed, Node, by_digits
 from ..workers import Part, integer_products, spans
-from .blocks import Scratch, call, epilogue, even, followed, sequence
-from .digits import by_integers, checked
+from . import products
+from .blocks import CACHE, Scratch, call, epilogue, even, followed, sequence
+from .digits import by_integers, checked, without_zeros
 from .matrices import lying, pieces, rows_of
 
 #: So many numbers stay in cache while they are multiplied, in blocks of so many columns at most.
 NUMBERS, WIDE = 1 << 18, 128
-#: Rows that are multiplied together, at most; and so few that to take zeros from their products
-#: is less than to take them from the numbers.
-ROWS, FEW = 256, 16
+#: Rows that are multiplied together, at most.
+ROWS = 256
 #: Each group is multiplied by itself where it has so many numbers for each row.
 LONG = 4
 
@@ -106,47 +106,45 @@ def _lane(
     assert packed is not None
     memory = scratch.take(part, groups * each * wide)
     by_group = groups > 1 and LONG * len(flat) <= each
-    is_after = zero is not None and (by_group if groups > 1 else len(flat) <= FEW)
+    cut = products.cuts_in_cache(groups * each, wide)
+    room = scratch.take(part, CACHE // 4) if cut > 1 else None
     steps: list[Part] = []
-    if is_after:
+    if zero is not None:
         sums = scratch.take(part, len(flat), groups)
         grouped = flat.reshape(len(flat), groups, each)
         steps.append(call(np.matmul, grouped, np.ones(each, np.float32), out=sums))
+        shift, over = zero * scale, scratch.take(part, len(flat) * wide)
     left = flat.reshape(len(flat), groups, each).swapaxes(0, 1)
-    products = scratch.take(part, groups, len(flat), wide) if by_group else flat
+    by_groups = scratch.take(part, groups, len(flat), wide) if by_group else flat
     for number in range(*span):
         given = matrices[number]
         begin = number * wide
         some = slice(begin, begin + given.shape[1])
-        numbers = memory[: given.size].reshape(given.shape)
+        numbers, out = memory[: given.size].reshape(given.shape), whole[:, some]
         steps.append(call(np.copyto, numbers, given))
-        if by_group:
-            matrices_of = numbers.reshape(groups, each, -1)
-            made = products[:, :, : given.shape[1]]
-            steps += [
-                call(np.matmul, left, matrices_of, out=made),
-                call(np.multiply, made, scale[:, None, some], out=made),
-                call(np.add.reduce, made, axis=0, out=whole[:, some]),
-            ]
-            continue
         grouped = numbers.reshape(groups, each, -1)
-        if zero is not None and not is_after:
-            steps.append(call(np.subtract, grouped, zero[:, None, some], out=grouped))
-        if groups > 1:
-            steps.append(call(np.multiply, grouped, scale[:, None, some], out=grouped))
-        steps.append(call(np.matmul, flat, numbers, out=whole[:, some]))
+        if by_group:
+            made = by_groups[:, :, : given.shape[1]]
+            steps += [
+                call(np.matmul, left, grouped, out=made),
+                call(np.multiply, made, scale[:, None, some], out=made),
+                call(np.add.reduce, made, axis=0, out=out),
+            ]
+        else:
+            if groups > 1:
+                steps.append(call(np.multiply, grouped, scale[:, None, some], out=grouped))
+            steps += products.multiplied(flat, numbers[None], out, cut=cut, room=room)
+            if groups == 1:
+                steps.append(call(np.multiply, out, scale[0, some], out=out))
+        if zero is not None:
+            # There are far fewer products than numbers to take it from.
+            lost = over[: out.size].reshape(out.shape)
+            steps.append(without_zeros(sums, np.ascontiguousarray(shift[:, some]), lost, out))
     some = slice(span[0] * wide, min(span[1] * wide, columns))
-    out = whole[:, some]
-    if groups == 1:
-        steps.append(call(np.multiply, out, scale[0, some], out=out))
-    if is_after:
-        assert zero is not None
-        over = scratch.take(part, *out.shape)
-        shift = np.ascontiguousarray(zero[:, some] * scale[:, some])
-        steps += [call(np.matmul, sums, shift, out=over), call(np.subtract, out, over, out=out)]
+    if zero is not None:
         # Infinity less infinity is no number, of which the numbers themselves would know more.
         turned: bool = op.transpose_b  # type: ignore[attr-defined]  # MatMul has it
-        steps.append(checked(flat, sums, packed, some, out, transposed=turned))
+        steps.append(checked(flat, sums, packed, some, whole[:, some], transposed=turned))
     return steps
 
 

@@ -47,8 +47,7 @@ def cuts(taken: int, rows: int | None = None) -> int:
         rows: By how many rows the weights are multiplied in all, where they are too large to stay
             in the cache from call to call.
     """
-    library = blas()
-    if library is not None and library.name == "OpenBLAS" and library.kernels not in WIDE_KERNELS:
+    if _copies():
         return 0
     if rows is None:
         return int(taken <= LONG)
@@ -62,6 +61,24 @@ def cuts(taken: int, rows: int | None = None) -> int:
     if not found and rows <= FEW_ROWS:
         return int(rows * taken * 16 <= MILLION)  # by fewer columns
     return found
+
+
+def cuts_in_cache(taken: int, wide: int) -> int:
+    """The same of so many columns of weights that are in a core's cache, whatever meets them.
+
+    To meet these once more takes next to nothing: a few rows at a time are enough.
+    """
+    least = -(-FOUR * wide * taken // MILLION)
+    counts = () if _copies() else range(least, 2 * least + 1)
+    return next((count for count in counts if taken % count == 0), 0)
+
+
+def _copies() -> bool:
+    """Whether BLAS copies whatever it multiplies."""
+    library = blas()
+    if library is None or library.name != "OpenBLAS":
+        return False
+    return library.kernels not in WIDE_KERNELS
 
 
 def width(outer: int, taken: int, rows: int | None = None, lanes: int = 1) -> int:
@@ -202,15 +219,19 @@ def multiplied(
     *,
     rows: int | None = None,
     room: Array | None = None,
+    cut: int | None = None,
 ) -> list[Part]:
     """Parts that multiply rows (rows, taken) by blocks of columns into (rows, columns).
 
     How many rows there are in all is as it was when blocks were made. Those may be stacked for
-    groups, which stand side by side in rows and columns. Sums that are cut want room.
+    groups, which stand side by side in rows and columns. Sums that are cut want room; into how
+    many may be said.
     """
     groups, count, taken, wide = blocks.shape if blocks.ndim == 4 else (1, *blocks.shape)
     blocks = blocks.reshape(groups, count, taken, wide)
-    lines, cut = len(windows), cuts(taken, rows) if wide <= COPIED else 0
+    lines = len(windows)
+    if cut is None:
+        cut = cuts(taken, rows) if wide <= COPIED else 0
     each = rows_at_once(lines, taken // cut, wide) if cut else lines
     whole = lines - lines % each
     parts = []
