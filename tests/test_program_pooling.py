@@ -19,6 +19,7 @@ from vinoir.ir.engine.kernels import flat_windows
 from vinoir.ir.engine.kernels.axis import Axis
 from vinoir.ir.engine.plan import Value
 from vinoir.ir.engine.program import Program
+from vinoir.ir.engine.workers.team import Threads
 from vinoir.layers.budget import within
 from vinoir.schemas import Array
 
@@ -105,6 +106,7 @@ def test_poolings_shared_by_workers(
     for _ in range(6):
         # One plane at a time and many; a caller who does more than the others, and much more.
         monkeypatch.setattr(planar, "AT_ONCE", int(rng.choice([1, 1 << 12, 1 << 16])))
+        monkeypatch.setattr(planar, "BY_THREADS", int(rng.choice([1, 1 << 12, 1 << 16])))
         monkeypatch.setattr(planar, "AWAKE", int(rng.choice([0, 1 << 12, 1 << 20])))
         shape = (
             int(rng.integers(1, 4)),
@@ -196,7 +198,32 @@ def test_results_belong_to_the_caller(threads: int) -> None:
     np.testing.assert_array_equal(program([array])["y"], wanted)
 
 
-def test_poolings_alone_are_done_by_the_caller() -> None:
+@pytest.mark.parametrize("kind", ["MaxPool", "AvgPool"])
+def test_large_poolings_alone_are_shared_by_threads_on_the_callers_arrays(kind: str) -> None:
+    shape = (8, 64, 40, 40)
+    net = ir.Builder()
+    words = dict.fromkeys(("pads_begin", "pads_end"), (1, 1))
+    more = {"data": {"exclude-pad": "true"}} if kind == "AvgPool" else {}
+    y = net.add(
+        kind, "opset1", [net.parameter("x", "f32", shape)], kernel=(3, 3), strides=(2, 2),
+        rounding_type="floor", **words, **more,
+    )  # fmt: skip
+    net.result(y, name="y")
+    array = image(shape)
+    program, single = (ir.compile(net.model(), threads=threads) for threads in (2, 1))
+    wanted = single([array])["y"]
+    for _ in range(2):  # the first goes to wake everything up, then both ways are tried
+        np.testing.assert_array_equal(program([array])["y"], wanted)
+    (planned,) = program._plans.values()
+    assert planned is not None
+    assert isinstance(planned.team._helpers, Threads)
+    assert {*planned.plan.inputs.values(), *planned.plan.outputs} == planned._direct.keys()
+    for _ in range(2 * engine.TRIALS):
+        np.testing.assert_array_equal(program([array])["y"], wanted)
+    assert not planned._trials
+
+
+def test_small_poolings_alone_are_done_by_the_caller() -> None:
     model, array, wanted = one_pooling()
     program = ir.compile(model, threads=2)
     for _ in range(3):

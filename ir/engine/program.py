@@ -97,13 +97,12 @@ class Planned:
         self.plan = plan
         finalize(self, plan.forget).atexit = False
         self.outside = Outside(plan, lambda body: ready(body, threads, fork=fork), threads)
-        # Poolings alone are done by one, on the caller's own arrays: helpers would have to copy
-        # these first, and threads wait for each other between calls of a few microseconds.
+        # Poolings alone are done by threads, on the caller's own arrays: for forked helpers these
+        # would have to be copied first.
         pooling_alone = all(
             node.kind in POOLINGS and len(node.inputs[0].shape) == 4 for node in plan.nodes
         )
-        threads = 1 if pooling_alone else threads
-        forked = fork and threads > 1 and can_fork()
+        forked = fork and threads > 1 and can_fork() and not pooling_alone
         memory = shared if forked else private
         self.arena_bytes = lay_out(plan, memory)
         lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)

@@ -74,6 +74,7 @@ class Scratch:
 
     def __init__(self, threads: int, shared: Allocate, *, by_threads: bool = False) -> None:
         #: So many numbers are worked on at once, pass after pass.
+        self.by_threads = by_threads
         self.near = NEAR_FOR_THREADS if by_threads else NEAR
         #: Memory for temporaries, a copy in each process; None where each thread has its own.
         self.own = None if by_threads else Rooms()

@@ -25,15 +25,15 @@ from .axis import Axis
 from .blocks import Scratch, followed, sequence
 from .runs import Planes, Run, Runs
 
-#: So many numbers are worked on at once, or fewer where several rooms of them are: calls should be
-#: long, for threads get in each other's way between them, and what they share be in cache.
-AT_ONCE = 1 << 16
+#: So many numbers are worked on at once, or fewer where several rooms of them are: what calls
+#: share should be in cache. By threads, more: between calls they get in each other's way.
+AT_ONCE, BY_THREADS = 1 << 17, 1 << 18
 #: To begin with a row takes as long as so many numbers joined.
 ROW = 18
 #: And so does a call.
 CALL = 5000
 #: Numbers looked at from which on several workers are sooner done than one.
-SHARED = 2_000_000
+SHARED = 1_000_000
 #: What the caller does of this until the others are awake.
 AWAKE = 1 << 16
 
@@ -55,7 +55,8 @@ def planar(
     if planes * way.effort < SHARED:
         threads = 1
     lead = AWAKE // way.effort if threads > 1 else 0
-    fitting = round(2 * AT_ONCE / (way.plane * (1 + way.held)))
+    at_best = BY_THREADS if threads > 1 and scratch.by_threads else AT_ONCE
+    fitting = round(2 * at_best / (way.plane * (1 + way.held)))
     at_once = max(1, min(-(-planes // threads), fitting))
     # So many planes begin as their first does: at the start of a line, or not.
     grain = 16 // gcd(prod(output.shape[2:]), 16)
