@@ -76,24 +76,31 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     if rows is None or target is None:
         return None
     steps: list[list[Part]] = []
+    after: list[list[Part]] = []
     given, source = value.store, None
     if value.last == output.last:
         _, source = _viewed(value, axes, given)
     if source is None:
-        # It lies otherwise than what is made of it.
-        given = scratch.shared.take(0, *output.store.shape)
-        source = given.reshape(rows)
-        room = np.moveaxis(given, -1, 1) if output.last else given
-        steps.append(copied(value.array, room, abreast))
+        # It lies otherwise than what is made of it. Short rows of long runs are turned when they
+        # are made, others before.
+        room = scratch.shared.take(0, *output.store.shape)
+        order, found = _as_it_lies(value.array, axes)
+        if found is not None and found.shape[2] >= found.shape[1] > rows.after:
+            source, target = found, room.reshape(found.shape)
+            made = room.reshape([value.shape[axis] for axis in order]).transpose(np.argsort(order))
+            after.append(copied(made, _in_order(store, output), abreast))
+        else:
+            given, source = room, room.reshape(rows)
+            steps.append(copied(value.array, _in_order(room, output), abreast))
     followers = epilogue(node, scratch)
     if node.kind == "MVN" and source.size == source.shape[1]:
         row = _standardized_row(node.op, source.reshape(-1), target.reshape(-1))
         return [*steps, [sequence([row, *followed(followers, store, (...,), output.store)])]]
     make = _soft_max if node.kind == "SoftMax" else _standardized(node.op)
-    if rows.after == 1 and followers and not output.last:
+    if rows.after == 1 and followers and not (output.last or after):
         lead = value.shape[: len(value.shape) - len(axes)]
         return [*steps, _cut_for(followers, make, given, output.store, lead, abreast, scratch)]
-    steps.append(_cut(make, source, target, abreast, scratch))
+    steps += [_cut(make, source, target, abreast, scratch), *after]
     if followers:
         runs = list(pieces(output.store.shape, -(-source.size // abreast)))
         ends = [None if store is output.store else output.store[run] for run in runs]
@@ -104,6 +111,23 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             ]
         )
     return steps
+
+
+def _in_order(store: Array, value: Value) -> Array:
+    """Memory that lies as a value does, in the model's order of axes."""
+    return np.moveaxis(store, -1, 1) if value.last else store
+
+
+def _as_it_lies(array: Array, axes: tuple[int, ...]) -> tuple[list[int], Array | None]:
+    """The axes of an array in the order of its memory, and its numbers seen so, if that can be."""
+    order = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+    places = sorted(order.index(axis) for axis in axes)
+    begin, end = places[0], places[-1] + 1
+    sizes = [array.shape[axis] for axis in order]
+    rows = Rows(prod(sizes[:begin]), prod(sizes[begin:end]), prod(sizes[end:]))
+    found = array.transpose(order).reshape(rows)
+    alone = end - begin == len(places) and np.may_share_memory(found, array)
+    return order, found if alone else None
 
 
 def _viewed(value: Value, axes: tuple[int, ...], store: Array) -> tuple[Rows | None, Array | None]:
