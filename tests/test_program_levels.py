@@ -151,6 +151,36 @@ def test_long_sums_of_numbers_all_of_one_sign(
     compared(net.model(), [rng.random((rows, inner)).astype("f4")], memory="small")
 
 
+@pytest.mark.skipif(LIBRARY is None, reason="the extra fast is not installed")
+@pytest.mark.parametrize("by_tiles", [True, False])
+@pytest.mark.parametrize("zero", ["none", "between"])
+@pytest.mark.parametrize("columns", [30, 1500])
+def test_groups_by_one_row_as_packed_matrices_and_streamed(
+    by_tiles: bool, zero: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LIBRARY, "by_tiles", by_tiles)
+    rng = np.random.default_rng(columns)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 1, 512))
+    y = net.add("MatMul", "opset1", [x, weights(net, rng, (columns, 512), groups=16, zero=zero)],
+                transpose_b=True)  # fmt: skip
+    net.result(net.add("Add", "opset1", [y, net.constant(rng.random((1, columns)), "f32")]))
+    array = rng.standard_normal((1, 1, 512)).astype("f4")
+    program = compared(net.model(), [array], memory="small")
+    (planned,) = program._plans.values()
+    assert planned is not None
+    (product,) = (node for node in planned.plan.nodes if node.kind == "MatMul")
+    assert product.inputs[1].packed is not None
+    assert {way for way, _ in product.inputs[1].packed.laid_out} == {
+        "packed" if by_tiles else "streamed"
+    }
+    array[0, 0, 7] = np.inf
+    with np.errstate(invalid="ignore"):
+        wanted = ir.run(net.model(), [array])
+    for found, right in zip(program([array]).values(), wanted.values(), strict=True):
+        np.testing.assert_array_equal(np.isfinite(found), np.isfinite(right))
+
+
 @pytest.mark.parametrize("groups", [0, 4])
 def test_large_and_small_numbers_in_a_row(way: str, groups: int) -> None:
     """Digits reach below the last bit of the largest: what is small beside it counts."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
+from ..memory import is_wished, shelved, side_by_side
 from ..plan import Columns, Compressed, Node, Value
 from ..workers import IntegerProducts, Part, spans
 from .blocks import Scratch, epilogue, even, followed, sequence
@@ -51,7 +52,10 @@ class Known(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Levels as the library wants them: of each block of columns, a matrix for each group."""
+    """Levels as the library wants them: of each block of columns, a matrix for each group.
+
+    Those are packed, or the columns as rows, one after the other in memory.
+    """
 
     columns: Columns
     wide: int
@@ -70,7 +74,10 @@ def by_integers(
     output = node.outputs[0]
     op: Any = node.op
     assert output.store is not None
-    weights = _packed(packed, library, transposed=op.transpose_b)
+    streams = _streams(packed, prod(output.shape[:-1]), library)
+    lay_out = _streamed if streams else _packed
+    weights = lay_out(packed, library, transposed=op.transpose_b)
+    block = _streamed_block if streams else _block
     groups, each, columns = weights.columns.levels.shape
     wide = weights.wide
     followers = epilogue(node, scratch)
@@ -84,7 +91,7 @@ def by_integers(
             for number in range(first, stop):
                 scratch.reset()
                 some = slice(number * wide, min((number + 1) * wide, columns))
-                steps += _block(
+                steps += block(
                     digits, weights.columns, weights.blocks[number], some, whole[:, some],
                     library, part, scratch,
                 )  # fmt: skip
@@ -211,6 +218,48 @@ def _block(
     return [*steps, partial(np.multiply, total, powers, out=target)]
 
 
+def _streams(packed: Compressed, rows: int, library: IntegerProducts) -> bool:
+    """Whether columns are fetched one after the other, and multiplied by a row as they come.
+
+    From memory they come sooner so than as packed matrices, if those are small.
+    """
+    return rows == 1 and len(packed.inner) == 3 and not library.by_tiles
+
+
+def _streamed_block(
+    digits: Digits,
+    columns: Columns,
+    matrices: list[Any],
+    some: slice,
+    target: Array,
+    library: IntegerProducts,
+    part: int,
+    scratch: Scratch,
+) -> list[Part]:
+    """One row by one block of columns that are streamed."""
+    groups, _, _, each = digits.digits.shape
+    wide = target.shape[1]
+    sums = scratch.take(part, groups, wide, DIGITS).view(np.int32)
+    numbers = scratch.take(part, groups * wide, DIGITS)
+    joined = scratch.take(part, groups, wide)
+    total, room = scratch.take(part, 1, wide), scratch.take(part, 1, wide)
+    steps = [
+        library.multiplied_anew(matrix, given.reshape(DIGITS, each), made)
+        for matrix, given, made in zip(matrices, digits.digits, sums, strict=True)
+    ]
+    scale = columns.scale[:, some]
+    steps += [
+        partial(np.copyto, numbers, sums.reshape(numbers.shape), casting="unsafe"),
+        partial(np.matmul, numbers, POWERS[0], out=joined.reshape(-1)),
+        partial(np.multiply, joined, scale, out=joined),
+        partial(np.add.reduce, joined, axis=0, out=total[0]),
+    ]
+    if columns.zero is not None:
+        shift = np.ascontiguousarray(columns.zero[:, some] * scale)
+        steps.append(without_zeros(digits.sums, shift, room, total))
+    return [*steps, partial(np.multiply, total, digits.powers[:, None], out=target)]
+
+
 def without_zeros(sums: Array, shift: Array, room: Array, products: Array) -> Part:
     """Takes from products what zeros of levels made of them: sums by group times scaled zeros."""
     # To multiply matrices one row deep is slow.
@@ -271,6 +320,23 @@ def _packed(packed: Compressed, library: IntegerProducts, *, transposed: bool) -
             for begin in range(0, count, wide)
         ]
         found = packed.laid_out["packed", transposed] = Packed(columns, wide, blocks)
+    return found
+
+
+def _streamed(packed: Compressed, library: IntegerProducts, *, transposed: bool) -> Packed:
+    """The same as columns to be fetched one after the other."""
+    found = packed.laid_out.get(("streamed", transposed))
+    if found is None:
+        columns = packed.columns(transposed=transposed)
+        assert columns is not None
+        groups, each, count = columns.levels.shape
+        whole = side_by_side(columns.levels.size).view(np.int8).reshape(groups, count, each)
+        np.copyto(whole, columns.levels.swapaxes(1, 2))
+        if is_wished():
+            whole = shelved(whole)
+        wide = even(count, max(WIDE, SUMS // (DIGITS * groups)))
+        blocks = [list(whole[:, begin : begin + wide]) for begin in range(0, count, wide)]
+        found = packed.laid_out["streamed", transposed] = Packed(columns, wide, blocks)
     return found
 
 

@@ -22,7 +22,7 @@ RATES = (
     (("icelake", "diamond"), 2.0),
     (("alder", "sierra", "neonsdot", "svesdot"), 1.5),
 )
-SLOW = 0.7
+SLOW, TILES = 0.7, 8.0
 #: The library's names of what it rounds to.
 NAMES: dict[type, str] = {
     np.int8: "int8", np.uint8: "uint8", np.uint16: "uint16", np.float32: "float32",
@@ -46,6 +46,8 @@ class IntegerProducts:
         found = (rate for names, rate in RATES if any(has.get(name) for name in names))
         #: Products of int8 while BLAS does one of float32.
         self.rate = next(found, SLOW)
+        #: Whether it multiplies by tiles, for which matrices have to be packed.
+        self.by_tiles = self.rate >= TILES
         #: Whether it rounds to int8 as it should, and makes sums, many numbers at a time.
         self.rounds = bool(has.get("skylake")) and self._rounds() and self._lines()
 
@@ -59,14 +61,21 @@ class IntegerProducts:
         assert out.dtype == np.int32
         assert left.strides[1] == 1
         assert out.flags.c_contiguous
-        # Both are looked at here alone: at a call that takes longer than small products.
-        given, made = (
-            self._library.from_pointer(
-                array.ctypes.data, array.shape, kind, strides=array.strides, owner=array
-            )
-            for array, kind in ((left, "int8"), (out, "int32"))
-        )
+        given, made = self._seen(left), self._seen(out)
         return partial(self._library.dots_packed, given, packed, out=made)
+
+    def multiplied_anew(self, left: Array, rows: Array, out: Array) -> Part:
+        """The same by a few rows, which are packed at each call."""
+        given, others, made = map(self._seen, (left, rows, out))
+        multiply, pack = self._library.dots_packed, self._library.dots_pack
+        return lambda: multiply(given, pack(others, dtype="int8"), out=made)
+
+    def _seen(self, matrix: Array) -> Any:
+        """A matrix as the library takes it: it is looked at once, not at each call."""
+        place, kind = matrix.ctypes.data, matrix.dtype.name
+        return self._library.from_pointer(
+            place, matrix.shape, kind, strides=matrix.strides, owner=matrix
+        )
 
     def rounded(self, numbers: Array, out: Array) -> Part:
         """What puts the nearest int8, uint8 or uint16 to each number into an array of such.
