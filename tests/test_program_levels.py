@@ -155,17 +155,26 @@ def test_long_sums_of_numbers_all_of_one_sign(
 @pytest.mark.parametrize("by_tiles", [True, False])
 @pytest.mark.parametrize("zero", ["none", "between"])
 @pytest.mark.parametrize("columns", [30, 1500])
-def test_groups_by_one_row_as_packed_matrices_and_streamed(
-    by_tiles: bool, zero: str, columns: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("inner", "groups"), [(512, 16), (512, 0), (896, 0), (100, 0), (2048, 4)])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_few_rows_by_packed_levels_and_by_streamed_ones(
+    by_tiles: bool,
+    zero: str,
+    columns: int,
+    inner: int,
+    groups: int,
+    rows: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(LIBRARY, "by_tiles", by_tiles)
+    monkeypatch.setattr(level_kernels, "by_digits", lambda *told: True)
     rng = np.random.default_rng(columns)
     net = ir.Builder()
-    x = net.parameter("x", "f32", (1, 1, 512))
-    y = net.add("MatMul", "opset1", [x, weights(net, rng, (columns, 512), groups=16, zero=zero)],
-                transpose_b=True)  # fmt: skip
+    x = net.parameter("x", "f32", (1, rows, inner))
+    matrix = weights(net, rng, (columns, inner), groups=groups, zero=zero)
+    y = net.add("MatMul", "opset1", [x, matrix], transpose_b=True)
     net.result(net.add("Add", "opset1", [y, net.constant(rng.random((1, columns)), "f32")]))
-    array = rng.standard_normal((1, 1, 512)).astype("f4")
+    array = rng.standard_normal((1, rows, inner)).astype("f4")
     program = compared(net.model(), [array], memory="small")
     (planned,) = program._plans.values()
     assert planned is not None

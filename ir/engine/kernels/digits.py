@@ -22,6 +22,9 @@ from .matrices import pieces
 
 #: Rows that are multiplied together, and columns that are packed together, at most.
 ROWS, WIDE = 64, 512
+#: So few are multiplied by columns as they come from memory; these are cut into such pieces, the
+#: first that fit.
+FEW, PIECES = 4, (256, 384, 192, 128)
 #: Digits of a number, and the power of two that its integer stays below.
 DIGITS, BITS = 4, 30
 #: What the sums of each digit stand for, of a row whose largest is below two.
@@ -74,10 +77,11 @@ def by_integers(
     output = node.outputs[0]
     op: Any = node.op
     assert output.store is not None
-    streams = _streams(packed, prod(output.shape[:-1]), library)
-    lay_out = _streamed if streams else _packed
-    weights = lay_out(packed, library, transposed=op.transpose_b)
-    block = _streamed_block if streams else _block
+    rows = prod(output.shape[:-1])
+    if rows <= FEW and not library.by_tiles:
+        weights, block = _streamed(packed, rows, transposed=op.transpose_b), _streamed_block
+    else:
+        weights, block = _packed(packed, library, transposed=op.transpose_b), _block
     groups, each, columns = weights.columns.levels.shape
     wide = weights.wide
     followers = epilogue(node, scratch)
@@ -218,14 +222,6 @@ def _block(
     return [*steps, partial(np.multiply, total, powers, out=target)]
 
 
-def _streams(packed: Compressed, rows: int, library: IntegerProducts) -> bool:
-    """Whether columns are fetched one after the other, and multiplied by a row as they come.
-
-    From memory they come sooner so than as packed matrices, if those are small.
-    """
-    return rows == 1 and len(packed.inner) == 3 and not library.by_tiles
-
-
 def _streamed_block(
     digits: Digits,
     columns: Columns,
@@ -236,28 +232,41 @@ def _streamed_block(
     part: int,
     scratch: Scratch,
 ) -> list[Part]:
-    """One row by one block of columns that are streamed."""
-    groups, _, _, each = digits.digits.shape
-    wide = target.shape[1]
-    sums = scratch.take(part, groups, wide, DIGITS).view(np.int32)
-    numbers = scratch.take(part, groups * wide, DIGITS)
-    joined = scratch.take(part, groups, wide)
-    total, room = scratch.take(part, 1, wide), scratch.take(part, 1, wide)
-    steps = [
-        library.multiplied_anew(matrix, given.reshape(DIGITS, each), made)
-        for matrix, given, made in zip(matrices, digits.digits, sums, strict=True)
-    ]
-    scale = columns.scale[:, some]
+    """Few rows by one block of columns that are fetched one after the other."""
+    groups, _, rows, each = digits.digits.shape
+    wide, size = matrices[0].shape
+    pieces = each // size
+    # Digits of a row beside each other, for each piece.
+    few = scratch.take_bytes(part, groups, pieces, rows, DIGITS, size)
+    cut = digits.digits.reshape(groups, DIGITS, rows, pieces, size).transpose(0, 3, 2, 1, 4)
+    sums = scratch.take(part, groups, pieces, wide, rows * DIGITS).view(np.int32)
+    numbers = scratch.take(part, groups * wide * rows, DIGITS)
+    joined = scratch.take(part, groups, wide, rows)
+    total, room = scratch.take(part, wide, rows), scratch.take(part, rows, wide)
+    steps: list[Part] = [partial(np.copyto, few, cut)]
     steps += [
-        partial(np.copyto, numbers, sums.reshape(numbers.shape), casting="unsafe"),
+        library.multiplied_anew(matrix, given, made)
+        for matrix, given, made in zip(
+            matrices, few.reshape(-1, rows * DIGITS, size), sums.reshape(-1, wide, rows * DIGITS),
+            strict=True,
+        )
+    ]  # fmt: skip
+    if pieces > 1:
+        of_pieces = sums
+        sums = scratch.take(part, groups, 1, wide, rows * DIGITS).view(np.int32)
+        steps.append(partial(np.add.reduce, of_pieces, axis=1, out=sums[:, 0]))
+    scale = columns.scale[:, some]
+    by_columns = total.T
+    steps += [
+        partial(np.copyto, numbers.reshape(groups, wide, -1), sums[:, 0], casting="unsafe"),
         partial(np.matmul, numbers, POWERS[0], out=joined.reshape(-1)),
-        partial(np.multiply, joined, scale, out=joined),
-        partial(np.add.reduce, joined, axis=0, out=total[0]),
+        partial(np.multiply, joined, scale[:, :, None], out=joined),
+        partial(np.add.reduce, joined, axis=0, out=total),
     ]
     if columns.zero is not None:
         shift = np.ascontiguousarray(columns.zero[:, some] * scale)
-        steps.append(without_zeros(digits.sums, shift, room, total))
-    return [*steps, partial(np.multiply, total, digits.powers[:, None], out=target)]
+        steps.append(without_zeros(digits.sums, shift, room, by_columns))
+    return [*steps, partial(np.multiply, by_columns, digits.powers[:, None], out=target)]
 
 
 def without_zeros(sums: Array, shift: Array, room: Array, products: Array) -> Part:
@@ -323,21 +332,27 @@ def _packed(packed: Compressed, library: IntegerProducts, *, transposed: bool) -
     return found
 
 
-def _streamed(packed: Compressed, library: IntegerProducts, *, transposed: bool) -> Packed:
-    """The same as columns to be fetched one after the other."""
-    found = packed.laid_out.get(("streamed", transposed))
-    if found is None:
+def _streamed(packed: Compressed, rows: int, *, transposed: bool) -> Packed:
+    """Levels as pieces of columns that lie one after the other; plans share them.
+
+    From memory such pieces come sooner than packed matrices, or than whole columns of some
+    hundred levels, of which several are multiplied at once.
+    """
+    key = "streamed", transposed
+    if key not in packed.laid_out:
         columns = packed.columns(transposed=transposed)
         assert columns is not None
         groups, each, count = columns.levels.shape
-        whole = side_by_side(columns.levels.size).view(np.int8).reshape(groups, count, each)
-        np.copyto(whole, columns.levels.swapaxes(1, 2))
-        if is_wished():
-            whole = shelved(whole)
-        wide = even(count, max(WIDE, SUMS // (DIGITS * groups)))
-        blocks = [list(whole[:, begin : begin + wide]) for begin in range(0, count, wide)]
-        found = packed.laid_out["streamed", transposed] = Packed(columns, wide, blocks)
-    return found
+        size = next((size for size in PIECES if each > size and each % size == 0), each)
+        pieces = columns.levels.reshape(groups * each // size, size, count)
+        whole = side_by_side(pieces.size).view(np.int8).reshape(-1, count, size)
+        np.copyto(whole, pieces.swapaxes(1, 2))
+        packed.laid_out[key] = columns, shelved(whole) if is_wished() else whole
+    columns, whole = packed.laid_out[key]
+    pieces, count, _ = whole.shape
+    wide = even(count, max(WIDE, SUMS // (DIGITS * rows * pieces)))
+    blocks = [list(whole[:, begin : begin + wide]) for begin in range(0, count, wide)]
+    return Packed(columns, wide, blocks)
 
 
 __all__ = ["by_integers", "checked", "without_zeros"]
