@@ -22,9 +22,9 @@ from .matrices import pieces
 
 #: Rows that are multiplied together, and columns that are packed together, at most.
 ROWS, WIDE = 64, 512
-#: So few are multiplied by columns as they come from memory; these are cut into such pieces, the
-#: first that fit.
-FEW, PIECES = 4, (256, 384, 192, 128)
+#: So few are multiplied by columns as they come from memory. These are cut into such pieces, the
+#: first that fit, unless they are longer than that.
+FEW, PIECES, LONG = 4, (256, 384, 192, 128), 2048
 #: Digits of a number, and the power of two that its integer stays below.
 DIGITS, BITS = 4, 30
 #: What the sums of each digit stand for, of a row whose largest is below two.
@@ -343,7 +343,8 @@ def _streamed(packed: Compressed, rows: int, *, transposed: bool) -> Packed:
         columns = packed.columns(transposed=transposed)
         assert columns is not None
         groups, each, count = columns.levels.shape
-        size = next((size for size in PIECES if each > size and each % size == 0), each)
+        fitting = [size for size in PIECES if size < each <= LONG and each % size == 0]
+        size = fitting[0] if fitting else each
         pieces = columns.levels.reshape(groups * each // size, size, count)
         whole = side_by_side(pieces.size).view(np.int8).reshape(-1, count, size)
         np.copyto(whole, pieces.swapaxes(1, 2))
