@@ -82,7 +82,8 @@ def _lanes(work: Work) -> tuple[list[Lane], int]:
     made = sizes.outer // sizes.groups
     sums = made + (made > 1) + _is_apart(sizes, sizes.groups)
     per_channel = width * 4 * (sums + prod(sizes.strides))
-    at_once = max(1, CACHE // (per_channel * sizes.groups))
+    cache = BY_THREADS if work.scratch.by_threads else CACHE
+    at_once = max(1, cache // (per_channel * sizes.groups))
     by_rows = shares(images, height, abreast)
     most = max(end - begin for _, (begin, end) in by_rows)
     rows = min(at_once, most)
@@ -90,7 +91,7 @@ def _lanes(work: Work) -> tuple[list[Lane], int]:
     mixed = sizes.shuffled or work.finish.leads or np.ndim(sizes.fill) > 0
     uneven = most * len(by_rows) > UNEVEN * height * images
     if (again > rows * sizes.strides[0] or uneven) and not mixed:
-        few = max(FEWEST, CACHE // (per_channel * height + 4 * width * again) // 16 * 16)
+        few = max(FEWEST, cache // (per_channel * height + 4 * width * again) // 16 * 16)
         pieces = max(-(-sizes.groups // few), -(-abreast // images))
         if sizes.groups >= pieces * FEWEST:
             runs = spans(sizes.groups, pieces)
@@ -183,6 +184,9 @@ MADE = 4
 TAPS_TILE, RUN = 38400, 1152
 #: Some may take so many times as many rows as there are for each.
 UNEVEN = 1.1
+#: Bytes that threads go through at once: between calls each needs the interpreter's lock, and to
+#: wait for that takes longer than what leaves the nearer cache.
+BY_THREADS = 4 * CACHE
 #: Fewer channels are not worth a turn of their own.
 FEWEST = 64
 #: What choices suppose of one core, in nanoseconds: a product and its sum, to begin a run of them,
