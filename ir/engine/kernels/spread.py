@@ -15,8 +15,9 @@ from ..workers import Part, shares, spans
 from .blocks import CACHE, call, filling, sequence
 from .convolution_work import Finish, Sizes, Work
 
-#: Channels in and for each of those made; more than so many are made as quickly from windows.
-MANY, TIMES, FEW = 32, 4, 32
+#: Channels in and for each of those made; of more than so many, Winograd's way or products by
+#: windows take half the time.
+MANY, TIMES, FEW = 32, 4, 8
 #: Rows are at least so long, since planes are added row by row.
 LONG = 24
 
