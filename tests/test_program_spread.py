@@ -143,3 +143,25 @@ def test_weights_that_make_something_of_zeros(bad: float) -> None:
         (found,) = ir.compile(model, threads=2)(arrays).values()
     np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
     assert np.isnan(found[0, 1]).any()
+
+
+@pytest.mark.parametrize(("made", "chosen"), [(1, True), (8, True), (16, False), (32, False)])
+def test_more_channels_are_made_otherwise(
+    made: int, chosen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in dense blocks, where Winograd's way takes a third of the time."""
+    asked: list[Work] = []
+
+    def noted(work: Work, matrix: Array) -> list[list[Part]]:
+        asked.append(work)
+        return spread(work, matrix)
+
+    monkeypatch.setattr(convolution, "spread", noted)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 128, 28, 28))
+    net.result(few(net, x, (made, 128, 3, 3), (1, 1), (1, 1), (1, 1)))
+    model, arrays = net.model(), [numbers(1, 128, 28, 28)]
+    (wanted,) = ir.run(model, arrays).values()
+    (found,) = ir.compile(model)(arrays).values()
+    np.testing.assert_allclose(found, wanted, atol=1e-5 * float(np.abs(wanted).max()))
+    assert bool(asked) is chosen
