@@ -87,6 +87,19 @@ def test_pixels_give_their_shares(
         kept = made_here.tobytes()
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Work]:
+    """What is done by sums of shifted planes from now on."""
+    found: list[Work] = []
+
+    def noted(work: Work, matrix: Array) -> list[list[Part]]:
+        found.append(work)
+        return spread(work, matrix)
+
+    monkeypatch.setattr(convolution, "spread", noted)
+    return found
+
+
 @pytest.mark.parametrize(
     ("shape", "filters"),
     [
@@ -96,16 +109,9 @@ def test_pixels_give_their_shares(
     ],
 )
 def test_what_generators_end_in(
-    shape: tuple[int, ...], filters: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    shape: tuple[int, ...], filters: tuple[int, ...], asked: list[Work]
 ) -> None:
     """Images in several blocks, with what is before and behind it."""
-    asked: list[Work] = []
-
-    def noted(work: Work, matrix: Array) -> list[list[Part]]:
-        asked.append(work)
-        return spread(work, matrix)
-
-    monkeypatch.setattr(convolution, "spread", noted)
     axes = len(shape) - 2
     half = (filters[-1] // 2,) * axes
     net = ir.Builder()
@@ -146,17 +152,8 @@ def test_weights_that_make_something_of_zeros(bad: float) -> None:
 
 
 @pytest.mark.parametrize(("made", "chosen"), [(1, True), (8, True), (16, False), (32, False)])
-def test_more_channels_are_made_otherwise(
-    made: int, chosen: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_channels_are_made_otherwise(made: int, chosen: bool, asked: list[Work]) -> None:
     """As in dense blocks, where Winograd's way takes a third of the time."""
-    asked: list[Work] = []
-
-    def noted(work: Work, matrix: Array) -> list[list[Part]]:
-        asked.append(work)
-        return spread(work, matrix)
-
-    monkeypatch.setattr(convolution, "spread", noted)
     net = ir.Builder()
     x = net.parameter("x", "f32", (1, 128, 28, 28))
     net.result(few(net, x, (made, 128, 3, 3), (1, 1), (1, 1), (1, 1)))
