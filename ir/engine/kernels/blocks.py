@@ -85,7 +85,7 @@ class Scratch:
         self.shared = Room(shared)
         #: Memory for the images that a volume is made of; kernels for images use the other.
         self.volumes = Room(shared)
-        #: Rows that were made digits last, for all that multiply these by levels.
+        #: Rows that were made digits or halves last, for all that multiply these.
         self.digits: Any = None
         self.digits_room = Room(shared)
 
@@ -125,6 +125,13 @@ class Scratch:
         hands.sort(key=len, reverse=True)
         dealt = [hand[turn] for turn in range(turns) for hand in hands if turn < len(hand)]
         return enumerate(dealt)
+
+    def runs(self, lines: int, lanes: int) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Runs of lines as parts, so many at most, and one for each worker.
+
+        For what gives the same, however it is cut: the fewer the calls, the sooner it is done.
+        """
+        return self.dealt(spans(lines, min(lanes, len(self._rooms))))
 
     def tile(self, row: Array, times: int) -> Array:
         """A row repeated, made once for all who ask for it."""

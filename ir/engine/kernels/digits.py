@@ -7,8 +7,10 @@ number is below the last bit of the largest in its row, by seven bits.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from functools import partial
-from math import prod
+from math import frexp, isfinite, ldexp, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +19,14 @@ from ....schemas import Array
 from ..memory import is_wished, shelved, side_by_side
 from ..plan import Columns, Compressed, Node, Value
 from ..workers import IntegerProducts, Part, spans
-from .blocks import Scratch, epilogue, even, followed, sequence
+from .blocks import LINE, Scratch, epilogue, even, followed, sequence
 from .matrices import pieces
 
 #: Rows that are multiplied together, and columns that are packed together, at most.
 ROWS, WIDE = 64, 512
-#: So few are multiplied by columns as they come from memory. These are cut into such pieces, the
-#: first that fit, unless they are longer than that.
-FEW, PIECES, LONG = 4, (256, 384, 192, 128), 2048
+#: So few are multiplied by columns as they come from memory. These are cut into even pieces, of
+#: so many at most, unless they are longer than that: of lines of cache, so many levels each.
+FEW, PIECE, LONG, LEVELS = 4, 256, 2048, 64
 #: Digits of a number, and the power of two that its integer stays below.
 DIGITS, BITS = 4, 30
 #: What the sums of each digit stand for, of a row whose largest is below two.
@@ -33,7 +35,11 @@ POWERS = np.ldexp(np.float32(1), 8 * np.arange(DIGITS) - BITS + 1)[None]
 CARRY = np.int32(0x808080)
 #: So many numbers are made digits at once, which stay in cache; fewer than so many by one worker.
 IN_CACHE, SHARED = 1 << 14, 1 << 12
-HALF = np.float32(0.5)
+#: From the least digit on.
+BYTES = slice(None) if sys.byteorder == "little" else slice(None, None, -1)
+HALF, ONE = np.float32(0.5), np.float32(1)
+#: No power of two is above this one.
+LARGEST = 127
 #: Sums that are brought together at once: so many stay in cache.
 SUMS = 1 << 17
 
@@ -55,14 +61,42 @@ class Known(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Levels as the library wants them: of each block of columns, a matrix for each group.
-
-    Those are packed, or the columns as rows, one after the other in memory.
-    """
+    """Levels as the library wants them: of each block of columns, a matrix for each group."""
 
     columns: Columns
     wide: int
     blocks: list[list[Any]]
+
+    def shares(self, rows: int, lanes: int, scratch: Scratch) -> Iterator[tuple[int, list[slice]]]:
+        """Blocks of columns for each part."""
+        count = self.columns.levels.shape[2]
+        for part, (first, stop) in scratch.dealt(spans(len(self.blocks), lanes)):
+            edges = [min(number * self.wide, count) for number in range(first, stop + 1)]
+            yield part, list(map(slice, edges, edges[1:]))
+
+    def matrices(self, some: slice) -> list[Any]:
+        """What one of the blocks is multiplied by."""
+        return self.blocks[some.start // self.wide]
+
+
+class Streamed(NamedTuple):
+    """Levels as pieces of columns, those of a piece one after the other in memory."""
+
+    columns: Columns
+    pieces: list[Array]
+
+    def shares(self, rows: int, lanes: int, scratch: Scratch) -> Iterator[tuple[int, list[slice]]]:
+        """Blocks of columns for each part, whose sums stay in cache."""
+        count = self.columns.levels.shape[2]
+        at_once = max(LINE, SUMS // (DIGITS * rows * len(self.pieces)))
+        for part, (first, stop) in scratch.runs(-(-count // LINE), lanes):
+            begin, end = first * LINE, min(stop * LINE, count)
+            runs = spans(end - begin, -(-(end - begin) // at_once))
+            yield part, [slice(begin + low, begin + high) for low, high in runs]
+
+    def matrices(self, some: slice) -> list[Any]:
+        """What columns are multiplied by."""
+        return [piece[some] for piece in self.pieces]
 
 
 def by_integers(
@@ -78,28 +112,27 @@ def by_integers(
     op: Any = node.op
     assert output.store is not None
     rows = prod(output.shape[:-1])
+    weights: Packed | Streamed
     if rows <= FEW and not library.by_tiles:
-        weights, block = _streamed(packed, rows, transposed=op.transpose_b), _streamed_block
+        weights, block = _streamed(packed, transposed=op.transpose_b), _streamed_block
     else:
         weights, block = _packed(packed, library, transposed=op.transpose_b), _block
     groups, each, columns = weights.columns.levels.shape
-    wide = weights.wide
     followers = epilogue(node, scratch)
     making, taken = _rows_as_digits(node.inputs[0], a, weights.columns, abreast, scratch)
-    lanes = abreast if prod(output.shape[:-1]) * groups * each * columns > 1 << 18 else 1
+    lanes = abreast if rows * groups * each * columns > 1 << 18 else 1
     parts: list[Part] = []
-    for part, (first, stop) in scratch.dealt(spans(len(weights.blocks), lanes)):
+    for part, blocks in weights.shares(rows, lanes, scratch):
         steps: list[Part] = []
         for index, digits in taken:
             whole = output.store[index].reshape(-1, columns)
-            for number in range(first, stop):
+            for some in blocks:
                 scratch.reset()
-                some = slice(number * wide, min((number + 1) * wide, columns))
                 steps += block(
-                    digits, weights.columns, weights.blocks[number], some, whole[:, some],
+                    digits, weights.columns, weights.matrices(some), some, whole[:, some],
                     library, part, scratch,
                 )  # fmt: skip
-            some = slice(first * wide, min(stop * wide, columns))
+            some = slice(blocks[0].start, blocks[-1].stop)
             flat, out, turned = a[index], whole[:, some], op.transpose_b
             steps.append(checked(flat, digits.powers, packed, some, out, transposed=turned))
             place = (*index, ..., some)
@@ -118,7 +151,11 @@ def _rows_as_digits(
     groups, each, _ = columns.levels.shape
     with_sums = columns.zero is not None
     known = scratch.digits
-    if known is not None and known.of is value and known.cut == (a.shape, groups, with_sums):
+    if (
+        isinstance(known, Known)
+        and known.of is value
+        and known.cut == (a.shape, groups, with_sums)
+    ):
         return [], known.taken
     room = scratch.digits_room
     room.reset()
@@ -154,32 +191,36 @@ def _split(
     count = some.stop - some.start
     scaled = scratch.take(part, count, groups * each)
     integers = scratch.take(part, count, groups * each).view(np.int32)
-    grouped = integers.reshape(count, groups, each).swapaxes(0, 1)
+    by_byte = integers.view(np.int8).reshape(count, groups, each, DIGITS)[..., BYTES]
     by_group = scaled.reshape(count, groups, each)
 
     def run() -> None:
         flat = rows.reshape(total, groups * each)[some]
         np.abs(flat, scaled)
         largest = np.maximum.reduce(scaled, 1)
-        finite = np.isfinite(largest)
-        exponents = np.frexp(np.where(finite, largest, 1))[1]
-        np.ldexp(flat, (BITS - exponents)[:, None], scaled)
-        np.rint(scaled, scaled)
-        if finite.all():
-            np.ldexp(HALF, exponents, powers)
+        if count == 1 and isfinite(largest[0]):
+            exponent = frexp(largest[0])[1]
+            scale, least = ldexp(1, min(BITS - exponent, LARGEST)), exponent
+            powers[0] = ldexp(0.5, exponent)
         else:
-            scaled[~finite] = 0
+            finite = np.isfinite(largest)
+            exponents = np.frexp(np.where(finite, largest, 1))[1]
+            scale, least = np.ldexp(ONE, BITS - exponents)[:, None], exponents.min()
             np.copyto(powers, np.where(finite, np.ldexp(HALF, exponents), np.nan))
+        if least >= BITS - LARGEST:
+            np.multiply(flat, scale, scaled)
+        else:  # which takes ten times as long
+            np.ldexp(flat, BITS - np.frexp(largest)[1][:, None], scaled)
+        np.rint(scaled, scaled)
+        if not isfinite(powers.sum()):
+            scaled[np.isnan(powers)] = 0
         if with_sums:
             whole = np.add.reduce(by_group, 2)
             np.ldexp(whole, 1 - BITS, sums)
         np.copyto(integers, scaled, casting="unsafe")
         np.add(integers, CARRY, integers)
         np.bitwise_xor(integers, CARRY, integers)
-        for place in range(DIGITS):
-            np.copyto(digits[:, place], grouped, casting="unsafe")
-            if place + 1 < DIGITS:
-                np.right_shift(integers, 8, integers)
+        np.copyto(digits, by_byte.transpose(1, 3, 0, 2))
 
     return run
 
@@ -234,24 +275,22 @@ def _streamed_block(
 ) -> list[Part]:
     """Few rows by one block of columns that are fetched one after the other."""
     groups, _, rows, each = digits.digits.shape
-    wide, size = matrices[0].shape
-    pieces = each // size
-    # Digits of a row beside each other, for each piece.
-    few = scratch.take_bytes(part, groups, pieces, rows, DIGITS, size)
-    cut = digits.digits.reshape(groups, DIGITS, rows, pieces, size).transpose(0, 3, 2, 1, 4)
-    sums = scratch.take(part, groups, pieces, wide, rows * DIGITS).view(np.int32)
+    pieces, wide = _pieces(each), target.shape[1]
+    steps: list[Part] = []
+    few = digits.digits.reshape(groups, DIGITS * rows, each)
+    if rows > 1:  # digits of a row beside each other
+        few = scratch.take_bytes(part, groups, rows * DIGITS, each)
+        beside = few.reshape(groups, rows, DIGITS, each).swapaxes(1, 2)
+        steps.append(partial(np.copyto, beside, digits.digits))
+    sums = scratch.take(part, groups, len(pieces), wide, rows * DIGITS).view(np.int32)
     numbers = scratch.take(part, groups * wide * rows, DIGITS)
     joined = scratch.take(part, groups, wide, rows)
-    total, room = scratch.take(part, wide, rows), scratch.take(part, rows, wide)
-    steps: list[Part] = [partial(np.copyto, few, cut)]
-    steps += [
-        library.multiplied_anew(matrix, given, made)
-        for matrix, given, made in zip(
-            matrices, few.reshape(-1, rows * DIGITS, size), sums.reshape(-1, wide, rows * DIGITS),
-            strict=True,
-        )
-    ]  # fmt: skip
-    if pieces > 1:
+    total = joined[0] if groups == 1 else scratch.take(part, wide, rows)
+    room = scratch.take(part, rows, wide)
+    given = [group[:, some] for group in few for some in pieces]
+    made = sums.reshape(-1, wide, rows * DIGITS)
+    steps += map(library.multiplied_anew, matrices, given, made)
+    if len(pieces) > 1:
         of_pieces = sums
         sums = scratch.take(part, groups, 1, wide, rows * DIGITS).view(np.int32)
         steps.append(partial(np.add.reduce, of_pieces, axis=1, out=sums[:, 0]))
@@ -261,8 +300,9 @@ def _streamed_block(
         partial(np.copyto, numbers.reshape(groups, wide, -1), sums[:, 0], casting="unsafe"),
         partial(np.matmul, numbers, POWERS[0], out=joined.reshape(-1)),
         partial(np.multiply, joined, scale[:, :, None], out=joined),
-        partial(np.add.reduce, joined, axis=0, out=total),
     ]
+    if groups > 1:
+        steps.append(partial(np.add.reduce, joined, axis=0, out=total))
     if columns.zero is not None:
         shift = np.ascontiguousarray(columns.zero[:, some] * scale)
         steps.append(without_zeros(digits.sums, shift, room, by_columns))
@@ -307,6 +347,8 @@ def checked(
     """Rows that are not finite, as their marks are not: these are multiplied by numbers."""
 
     def run() -> None:
+        if isfinite(marks.sum()):
+            return
         odd = np.logical_not(np.isfinite(marks.reshape(len(target), -1)).all(1))
         if odd.any():
             numbers = packed.expanded()
@@ -332,7 +374,7 @@ def _packed(packed: Compressed, library: IntegerProducts, *, transposed: bool) -
     return found
 
 
-def _streamed(packed: Compressed, rows: int, *, transposed: bool) -> Packed:
+def _streamed(packed: Compressed, *, transposed: bool) -> Streamed:
     """Levels as pieces of columns that lie one after the other; plans share them.
 
     From memory such pieces come sooner than packed matrices, or than whole columns of some
@@ -342,18 +384,36 @@ def _streamed(packed: Compressed, rows: int, *, transposed: bool) -> Packed:
     if key not in packed.laid_out:
         columns = packed.columns(transposed=transposed)
         assert columns is not None
-        groups, each, count = columns.levels.shape
-        fitting = [size for size in PIECES if size < each <= LONG and each % size == 0]
-        size = fitting[0] if fitting else each
-        pieces = columns.levels.reshape(groups * each // size, size, count)
-        whole = side_by_side(pieces.size).view(np.int8).reshape(-1, count, size)
-        np.copyto(whole, pieces.swapaxes(1, 2))
-        packed.laid_out[key] = columns, shelved(whole) if is_wished() else whole
-    columns, whole = packed.laid_out[key]
-    pieces, count, _ = whole.shape
-    wide = even(count, max(WIDE, SUMS // (DIGITS * rows * pieces)))
-    blocks = [list(whole[:, begin : begin + wide]) for begin in range(0, count, wide)]
-    return Packed(columns, wide, blocks)
+        levels = columns.levels
+        groups, each, count = levels.shape
+        whole = side_by_side(levels.size).view(np.int8)
+        pieces = _cut(whole, groups, each, count)
+        cut = [group[some] for group in levels for some in _pieces(each)]
+        for piece, some in zip(pieces, cut, strict=True):
+            np.copyto(piece, some.T)
+        if is_wished():
+            pieces = _cut(shelved(whole), groups, each, count)
+        packed.laid_out[key] = Streamed(columns, pieces)
+    found: Streamed = packed.laid_out[key]
+    return found
+
+
+def _cut(whole: Array, groups: int, each: int, count: int) -> list[Array]:
+    """Memory as pieces (count, levels) of each group's columns."""
+    found = []
+    for group in whole.reshape(groups, each * count):
+        for some in _pieces(each):
+            memory = group[some.start * count : some.stop * count]
+            found.append(memory.reshape(count, -1))
+    return found
+
+
+def _pieces(each: int) -> list[slice]:
+    """The pieces into which columns of so many levels are cut."""
+    if each > LONG:
+        return [slice(0, each)]
+    edges = [LEVELS * begin for begin, _ in spans(each // LEVELS, -(-each // PIECE))]
+    return list(map(slice, edges, [*edges[1:], each]))
 
 
 __all__ = ["by_integers", "checked", "without_zeros"]

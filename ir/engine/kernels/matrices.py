@@ -15,6 +15,7 @@ from ..plan import Node, Value
 from ..workers import Part, spans
 from .blocks import CACHE, LINE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
+from .halves import by_halves
 from .lines import laid_out
 from .products import BLOCK, MILLION, UNEVEN, cuts, equal, multiplied, shared_width, sums, width
 
@@ -46,6 +47,9 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     after = [copied(store, output.array, abreast)] if output.last else []
     a = a.swapaxes(-1, -2) if op.transpose_a else a
     b = b.swapaxes(-1, -2) if op.transpose_b else b
+    if right.type == np.float16:
+        making, product = by_halves(node, a, b, store, abreast, scratch)
+        return [*before, *making, product]
     return [*before, _multiplied(node, a, b, store, abreast, scratch), *after]
 
 

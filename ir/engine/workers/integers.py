@@ -63,21 +63,14 @@ class IntegerProducts:
         assert out.dtype == np.int32
         assert left.strides[1] == 1
         assert out.flags.c_contiguous
-        given, made = self._seen(left), self._seen(out)
+        given, made = (seen(self._library, matrix) for matrix in (left, out))
         return partial(self._library.dots_packed, given, packed, out=made)
 
     def multiplied_anew(self, left: Array, rows: Array, out: Array) -> Part:
         """The same by a few rows, which are packed at each call."""
-        given, others, made = map(self._seen, (left, rows, out))
+        given, others, made = (seen(self._library, matrix) for matrix in (left, rows, out))
         multiply, pack = self._library.dots_packed, self._library.dots_pack
         return lambda: multiply(given, pack(others, dtype="int8"), out=made)
-
-    def _seen(self, matrix: Array) -> Any:
-        """A matrix as the library takes it: it is looked at once, not at each call."""
-        place, kind = matrix.ctypes.data, matrix.dtype.name
-        return self._library.from_pointer(
-            place, matrix.shape, kind, strides=matrix.strides, owner=matrix
-        )
 
     def rounded(self, numbers: Array, out: Array) -> Part:
         """What puts the nearest int8, uint8 or uint16 to each number into an array of such.
@@ -146,6 +139,12 @@ class IntegerProducts:
                 if (found != wanted[cut:]).any():
                     return False
         return True
+
+
+def seen(library: Any, array: Array) -> Any:
+    """An array as the library takes it: it is looked at once, not at each call."""
+    place, kind = array.ctypes.data, array.dtype.name
+    return library.from_pointer(place, array.shape, kind, strides=array.strides, owner=array)
 
 
 @cache

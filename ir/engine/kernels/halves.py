@@ -1,0 +1,150 @@
+"""Rows by matrices of float16, each row by one: the bytes that come from memory are half as many.
+
+A row is a power of two times the sum of two rows of float16: ``x W = 2**n (h W + l W)``, where h
+is x rounded and l what that leaves, rounded. What is lost of a number is as much as float32 would
+lose, or below the last bit of the largest in its row by fourteen bits.
+"""
+
+from __future__ import annotations
+
+from math import frexp, isfinite, ldexp
+from typing import NamedTuple
+
+import numpy as np
+
+from ....schemas import Array
+from ..plan import Node, Value
+from ..workers import HalfProducts, Part, half_products
+from .blocks import CACHE, LINE, Scratch, epilogue, followed, sequence
+
+#: The power of two that the largest number of a row stays below.
+BITS = 15
+#: The least that the largest is taken for: what brings it there is a number, too.
+LEAST = BITS - 127
+
+
+class Pairs(NamedTuple):
+    """Rows as float16 (2, rows, taken), and the power of two of each, which is none for some."""
+
+    halves: Array
+    powers: Array
+
+
+class Known(NamedTuple):
+    """Rows that are pairs by now: of which value, of what shape."""
+
+    of: Value
+    shape: tuple[int, ...]
+    pairs: Pairs
+
+
+def by_halves(
+    node: Node, a: Array, b: Array, store: Array, abreast: int, scratch: Scratch
+) -> tuple[list[list[Part]], list[Part]]:
+    """The step that makes pairs, unless they are, and the one that multiplies.
+
+    Of that, each worker has some columns of every matrix.
+    """
+    library = half_products()
+    assert library is not None  # or there would be no such weights
+    taken, columns = b.shape[-2:]
+    matrices = b.swapaxes(-1, -2).reshape(-1, columns, taken)
+    shape = (*store.shape[:-1], taken)
+    rows = np.broadcast_to(a, shape).reshape(-1, taken)
+    making, pairs = _rows_as_pairs(node.inputs[0], rows, shape, library, scratch)
+    wanted = np.ones(len(rows), bool) if node.wanted is None else node.wanted.array.reshape(-1)
+    followers = epilogue(node, scratch)
+    parts: list[Part] = []
+    lanes = abreast if matrices.size > 1 << 14 else 1
+    for part, (first, stop) in scratch.runs(-(-columns // LINE), lanes):
+        scratch.reset()
+        begin, end = first * LINE, min(stop * LINE, columns)
+        sums = scratch.take_bytes(part, 2, 8 * (end - begin)).view(np.float64)
+        steps: list[Part] = []
+        for number, target in enumerate(store.reshape(-1, columns)[:, begin:end]):
+            matrix = matrices[number, begin:end]
+            steps.append(_product(rows, pairs, number, matrix, sums, wanted, target, library))
+        index = (..., slice(begin, end))
+        steps += followed(followers, store[index], index)
+        parts.append(sequence(steps))
+    return making, parts
+
+
+def _rows_as_pairs(
+    value: Value, rows: Array, shape: tuple[int, ...], library: HalfProducts, scratch: Scratch
+) -> tuple[list[list[Part]], Pairs]:
+    """What makes pairs of rows; nothing where these are pairs already."""
+    known = scratch.digits
+    if isinstance(known, Known) and known.of is value and known.shape == shape:
+        return [], known.pairs
+    room = scratch.digits_room
+    room.reset()
+    halves = room.take_bytes(0, 2, 2 * rows.size).view(np.float16).reshape(2, *rows.shape)
+    pairs = Pairs(halves, room.take_bytes(0, 8 * len(rows)).view(np.float64))
+    scaled, widened = room.take(0, *rows.shape), room.take(0, *rows.shape)
+    scratch.digits = Known(value, shape, pairs)
+    return [[_split(rows, pairs, scaled, widened, library)]], pairs
+
+
+def _split(rows: Array, into: Pairs, scaled: Array, widened: Array, library: HalfProducts) -> Part:
+    """What makes pairs of rows; of those that are not finite the power is no number."""
+    high, low = into.halves
+    powers = into.powers
+    rounded = library.rounded(scaled, high)
+    widen, leave = library.rounded(high, widened), library.rounded(scaled, low)
+
+    def run() -> None:
+        np.abs(rows, scaled)
+        largest = np.maximum.reduce(scaled, 1)
+        if len(rows) == 1 and isfinite(found := largest.item()):
+            exponent = max(frexp(found)[1], LEAST)
+            np.multiply(rows, ldexp(1.0, BITS - exponent), scaled)
+            powers[0] = ldexp(1.0, exponent - BITS)
+        else:
+            finite = np.isfinite(largest)
+            exponents = np.maximum(np.frexp(np.where(finite, largest, 1))[1], LEAST)
+            np.multiply(rows, np.ldexp(np.float32(1), BITS - exponents)[:, None], scaled)
+            np.ldexp(1.0, exponents - BITS, powers)
+            scaled[~finite] = 0
+            powers[~finite] = np.nan
+        rounded()
+        widen()
+        np.subtract(scaled, widened, scaled)
+        leave()
+
+    return run
+
+
+def _product(
+    rows: Array,
+    pairs: Pairs,
+    number: int,
+    matrix: Array,
+    sums: Array,
+    wanted: Array,
+    target: Array,
+    library: HalfProducts,
+) -> Part:
+    """What multiplies one of the rows by its matrix, if it is wanted, and else makes it zero."""
+    columns, taken = matrix.shape
+    # So many columns stay in cache until the second half of the row has met them, too.
+    high = max(LINE, CACHE // (2 * taken))
+    some = [slice(at, min(at + high, columns)) for at in range(0, columns, high)]
+    pair, powers = pairs.halves[:, number], pairs.powers[number : number + 1]
+    products = [library.multiplied(pair, matrix[each], sums[:, each]) for each in some]
+    first, second = sums
+
+    def run() -> None:
+        if not wanted[number]:
+            target[...] = 0
+            return
+        if np.isnan(powers[0]):
+            for each in some:
+                np.matmul(matrix[each].astype(np.float32), rows[number], out=target[each])
+            return
+        for product in products:
+            product()
+        np.add(first, second, first)
+        np.multiply(first, powers, target, casting="unsafe")
+
+    return run

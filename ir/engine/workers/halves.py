@@ -1,0 +1,87 @@
+"""Products of float16 matrices, sums of float32: with the extra ``fast`` (numkong)."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from ....schemas import Array
+from .integers import seen
+from .team import Part
+
+#: What a processor must have for its products of float16 to be as quick as they come from memory.
+QUICK = ("skylake", "haswell")
+#: Sums are so near, of what their products would be without signs.
+NEARLY = 1e-6
+#: So many numbers are rounded at once, which stay in cache.
+_PIECE = 1 << 17
+
+
+class HalfProducts:
+    """A library that multiplies float16 matrices, and rounds to such."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    def multiplied(self, left: Array, rows: Array, out: Array) -> Part:
+        """What puts ``left @ rows.T`` into a float64 matrix; of all three, rows may lie apart."""
+        given, others, made = (seen(self._library, matrix) for matrix in (left, rows, out))
+        return partial(self._library.cdist, given, others, metric="dot", out=made)
+
+    def rounded(self, numbers: Array, out: Array) -> Part:
+        """What puts float32 numbers into an array of float16, or the other way round."""
+        kind = out.dtype.name
+        given, made = (seen(self._library, array.reshape(-1)) for array in (numbers, out))
+        return partial(self._library.astype, given, kind, out=made)
+
+    def halved(self, numbers: Array, out: Array) -> bool:
+        """Put float32 numbers into float16, both without gaps.
+
+        Returns:
+            Whether they are finite, and nothing of them is lost.
+        """
+        flat, found = numbers.reshape(-1), out.reshape(-1)
+        back = np.empty(min(_PIECE, flat.size), np.float32)
+        for begin in range(0, flat.size, _PIECE):
+            some, made = flat[begin : begin + _PIECE], found[begin : begin + _PIECE]
+            again = back[: some.size]
+            self.rounded(some, made)()
+            self.rounded(made, again)()
+            if not np.array_equal(some, again) or not np.isfinite(some).all():
+                return False
+        return True
+
+
+@cache
+def half_products() -> HalfProducts | None:
+    """The library, if it is there, is quick here and gives what a product is."""
+    try:
+        library = importlib.import_module("numkong")
+        has = library.get_capabilities()
+        found = HalfProducts(library)
+        right = any(has.get(name) for name in QUICK) and _is_right(found)
+    except (ImportError, AttributeError, TypeError, ValueError, OSError):
+        return None  # not installed, or another than what is known here
+    return found if right else None
+
+
+def _is_right(library: HalfProducts) -> bool:
+    """Whether sums are of float32, of any length, and what is rounded is what NumPy rounds to."""
+    waves = np.sin(np.arange(8 * 1100, dtype=np.float64)).astype(np.float32)
+    for taken in (1, 67, 1100):
+        numbers = waves[: 8 * taken].reshape(8, taken)
+        wanted = numbers.astype(np.float16)
+        halves = np.zeros_like(wanted)
+        if library.halved(numbers, halves) or not np.array_equal(halves, wanted):
+            return False
+        left, rows = halves[:2], halves[2:]
+        out, one, other = np.zeros((2, 9)), left.astype(np.float64), rows.T.astype(np.float64)
+        library.multiplied(left, rows, out[:, 1:7])()
+        if (np.abs(out[:, 1:7] - one @ other) > NEARLY * (np.abs(one) @ np.abs(other))).any():
+            return False
+        if out[:, [0, 7, 8]].any() or not library.halved(wanted.astype(np.float32), halves):
+            return False
+    return True
