@@ -155,7 +155,9 @@ def test_long_sums_of_numbers_all_of_one_sign(
 @pytest.mark.parametrize("by_tiles", [True, False])
 @pytest.mark.parametrize("zero", ["none", "between"])
 @pytest.mark.parametrize("columns", [30, 1500])
-@pytest.mark.parametrize(("inner", "groups"), [(512, 16), (512, 0), (900, 0), (100, 0), (2048, 4), (2300, 0)])
+@pytest.mark.parametrize(
+    ("inner", "groups"), [(512, 16), (512, 0), (900, 0), (100, 0), (2048, 4), (2300, 0)]
+)
 @pytest.mark.parametrize("rows", [1, 4])
 def test_few_rows_by_packed_levels_and_by_streamed_ones(
     by_tiles: bool,

@@ -211,3 +211,27 @@ def test_states_of_many_units(kind: str, gates: int, batch: int) -> None:
     found = net.add(kind, "opset5", [*given, lengths, *constants], **words)
     net.result(found[0], name="y")
     same(net, *(numbers(rng, *shape) for shape in shapes))
+
+
+@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize("follows", [True, False])
+@pytest.mark.parametrize(
+    ("deep", "columns"), [(100, 2047), (100, 2100), (1600, 2100), (300, 5000), (31, 9001), (9, 70)]
+)
+def test_a_row_by_long_runs_of_columns(
+    deep: int, columns: int, follows: bool, turned: bool
+) -> None:
+    """However many threads there are, and whichever way weights lie, the row is the same."""
+    rng = np.random.default_rng(columns)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 1, deep))
+    shape = (columns, deep) if turned else (deep, columns)
+    y = net.add("MatMul", "opset1", [x, net.constant(numbers(rng, *shape))], transpose_b=turned)
+    if follows:
+        y = net.add("Add", "opset1", [y, net.constant(numbers(rng, columns))])
+    net.result(y)
+    model, row = net.model(), numbers(rng, 1, 1, deep)
+    same(net, row)
+    rows = [next(iter(ir.compile(model, threads=count)([row]).values())) for count in (1, 2, 3)]
+    np.testing.assert_array_equal(rows[0], rows[1])
+    np.testing.assert_array_equal(rows[0], rows[2])

@@ -1,4 +1,4 @@
-"""What a plan may count on: room for weights as numbers, products by type, a quick tanh."""
+"""What a plan may count on: room for weights as numbers, products of integers, a quick tanh."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from ...layers.budget import fits
 from .kernels import QUICK_TANH
 from .plan import Means, Plan
-from .workers import half_products, integer_products
+from .workers import integer_products
 
 #: Whether weights of few bits stay so, or are made numbers where that is quicker.
 Memory: TypeAlias = Literal["small", "fast"]
@@ -23,7 +23,7 @@ def means(plan: Plan, memory: Memory | None) -> Means:
     taken = NUMBERS * sum(prod(one.shape) for one in packed)
     is_small = memory == "small" or (memory is None and not fits(2 * taken))
     rate, rounds = (found.rate, found.rounds) if found else (0.0, False)
-    return Means(is_small, rate, QUICK_TANH, rounds, half_products() is not None)
+    return Means(is_small, rate, QUICK_TANH, rounds)
 
 
 def kept_weights(plan: Plan) -> str:

@@ -8,6 +8,7 @@ from ..memory import is_wished, shelved
 from ..plan import CONVOLUTIONS, Node, Plan
 from ..workers import side_by_side
 from .convolution import LaidOut, choose_tilings, is_prepared, lay_out, layout_key
+from .halving import halve_weights
 from .winograd import Tiling
 
 
@@ -38,3 +39,4 @@ def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
         ),
         threads,
     )
+    halve_weights(plan)

@@ -23,6 +23,9 @@ from .products import BLOCK, MILLION, UNEVEN, cuts, equal, multiplied, shared_wi
 FEW = 16
 #: Up to so many are not shared: each worker would fetch all weights.
 FEWER = 64
+#: From memory a matrix comes quicker row by row, if each thread has so long runs of these, than by
+#: columns no longer than this: up to twice as quickly. Of longer ones it is worth no copy.
+RUN, SHORT = 1024, 1536
 #: So many make up for it that weights are copied from how they lie at each call.
 MANY = 256
 
@@ -89,20 +92,34 @@ def lying(value: Value, before: list[list[Part]], abreast: int, scratch: Scratch
 def one_row(
     node: Node, a: Array, b: Array, store: Array, abreast: int, scratch: Scratch
 ) -> list[Part]:
-    """A vector by a matrix, which lies so that each thread reads a run of it."""
-    # As it lies in the file or, where it has to be turned, in large pages.
-    matrix, row = b.T if b.T.flags.c_contiguous else laid_out(b.T), a.reshape(-1)
-    if is_wished() and not np.may_share_memory(matrix, b):
-        matrix = shelved(matrix)
+    """A vector by a matrix, which lies so that each thread reads long runs of it."""
+    row, (deep, columns) = a.reshape(-1), b.shape
     followers = epilogue(node, scratch)
     target = store.reshape(-1)
+    lanes = abreast if b.size > 1 << 14 else 1
+    in_rows = b.flags.c_contiguous or deep <= SHORT
+    while in_rows and columns < RUN * lanes and lanes > 2:
+        lanes //= 2
+    in_rows &= columns >= RUN * lanes
+    if in_rows:
+        source = node.inputs[1].constant
+        assert source is not None
+        matrix = _shared(source, b, b.strides)
+    else:
+        # As it lies in the file or, where it has to be turned, in large pages.
+        lanes = abreast if b.size > 1 << 14 else 1
+        matrix = b.T if b.T.flags.c_contiguous else laid_out(b.T)
+        if is_wished() and not np.may_share_memory(matrix, b):
+            matrix = shelved(matrix)
     parts: list[Part] = []
-    # So many rows at a time as BLAS takes together, so that equal ones give the same.
-    runs = spans(-(-len(matrix) // LINE), abreast if matrix.size > 1 << 14 else 1)
-    for _, (first, stop) in scratch.dealt(runs):
-        begin, end = first * LINE, min(stop * LINE, len(matrix))
-        index = (..., slice(begin, end))
-        product = call(np.matmul, matrix[begin:end], row, out=target[begin:end])
+    # So many columns at a time as BLAS takes together, so that equal ones give the same.
+    for _, (first, stop) in scratch.dealt(spans(-(-columns // LINE), lanes)):
+        begin, end = first * LINE, min(stop * LINE, columns)
+        index, out = (..., slice(begin, end)), target[begin:end]
+        product = (
+            call(np.matmul, row, matrix[:, begin:end], out=out) if in_rows
+            else call(np.matmul, matrix[begin:end], row, out=out)
+        )  # fmt: skip
         parts.append(sequence([product, *followed(followers, store[index], index)]))
     return parts
 

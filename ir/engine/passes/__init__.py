@@ -20,8 +20,7 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    of activations are looked up; or their makers leave the rounding to who multiplies. Shuffles go
    where they copy least; convolutions give half of what Swish takes; products leave out rows that
    are made zero later.
-5. Layouts are chosen when it is settled which nodes there are, and last how weights are kept that
-   a row is multiplied by.
+5. Layouts are chosen last, when it is settled which nodes there are.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ from .dilate_convolutions import dilate_convolutions
 from .drop_clips import drop_clips
 from .fold_affine import fold_affine
 from .halve_sums import halve_sums
-from .halve_weights import halve_weights
 from .hand_on_levels import hand_on_levels
 from .join_attention import join_attention
 from .join_branches import join_branches
@@ -119,7 +117,6 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     halve_sums,
     skip_idle_rows,
     choose_layouts,
-    halve_weights,
 )
 
 

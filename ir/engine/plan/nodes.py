@@ -282,8 +282,6 @@ class Means(NamedTuple):
     tanh: bool = False
     #: Whether who multiplies them rounds to bytes and places, too.
     rounds: bool = False
-    #: Whether there are quick products of float16.
-    halves: bool = False
 
 
 class Plan:

@@ -1,7 +1,7 @@
-"""Replace `x W`, x one row, by `(h + l) W'`, W' the same numbers in 16 bits each, `h + l = x`.
+"""Weights that a row is multiplied by, kept in 16 bits each where nothing is lost of them.
 
-Weights that come from memory, to be multiplied by a row, take half the time if they are so many
-bytes less. W is what float16 was widened to: nothing is lost of it.
+Where they come from memory, half the bytes take half the time. Of numbers that float16 was widened
+to nothing is lost.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ FIRST = 1 << 10
 
 
 def halve_weights(plan: Plan) -> None:
-    """Apply the pass."""
-    library = half_products() if plan.means.halves else None
+    """Round the weights of products of a row, if they are many and the library is there."""
+    library = half_products()
     if library is None:
         return
     found = [node for node in plan.nodes if _multiplies_a_row(node)]
