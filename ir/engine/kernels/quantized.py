@@ -32,7 +32,7 @@ from .convolution_work import Finish, Sizes
 from .matrices import even_pieces, lying
 from .quantizing import quantized, rounding
 
-#: Into so many blocks columns are packed where there are few rows for workers to share.
+#: Into so many blocks columns are packed, at least, where there are few rows for workers to share.
 BLOCKS = 4
 #: Runs of so few bytes are sooner copied in loops as long as rows of the image.
 SHORT = 48
@@ -73,7 +73,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     if by_columns:
         return [*before, *_by_columns(images, weights, finish, library, abreast, scratch)]
     taken = prod(sizes.kernel) * sizes.inner
-    per_row = sizes.out[1] * (taken + 8 * sizes.outer)
+    per_row, whole = sizes.out[1] * (taken + 8 * sizes.outer), (0, len(weights.blocks))
     parts: list[Part] = []
     for part, (image, (top, bottom)) in scratch.dealt(shares(len(target), sizes.out[0], abreast)):
         given, steps = images.reached(image, top, bottom)
@@ -89,7 +89,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
             )
             flat = made.reshape(-1, sizes.outer)
             steps += gather
-            steps += _columns(windows, weights, (0, 1), flat, library, part, scratch)
+            steps += _columns(windows, weights, whole, flat, library, part, scratch)
             steps += finish.parts(made, image, rows, slice(None))
         parts.append(sequence(steps))
     return [*before, parts]
@@ -330,24 +330,20 @@ def _columns(
     scratch: Scratch,
 ) -> list[Part]:
     """Parts that multiply rows of levels by some blocks of columns, and scale."""
+    start, wide = span[0] * weights.wide, weights.wide
+    columns = slice(start, start + out.shape[1])
+    numbers = out if out.flags.c_contiguous else scratch.take(part, *out.shape)
+    memory = scratch.take(part, len(rows) * min(wide, out.shape[1])).view(np.int32)
     steps: list[Part] = []
-    start = span[0] * weights.wide
     for number in range(*span):
-        begin = number * weights.wide
-        some = slice(begin, min(begin + weights.wide, len(weights.factor)))
-        wide = some.stop - begin
-        sums = scratch.take(part, len(rows), wide).view(np.int32)
-        target = out[:, begin - start : some.stop - start]
-        numbers = target if target.flags.c_contiguous else scratch.take(part, *target.shape)
-        steps += [
-            library.multiplied(rows, weights.blocks[number], sums),
-            _cut(sums, numbers),
-            _scaled(np.multiply, numbers, weights.factor[some], numbers, scratch),
-        ]
-        if weights.shift.any():
-            steps.append(_scaled(np.add, numbers, weights.shift[some], target, scratch))
-        elif numbers is not target:
-            steps.append(call(np.copyto, target, numbers))
+        made = numbers[:, number * wide - start :][:, :wide]
+        sums = memory[: made.size].reshape(made.shape)
+        steps += [library.multiplied(rows, weights.blocks[number], sums), _cut(sums, made)]
+    steps.append(_scaled(np.multiply, numbers, weights.factor[columns], numbers, scratch))
+    if weights.shift.any():
+        steps.append(_scaled(np.add, numbers, weights.shift[columns], out, scratch))
+    elif numbers is not out:
+        steps.append(call(np.copyto, out, numbers))
     return steps
 
 
@@ -369,7 +365,7 @@ def _weights(
         levels = packed.signed
         # The channels of a window side by side.
         rows = levels.T if turned else np.moveaxis(levels, 1, -1).reshape(len(levels), -1)
-        wide = -(-len(rows) // (16 * BLOCKS)) * 16 if by_columns else len(rows)
+        wide = library.wide(len(rows), BLOCKS if by_columns else 1)
         blocks = [library.pack(rows[begin : begin + wide]) for begin in range(0, len(rows), wide)]
         found = packed.laid_out[key] = wide, blocks, rows.sum(1, dtype=np.int64)
     wide, blocks, totals = found

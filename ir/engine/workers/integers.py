@@ -25,6 +25,9 @@ RATES = (
     (("alder", "sierra", "neonsdot", "svesdot"), 1.5),
 )
 SLOW = 0.7
+#: Of 128 columns packed together and more a product by vectors takes half as long again as of
+#: fewer. Blocks of columns are a multiple of so many.
+WIDE, LINE = 112, 16
 #: The library's names of what it rounds to.
 NAMES: dict[type, str] = {
     np.int8: "int8", np.uint8: "uint8", np.uint16: "uint16", np.float32: "float32",
@@ -52,6 +55,12 @@ class IntegerProducts:
         self.by_tiles = self.rate >= TILES
         #: Whether it rounds to int8 as it should, and makes sums, many numbers at a time.
         self.rounds = bool(has.get("skylake")) and self._rounds() and self._lines()
+
+    def wide(self, columns: int, shares: int = 1) -> int:
+        """How many columns are packed together, so that there are equal blocks for all shares."""
+        most = columns if self.by_tiles else WIDE
+        count = -(-columns // (most * shares)) * shares
+        return -(-columns // (LINE * count)) * LINE if count > 1 else columns
 
     def pack(self, rows: Array) -> Any:
         """A matrix (columns, taken) of int8, to multiply by."""
