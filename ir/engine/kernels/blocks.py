@@ -31,6 +31,9 @@ SCRATCH = 8 << 20
 CACHE = 1 << 19
 
 
+#: Products of integers read less than so many numbers beyond what they are given.
+SPARE = 16
+
 #: Blocks that workers share are a multiple of so many, and begin at a multiple of so many columns.
 SHARED, LINE = 4, 16
 
@@ -55,12 +58,12 @@ class Room:
         count = prod(shape)
         while self._chunk < len(self._chunks):
             chunk, start = self._chunks[self._chunk], self._used
-            if start + count <= chunk.size:
+            if start + count <= chunk.size - SPARE:
                 self._used = start + -(-count // 16) * 16
                 return chunk[start : start + count].reshape(shape)
             self._chunk, self._used = self._chunk + 1, 0
         require(4 * count)
-        self._chunks.append(self._allocate(max(4 * count, SCRATCH)).view(np.float32))
+        self._chunks.append(self._allocate(max(4 * count, SCRATCH) + 4 * SPARE).view(np.float32))
         return self.take(part, *shape)
 
     def take_bytes(self, part: int, *shape: int) -> Array:

@@ -11,20 +11,22 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
-from .team import Part
+from .team import Part, sequence
 
 #: How many int8 products a core does while BLAS does one of float32, by what the processor has;
 #: measured at the sizes of networks, the quickest first, which multiply by tiles. Without any of
-#: these: half as many.
+#: these: half as many. And of how many levels a vector is: what is left over, where a sum is no
+#: multiple of that, takes as long as some vectors.
 TILES = 8.0
 RATES = (
-    (("sapphireamx", "graniteamx", "smebi32"), TILES),
-    (("icelake", "diamond"), 2.0),
-    (("alder", "sierra", "neonsdot", "svesdot"), 1.5),
+    (("sapphireamx", "graniteamx", "smebi32"), TILES, 1),
+    (("icelake", "diamond"), 2.0, 64),
+    (("alder", "sierra", "neonsdot", "svesdot"), 1.5, 16),
 )
-SLOW = 0.7
+SLOW = (), 0.7, 16
 #: Of 128 columns packed together and more a product by vectors takes half as long again as of
 #: fewer. Blocks of columns are a multiple of so many.
 WIDE, LINE = 112, 16
@@ -48,9 +50,9 @@ class IntegerProducts:
     def __init__(self, library: Any) -> None:
         self._library = library
         has = library.get_capabilities()
-        found = (rate for names, rate in RATES if any(has.get(name) for name in names))
-        #: Products of int8 while BLAS does one of float32.
-        self.rate = next(found, SLOW)
+        rates = (told for told in RATES if any(has.get(name) for name in told[0]))
+        #: Products of int8 while BLAS does one of float32; sums of a multiple of so many.
+        _, self.rate, self._vector = next(rates, SLOW)
         #: Whether it multiplies by tiles, for which matrices have to be packed.
         self.by_tiles = self.rate >= TILES
         #: Whether it rounds to int8 as it should, and makes sums, many numbers at a time.
@@ -64,16 +66,42 @@ class IntegerProducts:
 
     def pack(self, rows: Array) -> Any:
         """A matrix (columns, taken) of int8, to multiply by."""
-        return self._library.dots_pack(np.ascontiguousarray(rows), dtype="int8")
+        whole = np.zeros((len(rows), self._whole(rows.shape[1])), np.int8)
+        whole[:, : rows.shape[1]] = rows
+        return self._library.dots_pack(whole, dtype="int8")
 
     def multiplied(self, left: Array, packed: Any, out: Array) -> Part:
-        """What puts ``left @ rows.T`` into an int32 array without gaps; left rows may overlap."""
+        """What puts ``left @ rows.T`` into an int32 array without gaps; left rows may overlap.
+
+        Rows are read up to a multiple of a vector: what that meets is multiplied by zeros.
+        """
         assert left.dtype == np.int8
         assert out.dtype == np.int32
         assert left.strides[1] == 1
         assert out.flags.c_contiguous
-        given, made = (seen(self._library, matrix) for matrix in (left, out))
-        return partial(self._library.dots_packed, given, packed, out=made)
+        given, bring = self._reaching(left)
+        multiply = partial(
+            self._library.dots_packed, seen(self._library, given), packed,
+            out=seen(self._library, out),
+        )  # fmt: skip
+        return multiply if bring is None else sequence([bring, multiply])
+
+    def _whole(self, taken: int) -> int:
+        return -(-taken // self._vector) * self._vector
+
+    def _reaching(self, left: Array) -> tuple[Array, Part | None]:
+        """Rows as long as those that were packed; what copies them where memory ends before."""
+        (rows, taken), whole = left.shape, self._whole(left.shape[1])
+        if whole == taken or not rows:
+            return left, None
+        root = left
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        last = left.ctypes.data + (rows - 1) * left.strides[0]
+        if left.strides[0] >= 0 and last + whole <= root.ctypes.data + root.nbytes:
+            return as_strided(left, (rows, whole), left.strides), None
+        room = np.zeros((rows, whole), np.int8)
+        return room, partial(np.copyto, room[:, :taken], left)
 
     def multiplied_anew(self, left: Array, rows: Array, out: Array) -> Part:
         """The same by a few rows, which are packed at each call."""
