@@ -23,6 +23,8 @@ from .budget import steps
 
 #: Rows shorter than this are sorted as a whole, and where more than one of so many is taken.
 SHORT, FEW = 64, 4
+#: The best of so many lists for each element that is taken bound it, in rows that much longer.
+LISTS = 4
 #: Of shorter rows all are sorted to find the last that is taken.
 WHOLE = 1024
 #: Longer rows of these types are sorted by keys.
@@ -211,9 +213,17 @@ def _best(data: Array, axis: int, *, largest: bool) -> tuple[Array, Array] | Non
 
 
 def _first_of_row(data: Array, count: int, *, largest: bool) -> Array:
-    """The same of one row: those beyond the last that is taken, then the first of its equals."""
-    place = len(data) - count if largest else count - 1
-    last = np.partition(data, place)[place]
+    """The same of one row: those beyond a bound that so many are beyond, and the first of these.
+
+    Of the best of as many lists as four for each that is taken, the last of so many is one.
+    """
+    lists = LISTS * count
+    best = data
+    if len(data) >= LISTS * lists:
+        whole = data[: len(data) - len(data) % lists].reshape(-1, lists)
+        best = (np.maximum if largest else np.minimum).reduce(whole, 0)
+    place = len(best) - count if largest else count - 1
+    last = np.partition(best, place)[place]
     order = descending if largest else ascending
     if last != last:
         return order(data, 0)[:count]

@@ -13,6 +13,8 @@ from vinoir.layers.budget import within
 from vinoir.schemas import Array, IRError
 
 DATA = {kind: np.array([3, -1, 0, 7, 7, -5], kind) for kind in ("f4", "i4", "i8", "?", "f2", "i1")}
+#: The types that are moved without ado.
+PLAIN = ("f4", "i4", "i8", "?")
 ODD = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45], "f4")
 
 
@@ -179,13 +181,23 @@ def test_what_repeats_converts_and_counts() -> None:
     broadcast = layers.BroadcastV3.read({})
     assert agree(broadcast, np.array(2.5, "f4"), ints(2, 3))
     assert agree(broadcast, np.array(True), ints())
-    assert not agree(broadcast, DATA["f4"], ints(2, 6))
+    assert agree(broadcast, DATA["f4"], ints(2, 6))
+    assert agree(layers.BroadcastV1.read({}), DATA["?"], ints(3, 1, 6))
+    assert not agree(layers.BroadcastV1.read({"mode": "none"}), DATA["f4"], ints(6), ints(0))
+    both_ways = layers.BroadcastV3.read({"mode": "bidirectional"})
+    for data, shape in ((DATA["f4"], (2, 1)), (np.array(3), (2,)), (np.ones((4, 1)), (1, 6))):
+        assert agree(both_ways, data, ints(*shape)) is (data.ndim <= len(shape))
+    for op in (broadcast, both_ways):
+        for data, shape in ((DATA["f4"], (2, 5)), (DATA["f4"].reshape(2, 3), (3,))):
+            if op is broadcast or data.ndim == 1:
+                with pytest.raises(ValueError, match=r"shape|dimensions"):
+                    both(op, data, ints(*shape))
     assert agree(layers.ShapeOfV3.read({"output_type": "i32"}), np.ones((2, 0, 3)))
     for kind in ("f32", "i32", "i64", "u8", "f16", "boolean", "nf4"):
         op = layers.ConvertV1.read({"destination_type": kind})
         for data in DATA.values():
-            plain = kind in ("f32", "i32", "i64") and data.dtype in ("f4", "i4", "i8")
-            same = data.dtype.kind != "f" or kind == "f32"
+            plain = kind in ("f32", "i32", "i64", "boolean") and data.dtype in PLAIN
+            same = data.dtype.kind != "f" or kind in ("f32", "boolean")
             assert agree(op, data) is (plain and same)
 
 
@@ -198,6 +210,48 @@ def test_extremes(name: str, keep: str) -> None:
         assert not agree(op, data, ints(-1))
     assert not agree(op, DATA["f4"].reshape(2, 3), ints(0))
     assert not agree(op, DATA["f4"][:0], ints(0))
+
+
+@pytest.mark.parametrize("keep", ["true", "false"])
+@pytest.mark.parametrize("name", ["ReduceProd", "ReduceSum"])
+def test_sums_and_products_of_whole_numbers(name: str, keep: str) -> None:
+    op = getattr(layers, f"{name}V1").read({"keep_dims": keep})
+    for data in DATA.values():
+        if data.dtype != np.bool_:
+            assert agree(op, data, ints(0)) is (data.dtype in ("i4", "i8"))
+    large = np.array([1 << 30, 7, -(1 << 29), 3], "i4")
+    assert agree(op, large, ints(0))
+    assert not agree(op, DATA["i8"], ints(-1))
+
+
+@pytest.mark.parametrize("ends", [(0, 9, 2), (9, 0, -4), (3, 3, 1), (5, 2, 1), (-7, 8, 3)])
+@pytest.mark.parametrize("kind", ["i32", "i64", "f32", "u8"])
+def test_ranges(kind: str, ends: tuple[int, int, int]) -> None:
+    op = layers.RangeV4.read({"output_type": kind})
+    for given in (("i4", "i4", "i4"), ("i8", "i4", "i8"), ("f4", "i4", "i4")):
+        arrays = [np.array(x, dtype) for x, dtype in zip(ends, given, strict=True)]
+        if kind == "u8" and ends[0] < 0:
+            continue
+        assert agree(op, *arrays) is (kind in ("i32", "i64") and "f4" not in given)
+    old = layers.RangeV1.read({})
+    assert agree(old, *(np.array(x, "i8") for x in ends))
+    assert not agree(op, np.array(1 << 40), np.array((1 << 40) + 3), np.array(1))
+
+
+def test_choices_and_bits() -> None:
+    select = layers.SelectV1.read({})
+    chosen = DATA["?"]
+    for name in ("f4", "i4", "i8", "?"):
+        data = DATA[name]
+        assert agree(select, chosen, data, data[::-1])
+        assert agree(select, chosen.reshape(6, 1), data, data[0].reshape(()))
+    assert not agree(select, chosen, DATA["f2"], DATA["f2"])
+    with pytest.raises(ValueError, match="shape"):
+        both(select, chosen, DATA["f4"][:4], DATA["f4"])
+    for name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
+        op = getattr(layers, f"{name}V13").read({})
+        for kind in ("i4", "i8", "?"):
+            assert agree(op, DATA[kind], DATA[kind][2].reshape(()))
 
 
 @pytest.mark.parametrize("kind", ["i32", "i64"])

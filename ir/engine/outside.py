@@ -8,7 +8,9 @@ and kept here, bodies have plans of their own where their shapes are known.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from math import inf, prod
 from typing import Any, Protocol
 
@@ -65,6 +67,8 @@ class Timed(Protocol):
         """The least seconds of each node."""
 
 
+#: Tells of what goes wrong inside where that was.
+At = Callable[[], AbstractContextManager[None]]
 #: Makes a callable of a plan.
 Ready = Callable[[Plan], Timed]
 
@@ -118,46 +122,31 @@ class Outside:
         """The step of a node."""
         with node.layer.at():
             kernel = self._kernel(node)
-        inputs, outputs, at = node.inputs, node.outputs, node.layer.at
-        # What lies in the arena, or is constant, lies where it does for good.
-        lent = [value.array for value in inputs if not value.is_outside and value.constant is None]
-        fixed = [None if _comes(value) else value.array for value in inputs]
-        pairs = list(zip(inputs, fixed, strict=True))
-        places = [None if value.is_outside else value.array for value in outputs]
-        made = list(zip(outputs, places, strict=True))
-        done = self._last.get(node, [])
+        given = tuple(value if _comes(value) else value.array for value in node.inputs)
+        # What lies in the arena lies where it does for good.
+        lent = tuple(
+            value.array for value in node.inputs
+            if not value.is_outside and value.constant is None
+        )  # fmt: skip
+        done = tuple(self._last.get(node, ()))
+        beside = lent, done, self, node.layer.at
+        if len(node.outputs) == 1 and node.outputs[0].is_outside:
+            return [[partial(_gives_one, kernel, given, node.outputs[0], *beside)]]
+        made = tuple((value, None if value.is_outside else value.array) for value in node.outputs)
+        return [[partial(_gives, kernel, given, made, *beside)]]
 
-        def run() -> None:
-            try:
-                found = kernel(*[value.store if here is None else here for value, here in pairs])
-            except Exception:
-                with at():
-                    raise
-            for (value, place), array in zip(made, found, strict=True):
-                if place is not None:
-                    if array.shape != place.shape:
-                        raise LoosenedError
-                    np.copyto(place, array)
-                    continue
-                # What lies in the arena will be something else soon; who owns memory is not there.
-                if array.base is not None and any(
-                    np.may_share_memory(array, other) for other in lent
-                ):
-                    array = array.copy()
-                if array.nbytes > COUNTED:
-                    self._hold(value, array)
-                value.store = array
-            held = self._held
-            for value in done:
-                value.store = None
-                if held and value in held:
-                    self._allowed.let_go((self._held.pop(value),))
-
-        return [[run]]
-
-    def _hold(self, value: Value, array: Array) -> None:
+    def hold(self, value: Value, array: Array) -> None:
+        """Count a large array until nobody needs it."""
         self._allowed.hold((array,))
         self._held[value] = array
+
+    def let_go(self, values: Iterable[Value]) -> None:
+        """Let go of what nobody will read."""
+        held = self._held
+        for value in values:
+            value.store = None
+            if held and value in held:
+                self._allowed.let_go((held.pop(value),))
 
     def _kernel(self, node: Node) -> Kernel:
         """What computes a node."""
@@ -228,6 +217,65 @@ class Outside:
         """A plan of a body or a region that can be called."""
         plan.means = self._means
         return self._ready(plan)
+
+
+# Steps are bound to what they need, not closures: where there are a thousand of them, each finds
+# little of its own in the caches, and the fewer objects it has the better.
+
+
+def _gives_one(
+    kernel: Kernel,
+    given: Sequence[Value | Array],
+    value: Value,
+    lent: Sequence[Array],
+    done: Sequence[Value],
+    outside: Outside,
+    at: At,
+) -> None:
+    """Carry out a node that gives one array outside the arena."""
+    try:
+        (array,) = kernel(*[x.store if x.__class__ is Value else x for x in given])
+    except Exception:
+        with at():
+            raise
+    _hand_out(value, array, lent, outside)
+    if done:
+        outside.let_go(done)
+
+
+def _gives(
+    kernel: Kernel,
+    given: Sequence[Value | Array],
+    made: Sequence[tuple[Value, Array | None]],
+    lent: Sequence[Array],
+    done: Sequence[Value],
+    outside: Outside,
+    at: At,
+) -> None:
+    """Carry out a node that gives several arrays, or some in the arena."""
+    try:
+        found = kernel(*[x.store if x.__class__ is Value else x for x in given])
+    except Exception:
+        with at():
+            raise
+    for (value, place), array in zip(made, found, strict=True):
+        if place is None:
+            _hand_out(value, array, lent, outside)
+        elif array.shape != place.shape:
+            raise LoosenedError
+        else:
+            np.copyto(place, array)
+    outside.let_go(done)
+
+
+def _hand_out(value: Value, array: Array, lent: Sequence[Array], outside: Outside) -> None:
+    """Keep what was made, for those that read it."""
+    # What lies in the arena is something else soon; who owns memory is not there.
+    if lent and array.base is not None and any(np.may_share_memory(array, x) for x in lent):
+        array = array.copy()
+    if array.nbytes > COUNTED:
+        outside.hold(value, array)
+    value.store = array
 
 
 class Planning:

@@ -7,7 +7,7 @@ nobody need ask for memory. The caller has told NumPy to say nothing of infiniti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import prod
 from typing import Any, TypeAlias
@@ -30,6 +30,8 @@ _NUMBERS = (ElementType.F32, ElementType.I32, ElementType.I64)
 MOVED = (*PLAIN, np.dtype(np.bool_))
 #: So many elements fit everywhere, unless someone has said how many bytes there are.
 LITTLE = 1 << 17
+#: Every type of whole numbers has numbers below this.
+FAR = 1 << 31
 
 
 def fits(size: float) -> bool:
@@ -154,14 +156,24 @@ def _slices(op: Any) -> Quick:
 
 
 def _broadcast(op: Any) -> Quick:
-    """One number, repeated."""
+    """An array, repeated along axes; by the other mode its own sizes may be the larger."""
+    if op.rule not in ("numpy", "bidirectional"):
+        return _never
+    both = op.rule == "bidirectional"
 
     def run(data: Array, target: Array, axes: Array | None = None) -> tuple[Array, ...] | None:
-        shape = target.tolist()
-        if data.ndim or axes is not None or min(shape, default=0) < 0 or not fits(prod(shape)):
+        shape: Sequence[int] = target.tolist()
+        if axes is not None or min(shape, default=0) < 0 or data.ndim > len(shape):
             return None
-        found = np.empty(shape, data.dtype)
-        found.fill(data[()])
+        try:
+            if both and data.ndim:
+                shape = np.broadcast_shapes(data.shape, tuple(shape))
+            if not fits(prod(shape)):
+                return None
+            found = np.empty(shape, data.dtype)
+            np.copyto(found, data)
+        except ValueError:
+            return None  # of shapes that do not go together
         return (found,)
 
     return run
@@ -172,11 +184,48 @@ def _convert(op: Any) -> Quick:
 
     def run(data: Array) -> tuple[Array, ...] | None:
         # Real numbers are rounded, and may be beyond what integers hold.
-        if data.dtype not in PLAIN or (data.dtype.kind == "f" and kind != data.dtype):
+        if data.dtype not in MOVED or (data.dtype.kind == "f" and kind.kind == "i"):
             return None
         return (data.astype(kind, copy=False),)
 
-    return run if op.destination_type in _NUMBERS else _never
+    return run if op.destination_type in (*_NUMBERS, ElementType.BOOLEAN) else _never
+
+
+def _range(op: Any) -> Quick:
+    """Whole numbers, so far apart."""
+    given: ElementType | None = getattr(op, "output_type", None)
+
+    def run(start: Array, stop: Array, step: Array) -> tuple[Array, ...] | None:
+        kind = start.dtype if given is None else given.dtype
+        if not (start.size == stop.size == step.size == 1) or kind not in _WHOLE:
+            return None
+        if not (start.dtype.kind == stop.dtype.kind == step.dtype.kind == "i"):
+            return None
+        first, last, apart = (int(array.item()) for array in (start, stop, step))
+        if not apart or not -FAR < first < FAR or not -FAR < last < FAR:
+            return None
+        if not fits(abs(last - first) // abs(apart)):
+            return None
+        return (np.arange(first, last, apart, dtype=kind),)
+
+    return run
+
+
+def _select(op: Any) -> Quick:
+    if op.auto_broadcast != "numpy":
+        return _never
+
+    def run(condition: Array, then: Array, other: Array) -> tuple[Array, ...] | None:
+        if condition.dtype != np.bool_ or then.dtype != other.dtype or then.dtype not in MOVED:
+            return None
+        if not fits(condition.size * then.size * other.size):
+            return None
+        try:
+            return (np.asarray(np.where(condition, then, other)),)
+        except ValueError:
+            return None  # of shapes that do not go together
+
+    return run
 
 
 def _pairs(op: Any, function: np.ufunc, kinds: tuple[np.dtype, ...]) -> Quick:
@@ -200,16 +249,22 @@ def _pairing(function: np.ufunc, kinds: tuple[np.dtype, ...]) -> Callable[[Any],
     return lambda op: _pairs(op, function, kinds)
 
 
-def _extreme(op: Any, function: np.ufunc) -> Quick:
-    """The least or the greatest of a list."""
+def _joined(op: Any, function: np.ufunc, kinds: tuple[np.dtype, ...]) -> Quick:
+    """A list, joined to one number."""
     keep = op.keep_dims
 
     def run(data: Array, axes: Array) -> tuple[Array, ...] | None:
-        if data.ndim != 1 or not data.size or data.dtype not in PLAIN or axes.ravel().any():
+        if data.ndim != 1 or not data.size or data.dtype not in kinds or axes.ravel().any():
             return None
-        return (np.asarray(function.reduce(data, 0, keepdims=keep)),) if axes.size else None
+        if not axes.size:
+            return None
+        return (np.asarray(function.reduce(data, 0, data.dtype, keepdims=keep)),)
 
     return run
+
+
+def _joining(function: np.ufunc, kinds: tuple[np.dtype, ...]) -> Callable[[Any], Quick]:
+    return lambda op: _joined(op, function, kinds)
 
 
 def _never(*arrays: Array) -> None:
@@ -225,9 +280,14 @@ _COMPARISONS = {
     "NotEqual": np.not_equal,
 }
 _TRUTHS = {"LogicalAnd": np.logical_and, "LogicalOr": np.logical_or}
+_BITS = {
+    "BitwiseAnd": np.bitwise_and,
+    "BitwiseOr": np.bitwise_or,
+    "BitwiseXor": np.bitwise_xor,
+}
 #: Of whole numbers these are more than what NumPy does, and division is none of them.
 _ARITHMETIC = ("Add", "Subtract", "Multiply", "Maximum", "Minimum")
-_REAL = (np.dtype(np.float32),)
+_REAL, _WHOLE = PLAIN[:1], PLAIN[1:]
 
 _MAKERS: dict[str, Callable[[Any], Quick]] = {
     "Broadcast": _broadcast,
@@ -235,9 +295,13 @@ _MAKERS: dict[str, Callable[[Any], Quick]] = {
     "Gather": _slices,
     "GatherND": _rows,
     "NonZero": _places,
-    "ReduceMax": lambda op: _extreme(op, np.maximum),
-    "ReduceMin": lambda op: _extreme(op, np.minimum),
+    "Range": _range,
+    "ReduceMax": _joining(np.maximum, PLAIN),
+    "ReduceMin": _joining(np.minimum, PLAIN),
+    "ReduceProd": _joining(np.multiply, _WHOLE),
+    "ReduceSum": _joining(np.add, _WHOLE),
     "Reshape": _reshape,
+    "Select": _select,
     "ShapeOf": _shape,
     "Squeeze": _squeeze,
     "TopK": _best,
@@ -246,6 +310,7 @@ _MAKERS: dict[str, Callable[[Any], Quick]] = {
     **{name: _pairing(UFUNCS[name], PLAIN) for name in _ARITHMETIC},
     **{name: _pairing(function, MOVED) for name, function in _COMPARISONS.items()},
     **{name: _pairing(function, MOVED[-1:]) for name, function in _TRUTHS.items()},
+    **{name: _pairing(function, MOVED[1:]) for name, function in _BITS.items()},
 }
 
 
