@@ -227,9 +227,8 @@ def _first_of_row(data: Array, count: int, *, largest: bool) -> Array:
     order = descending if largest else ascending
     if last != last:
         return order(data, 0)[:count]
-    taken = (data >= last if largest else data <= last).nonzero()[0]
-    if len(taken) < count:  # what is no number comes first
-        return order(data, 0)[:count]
+    # What is no number is not before or behind any: it is taken, too.
+    taken = np.logical_not(data < last if largest else data > last).nonzero()[0]
     return taken[order(data[taken], 0)[:count]]
 
 
