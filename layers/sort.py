@@ -179,8 +179,10 @@ def first_few(data: Array, axis: int, count: int, *, largest: bool) -> Array:
         # Short rows are sorted sooner than parted.
         parted = np.sort(rows, -1) if size < WHOLE else np.partition(rows, place, -1)
         last = parted[..., place : place + 1]
-        # All in one list: to tell the places by axes takes three times as long.
-        taken = (rows >= last if largest else rows <= last).reshape(-1).nonzero()[0]
+        # All in one list: to tell the places by axes takes three times as long. What is no number
+        # is not before or behind any: it is taken, too.
+        beyond = np.logical_not(rows < last if largest else rows > last)
+        taken = beyond.reshape(-1).nonzero()[0]
         whole = taken.size == count * (data.size // size) and not np.isnan(last).any()
         by_row = taken.reshape(-1, count) if whole else taken
         if whole and (by_row // size == np.arange(len(by_row))[:, None]).all():
@@ -227,7 +229,6 @@ def _first_of_row(data: Array, count: int, *, largest: bool) -> Array:
     order = descending if largest else ascending
     if last != last:
         return order(data, 0)[:count]
-    # What is no number is not before or behind any: it is taken, too.
     taken = np.logical_not(data < last if largest else data > last).nonzero()[0]
     return taken[order(data[taken], 0)[:count]]
 
