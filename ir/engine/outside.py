@@ -26,6 +26,7 @@ from ..document import Graph
 from ..execution import Interpreter, State, by_definition, read_variable, run_bodies
 from ..inference import Inferred, body_parameters, infer_graph
 from .attention import attended, is_plain, is_shared, share_heads
+from .caches import chooses_rows, is_all, join_caches
 from .kernels import fits, quick, shared
 from .memory import Growing
 from .plan import Node, Plan, Region, Value, build, claimed_type, cut_regions, plan_region
@@ -80,12 +81,13 @@ class Outside:
         self._ready, self._threads = ready, threads
         self._declared = plan.declared
         self._shared = share_heads(plan)
+        self._caches = join_caches(plan)
         #: What may be what the last turn of a loop has given.
         self._comes_back = set(plan.inputs.values()) if plan.turns else set()
         #: The variables as they are in the course of a call.
         self.state: State = {}
         #: What is assigned in a call: who reads a variable in the same one gets its old value.
-        self._assigned: State = {}
+        self.assigned: State = {}
         #: The large arrays that are alive: nobody counts the others.
         self._held: dict[Value, Array] = {}
         self._allowed = budget()
@@ -104,12 +106,12 @@ class Outside:
 
     def begin(self, state: State) -> None:
         """Take the variables of the call; they change when it has succeeded, not before."""
-        self.state, self._assigned = dict(state) if state else {}, {}
+        self.state, self.assigned = dict(state) if state else {}, {}
         self._allowed = budget()
 
     def settle(self) -> None:
         """Commit the assigned variables: the call has succeeded."""
-        self.state |= self._assigned
+        self.state |= self.assigned
 
     def end(self) -> None:
         """Let go of the arrays of the call."""
@@ -154,6 +156,10 @@ class Outside:
         kind = claimed_type(type(op)) or layer.type
         if node in self._shared:
             return self._shared[node]
+        if node in self._caches:
+            order = self._caches[node].order
+            chosen = None if order is None else quick(order.op, _unasked(order.op, "Gather"))
+            return self._caches[node].kernel(self, chosen)
         if node.region is not None:
             self.regions[node] = planned = Planning(node.region, self)
             return planned
@@ -165,10 +171,10 @@ class Outside:
             return lambda value: (self._assign(node, value),)
         if type(op).prepare is not Op.prepare:
             return op.prepare([value.tensor for value in node.inputs])
-        if kind == "Gather" and _chooses_rows(node):
+        if kind == "Gather" and chooses_rows(node):
             chosen = quick(op, _unasked(op, kind))
             return lambda data, indices, axis: (
-                (data,) if _is_all(indices, data) else chosen(data, indices, axis)
+                (data,) if is_all(indices, data) else chosen(data, indices, axis)
             )
         if kind == "ScaledDotProductAttention" and is_plain(node):
             general = _unasked(op, kind)
@@ -198,7 +204,7 @@ class Outside:
             value = before  # as it was
         elif not node.inputs[0].is_outside:
             value = np.array(value, order="C")
-        self._assigned[name] = value
+        self.assigned[name] = value
         return value
 
     def _bodies(self, node: Node) -> Kernel:
@@ -446,25 +452,6 @@ def _is_read(value: Value, name: str) -> bool:
     return (
         maker is not None and maker.layer.type == "ReadValue" and maker.op.variable_id == name  # type: ignore[attr-defined]  # ReadValue has it
     )
-
-
-def _chooses_rows(node: Node) -> bool:
-    """Whether a Gather takes slices along the first axis, by a list of indices."""
-    op: Any = node.op
-    axis = node.inputs[2].constant
-    return (
-        axis is not None and axis.size == 1 and not axis.any() and not getattr(op, "batch_dims", 0)
-    )
-
-
-def _is_all(indices: Array, data: Array) -> bool:
-    """Whether indices name every slice in order."""
-    count = len(data) if data.ndim else -1
-    if indices.shape != (count,):
-        return False
-    if count == 1:
-        return not indices[0]
-    return bool((indices == np.arange(count)).all())
 
 
 def take_in(value: Value, array: Array) -> None:
