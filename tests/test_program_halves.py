@@ -164,12 +164,16 @@ def test_weights_that_float16_does_not_hold_stay_as_they_are(spoiled: str) -> No
 
 @pytest.mark.parametrize("rows", [1, 2])
 def test_only_single_rows_and_many_weights(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More rows share what comes from memory, and few weights do not come from there."""
+    """More rows share what comes from memory; few weights do not come from there, or lack room."""
     rng = np.random.default_rng(4)
     net = ir.Builder()
     x = net.parameter("x", "f32", (rows, 100))
     net.result(net.add("MatMul", "opset1", [x, weights(net, numbers(rng, 100, 80))]))
     compared(net.model(), [numbers(rng, rows, 100)], halved=rows == 1)
+    compared(net.model(), [numbers(rng, rows, 100)], halved=False, memory="small")
+    with monkeypatch.context() as little:
+        little.setattr(halving, "fits", lambda nbytes: False)
+        compared(net.model(), [numbers(rng, rows, 100)], halved=False)
     monkeypatch.setattr(halving, "MANY", 100 * 80 + 1)
     compared(net.model(), [numbers(rng, rows, 100)], halved=False)
 

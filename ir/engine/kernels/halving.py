@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary, finalize
 
 import numpy as np
 
+from ....layers.budget import fits
 from ....schemas import Array
 from ..memory import is_wished, shelved, side_by_side
 from ..plan import Node, Plan, constant
@@ -21,6 +22,8 @@ from ..workers import HalfProducts, half_products
 MANY = 1 << 23
 #: Fewer are not worth the calls.
 LEAST = 1 << 16
+#: Bytes of a number.
+HALF = 2
 #: So many are looked at before all are.
 FIRST = 1 << 10
 
@@ -31,7 +34,9 @@ def halve_weights(plan: Plan) -> None:
     if library is None:
         return
     found = [node for node in plan.nodes if _multiplies_a_row(node)]
-    if sum(prod(node.inputs[1].shape) for node in found) < MANY:
+    size = sum(prod(node.inputs[1].shape) for node in found)
+    # The numbers stay, for prompts: of memory that is there for both, half may be taken.
+    if size < MANY or plan.means.is_small or not fits(2 * HALF * size):
         return
     for node in found:
         turned = bool(node.op.transpose_b)  # type: ignore[attr-defined]  # products have it
