@@ -201,6 +201,26 @@ def test_experts_that_nobody_asks_are_left_out() -> None:
     assert are_halves(program) == [True]
 
 
+@pytest.mark.parametrize("given", [(1, 1), (2, 1), (1, 3), (2, 3)])
+@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+def test_rows_that_are_repeated_and_results_that_lie_apart(
+    given: tuple[int, int], axis: int
+) -> None:
+    rng = np.random.default_rng(7)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (*given, 1, 50))
+    x = net.add("Tanh", "opset1", [x])
+    made = [
+        net.add("MatMul", "opset1", [x, weights(net, numbers(rng, 2, 3, 50, 70))])
+        for _ in range(2)
+    ]
+    joined = net.add(
+        "Concat", "opset1", [*made, net.add("Negative", "opset1", made[:1])], axis=axis
+    )
+    net.result(net.add("Sigmoid", "opset1", [joined]))
+    compared(net.model(), [numbers(rng, *given, 1, 50)])
+
+
 @with_library
 def test_plans_share_what_was_rounded() -> None:
     rng = np.random.default_rng(6)

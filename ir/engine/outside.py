@@ -239,11 +239,7 @@ def _gives_one(
     at: At,
 ) -> None:
     """Carry out a node that gives one array outside the arena."""
-    try:
-        (array,) = kernel(*[x.store if x.__class__ is Value else x for x in given])
-    except Exception:
-        with at():
-            raise
+    (array,) = _called(kernel, given, at)
     _hand_out(value, array, lent, outside)
     if done:
         outside.let_go(done)
@@ -259,11 +255,7 @@ def _gives(
     at: At,
 ) -> None:
     """Carry out a node that gives several arrays, or some in the arena."""
-    try:
-        found = kernel(*[x.store if x.__class__ is Value else x for x in given])
-    except Exception:
-        with at():
-            raise
+    found = _called(kernel, given, at)
     for (value, place), array in zip(made, found, strict=True):
         if place is None:
             _hand_out(value, array, lent, outside)
@@ -272,6 +264,15 @@ def _gives(
         else:
             np.copyto(place, array)
     outside.let_go(done)
+
+
+def _called(kernel: Kernel, given: Sequence[Value | Array], at: At) -> tuple[Array, ...]:
+    """What a kernel makes of values outside the arena, and of arrays in it."""
+    try:
+        return kernel(*[x.store if x.__class__ is Value else x for x in given])
+    except Exception:
+        with at():
+            raise
 
 
 def _hand_out(value: Value, array: Array, lent: Sequence[Array], outside: Outside) -> None:

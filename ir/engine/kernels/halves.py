@@ -15,7 +15,7 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node, Value
 from ..workers import HalfProducts, Part, half_products
-from .blocks import CACHE, LINE, Scratch, epilogue, followed, sequence
+from .blocks import CACHE, LINE, Scratch, call, epilogue, followed, sequence
 
 #: The power of two that the largest number of a row stays below.
 BITS = 15
@@ -49,10 +49,11 @@ def by_halves(
     assert library is not None  # or there would be no such weights
     taken, columns = b.shape[-2:]
     matrices = b.swapaxes(-1, -2).reshape(-1, columns, taken)
-    shape = (*store.shape[:-1], taken)
-    rows = np.broadcast_to(a, shape).reshape(-1, taken)
-    making, pairs = _rows_as_pairs(node.inputs[0], rows, shape, library, scratch)
-    wanted = np.ones(len(rows), bool) if node.wanted is None else node.wanted.array.reshape(-1)
+    places = list(np.ndindex(*store.shape[:-1]))
+    a = np.broadcast_to(a, (*store.shape[:-1], taken))
+    making, pairs = _rows_as_pairs(node.inputs[0], a, library, scratch)
+    wanted = np.ones(1, bool) if node.wanted is None else node.wanted.array
+    wanted = np.broadcast_to(wanted, (*store.shape[:-1], 1))
     followers = epilogue(node, scratch)
     parts: list[Part] = []
     lanes = abreast if matrices.size > 1 << 14 else 1
@@ -61,9 +62,12 @@ def by_halves(
         begin, end = first * LINE, min(stop * LINE, columns)
         sums = scratch.take_bytes(part, 2, 8 * (end - begin)).view(np.float64)
         steps: list[Part] = []
-        for number, target in enumerate(store.reshape(-1, columns)[:, begin:end]):
-            matrix = matrices[number, begin:end]
-            steps.append(_product(rows, pairs, number, matrix, sums, wanted, target, library))
+        for place, pair, power, matrix in zip(
+            places, pairs.halves.swapaxes(0, 1), pairs.powers, matrices[:, begin:end], strict=True
+        ):
+            target = store[place][begin:end]
+            multiplied = _product(a[place], pair, power, matrix, sums, target, library)
+            steps.append(_if_wanted(multiplied, wanted[place], target))
         index = (..., slice(begin, end))
         steps += followed(followers, store[index], index)
         parts.append(sequence(steps))
@@ -71,25 +75,29 @@ def by_halves(
 
 
 def _rows_as_pairs(
-    value: Value, rows: Array, shape: tuple[int, ...], library: HalfProducts, scratch: Scratch
+    value: Value, a: Array, library: HalfProducts, scratch: Scratch
 ) -> tuple[list[list[Part]], Pairs]:
     """What makes pairs of rows; nothing where these are pairs already."""
     known = scratch.digits
-    if isinstance(known, Known) and known.of is value and known.shape == shape:
+    if isinstance(known, Known) and known.of is value and known.shape == a.shape:
         return [], known.pairs
     room = scratch.digits_room
     room.reset()
+    rows, steps = a.reshape(-1, a.shape[-1]), []
+    if not np.may_share_memory(rows, a):
+        rows = room.take(0, *rows.shape)
+        steps.append(call(np.copyto, rows.reshape(a.shape), a))
     halves = room.take_bytes(0, 2, 2 * rows.size).view(np.float16).reshape(2, *rows.shape)
-    pairs = Pairs(halves, room.take_bytes(0, 8 * len(rows)).view(np.float64))
+    pairs = Pairs(halves, room.take_bytes(0, 8 * len(rows)).view(np.float64).reshape(-1, 1))
     scaled, widened = room.take(0, *rows.shape), room.take(0, *rows.shape)
-    scratch.digits = Known(value, shape, pairs)
-    return [[_split(rows, pairs, scaled, widened, library)]], pairs
+    scratch.digits = Known(value, a.shape, pairs)
+    steps.append(_split(rows, pairs, scaled, widened, library))
+    return [[sequence(steps)]], pairs
 
 
 def _split(rows: Array, into: Pairs, scaled: Array, widened: Array, library: HalfProducts) -> Part:
     """What makes pairs of rows; of those that are not finite the power is no number."""
-    high, low = into.halves
-    powers = into.powers
+    (high, low), powers = into.halves, into.powers[:, 0]
     rounded = library.rounded(scaled, high)
     widen, leave = library.rounded(high, widened), library.rounded(scaled, low)
 
@@ -116,35 +124,42 @@ def _split(rows: Array, into: Pairs, scaled: Array, widened: Array, library: Hal
 
 
 def _product(
-    rows: Array,
-    pairs: Pairs,
-    number: int,
+    row: Array,
+    pair: Array,
+    power: Array,
     matrix: Array,
     sums: Array,
-    wanted: Array,
     target: Array,
     library: HalfProducts,
 ) -> Part:
-    """What multiplies one of the rows by its matrix, if it is wanted, and else makes it zero."""
+    """What multiplies a pair by a matrix."""
     columns, taken = matrix.shape
     # So many columns stay in cache until the second half of the row has met them, too.
     high = max(LINE, CACHE // (2 * taken))
     some = [slice(at, min(at + high, columns)) for at in range(0, columns, high)]
-    pair, powers = pairs.halves[:, number], pairs.powers[number : number + 1]
     products = [library.multiplied(pair, matrix[each], sums[:, each]) for each in some]
     first, second = sums
 
     def run() -> None:
-        if not wanted[number]:
-            target[...] = 0
-            return
-        if np.isnan(powers[0]):
+        if np.isnan(power[0]):
             for each in some:
-                np.matmul(matrix[each].astype(np.float32), rows[number], out=target[each])
+                np.matmul(matrix[each].astype(np.float32), row, out=target[each])
             return
         for product in products:
             product()
         np.add(first, second, first)
-        np.multiply(first, powers, target, casting="unsafe")
+        np.multiply(first, power, target, casting="unsafe")
+
+    return run
+
+
+def _if_wanted(multiplied: Part, wanted: Array, target: Array) -> Part:
+    """A product, or zeros where nobody asks for it."""
+
+    def run() -> None:
+        if wanted[0]:
+            multiplied()
+        else:
+            target[...] = 0
 
     return run
