@@ -185,6 +185,10 @@ def test_few_rows_by_packed_levels_and_by_streamed_ones(
     assert {way for way, _ in product.inputs[1].packed.laid_out} == {
         "packed" if by_tiles else "streamed"
     }
+    (found,) = program([array]).values()
+    for threads in (1, 3):
+        (other,) = ir.compile(net.model(), threads=threads, memory="small")([array]).values()
+        np.testing.assert_array_equal(found, other)
     array[0, 0, 7] = np.inf
     with np.errstate(invalid="ignore"):
         wanted = ir.run(net.model(), [array])

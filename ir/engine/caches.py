@@ -7,15 +7,22 @@ as what they do.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ...layers.base import Kernel
 from ...schemas import Array
-from ..execution import by_definition, read_variable
+from ..execution import State, by_definition, read_variable
 from .memory import Growing
 from .plan import Node, Plan, Value, claimed_type, only_user
+
+
+class Variables(Protocol):
+    """The variables of a call: as they were before it, and what is assigned in it."""
+
+    state: State
+    assigned: State
 
 
 class Cache(NamedTuple):
@@ -26,11 +33,8 @@ class Cache(NamedTuple):
     join: Node
     kept: Node | None
 
-    def kernel(self, states: Any, general: Kernel | None) -> Kernel:
-        """What carries them out; ``states`` has the variables, before the call and after it.
-
-        ``general`` chooses rows where their order is another one.
-        """
+    def kernel(self, variables: Variables, general: Kernel | None) -> Kernel:
+        """What carries them out; ``general`` chooses rows where their order is another one."""
         op, join, growing = self.read.op, self.join.op, Growing(self.join.op.axis)  # type: ignore[attr-defined]  # Concat has it
         name: str | None = None if self.kept is None else self.kept.op.variable_id  # type: ignore[attr-defined]  # Assign has it
         order = self.order
@@ -38,10 +42,10 @@ class Cache(NamedTuple):
 
         def joined(new: Array, *others: Array) -> tuple[Array, ...]:
             if at is None or general is None:
-                past = read_variable(op, others, states.state)
+                past = read_variable(op, others, variables.state)
             else:
                 places, axis, *initial = others
-                past = read_variable(op, initial, states.state)
+                past = read_variable(op, initial, variables.state)
                 if not is_all(places, past):
                     with at():
                         (past,) = general(past, places, axis)
@@ -50,7 +54,7 @@ class Cache(NamedTuple):
                 else by_definition(join, past, new)[0]
             )  # fmt: skip
             if name is not None:
-                states.assigned[name] = found
+                variables.assigned[name] = found
             return (found,)
 
         return joined

@@ -87,9 +87,14 @@ class Streamed(NamedTuple):
 
     def shares(self, rows: int, lanes: int, scratch: Scratch) -> Iterator[tuple[int, list[slice]]]:
         """Blocks of columns for each part, whose sums stay in cache."""
-        count = self.columns.levels.shape[2]
+        levels, zero, _ = self.columns
+        groups, _, count = levels.shape
         at_once = max(LINE, SUMS // (DIGITS * rows * len(self.pieces)))
-        for part, (first, stop) in scratch.runs(-(-count // LINE), lanes):
+        lines = -(-count // LINE)
+        # What BLAS makes of zeros of groups depends on how columns are cut.
+        with_zeros = zero is not None and groups > 1
+        dealt = scratch.dealt(spans(lines, lanes)) if with_zeros else scratch.runs(lines, lanes)
+        for part, (first, stop) in dealt:
             begin, end = first * LINE, min(stop * LINE, count)
             runs = spans(end - begin, -(-(end - begin) // at_once))
             yield part, [slice(begin + low, begin + high) for low, high in runs]
