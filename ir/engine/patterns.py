@@ -32,8 +32,9 @@ def holds(pattern: Pattern, shapes: Pattern) -> bool:
             continue
         if kept is None or shape is None or len(kept) != len(shape):
             return False
-        if any(a not in (b, OPEN) for a, b in zip(kept, shape, strict=True)):
-            return False
+        for size, given in zip(kept, shape, strict=True):
+            if size not in (given, OPEN):
+                return False
     return True
 
 

@@ -16,7 +16,6 @@ import os
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from functools import partial
 from typing import Any
 from weakref import finalize
@@ -25,9 +24,9 @@ import numpy as np
 
 from ...layers.budget import is_limited, within
 from ...layers.memory import without_collection
-from ...schemas import Array, ElementType, IRError, UsageError
+from ...schemas import Array, ElementType, UsageError
 from ...schemas.printing import Table, printable_name
-from ..document import Layer, Model, input_names, output_keys
+from ..document import Model, input_names, output_keys
 from ..execution import (
     Inputs,
     Interpreter,
@@ -38,17 +37,18 @@ from ..execution import (
     aliases,
     check_inputs,
     refuse_unknown,
-    wanted_names,
 )
 from ..faces import Shown
 from ..inference import Inferred, Shapes, infer, output_array
 from ..opening import ModelLike, opened
+from .handing_out import handing_out
 from .kernels import Scratch, lay_out_weights, steps_of
 from .means import Memory, kept_weights, means
 from .memory import (
     Direct,
     direct_values,
     lay_out,
+    owner,
     private,
     straight_copy,
     together,
@@ -150,11 +150,12 @@ class Planned:
             found = self._run(arrays, state or {})
         if state is not None:
             self.outside.settle()
+            lent = set(map(owner, arrays.values()))
             for name, value in self.outside.state.items():
                 if state.get(name) is not value:
                     # Definitions may hand on what they were given.
-                    lent = any(np.may_share_memory(value, other) for other in arrays.values())
-                    kept = value.copy() if lent or not value.flags.writeable else value
+                    own = owner(value) not in lent and value.flags.writeable
+                    kept = value if own else value.copy()
                     dict.__setitem__(state, name, kept)
         self.outside.state = {}
         return found
@@ -331,13 +332,14 @@ class Program(Shown):
             if handed is not None:
                 return Outputs(dict(zip(self._keys, handed, strict=True)), self._aliases)
         shapes = () if arrays is None else self._shapes(arrays)
-        if arrays is None or self._found(shapes) is None:
+        pattern = None if arrays is None else self._found(shapes)
+        if arrays is None or pattern is None:
             arrays = check_inputs(self.model, inputs)
             self._types = {place: arrays[place].dtype for place in self._types}
             shapes = self._shapes(arrays)
         with self._exclusive(), within(self.max_memory, self.max_seconds):
             self._short = None  # it may be the way through a plan that is let go of
-            planned = self._planned(shapes)
+            planned = self._planned(shapes, pattern=pattern)
             try:
                 found = [] if planned is None else self._handed_out(planned(arrays, self.state))
                 self._short = None if planned is None else self._short_way(planned)
@@ -462,9 +464,12 @@ class Program(Shown):
             for array, kind, dtype in pairs
         ]
 
-    def _planned(self, shapes: Pattern, inferred: Inferred | None = None) -> Planned | None:
-        """The plan for these shapes, made where there is none yet."""
-        pattern = self._found(shapes)
+    def _planned(
+        self, shapes: Pattern, inferred: Inferred | None = None, pattern: Pattern | None = None
+    ) -> Planned | None:
+        """The plan for these shapes, made where there is none yet, or that for their pattern."""
+        if pattern not in self._plans:  # or somebody else has let go of it
+            pattern = self._found(shapes)
         if pattern is not None:
             self._plans.move_to_end(pattern)
             self._patterns.seen(shapes)
@@ -501,26 +506,6 @@ class Program(Shown):
         while len(self._plans) > KEPT:
             self._plans.popitem(last=False)
         return planned
-
-
-def handing_out(model: Model, outputs: Wanted) -> tuple[Model, list[str]]:
-    """A copy of a model that hands other tensors out, and the names they are asked for by."""
-    wanted = wanted_names(model, outputs)
-    work = deepcopy(model)
-    places = []
-    for layer, index in wanted.values():
-        place = (work.layer(layer.id), index)
-        if layer.type == "Result":
-            feeder = work.producer(place[0], 0)
-            if feeder is None:
-                raise IRError("input 0 is fed by nothing", layer.where)
-            place = feeder
-        places.append(place)
-    work.remove(*work.results)
-    for name, (layer, index) in zip(wanted, places, strict=True):
-        work.connect((layer, index), work.add(Layer("Result", "opset1", name)))
-    work.prune()
-    return work, list(wanted)
 
 
 def _again(
