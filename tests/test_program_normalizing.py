@@ -225,3 +225,25 @@ def test_channels_that_lie_otherwise_than_a_convolution_wants_them(
         x = net.add("MVN", "opset6", [x, net.constant(np.array([1]))], **words)
     net.result(convolved(net, x, rng, shape), name="y")
     same(net.model(), rng.standard_normal(lies).astype("f4"))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 300), (300,), (2, 7, 33), (3, 20, 5, 4), (1, 6, 40, 50)])
+@pytest.mark.parametrize("mode", ["add", "max"])
+@pytest.mark.parametrize("eps", [1e-6, 0.5, 1e-40])
+def test_rows_over_the_root_of_their_squares(
+    shape: tuple[int, ...], mode: str, eps: float
+) -> None:
+    rng = np.random.default_rng(len(shape))
+    for axes in ([-1], [0], [], list(range(1, len(shape))) or [0]):
+        net = ir.Builder()
+        x = net.parameter("x", "f32", shape)
+        named = net.constant(np.array(axes, np.int64))
+        y = net.add("NormalizeL2", "opset1", [x, named], eps=eps, eps_mode=mode)
+        y = net.add("Multiply", "opset1", [y, net.constant(rng.random(shape[-1:]).astype("f4"))])
+        net.result(net.add("Tanh", "opset1", [y]))
+        array = rng.standard_normal(shape).astype("f4")
+        same(net.model(), array)
+        array.reshape(-1)[:: 3 if eps > 1e-30 else 10**9] *= 1e-12
+        if eps > 1e-30:
+            array[..., : shape[-1] // 2] = 0
+        same(net.model(), array)

@@ -100,6 +100,42 @@ def test_a_norm_written_out_is_one_node(way: str, axes: list[int], seed: int) ->
     assert kinds(draw.net.model())["MVN"] == 1
 
 
+def root_mean_square(draw: Draw, way: str, axes: Sequence[int]) -> Output:
+    """A value over the root of the mean of its squares, times what norms are multiplied by."""
+    x = draw.image(2) if draw.chance() else draw.input(2, 3, 5, 4)
+    squares = (
+        draw.add("Multiply", "opset1", x, x) if draw.chance()
+        else draw.add("Power", "opset1", x, number(draw, 2.0))
+    )  # fmt: skip
+    more = either(draw, "Add", averaged(draw, squares, axes), number(draw, 1e-3))
+    if way == "over":
+        y = draw.add("Divide", "opset1", x, draw.add("Sqrt", "opset1", more))
+    else:
+        root = draw.add("Sqrt", "opset1", more)
+        y = either(draw, "Multiply", x, (
+            draw.add("Power", "opset1", more, number(draw, -0.5)) if way == "power"
+            else draw.add("Divide", "opset1", number(draw, 1.0), root)
+        ))  # fmt: skip
+    scale = draw.pick("none", "number", "constant", "computed", "twice")
+    if scale == "number":
+        return either(draw, "Multiply", y, number(draw, -1.5))
+    if scale == "computed":
+        return either(draw, "Multiply", y, draw.add("Tanh", "opset1", x))
+    for _ in range({"none": 0, "constant": 1, "twice": 2}[scale]):
+        y = either(draw, "Multiply", y, draw.constant(draw.array(draw.sizes(x)[-1])))
+    return y
+
+
+@pytest.mark.parametrize("axes", [[1], [3], [2, 3], [1, 2, 3]])
+@pytest.mark.parametrize("way", ["over", "power", "times"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_root_mean_square_written_out_is_one_node(way: str, axes: list[int], seed: int) -> None:
+    draw = Draw(seed)
+    y = root_mean_square(draw, way, axes)
+    draw.check(draw.surrounded(y))
+    assert kinds(draw.net.model())["NormalizeL2"] == 1
+
+
 def spoilt(draw: Draw, way: str) -> Output:
     """What looks like a norm, and is none."""
     x = draw.input(2, 3, 5, 4)

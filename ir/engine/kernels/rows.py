@@ -29,7 +29,9 @@ REDUCTIONS: dict[str, Any] = {
     "ReduceProd": np.multiply,
 }
 #: Operations with a kernel here.
-BY_ROWS = REDUCTIONS.keys() | {"SoftMax", "MVN", "ReduceL2"}
+BY_ROWS = REDUCTIONS.keys() | {"SoftMax", "MVN", "NormalizeL2", "ReduceL2"}
+#: One over the root of less than this is no number, or may be none.
+LITTLE_SQUARE = 1e-30
 #: Rows of so few numbers are joined all at once.
 SHORT = 16
 #: Fewer numbers are not worth sharing: where they are joined; where several passes go over them.
@@ -64,6 +66,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             return None
         return _reduced(node, axes, source, abreast, scratch)
     op: Any = node.op
+    if node.kind == "NormalizeL2" and (not axes or op.eps < LITTLE_SQUARE):
+        return None
     over_pixels = value.last and axes == tuple(range(2, len(value.shape)))
     if node.kind == "MVN" and over_pixels and op.normalize_variance:
         return channels(node, abreast, scratch)
@@ -93,10 +97,11 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             given, source = room, room.reshape(rows)
             steps.append(copied(value.array, _in_order(room, output), abreast))
     followers = epilogue(node, scratch)
-    if node.kind == "MVN" and source.size == source.shape[1]:
-        row = _standardized_row(node.op, source.reshape(-1), target.reshape(-1))
+    if node.kind != "SoftMax" and source.size == source.shape[1]:
+        make_row = _standardized_row if node.kind == "MVN" else _shortened_row
+        row = make_row(op, source.reshape(-1), target.reshape(-1))
         return [*steps, [sequence([row, *followed(followers, store, (...,), output.store)])]]
-    make = _soft_max if node.kind == "SoftMax" else _standardized(node.op)
+    make = _soft_max if node.kind == "SoftMax" else _WITH_SQUARES[node.kind](op)
     if rows.after == 1 and followers and not (output.last or after):
         lead = value.shape[: len(value.shape) - len(axes)]
         return [*steps, _cut_for(followers, make, given, output.store, lead, abreast, scratch)]
@@ -269,10 +274,7 @@ def _standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:
         np.subtract(source, mean, out=target)
         if not op.normalize_variance:
             return
-        if target.shape[2] == 1:
-            np.vecdot(target[:, :, 0], target[:, :, 0], out=spread[:, 0, 0])
-        else:
-            _squares(target, spread)
+        _squares(target, spread)
         np.multiply(spread, part, out=spread)
         if inside:
             np.add(spread, eps, out=spread)
@@ -300,6 +302,35 @@ def _standardized_row(op: Any, source: Array, target: Array) -> Part:
     return run
 
 
+def _shortened(op: Any) -> Callable[[Array, Array, Array, Array], None]:
+    """Makes the root of the sum of squares 1, or nearly."""
+    eps, limit = np.float32(op.eps), np.add if op.eps_mode == "add" else np.maximum
+
+    def make(source: Array, target: Array, _: Array, length: Array) -> None:
+        _squares(source, length)
+        limit(length, eps, out=length)
+        np.sqrt(length, out=length)
+        np.reciprocal(length, out=length)
+        np.multiply(source, length, out=target)
+
+    return make
+
+
+def _shortened_row(op: Any, source: Array, target: Array) -> Part:
+    """The same for one row of numbers."""
+    eps, limit = np.float32(op.eps), np.add if op.eps_mode == "add" else np.maximum
+
+    def run() -> None:
+        length = np.sqrt(limit(np.dot(source, source), eps))
+        np.multiply(source, np.reciprocal(length), target)
+
+    return run
+
+
+#: What divides rows by roots of sums of squares.
+_WITH_SQUARES = {"MVN": _standardized, "NormalizeL2": _shortened}
+
+
 def _join(join: Any, source: Array, out: Array) -> None:
     """Joins along the middle; short rows column by column: NumPy takes long to begin a row."""
     if source.shape[2] > 1 or source.shape[1] > SHORT or len(source) < SHORT:
@@ -322,7 +353,10 @@ def _sums(source: Array, out: Array) -> None:
 
 def _squares(source: Array, out: Array) -> None:
     """Sums of squares along the middle."""
-    np.einsum("bjx,bjx->bx", source, source, out=out[:, 0])
+    if source.shape[2] == 1:
+        np.vecdot(source[:, :, 0], source[:, :, 0], out=out[:, 0, 0])
+    else:
+        np.einsum("bjx,bjx->bx", source, source, out=out[:, 0])
 
 
 @lru_cache(maxsize=64)

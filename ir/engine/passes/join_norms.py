@@ -2,28 +2,42 @@
 
 The quotient may be a product with a power, `g` may be multiplied in before x is, and the mean be
 taken away last, `x * s + (b - mean * s)`: so the frontends of TensorFlow and its like write norms.
+Where no mean is taken away, as in language models, `x / sqrt(mean(x * x) + e)` of n numbers is
+`sqrt(n) * NormalizeL2(x)`, whose e is n times as much.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from math import isclose, prod
+from math import isclose, prod, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ....layers.base import Op
-from ..plan import Factors, Node, Plan, Value, along, constant, factors, is_numpy, maker, single
+from ..plan import (
+    Factors,
+    Node,
+    Plan,
+    Value,
+    along,
+    constant,
+    factors,
+    is_numpy,
+    maker,
+    only_user,
+    single,
+)
 
 #: One over a size is rounded.
 CLOSE = 1e-6
 
 
 class _Spread(NamedTuple):
-    """One over the standard deviation of a value."""
+    """One over the standard deviation of a value, or its root mean square where it has no mean."""
 
     data: Value
-    mean: Value
+    mean: Value | None
     axes: tuple[int, ...]
     eps: float
 
@@ -66,6 +80,9 @@ def _centred(node: Node) -> _Norm | None:
     else:
         whole = factors(node.outputs[0])
         inverse = None
+    found = _uncentred(whole, inverse)
+    if found is not None:
+        return found
     for value in whole.values:
         difference = maker(value, "Subtract")
         if difference is None:
@@ -79,6 +96,17 @@ def _centred(node: Node) -> _Norm | None:
     return None
 
 
+def _uncentred(whole: Factors, inverse: _Spread | None) -> _Norm | None:
+    """`x * s`, or x over a root, from which no mean is taken."""
+    for value in [None] if inverse else whole.values:
+        spread = inverse if value is None else _spread(value)
+        if spread is None or spread.mean is not None or spread.data not in whole.values:
+            continue
+        rest = Counter([spread.data] if value is None else [spread.data, value])
+        return _Norm(spread, Factors(whole.number, whole.values - rest))
+    return None
+
+
 def _shifted(node: Node) -> _Norm | None:
     """`x * s + (b - mean * s)`, in either order, with a `b` or without."""
     left, right = node.inputs
@@ -87,7 +115,7 @@ def _shifted(node: Node) -> _Norm | None:
         whole = factors(product)
         for value in whole.values:
             spread = _spread(value)
-            if spread is None or spread.data not in whole.values:
+            if spread is None or spread.mean is None or spread.data not in whole.values:
                 continue
             # What x is multiplied by, the mean has to be, too.
             others = whole.values - Counter([spread.data])
@@ -103,6 +131,7 @@ def _shifted(node: Node) -> _Norm | None:
 
 def _left(rest: Value, goal: Factors, spread: _Spread) -> Value | None:
     """What is left of a sum when a product is taken out; itself, where that is all."""
+    assert spread.mean is not None
     ends = (spread.data, spread.mean)
     if factors(rest, ends) == goal:
         return rest
@@ -150,6 +179,9 @@ def _variance(value: Value) -> _Spread | None:
         for data, mean in _differences(squares):
             if _averaged(mean) == (data, axes):
                 return _Spread(data, mean, axes, eps)
+        square = maker(squares, "Multiply")
+        if square is not None and square.inputs[0] is square.inputs[1]:
+            return _Spread(square.inputs[0], None, axes, eps)
     return None
 
 
@@ -189,20 +221,41 @@ def _differences(squares: Value) -> list[tuple[Value, Value]]:
 def _joined(node: Node, norm: _Norm) -> list[Node]:
     """The one node, and what multiplies and adds to it."""
     (output,) = node.outputs
-    data, _, axes, eps = norm.spread
+    data, mean, axes, eps = norm.spread
+    number = norm.factors.number
     steps: list[tuple[str, Value]] = []
     for value, count in norm.factors.values.items():
         steps += [("Multiply", value)] * count
-    if norm.factors.number != 1:
-        steps.append(("Multiply", constant(np.full(1, norm.factors.number, np.float32))))
+    if mean is None:
+        size = prod(data.shape[axis] for axis in axes)
+        number = _passed_on(number * sqrt(size), output)
+        op = Op.registry["NormalizeL2", 1].read({"eps": repr(eps * size), "eps_mode": "add"})
+    else:
+        words = {"normalize_variance": "true", "eps": repr(eps), "eps_mode": "INSIDE_SQRT"}
+        op = Op.registry["MVN", 6].read(words)
+    if number != 1:
+        steps.append(("Multiply", constant(np.full(1, number, np.float32))))
     if norm.term is not None:
         steps.append(("Add", norm.term))
     node.detach()
-    words = {"normalize_variance": "true", "eps": repr(eps), "eps_mode": "INSIDE_SQRT"}
-    op = Op.registry["MVN", 6].read(words)
     made = [Value(output.shape, output.type) for _ in steps] + [output]
     found = [Node(node.layer, op, [data, constant(np.array(axes))], [made[0]])]
     for place, (kind, value) in enumerate(steps):
         step = Op.registry[kind, 1].read({"auto_broadcast": "numpy"})
         found.append(Node(node.layer, step, [made[place], value], [made[place + 1]]))
     return found
+
+
+def _passed_on(number: float, output: Value) -> float:
+    """A factor, that goes into the constant which the value is multiplied by, if it can."""
+    user = only_user(output)
+    if user is None or user.kind != "Multiply" or not is_numpy(user):
+        return number
+    for place, other in enumerate(user.inputs):
+        weights = other.constant
+        if weights is not None and weights.dtype == np.float32:
+            scaled = (weights * np.float64(number)).astype(np.float32)
+            if np.isfinite(scaled).all():
+                user.replace_input(place, constant(scaled))
+                return 1.0
+    return number

@@ -157,6 +157,7 @@ ROWS: dict[str, Row] = {
     "MVN": _row(1, 6, layout=Layout.EITHER, followers=True),
     "MatMul": _row(1, followers=True),
     "MaxPool": _row(1, 8, 14, layout=Layout.LAST, followers=True),
+    "NormalizeL2": _row(1, followers=True),
     "Pad": _row(1, 12, layout=Layout.EITHER),
     "Power": _row(1),
     "RNNSequence": _row(5),
