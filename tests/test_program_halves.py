@@ -244,6 +244,7 @@ def test_without_such_a_library_numbers_are_multiplied(
     wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that is not there, not quick, or does not give what a product is, is not used."""
+    numkong: Any = pytest.importorskip("numkong") if wrong == "inexact" else None
 
     class Other:
         @staticmethod
@@ -253,7 +254,6 @@ def test_without_such_a_library_numbers_are_multiplied(
         def __getattr__(self, name: str) -> Any:
             if wrong == "otherwise":
                 raise AttributeError(name)
-            numkong = pytest.importorskip("numkong")
             if name == "cdist" and wrong == "inexact":
                 return lambda given, others, metric, out: numkong.cdist(
                     given, others, metric="sqeuclidean", out=out
