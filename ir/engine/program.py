@@ -48,7 +48,6 @@ from .memory import (
     Direct,
     direct_values,
     lay_out,
-    owner,
     private,
     straight_copy,
     together,
@@ -150,12 +149,11 @@ class Planned:
             found = self._run(arrays, state or {})
         if state is not None:
             self.outside.settle()
-            lent = set(map(owner, arrays.values()))
             for name, value in self.outside.state.items():
                 if state.get(name) is not value:
                     # Definitions may hand on what they were given.
-                    own = owner(value) not in lent and value.flags.writeable
-                    kept = value if own else value.copy()
+                    lent = any(np.may_share_memory(value, other) for other in arrays.values())
+                    kept = value.copy() if lent or not value.flags.writeable else value
                     dict.__setitem__(state, name, kept)
         self.outside.state = {}
         return found

@@ -96,18 +96,17 @@ def one_row(
     row, (deep, columns) = a.reshape(-1), b.shape
     followers = epilogue(node, scratch)
     target = store.reshape(-1)
-    lanes = abreast if b.size > 1 << 14 else 1
-    in_rows = b.flags.c_contiguous or deep <= SHORT
-    while in_rows and columns < RUN * lanes and lanes > 2:
+    lanes = most = abreast if b.size > 1 << 14 else 1
+    while columns < RUN * lanes and lanes > 2:
         lanes //= 2
-    in_rows &= columns >= RUN * lanes
+    in_rows = columns >= RUN * lanes and (b.flags.c_contiguous or deep <= SHORT)
     if in_rows:
         source = node.inputs[1].constant
         assert source is not None
         matrix = _shared(source, b, b.strides)
     else:
         # As it lies in the file or, where it has to be turned, in large pages.
-        lanes = abreast if b.size > 1 << 14 else 1
+        lanes = most
         matrix = b.T if b.T.flags.c_contiguous else laid_out(b.T)
         if is_wished() and not np.may_share_memory(matrix, b):
             matrix = shelved(matrix)

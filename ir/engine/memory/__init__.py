@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from .direct import Direct as Direct
     from .direct import direct_values as direct_values
     from .direct import new_array as new_array
-    from .direct import owner as owner
     from .direct import unshared_copy as unshared_copy
     from .growing import Growing as Growing
     from .shelf import is_wished as is_wished
@@ -30,7 +29,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "arena": "lay_out",
-        "direct": "Direct direct_values new_array owner unshared_copy",
+        "direct": "Direct direct_values new_array unshared_copy",
         "growing": "Growing",
         "shelf": "is_wished shared_weights shelved",
         "slabs": "private side_by_side together",

@@ -70,13 +70,6 @@ def direct_values(
     return found
 
 
-def owner(array: Array) -> int:
-    """What tells whose memory an array lies in: the same for all views of one array."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return id(array)
-
-
 def unshared_copy(array: Array, others: Iterable[Array], kind: np.dtype | None = None) -> Array:
     """An array; a copy where its type differs, it overlaps others, is strided or read-only."""
     shared = any(np.may_share_memory(array, other) for other in others)
