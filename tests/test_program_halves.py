@@ -137,7 +137,7 @@ def test_a_row_that_is_not_finite(odd: float) -> None:
         (wanted,) = ir.run(net.model(), [array]).values()
     (found,) = program([array]).values()
     assert are_halves(program) == [True]
-    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(wanted))
+    np.testing.assert_array_equal(found[1], wanted[1])
     np.testing.assert_allclose(found[::2], wanted[::2], rtol=0, atol=1e-4)
 
 

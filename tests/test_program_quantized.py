@@ -411,3 +411,23 @@ def test_whole_networks_are_as_near_as_openvino_is_to_itself(
     apart = float(np.abs(theirs[0] - theirs[1]).max())
     nearest = min(float(np.abs(ours - other).max()) for other in theirs)
     assert nearest <= max(apart, 1e-5 * scale)
+
+
+@pytest.mark.parametrize("behind", [0, 10, 64])
+@pytest.mark.parametrize("taken", [1, 16, 27, 64, 100, 147])
+def test_the_library_that_is_there_is_used_whatever_lies_behind_rows(
+    taken: int, behind: int
+) -> None:
+    """Rows may be read up to whole vectors, if there is memory."""
+    pytest.importorskip("numkong")
+    assert LIBRARY is not None
+    rng = np.random.default_rng(taken)
+    memory = rng.integers(-128, 128, 9 * taken + behind).astype("i1")
+    rows = memory[: 9 * taken].reshape(9, taken)
+    columns = rng.integers(-128, 128, (130, taken)).astype("i1")
+    out = np.empty((9, 130), "i4")
+    part = LIBRARY.multiplied(rows, LIBRARY.pack(columns), out)
+    for _ in range(2):
+        part()
+        np.testing.assert_array_equal(out, rows.astype("i4") @ columns.astype("i4").T)
+        memory[:] = rng.integers(-128, 128, memory.size)

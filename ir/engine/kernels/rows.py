@@ -30,8 +30,6 @@ REDUCTIONS: dict[str, Any] = {
 }
 #: Operations with a kernel here.
 BY_ROWS = REDUCTIONS.keys() | {"SoftMax", "MVN", "NormalizeL2", "ReduceL2"}
-#: One over the root of less than this is no number, or may be none.
-LITTLE_SQUARE = 1e-30
 #: Rows of so few numbers are joined all at once.
 SHORT = 16
 #: Fewer numbers are not worth sharing: where they are joined; where several passes go over them.
@@ -66,7 +64,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             return None
         return _reduced(node, axes, source, abreast, scratch)
     op: Any = node.op
-    if node.kind == "NormalizeL2" and (not axes or op.eps < LITTLE_SQUARE):
+    if node.kind == "NormalizeL2" and not axes:
         return None
     over_pixels = value.last and axes == tuple(range(2, len(value.shape)))
     if node.kind == "MVN" and over_pixels and op.normalize_variance:
