@@ -15,7 +15,7 @@ from vinoir import ir
 from vinoir.ir.document.builder import Output
 from vinoir.ir.engine import program as engine
 from vinoir.ir.engine.kernels import channels_first as planar
-from vinoir.ir.engine.kernels import flat_windows
+from vinoir.ir.engine.kernels import flat_windows, pooling
 from vinoir.ir.engine.kernels.axis import Axis
 from vinoir.ir.engine.plan import Value
 from vinoir.ir.engine.program import Program
@@ -93,6 +93,33 @@ def test_poolings_at_random(seed: int, layout: str) -> None:
             continue  # a window of padding alone
         net.result(y, name="y")
         assert_program_agrees(net.model(), [image(shape, seed)], threads=1 + seed % 2)
+
+
+@pytest.mark.parametrize("kind", ["MaxPool", "AvgPool"])
+@pytest.mark.parametrize("followed", [False, True])
+def test_images_of_one_channel_beside_convolutions_are_one_run(
+    kind: str, followed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[tuple[int, ...]] = []
+    planar_way = pooling.planar
+
+    def watched(source: Value, *rest: Any) -> Any:
+        taken.append(source.shape)
+        return planar_way(source, *rest)
+
+    monkeypatch.setattr(pooling, "planar", watched)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (40, 1, 12, 9))
+    sides = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1)}
+    y = net.add("Convolution", "opset1", [x, net.constant(image((1, 1, 3, 3)))], **sides)
+    words = {"kernel": (2, 3), "strides": (2, 2), "pads_begin": (0, 1), "pads_end": (1, 1)}
+    data = {"data": {"exclude-pad": "true"}} if kind == "AvgPool" else {}
+    y = net.add(kind, "opset1", [y], **words, **data)
+    if followed:
+        y = net.add("Tanh", "opset1", [y])
+    net.result(net.add("Convolution", "opset1", [y, net.constant(image((4, 1, 3, 3)))], **sides))
+    assert_program_agrees(net.model(), [image((40, 1, 12, 9), 1)], threads=2)
+    assert bool(taken) != followed
 
 
 @pytest.mark.parametrize("threads", range(1, 6))

@@ -185,11 +185,88 @@ def summed(draw: Draw) -> None:
     draw.check(draw.surrounded(y) if terms[2] else y)
 
 
+def changed(draw: Draw, x: ir.builder.Output) -> ir.builder.Output:
+    """Each number by itself."""
+    kind = draw.pick("Gelu", "Swish", "ReLU", "PReLU", "Clamp", "Tanh", "FakeQuantize")
+    number = draw.constant(np.float32(0.25))
+    if kind == "Gelu":
+        return draw.add(kind, "opset7", x)
+    if kind == "Swish":
+        return draw.add(kind, "opset4", x, *([number] if draw.chance() else []))
+    if kind == "PReLU":
+        return draw.add(kind, "opset1", x, draw.constant(np.array([0.25], "f4")))
+    if kind == "Clamp":
+        return draw.add(kind, "opset1", x, min=-0.5, max=0.75)
+    if kind == "FakeQuantize":
+        shape = [1] * draw.number(0, len(draw.sizes(x)))
+        ends = [draw.constant(np.full(shape, end, "f4")) for end in (-0.7, 0.9, -0.7, 0.9)]
+        return draw.add(kind, "opset1", x, *ends, levels=17)
+    return draw.add(kind, "opset1", x)
+
+
+def moved(draw: Draw) -> None:
+    """What a product, a convolution or a sum makes is moved, and then changed number by number."""
+    kind = draw.pick("MatMul", "Convolution", "GroupConvolution", "Add")
+    images, channels, height, width = (draw.number(1, 6) for _ in range(4))
+    x = draw.input(images, channels, height, width)
+    if kind == "MatMul":
+        x = draw.add(kind, "opset1", x, draw.constant(draw.array(width, draw.number(1, 9))))
+    elif kind == "Convolution":
+        x = multiplied(draw, x, draw.number(1, 9))
+    elif kind == "GroupConvolution":
+        taps = draw.constant(draw.array(channels, 1, 1, 3, 3))
+        x = draw.add(kind, "opset1", x, taps, **windows(2, pads_begin=(1, 1), pads_end=(1, 1)))
+    if kind == "Add" or draw.chance():
+        sizes = draw.sizes(x)
+        x = draw.add("Add", "opset1", x, draw.constant(draw.array(1, sizes[1], 1, 1)))
+    for _ in range(draw.number(1, 3)):
+        sizes = draw.sizes(x)
+        how = draw.pick("Reshape", "Transpose", "Unsqueeze", "Squeeze")
+        if how == "Reshape":
+            joined = draw.constant([*sizes[:-2], -1])
+            x = draw.add(how, "opset1", x, joined, special_zero=False)
+        elif how == "Transpose":
+            order = list(range(len(sizes)))
+            draw.rng.shuffle(order)
+            x = draw.add(how, "opset1", x, draw.constant(order))
+        elif how == "Unsqueeze":
+            x = draw.add(how, "opset1", x, draw.constant([draw.number(0, len(sizes))]))
+        elif 1 in sizes and len(sizes) > 2:
+            x = draw.add(how, "opset1", x, draw.constant([sizes.index(1)]))
+        if len(draw.sizes(x)) < 3:
+            break
+    y = changed(draw, x)
+    if draw.chance():
+        y = changed(draw, y)
+    draw.check(*([y] if draw.chance(0.7) else [x, y]))
+
+
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("kernel", [convolved, decoded, attended, shown, split, summed])
+@pytest.mark.parametrize("kernel", [convolved, decoded, attended, shown, split, summed, moved])
 @pytest.mark.parametrize("seed", range(DRAWS))
 def test_in_another_order_it_is_the_same(kernel: Callable[[Draw], None], seed: int) -> None:
     kernel(Draw(seed))
+
+
+@pytest.mark.parametrize("read_twice", [False, True])
+def test_numbers_are_changed_before_they_are_moved(read_twice: bool) -> None:
+    draw = Draw(3)
+    taps = draw.constant(draw.array(8, 1, 1, 3, 3))
+    x = draw.add(
+        "GroupConvolution",
+        "opset1",
+        draw.input(1, 8, 6, 6),
+        taps,
+        **windows(2, pads_begin=(1, 1), pads_end=(1, 1)),
+    )
+    flat = draw.constant([1, 8, 36])
+    rows = draw.add("Reshape", "opset1", x, flat, special_zero=False)
+    rows = draw.add("Transpose", "opset1", rows, draw.constant([0, 2, 1]))
+    made = draw.add("Gelu", "opset7", rows)
+    draw.net.result(draw.add("MatMul", "opset1", made, draw.constant(draw.array(8, 5))))
+    if read_twice:
+        draw.net.result(draw.add("SoftMax", "opset8", rows, axis=-1))
+    assert kinds(draw.net.model())["Gelu"] == read_twice
 
 
 def head(sizes: list[tuple[int, int]], outputs: int, channels: int = 64) -> ir.Model:

@@ -58,7 +58,10 @@ def prepare(node: Node, threads: int, lanes: int, scratch: Scratch) -> list[list
     if factor is not None and not np.isfinite(factor).all():
         return None  # a window of padding alone
     followers = epilogue(node, scratch)
-    if not value.last:
+    # Of one channel it is all the same whether it is last: as planes, many images are one run.
+    alone = value.shape[1] == 1 and not followers and not narrow
+    alone = alone and value.store.flags.c_contiguous and output.store.flags.c_contiguous
+    if not value.last or alone:
         down, along = (
             Axis(size, *rest)
             for size, *rest in zip(
@@ -66,7 +69,7 @@ def prepare(node: Node, threads: int, lanes: int, scratch: Scratch) -> list[list
                 strict=True,
             )
         )  # fmt: skip
-        node.looks_up = not followers
+        node.looks_up = not followers and not value.last
         return planar(
             value, output, (down, along), join, fill, factor, followers, threads, scratch
         )

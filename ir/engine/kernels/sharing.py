@@ -18,7 +18,9 @@ from ....layers.windows import reach
 from ....schemas import Array
 from ..plan import UNARY, claimed_type
 from ..workers import lanes, side_by_side, spans
+from .activations import leaked
 from .blocks import call
+from .loose_windows import convolution
 
 #: So many products of numbers take longer than threads take to begin.
 LONG = 1 << 25
@@ -41,10 +43,14 @@ def shared(op: Any, others: Sequence[Array | None], threads: int, general: Kerne
         return general
     if kind == "MatMul":
         return _product(op, known[0], threads, general)
-    if kind in ("Convolution", "GroupConvolution"):
+    if kind == "Convolution":
+        return convolution(op, known[0], threads, general)
+    if kind == "GroupConvolution":
         return _joining(op, _by_rows, threads, general)
     if kind in ("ConvolutionBackpropData", "GroupConvolutionBackpropData"):
         return _joining(op, _by_images, threads, general)
+    if kind == "PReLU" and known[0].size == 1 and 0 < known[0].flat[0] <= 1:
+        return _leaking(known[0].reshape(()), threads, general)
     if kind in UNARY and all(other.size == 1 for other in known):
         return _each(op, threads, general)
     return general
@@ -151,6 +157,25 @@ def _by_rows(
         piece = op.model_copy(update=changes)
         found.append(partial(piece.run, data[:, :, max(begin, 0) : min(end, size)], filters))
     return found, 2
+
+
+def _leaking(slope: Array, threads: int, general: Kernel) -> Kernel:
+    """What is larger of each number and its product with a slope, which is one at most."""
+
+    def run(data: Array, given: Array) -> tuple[Array, ...]:
+        if data.dtype != np.float32 or not data.flags.c_contiguous:
+            return general(data, given)
+        require(data.nbytes)
+        made, flat = np.empty_like(data), data.reshape(-1)
+        target = made.reshape(-1)
+        pieces = spans(data.size, max(1, data.size // MUCH))
+        side_by_side(
+            [partial(leaked, flat[slice(*run)], slope, target[slice(*run)]) for run in pieces],
+            threads,
+        )
+        return (made,)
+
+    return run
 
 
 def _each(op: Any, threads: int, general: Kernel) -> Kernel:
