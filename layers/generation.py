@@ -105,14 +105,20 @@ def count(start: float, stop: float, step: float, *, whole: bool) -> int:
 
 
 def _named_count(start: Tensor, stop: Tensor, step: Tensor) -> Size:
-    """How many whole numbers lie before a named size: the count has its name, too."""
-    ends = stop.sizes() if stop.has_symbols and start.value is not None else None
-    if ends is None or start.value is None or start.value.dtype.kind not in "iu":
+    """How many whole numbers lie between named sizes: one less the other.
+
+    From one size to what is so much more it is a number, whatever they are.
+    """
+    named = start.has_symbols or stop.has_symbols
+    if not named or step.value is None or step.value.dtype.kind not in "iu" or not step.value:
         return ANY
-    if step.value is None or float(step.value) != 1 or len(ends) != 1:
+    begin, end = start.sizes(), stop.sizes()
+    if begin is None or end is None or len(begin) != 1 or len(end) != 1:
         return ANY
-    size = ends[0] - int(start.value)
-    if not isinstance(size, Dim) or size.low is None or size.low < 0:
+    size = end[0] - begin[0]
+    if not isinstance(size, Dim):
+        return count(0, size, int(step.value), whole=True)
+    if int(step.value) != 1 or size.low is None or size.low < 0:
         return ANY
     return Dim(ANY.low, ANY.high, size.symbol)
 

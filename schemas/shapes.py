@@ -184,6 +184,8 @@ def interval(low: int | None, high: int | None, symbol: Expression | None = None
     """The size between two limits: a number where they are one."""
     if low is not None and low == high:
         return low
+    if symbol is not None and symbol.is_number:
+        return symbol.value({})
     return Dim(low, high, symbol)
 
 

@@ -44,6 +44,11 @@ class Expression:
         return Expression(terms)
 
     @property
+    def is_number(self) -> bool:
+        """Whether the names have fallen out of it."""
+        return self.terms.keys() <= {()}
+
+    @property
     def names(self) -> set[str]:
         """The atoms."""
         return {name for product in self.terms for name in product}

@@ -9,8 +9,11 @@ from typing import Any
 import calls
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracle import Call, ask
 from vinoir import ir
+from vinoir.layers.base import Op
 from vinoir.schemas import Array, IRError, Shape, Tensor
 
 CARRYING = [call for call in calls.samples() if call.kind.carries_sizes]
@@ -113,3 +116,28 @@ def test_the_same_chain_is_imported(tmp_path: Any) -> None:
     model, given = ir.from_onnx(path), np.ones((2, 3, 4, 4), "f4")
     assert ir.run(model, [given])["y"].shape == (2, 48)
     assert str(ir.infer(model)["y"].shape).startswith("N,")
+
+
+@settings(deadline=None)
+@given(
+    times=st.integers(1, 3), begin=st.integers(-4, 9), end=st.integers(-4, 9),
+    step=st.sampled_from([-3, -1, 1, 2, 5]), kind=st.sampled_from(["i64", "i32"]),
+)  # fmt: skip
+def test_a_range_from_a_size_to_so_much_more_has_a_known_length(
+    times: int, begin: int, end: int, step: int, kind: str
+) -> None:
+    size = Shape.parse("N", symbols=True)[0] * times
+
+    def one(value: Any) -> Tensor:
+        parts = np.empty((), object)
+        parts[()] = value
+        return Tensor(kind, (), parts=parts)
+
+    op = Op.registry["Range", 4].read({"output_type": "i64"})
+    (found,) = op.infer(one(size + begin), one(size + end), Tensor.of(np.int64(step)))
+    assert found.shape == (len(range(begin, end, step)),)
+    # From another size on, or to one, nothing is known but what it is called.
+    (other,) = op.infer(one(size + begin), one(3 * size + end), Tensor.of(np.int64(step)))
+    assert not other.shape.is_static
+    (none,) = op.infer(one(size + begin), Tensor(kind, ()), Tensor.of(np.int64(step)))
+    assert not none.shape.is_static

@@ -95,6 +95,60 @@ def test_reshape(pattern: list[int], alone: bool) -> None:
     agree(op, DATA["f4"][:0], ints(0))
 
 
+@pytest.mark.parametrize(
+    ("shape", "pattern", "known"),
+    [((0,), [-1, 1], True), ((0, 5), [-1, 1, 5], True), ((0, 5), [1, -1, 5], True),
+     ((0, 5), [0, 5], True), ((3, 0), [0, 0, 1], True), ((0, 5), [-1, 0], True)],
+)  # fmt: skip
+def test_reshape_of_nothing(shape: tuple[int, ...], pattern: list[int], known: bool) -> None:
+    op = layers.ReshapeV1.read({"special_zero": "true"})
+    assert agree(op, np.zeros(shape, "f4"), ints(*pattern)) is known
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 5), (3, 0)])
+@pytest.mark.parametrize("pattern", [[-1, 0], [0, -1], [-1], [0, 0, -1], [-1, 3], [2, 0, -1]])
+@pytest.mark.parametrize("special", ["true", "false"])
+def test_reshape_of_nothing_is_refused_as_by_the_definition(
+    shape: tuple[int, ...], pattern: list[int], special: str
+) -> None:
+    op = layers.ReshapeV1.read({"special_zero": special})
+    data = np.zeros(shape, "f4")
+    try:
+        op.run(data, ints(*pattern))
+    except (IRError, ValueError, IndexError) as refused:
+        with pytest.raises(type(refused)):
+            both(op, data, ints(*pattern))
+        return
+    agree(op, data, ints(*pattern))
+
+
+@pytest.mark.parametrize("kind", ["f4", "i8", "?", "f2"])
+def test_equal_pieces(kind: str) -> None:
+    data = np.concatenate([DATA[kind]] * 4).reshape(4, 3, 2)
+    for axis, count in ((0, 2), (-3, 4), (1, 3), (-1, 2), (2, 1)):
+        op = layers.SplitV1.read({"num_splits": str(count)})
+        assert agree(op, data, np.array(axis))
+        assert agree(op, data[..., :1, :0] if axis == 0 else data[:, :, :0], np.array(axis))
+    assert agree(layers.SplitV1.read({"num_splits": "3"}), data[:, :0], np.array(1))
+    with pytest.raises(ValueError, match="equal division"):
+        both(layers.SplitV1.read({"num_splits": "3"}), data, np.array(0))
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "prod", "mean"])
+@pytest.mark.parametrize("initial", ["true", "false"])
+def test_nothing_is_scattered(reduction: str, initial: str) -> None:
+    words = {"reduction": reduction, "use_init_val": initial}
+    op = layers.ScatterElementsUpdateV12.read(words)
+    data = DATA["f4"].reshape(2, 3)
+    for shape, axis in (((0, 3), 0), ((0, 2), -2), ((2, 0), 1), ((1, 0), -1)):
+        nothing = np.zeros(shape, "i8"), np.zeros(shape, "f4")
+        assert agree(op, data, *nothing, np.array(axis))
+    some = np.zeros((1, 3), "i8"), np.ones((1, 3), "f4")
+    assert not agree(op, data, *some, np.array(0))
+    with pytest.raises(IRError):
+        both(op, data, np.zeros((0, 4), "i8"), np.zeros((0, 4), "f4"), np.array(0))
+
+
 @pytest.mark.parametrize("special", [True, False])
 @pytest.mark.parametrize(
     ("pattern", "known"),

@@ -103,7 +103,7 @@ class Patterns:
             for layer, shape in zip(parameters, pattern, strict=False)
             if shape is not None
         }
-        known = infer_graph(model, given, new_shapes=True)
+        known = infer_graph(model, given, new_shapes=True, naming=True)
         told: dict[int, Tensor] = {}
         for layer in self._readers:
             (tensor,) = known[layer.id]
@@ -114,7 +114,7 @@ class Patterns:
             if found != tensor.shape:
                 told[layer.id] = Tensor(tensor.type, found)
         if told:
-            known = infer_graph(model, given | told, new_shapes=True)
+            known = infer_graph(model, given | told, new_shapes=True, naming=True)
         return Inferred(model, known)
 
     def assigned(self, pattern: Pattern) -> Collection[str]:

@@ -49,16 +49,47 @@ def _reshape(op: Any) -> Quick:
 
     def run(data: Array, shape: Array) -> tuple[Array, ...] | None:
         pattern = shape.tolist()
-        if not data.size or not pattern or min(pattern) < -1:
+        if not pattern or min(pattern) < -1:
             return None
         if 0 in pattern:
             if not keeps or 0 in pattern[data.ndim :]:
                 return None
             pattern = [size or data.shape[place] for place, size in enumerate(pattern)]
+        if not data.size and -1 in pattern and 0 in pattern:
+            return None  # what is left may be any number
         try:
             return (data.reshape(pattern),)
         except ValueError:
             return None
+
+    return run
+
+
+def _split(op: Any) -> Quick:
+    """Equal pieces."""
+    count = op.num_splits
+
+    def run(data: Array, axis: Array) -> tuple[Array, ...] | None:
+        place = int(axis)
+        if not -data.ndim <= place < data.ndim or data.shape[place] % count:
+            return None
+        lead, each = (slice(None),) * (place % data.ndim), data.shape[place] // count
+        starts = range(0, data.shape[place], each) if each else [0] * count
+        return tuple(data[(*lead, slice(start, start + each))] for start in starts)
+
+    return run
+
+
+def _scattered(op: Any) -> Quick:
+    """No elements at all."""
+
+    def run(data: Array, indices: Array, updates: Array, axis: Array) -> tuple[Array, ...] | None:
+        place = int(axis.reshape(()))
+        if indices.size or updates.size or not -data.ndim <= place < data.ndim:
+            return None
+        sizes = list(zip(indices.shape, data.shape, strict=True))
+        del sizes[place]
+        return (data,) if all(count <= size for count, size in sizes) else None
 
     return run
 
@@ -168,6 +199,8 @@ def _broadcast(op: Any) -> Quick:
         try:
             if both and data.ndim:
                 shape = np.broadcast_shapes(data.shape, tuple(shape))
+            if tuple(shape) == data.shape:
+                return (data,)
             if not fits(prod(shape)):
                 return None
             found = np.empty(shape, data.dtype)
@@ -301,8 +334,10 @@ _MAKERS: dict[str, Callable[[Any], Quick]] = {
     "ReduceProd": _joining(np.multiply, _WHOLE),
     "ReduceSum": _joining(np.add, _WHOLE),
     "Reshape": _reshape,
+    "ScatterElementsUpdate": _scattered,
     "Select": _select,
     "ShapeOf": _shape,
+    "Split": _split,
     "Squeeze": _squeeze,
     "TopK": _best,
     "Unsqueeze": _unsqueeze,

@@ -136,7 +136,7 @@ def by_weights(
             width(equal(columns, deep, rows), deep, rows) if across == 1
             else shared_width(columns, deep, rows, across)
         )  # fmt: skip
-        blocks = _in_columns(node.inputs[1], b, wide)
+        blocks = kept_columns(node.inputs[1].constant, b, wide)
         at_once = max(FEW if across == 1 else FEWER, across * CACHE // (4 * columns))
         if b.nbytes > 2 * across * CACHE:
             at_once = max(at_once, 2 * MANY)  # they are fetched anew for each piece
@@ -147,7 +147,7 @@ def by_weights(
         most = BLOCK if followers or rows < MANY else columns
         pieces_across = across * -(-columns // (across * most))
         wide = min(columns, -(-columns // (pieces_across * 16)) * 16)
-        blocks = _in_columns(node.inputs[1], b, wide, copied=rows < MANY)
+        blocks = kept_columns(node.inputs[1].constant, b, wide, copied=rows < MANY)
         at_once, together = max(MANY, 2 * CACHE // (4 * wide)), 1
     down = lanes // across
     found = even_pieces(store.shape[:-1], max(1, min(at_once, -(-rows // down))), down)
@@ -210,9 +210,11 @@ def _least_copied(rows: int, columns: int, lanes: int) -> int:
     return min(fitting, key=lambda n: (n * rows + lanes // n * columns, n))
 
 
-def _in_columns(value: Value, matrix: Array, wide: int, *, copied: bool = True) -> list[Array]:
+def kept_columns(
+    source: Array | None, matrix: Array, wide: int, *, copied: bool = True
+) -> list[Array]:
     """Constant matrices in blocks (count, deep, wide) of columns; in another what is left."""
-    source, (*lead, deep, columns) = value.constant, matrix.shape
+    *lead, deep, columns = matrix.shape
     assert source is not None
     even = columns - columns % wide
     blocks = matrix[..., :even].reshape(*lead, deep, even // wide, wide).swapaxes(-2, -3)
@@ -294,7 +296,7 @@ def by_stacked_weights(
     *lead, rows, deep = a.shape
     columns = b.shape[-1]
     lanes = abreast if a.size * columns > 1 << 18 else 1
-    blocks = _in_columns(node.inputs[1], b, width(columns, deep, rows, lanes))
+    blocks = kept_columns(node.inputs[1].constant, b, width(columns, deep, rows, lanes))
     followers = epilogue(node, scratch)
     stacked = [np.broadcast_to(some, (*lead, *some.shape[-3:])) for some in blocks]
     wanted = None if node.wanted is None else np.broadcast_to(node.wanted.array, (*lead, rows, 1))
