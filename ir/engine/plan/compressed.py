@@ -331,11 +331,12 @@ def as_quick(packed: Compressed, rows: int, columns: int, integers: float) -> bo
 
     Levels take a quarter of the memory, but more calls; all of it is told in products of a row.
     """
-    by_row = float(rows + MADE)
+    numbers, groups = prod(packed.shape), _groups(packed)
+    taken = rows + MADE + (BEGUN + GROUP * groups) / numbers
     if integers:
-        by_row = min(by_row, _digits(packed, rows, columns, integers))
-    began = (BEGUN + GROUP * _groups(packed)) / prod(packed.shape)
-    return began + FETCHED / 4 + by_row <= FETCHED + rows
+        digits = _digits(packed, rows, columns, integers)
+        taken = min(taken, digits + (CALLS + GROUP_CALLS * groups) / numbers)
+    return FETCHED / 4 + taken <= FETCHED + rows
 
 
 def _groups(packed: Compressed) -> int:
@@ -358,8 +359,9 @@ def _digits(packed: Compressed, rows: int, columns: int, integers: float) -> flo
 EXPANDED, JOINED, SPLIT = 12, 72, 120
 #: To fetch a number from memory takes as long as to multiply it by so many rows; to make it in
 #: cache, less what else it would wait for. The calls for levels take as long as so many products,
-#: and for each group as long as so many more.
+#: and for each group as long as so many more; those for digits of a few rows far less.
 FETCHED, MADE, BEGUN, GROUP = 9, 5, 7_000_000, 270_000
+CALLS, GROUP_CALLS = 2_000_000, 100_000
 
 
 __all__ = ["Columns", "Compressed", "as_quick", "by_digits", "compressed_weights"]
