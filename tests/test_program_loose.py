@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from vinoir import ir, layers
 from vinoir.ir.engine.kernels import quick
 from vinoir.layers.base import Op
@@ -134,6 +136,59 @@ def test_equal_pieces(kind: str) -> None:
         both(layers.SplitV1.read({"num_splits": "3"}), data, np.array(0))
 
 
+@pytest.mark.parametrize("kind", ["f4", "i8", "?", "f2"])
+def test_pieces_of_given_lengths_and_what_joins_them(kind: str) -> None:
+    data = np.concatenate([DATA[kind]] * 4).reshape(4, 3, 2)
+    split = layers.VariadicSplitV1.read({})
+    for axis, lengths in ((0, (1, 0, 3)), (-2, (2, 1)), (2, (0, 2)), (1, (3,))):
+        assert agree(split, data, np.array(axis), ints(*lengths))
+        assert agree(split, data, ints(axis), ints(*lengths))
+        pieces = split.run(data, np.array(axis), ints(*lengths))
+        assert agree(layers.ConcatV1.read({"axis": str(axis)}), *pieces)
+    assert not agree(split, data, np.array(0), ints(1, -1))
+    with pytest.raises(IRError):
+        both(split, data, np.array(0), ints(1, 1))
+    with pytest.raises(ValueError, match="dimension"):
+        both(layers.ConcatV1.read({"axis": "0"}), data, data[:, :2])
+
+
+@given(
+    start=st.integers(-6, 6) | st.just(-(2**31)), step=st.sampled_from([1, 2, -1]),
+    stop=st.integers(-6, 6) | st.just(2**63 - 1), axis=st.integers(-2, 1),
+)  # fmt: skip
+def test_slices_along_an_axis(start: int, stop: int, step: int, axis: int) -> None:
+    data = np.arange(12, dtype="f4").reshape(4, 3)
+    op = layers.SliceV8.read({})
+    assert agree(op, data, ints(start), ints(stop), ints(step), ints(axis)) is (step == 1)
+    agree(op, data[:0], ints(start), ints(stop), ints(step))
+    ends = [ints(1, 0), ints(3, 2), ints(1, 1)]
+    assert not agree(op, data, *ends)
+    assert not agree(op, data, *ends, ints(1, 0))
+
+
+@given(st.data())
+def test_rows_are_added_to_rows(data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.integers(-1, 3), min_size=1, max_size=5))
+    rng = np.random.default_rng(len(rows))
+    target, updates = rng.random((4, 3), "f4"), rng.random((len(rows), 3), "f4")
+    indices = np.broadcast_to(ints(*rows)[:, None], updates.shape)
+    op = layers.ScatterElementsUpdateV12.read({"reduction": "sum", "use_init_val": "true"})
+    once = min(rows) >= 0 and sorted(set(rows)) == rows
+    assert agree(op, target, indices, updates, np.array(0)) is once
+    spoilt = indices.copy()
+    spoilt[0, 1] = (rows[0] + 1) % 4
+    assert not agree(op, target, spoilt, updates, np.array(-2))
+    other = layers.ScatterElementsUpdateV12.read({"reduction": "sum", "use_init_val": "false"})
+    assert not agree(other, target, indices, updates, np.array(0))
+
+
+@pytest.mark.parametrize("name", ["GeluV7", "ReLUV1", "SigmoidV1", "SwishV4", "TanhV1"])
+def test_nothing_is_changed(name: str) -> None:
+    op = getattr(layers, name).read({})
+    assert agree(op, np.zeros((0, 3), "f4"))
+    assert not agree(op, DATA["f4"])
+
+
 @pytest.mark.parametrize("reduction", ["none", "sum", "prod", "mean"])
 @pytest.mark.parametrize("initial", ["true", "false"])
 def test_nothing_is_scattered(reduction: str, initial: str) -> None:
@@ -144,7 +199,8 @@ def test_nothing_is_scattered(reduction: str, initial: str) -> None:
         nothing = np.zeros(shape, "i8"), np.zeros(shape, "f4")
         assert agree(op, data, *nothing, np.array(axis))
     some = np.zeros((1, 3), "i8"), np.ones((1, 3), "f4")
-    assert not agree(op, data, *some, np.array(0))
+    added = reduction == "sum" and initial == "true"
+    assert agree(op, data, *some, np.array(0)) is added
     with pytest.raises(IRError):
         both(op, data, np.zeros((0, 4), "i8"), np.zeros((0, 4), "f4"), np.array(0))
 
@@ -282,11 +338,11 @@ def test_sums_and_products_of_whole_numbers(name: str, keep: str) -> None:
 @pytest.mark.parametrize("kind", ["i32", "i64", "f32", "u8"])
 def test_ranges(kind: str, ends: tuple[int, int, int]) -> None:
     op = layers.RangeV4.read({"output_type": kind})
-    for given in (("i4", "i4", "i4"), ("i8", "i4", "i8"), ("f4", "i4", "i4")):
-        arrays = [np.array(x, dtype) for x, dtype in zip(ends, given, strict=True)]
+    for types in (("i4", "i4", "i4"), ("i8", "i4", "i8"), ("f4", "i4", "i4")):
+        arrays = [np.array(x, dtype) for x, dtype in zip(ends, types, strict=True)]
         if kind == "u8" and ends[0] < 0:
             continue
-        assert agree(op, *arrays) is (kind in ("i32", "i64") and "f4" not in given)
+        assert agree(op, *arrays) is (kind in ("i32", "i64") and "f4" not in types)
     old = layers.RangeV1.read({})
     assert agree(old, *(np.array(x, "i8") for x in ends))
     assert not agree(op, np.array(1 << 40), np.array((1 << 40) + 3), np.array(1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, TypeAlias
 
@@ -80,16 +81,87 @@ def _split(op: Any) -> Quick:
     return run
 
 
+def _varied_split(op: Any) -> Quick:
+    """Pieces of such lengths."""
+
+    def run(data: Array, axis: Array, lengths: Array) -> tuple[Array, ...] | None:
+        place, sizes = int(axis.reshape(())), lengths.tolist()
+        if not -data.ndim <= place < data.ndim or min(sizes, default=-1) < 0:
+            return None
+        if sum(sizes) != data.shape[place]:
+            return None
+        lead, ends = (slice(None),) * (place % data.ndim), [0, *accumulate(sizes)]
+        return tuple(data[(*lead, slice(*run))] for run in pairwise(ends))
+
+    return run
+
+
+def _concatenated(op: Any) -> Quick:
+    def run(*arrays: Array) -> tuple[Array, ...] | None:
+        kind, rank = arrays[0].dtype, arrays[0].ndim
+        if any(array.dtype is not kind or array.ndim != rank for array in arrays):
+            return None
+        if not -rank <= op.axis < rank or not fits(sum(array.size for array in arrays)):
+            return None
+        try:
+            return (np.concatenate(arrays, op.axis),)
+        except ValueError:
+            return None  # of shapes that do not go together
+
+    return run
+
+
+def _sliced(op: Any) -> Quick:
+    """Neighbours along one axis."""
+
+    def run(
+        data: Array, start: Array, stop: Array, step: Array, axes: Array | None = None
+    ) -> tuple[Array, ...] | None:
+        if not start.size == stop.size == step.size == 1 or step.item() != 1:
+            return None
+        place = 0 if axes is None else int(axes.item()) if axes.size == 1 else data.ndim
+        if not -data.ndim <= place < data.ndim:
+            return None
+        lead = (slice(None),) * (place % data.ndim)
+        return (data[(*lead, slice(start.item(), stop.item()))],)
+
+    return run
+
+
 def _scattered(op: Any) -> Quick:
-    """No elements at all."""
+    """No elements at all, or what is added to rows, each of them once."""
+    adds = getattr(op, "reduction", "none") == "sum" and op.use_init_val
 
     def run(data: Array, indices: Array, updates: Array, axis: Array) -> tuple[Array, ...] | None:
         place = int(axis.reshape(()))
-        if indices.size or updates.size or not -data.ndim <= place < data.ndim:
+        if indices.shape != updates.shape or not -data.ndim <= place < data.ndim:
             return None
-        sizes = list(zip(indices.shape, data.shape, strict=True))
-        del sizes[place]
-        return (data,) if all(count <= size for count, size in sizes) else None
+        if not indices.size:
+            sizes = list(zip(indices.shape, data.shape, strict=True))
+            del sizes[place]
+            return (data,) if all(count <= size for count, size in sizes) else None
+        if not adds or data.ndim != 2 or place % 2 or indices.shape[1] != data.shape[1]:
+            return None
+        if data.dtype != np.float32 or updates.dtype != np.float32 or not fits(data.size):
+            return None
+        rows = indices[:, 0]
+        if rows[0] < 0 or rows[-1] >= len(data) or (rows[1:] <= rows[:-1]).any():
+            return None
+        if (indices != rows[:, None]).any():
+            return None
+        found = data.copy()
+        found[rows] += updates
+        return (found,)
+
+    return run
+
+
+def _changed(op: Any) -> Quick:
+    """Nothing, of which each number by itself would be changed."""
+
+    def run(data: Array, *others: Array) -> tuple[Array, ...] | None:
+        plain = data.dtype == np.float32 and all(other.size == 1 for other in others)
+        return (data,) if plain and not data.size else None
 
     return run
 
@@ -323,7 +395,9 @@ _ARITHMETIC = ("Add", "Subtract", "Multiply", "Maximum", "Minimum")
 _REAL, _WHOLE = PLAIN[:1], PLAIN[1:]
 
 _MAKERS: dict[str, Callable[[Any], Quick]] = {
+    **dict.fromkeys(("Gelu", "ReLU", "Sigmoid", "Swish", "Tanh"), _changed),
     "Broadcast": _broadcast,
+    "Concat": _concatenated,
     "Convert": _convert,
     "Gather": _slices,
     "GatherND": _rows,
@@ -337,10 +411,12 @@ _MAKERS: dict[str, Callable[[Any], Quick]] = {
     "ScatterElementsUpdate": _scattered,
     "Select": _select,
     "ShapeOf": _shape,
+    "Slice": _sliced,
     "Split": _split,
     "Squeeze": _squeeze,
     "TopK": _best,
     "Unsqueeze": _unsqueeze,
+    "VariadicSplit": _varied_split,
     "Divide": _pairing(np.divide, _REAL),
     **{name: _pairing(UFUNCS[name], PLAIN) for name in _ARITHMETIC},
     **{name: _pairing(function, MOVED) for name, function in _COMPARISONS.items()},
