@@ -49,7 +49,7 @@ def convolution(op: Any, filters: Array, threads: int, general: Kernel) -> Kerne
         if not fits or data.shape[1] != channels or budget().max_memory is not None:
             return general(data, given)
         pads, stops = op.settled(data, kernel)
-        if not prod(stops):
+        if not prod(stops) or min(map(min, pads)) < 0:
             return general(data, given)
         made = np.empty((len(data), len(weights), *stops), np.float32)
         require(made.nbytes)
