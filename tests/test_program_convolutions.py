@@ -353,10 +353,15 @@ def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
+def gelu(x: float) -> float:
+    return x / 2 * math.erfc(-x / math.sqrt(2))
+
+
 @pytest.mark.parametrize(
     ("way", "definition"),
     [
-        (activations.GELU, lambda x: x / 2 * math.erfc(-x / math.sqrt(2))),
+        (activations.GELU, gelu),
+        (activations.GELU_BY_QUICK_TANH, gelu),
         (
             activations.GELU_BY_TANH,
             lambda x: x * sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)),
@@ -415,26 +420,6 @@ def test_gelu_by_either_way(
             wanted = ir.run(model, [given])["y"]
         found = ir.compile(model)([given])["y"]
         np.testing.assert_allclose(found, wanted, rtol=6e-6, atol=1.2e-6, strict=True)
-
-
-def test_powers_of_gelu_are_as_near_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.linspace(-20, 20, 40001, dtype="f4")
-    wanted = [value / 2 * math.erfc(-value / math.sqrt(2)) for value in x.astype("f8")]
-    in_twos = math.log(2) if activations.QUICK_POWERS else 1 / math.log(2)
-    other = activations.numbers(*(float(n) * in_twos for n in activations.NORMAL_CURVE))
-    for curve, power in (
-        (activations.NORMAL_CURVE, activations.POWER),
-        (other, np.exp if activations.QUICK_POWERS else np.exp2),
-    ):
-        monkeypatch.setattr(activations, "NORMAL_CURVE", curve)
-        monkeypatch.setattr(activations, "POWER", power)
-        found = np.empty_like(x)
-        activations.gelu(x, found, np.empty_like(x), np.empty_like(x))
-        np.testing.assert_allclose(found, wanted, rtol=6e-6, atol=1.2e-6)
-        # Powers that are next to nothing take twenty times as long.
-        edge = np.array(activations.EDGE, "f8")
-        exponent = np.polyval([float(n) for n in curve], edge)
-        assert power(exponent) > np.finfo("f4").tiny
 
 
 @pytest.mark.parametrize("quick", [True, False])

@@ -52,15 +52,15 @@ class _RoomsOfThreads(threading.local, Rooms):
 rooms = _RoomsOfThreads()
 
 
-def all_ones(size: int) -> Array:
-    """So many ones, to be read."""
-    return _ones(1 << size.bit_length())[:size]
+def all_of(number: float, size: int) -> Array:
+    """So many times a number, to be read: NumPy compares arrays sooner than with one number."""
+    return _all_of(number, 1 << size.bit_length())[:size]
 
 
 @cache
-def _ones(size: int) -> Array:
+def _all_of(number: float, size: int) -> Array:
     found = on_lines(size)
-    found.fill(1)
+    found.fill(number)
     return found
 
 
@@ -150,7 +150,7 @@ def done(found: Function | Way, block: Array, target: Array, own: Rooms | None =
     if not isinstance(found, Way):
         return partial(found, block, target)
     library = integer_products()
-    if found.by_sums is not None and QUICK_TANH and library is not None and library.rounds:
+    if found.by_sums is not None and library is not None and library.rounds:
         number, make, _ = found.by_sums
         found = Way(number, partial(make, library))
     return _made(found, block, target, own)
@@ -182,6 +182,8 @@ def _found(op: Any, parameters: Sequence[Array | None]) -> Function | Way | None
         return np.rint if op.mode == "half_to_even" else None
     if kind == "Gelu" and getattr(op, "approximation_mode", "ERF") == "TANH":
         return GELU_BY_TANH if QUICK_TANH else lambda x, out: weighted(x, by_tanh, out)
+    if kind == "Gelu":
+        return GELU_BY_QUICK_TANH if QUICK_TANH else GELU
     if kind == "Swish":
         beta = next((float(array.reshape(())) for array in parameters if array is not None), 1.0)
         slope = line(beta)
@@ -266,31 +268,57 @@ def line(slope: float) -> Curve:
     return lambda x, value: np.multiply(x, factor, value)
 
 
-def gelu(x: Array, out: Array, t: Array, power: Array) -> None:
-    """``max(x, 0) - t * 2 ** q(t)``, t being ``abs(x)`` and q a polynomial: x by a distribution.
+def gelu(x: Array, out: Array, t: Array, power: Array) -> list[Part]:
+    """``x / 2 + abs(x) / 2 - t * p(t) ** 32``, t being ``abs(x)`` and p a polynomial.
 
-    That of a normal variable at -t is a power whose exponent a polynomial comes near.
+    That is what is positive of x, less t times the distribution of a normal variable at -t, whose
+    root a polynomial comes near: to square that five times takes less than to make a power.
     """
-    np.abs(x, t)
-    lost = None
-    if not np.maximum.reduce(t, axis=None) <= EDGE:  # else powers would be next to nothing
-        lost = x == -ENDLESS  # of which the definition makes no number
-        t.clip(ZERO, EDGE, t)
-    steepest, *others = NORMAL_CURVE
-    np.multiply(t, steepest, power)
-    for number in others[:-1]:
-        np.add(power, number, power)
-        np.multiply(power, t, power)
-    np.add(power, others[-1], power)
-    POWER(power, power)
-    np.multiply(power, t, power)
-    x.clip(ZERO, ENDLESS, out)
-    np.subtract(out, power, out)
-    if lost is not None:
-        np.copyto(out, NONE, where=lost)
+    steepest, *others, last = NORMAL_ROOT
+    parts: list[Part] = [
+        *_halved_sum(x, out, t, power),
+        partial(np.minimum, t, all_of(EDGE, x.size), out=t),
+        partial(np.multiply, t, steepest, power),
+    ]
+    for number in others:
+        parts += [partial(np.add, power, number, power), partial(np.multiply, power, t, power)]
+    return [
+        *parts,
+        partial(np.add, power, last, power),
+        *[partial(np.square, power, power)] * SQUARES,
+        partial(np.multiply, power, t, power),
+        partial(np.subtract, out, power, out),
+    ]
+
+
+def _halved_sum(x: Array, out: Array, t: Array, other: Array) -> list[Part]:
+    """``abs(x)``, and half the sum of that and x, which is no number for what is endless below."""
+    return [
+        partial(np.abs, x, t),
+        partial(np.multiply, x, HALF, out),
+        partial(np.multiply, t, HALF, other),
+        partial(np.add, out, other, out),
+    ]
 
 
 def gelu_by_sums(
+    library: IntegerProducts, x: Array, out: Array, t: Array, power: Array
+) -> list[Part]:
+    """The same by sums of products."""
+    ones = all_of(1, x.size)
+    steepest, next_to_it, *others = map(float, NORMAL_ROOT)
+    return [
+        partial(np.abs, x, t),
+        library.summed((0.5, 0.5), x, t, out),
+        partial(np.minimum, t, all_of(EDGE, x.size), out=t),
+        library.lined(steepest, next_to_it, t, power),
+        *(library.fused(power, t, ones, power, (1, number)) for number in others),
+        *[partial(np.square, power, power)] * SQUARES,
+        library.fused(power, t, out, out, (-1, 1)),
+    ]
+
+
+def gelu_by_quick_tanh(
     library: IntegerProducts, x: Array, out: Array, u: Array, q: Array, value: Array
 ) -> list[Part]:
     """``x / 2 + x / 2 * tanh(x * p)``, p being ``q * (a * q ** 2 + b) + c * u + d``.
@@ -298,7 +326,7 @@ def gelu_by_sums(
     There u is ``x ** 2 / 20 + g``, and q is ``u ** 2 + h``.
     """
     g, h, a, b, c, d = HALF_LOGIT
-    ones = all_ones(x.size)
+    ones = all_of(1, x.size)
     begin = library.fused(x, x, ones, u, (1 / 20, g))
     rest = sequence([
         library.fused(u, u, ones, q, (1, h)),
@@ -443,18 +471,16 @@ ONE, HALF, THREE, SIX, ZERO, SIXTH = numbers(1, 0.5, 3, 6, 0, 1 / 6)
 #: From here on Mish is x.
 STEEP = np.float32(20)
 
-#: The distribution of a normal variable at -t is nearly this power, within 7e-7, and within 9e-8
-#: when t times it is taken; it is half at zero, so that what is small remains as exact. Exponents
-#: of two, or of e where NumPy takes those sooner, from the highest power of t on.
-NORMAL_CURVE = numbers(
-    *(number if QUICK_POWERS else number * math.log(2) for number in (
-        2.992430351949385e-05, -0.0007398752027502653, 0.007977465791993375,
-        -0.05323819098342072, -0.4589156835539951, -1.1511470830917354, -1.0,
-    ))
+#: The distribution of a normal variable at -t is nearly such a power of a polynomial, within
+#: 1.1e-7 when t times it is taken; from the highest power of t on, and how often it is squared.
+NORMAL_ROOT = numbers(
+    -1.306862861e-05, 0.0002497469532, -0.0008972014491, -0.009417978621, -0.02440195381,
+    0.9785721831,
 )  # fmt: skip
-POWER = np.exp2 if QUICK_POWERS else np.exp
-#: From here on t times that is nothing beside t; further on it would be too little for a float32.
-EDGE, ENDLESS, NONE = numbers(11, math.inf, math.nan)
+SQUARES = 5
+#: From here on t times that is nothing beside t, and stays what it is here.
+EDGE = 6.0
+ENDLESS = np.float32(math.inf)
 #: Half the logarithm of how much sooner a normal variable is below x than above it, divided by x,
 #: is nearly such a polynomial of the square of x: what x times the distribution errs by is 2.5e-7.
 HALF_LOGIT = (
@@ -475,14 +501,14 @@ UFUNCS: dict[str, Any] = {
     "Floor": np.floor,
     "Log": np.log,
 }
-GELU = Way(2, lambda *arrays: [partial(gelu, *arrays)], Way(3, gelu_by_sums))
+GELU = Way(2, gelu, Way(2, gelu_by_sums))
+GELU_BY_QUICK_TANH = Way(2, gelu, Way(3, gelu_by_quick_tanh))
 GELU_BY_TANH = Way(1, gelu_by_tanh, Way(1, gelu_by_tanh_by_sums))
 SWISH_OF_HALF = Way(1, swish_of_half, Way(1, swish_of_half_by_sums))
 HSIGMOID = Way(0, three_lines, Way(0, three_lines_by_sums))
 HSWISH = Way(1, weighted_lines, Way(1, weighted_lines_by_sums))
 FUNCTIONS: dict[str, Function | Way] = {
     "Sigmoid": Way(0, sigmoid),
-    "Gelu": GELU,
     "HSigmoid": HSIGMOID,
     "HSwish": HSWISH,
     "Mish": mish,

@@ -7,6 +7,7 @@ while it multiplies. What is multiplied by is packed once.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -27,9 +28,13 @@ RATES = (
     (("alder", "sierra", "neonsdot", "svesdot"), 1.5, 16),
 )
 SLOW = (), 0.7, 16
+#: For which processors it rounds, and makes sums of numbers, as quickly as NumPy adds them.
+QUICK_LINES = ("skylake", "haswell")
 #: Of 128 columns packed together and more a product by vectors takes half as long again as of
 #: fewer. Blocks of columns are a multiple of so many.
 WIDE, LINE = 112, 16
+#: Numbers of a vector of AVX2.
+LANES = 8
 #: The library's names of what it rounds to.
 NAMES: dict[type, str] = {
     np.int8: "int8", np.uint8: "uint8", np.uint16: "uint16", np.float32: "float32",
@@ -56,7 +61,10 @@ class IntegerProducts:
         #: Whether it multiplies by tiles, for which matrices have to be packed.
         self.by_tiles = self.rate >= TILES
         #: Whether it rounds to int8 as it should, and makes sums, many numbers at a time.
-        self.rounds = bool(has.get("skylake")) and self._rounds() and self._lines()
+        quick = any(has.get(name) for name in QUICK_LINES)
+        #: So many numbers are its vector, of which it does fewer otherwise; 1 where it does not.
+        self._lanes = 1
+        self.rounds = quick and self._rounds() and any(map(self._lines, (1, LANES)))
 
     def wide(self, columns: int, shares: int = 1) -> int:
         """How many columns are packed together, so that there are equal blocks for all shares."""
@@ -119,21 +127,46 @@ class IntegerProducts:
 
     def lined(self, scale: float, shift: float, numbers: Array, out: Array) -> Part:
         """What puts ``scale * x + shift`` of each number into an array; neither has gaps."""
-        given, made = self._flat(numbers), self._flat(out)
-        return partial(self._library.scale, given, alpha=scale, beta=shift, out=made)
+        return self._by_lanes(partial(self._library.scale, alpha=scale, beta=shift), numbers, out)
 
     def summed(self, factors: tuple[float, float], x: Array, y: Array, out: Array) -> Part:
         """What puts ``a * x + b * y`` into an array; none has gaps."""
-        (a, b), (left, right, made) = factors, map(self._flat, (x, y, out))
-        return partial(self._library.blend, left, right, alpha=a, beta=b, out=made)
+        a, b = factors
+        return self._by_lanes(partial(self._library.blend, alpha=a, beta=b), x, y, out)
 
     def fused(
         self, x: Array, y: Array, z: Array, out: Array, factors: tuple[float, float] = (1, 1)
     ) -> Part:
         """What puts ``a * x * y + b * z`` into an array; none has gaps."""
-        (a, b), (first, second, third, made) = factors, map(self._flat, (x, y, z, out))
-        return partial(
-            self._library.fma, first, second, third, alpha=float(a), beta=float(b), out=made
+        a, b = map(float, factors)
+        return self._by_lanes(partial(self._library.fma, alpha=a, beta=b), x, y, z, out)
+
+    def _by_lanes(self, make: Callable[..., Any], *arrays: Array) -> Part:
+        """What makes the last of these arrays of the others, each number as in any other place.
+
+        Fewer than a vector the library may do one by one, and rounds otherwise: these are put
+        into vectors.
+        """
+        *given, made = map(self._flat, arrays)
+        size = arrays[-1].size
+        rest = size % self._lanes
+        if not rest:
+            return partial(make, *given, out=made)
+        whole = [array.reshape(-1)[: size - rest] for array in arrays]
+        ends = [array.reshape(-1)[size - rest :] for array in arrays]
+        beside = np.zeros((len(arrays), self._lanes), np.float32)
+        *others, last = map(self._flat, beside)
+        parts = [self._by_lanes(make, *whole)] if size > rest else []
+        parts += [
+            partial(np.copyto, room[:rest], end)
+            for room, end in zip(beside, ends[:-1], strict=False)
+        ]
+        return sequence(
+            [
+                *parts,
+                partial(make, *others, out=last),
+                partial(np.copyto, ends[-1], beside[-1, :rest]),
+            ]
         )
 
     def _flat(self, array: Array) -> Any:
@@ -143,22 +176,30 @@ class IntegerProducts:
         kind = NAMES[array.dtype.type]
         return self._library.from_pointer(place, (array.size,), kind, owner=array)
 
-    def _lines(self) -> bool:
+    def _lines(self, lanes: int) -> bool:
+        """Whether sums are right, and a number's is the same wherever it stands."""
+        self._lanes = lanes
         numbers = np.linspace(-300, 300, 1001, dtype=np.float32)
         scale, shift = np.float32(0.37), np.float32(-12.1)
         wanted = np.float64(scale) * numbers + np.float64(shift)
         others = np.sqrt(np.abs(numbers))
+        first: list[Array] = []
         for cut in range(20):
-            x, y, found = numbers[cut:], others[cut:], np.empty(numbers.size - cut, np.float32)
+            x, y = numbers[cut:], others[cut:]
+            found = [np.empty(numbers.size - cut, np.float32) for _ in range(4)]
             made = (
-                (self.lined(float(scale), float(shift), x, found), wanted[cut:]),
-                (self.summed((0.5, 2.0), x, y, found), x / 2 + 2 * y),
-                (self.fused(x, y, y, found), x * np.float64(y) + y),
+                (self.lined(float(scale), float(shift), x, found[0]), wanted[cut:]),
+                (self.summed((0.5, 2.0), x, y, found[1]), x / 2 + 2 * y),
+                (self.fused(x, y, y, found[2]), x * np.float64(y) + y),
+                (self.fused(x, y, x, found[3], (0.7, 0.3)), 0.7 * x * np.float64(y) + 0.3 * x),
             )
-            for part, right in made:
+            for (part, right), out in zip(made, found, strict=True):
                 part()
-                if (np.abs(found - right) > NEARLY * (1 + np.abs(right))).any():
+                if (np.abs(out - right) > NEARLY * (1 + np.abs(right))).any():
                     return False
+            first = first or found
+            if any((out != whole[cut:]).any() for out, whole in zip(found, first, strict=True)):
+                return False
         return True
 
     def _rounds(self) -> bool:
