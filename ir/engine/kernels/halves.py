@@ -67,7 +67,7 @@ def by_halves(
         ):
             target = store[place][begin:end]
             multiplied = _product(a[place], pair, power, matrix, sums, target, library)
-            steps.append(_if_wanted(multiplied, wanted[place], target))
+            steps.append(if_wanted(multiplied, wanted[place], target))
         index = (..., slice(begin, end))
         steps += followed(followers, store[index], index)
         parts.append(sequence(steps))
@@ -153,7 +153,7 @@ def _product(
     return run
 
 
-def _if_wanted(multiplied: Part, wanted: Array, target: Array) -> Part:
+def if_wanted(multiplied: Part, wanted: Array, target: Array) -> Part:
     """A product, or zeros where nobody asks for it."""
 
     def run() -> None:

@@ -15,7 +15,7 @@ from ..plan import Node, Value
 from ..workers import Part, spans
 from .blocks import CACHE, LINE, Scratch, call, epilogue, followed, sequence
 from .copies import copied
-from .halves import by_halves
+from .halves import by_halves, if_wanted
 from .lines import laid_out
 from .products import BLOCK, MILLION, UNEVEN, cuts, equal, multiplied, shared_width, sums, width
 
@@ -62,9 +62,9 @@ def _multiplied(
     """The step that multiplies, in the way that goes with what is known of the second operand."""
     shape, constant = store.shape, node.inputs[1].constant is not None
     single = constant and prod(b.shape[:-2]) == 1
-    if single and prod(shape[:-1]) == 1:
-        return one_row(node, a, b.reshape(b.shape[-2:]), store, abreast, scratch)
     a = np.broadcast_to(a, (*shape[:-2], *a.shape[-2:]))
+    if constant and shape[-2] == 1 and prod(shape[:-2]) <= max(prod(b.shape[:-2]), 1):
+        return rows_by_weights(node, a, b, store, abreast, scratch)
     if single:
         return by_weights(node, a, b.reshape(b.shape[-2:]), store, abreast, scratch)
     rows, deep = a.shape[-2:]
@@ -89,13 +89,15 @@ def lying(value: Value, before: list[list[Part]], abreast: int, scratch: Scratch
     return room
 
 
-def one_row(
+def rows_by_weights(
     node: Node, a: Array, b: Array, store: Array, abreast: int, scratch: Scratch
 ) -> list[Part]:
-    """A vector by a matrix, which lies so that each thread reads long runs of it."""
-    row, (deep, columns) = a.reshape(-1), b.shape
+    """Vectors, each by a constant matrix of its own, or one by one.
+
+    The matrices lie so that each thread reads long runs of them.
+    """
+    *lead, deep, columns = b.shape
     followers = epilogue(node, scratch)
-    target = store.reshape(-1)
     lanes = most = abreast if b.size > 1 << 14 else 1
     while columns < RUN * lanes and lanes > 2:
         lanes //= 2
@@ -103,23 +105,31 @@ def one_row(
     if in_rows:
         source = node.inputs[1].constant
         assert source is not None
-        matrix = _shared(source, b, b.strides)
+        matrices = _shared(source, b, b.strides)
     else:
         # As it lies in the file or, where it has to be turned, in large pages.
-        lanes = most
-        matrix = b.T if b.T.flags.c_contiguous else laid_out(b.T)
-        if is_wished() and not np.may_share_memory(matrix, b):
-            matrix = shelved(matrix)
+        lanes, turned = most, b.swapaxes(-1, -2)
+        matrices = turned if turned.flags.c_contiguous else laid_out(turned)
+        if is_wished() and not np.may_share_memory(matrices, b):
+            matrices = shelved(matrices)
+    matrices = matrices.reshape(-1, *matrices.shape[-2:])
+    lines = store.shape[:-1]
+    which = np.broadcast_to(np.arange(len(matrices)).reshape(lead), lines[:-1])
+    wanted = None if node.wanted is None else np.broadcast_to(node.wanted.array, (*lines, 1))
     parts: list[Part] = []
     # So many columns at a time as BLAS takes together, so that equal ones give the same.
     for _, (first, stop) in scratch.dealt(spans(-(-columns // LINE), lanes)):
         begin, end = first * LINE, min(stop * LINE, columns)
-        index, out = (..., slice(begin, end)), target[begin:end]
-        product = (
-            call(np.matmul, row, matrix[:, begin:end], out=out) if in_rows
-            else call(np.matmul, matrix[begin:end], row, out=out)
-        )  # fmt: skip
-        parts.append(sequence([product, *followed(followers, store[index], index)]))
+        steps: list[Part] = []
+        for place, number in zip(np.ndindex(*lines), which.flat, strict=True):
+            row, target, matrix = a[place], store[place][begin:end], matrices[number]
+            product = (
+                call(np.matmul, row, matrix[:, begin:end], out=target) if in_rows
+                else call(np.matmul, matrix[begin:end], row, out=target)
+            )  # fmt: skip
+            steps.append(product if wanted is None else if_wanted(product, wanted[place], target))
+        index = (..., slice(begin, end))
+        parts.append(sequence([*steps, *followed(followers, store[index], index)]))
     return parts
 
 
