@@ -324,10 +324,11 @@ def test_a_branch_that_others_read_stays() -> None:
 @pytest.mark.parametrize("kind", ["Convolution", "GroupConvolution"])
 @pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("beta", [None, 1.0, 0.5])
-def test_a_convolution_gives_half_of_what_swish_takes(
+def test_a_convolution_multiplies_for_swish(
     kind: str, quick: bool, beta: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(means, "QUICK_TANH", quick)
+    monkeypatch.setattr(activations, "QUICK_TANH", quick)
     plans = []
     monkeypatch.setattr(
         program, "optimize", lambda plan: (optimize(plan), plans.append(plan), plan.verify())
@@ -345,12 +346,16 @@ def test_a_convolution_gives_half_of_what_swish_takes(
     given = (5 * rng.standard_normal((2, 6, 9, 8))).astype("f4")
     wanted, found = ir.run(model, [given])["y"], ir.compile(model)([given])["y"]
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5, strict=True)
-    halved = [node.halved for plan in plans for node in plan.nodes if node.kind == kind]
-    assert halved == [quick and beta != 0.5]
+    found = [node.premultiplied for plan in plans for node in plan.nodes if node.kind == kind]
+    assert found == [beta != 0.5]
 
 
 def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
+
+
+def gelu_by_tanh(x: float) -> float:
+    return x * sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
 
 
 def gelu(x: float) -> float:
@@ -362,20 +367,21 @@ def gelu(x: float) -> float:
     [
         (activations.GELU, gelu),
         (activations.GELU_BY_QUICK_TANH, gelu),
-        (
-            activations.GELU_BY_TANH,
-            lambda x: x * sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)),
-        ),
+        (activations.GELU_BY_TANH, gelu_by_tanh),
         (activations.swish_of(1), lambda x: x * sigmoid(x)),
         (activations.swish_of(1.702), lambda x: x * sigmoid(1.702 * x)),
         (activations.swish_of(-0.5), lambda x: x * sigmoid(-0.5 * x)),
         (activations.SWISH_OF_HALF, lambda half: 2 * half * sigmoid(2 * half)),
+        (activations.SWISH_OF_NEGATIVE, lambda negative: -negative * sigmoid(-negative)),
+        (activations.swish_by_powers(1.702), lambda x: x * sigmoid(1.702 * x)),
+        (activations.GELU_BY_POWERS, gelu_by_tanh),
         (activations.HSIGMOID, lambda x: min(max(x + 3, 0), 6) / 6),
         (activations.HSWISH, lambda x: x * min(max(x + 3, 0), 6) / 6),
     ],
 )
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("summed", [True, False])
+@np.errstate(over="ignore")
 def test_activations_are_as_near_whatever_makes_them(
     way: activations.Function | activations.Way,
     definition: Callable[[float], float],

@@ -17,8 +17,6 @@ from .lines import on_lines
 
 #: Puts what it makes of the first array into the second; they may be the same.
 Function: TypeAlias = Callable[[Array, Array], Any]
-#: The same, of numbers that lie one after the other, to memory of its own.
-Curve: TypeAlias = Callable[[Array, Array], Any]
 
 #: So many numbers and their temporaries stay in a core's own cache, and outweigh the calls.
 NEAR = 32768
@@ -121,16 +119,18 @@ def activation(
     target: Array,
     parameters: Sequence[Array | None] = (),
     *,
-    halved: bool = False,
+    premultiplied: bool = False,
     near: int = NEAR,
     own: Rooms | None = None,
 ) -> Part | None:
     """An activation from a block to a target; None where its definition does as well.
 
-    Of Swish, the block may hold half of what it takes. So many numbers are worked on at once, in
-    memory of its own, or of the thread that does it.
+    Of Swish, the block may hold what it takes, multiplied for it. So many numbers are worked on
+    at once, in memory of its own, or of the thread that does it.
     """
-    found = SWISH_OF_HALF if halved else _found(op, parameters)
+    found = _found(op, parameters)
+    if premultiplied:
+        found = SWISH_OF_HALF if QUICK_TANH else SWISH_OF_NEGATIVE
     if found is None or not block.ndim:
         return None
     if block.flags.c_contiguous and target.flags.c_contiguous:
@@ -181,13 +181,12 @@ def _found(op: Any, parameters: Sequence[Array | None]) -> Function | Way | None
     if kind == "Round":
         return np.rint if op.mode == "half_to_even" else None
     if kind == "Gelu" and getattr(op, "approximation_mode", "ERF") == "TANH":
-        return GELU_BY_TANH if QUICK_TANH else lambda x, out: weighted(x, by_tanh, out)
+        return GELU_BY_TANH if QUICK_TANH else GELU_BY_POWERS
     if kind == "Gelu":
         return GELU_BY_QUICK_TANH if QUICK_TANH else GELU
     if kind == "Swish":
         beta = next((float(array.reshape(())) for array in parameters if array is not None), 1.0)
-        slope = line(beta)
-        return swish_of(beta) if QUICK_TANH else lambda x, out: weighted(x, slope, out)
+        return swish_of(beta) if QUICK_TANH else swish_by_powers(beta)
     if kind == "Elu":
         return lambda x, out: bent(x, np.float32(op.alpha), out)
     return FUNCTIONS.get(kind)
@@ -248,24 +247,32 @@ def swish_of_half_by_sums(
     return [partial(np.tanh, half, value), library.fused(half, value, half, out)]
 
 
-def weighted(x: Array, curve: Curve, out: Array) -> None:
-    """``x * sigmoid(y)``, where the curve gives -y."""
-    value = rooms.take(0, x.size)
-    if x.flags.c_contiguous:
-        flat = x.reshape(-1)
-    else:  # gaps would be met by each of many passes
-        flat = rooms.take(1, x.size)
-        np.copyto(flat.reshape(x.shape), x)
-    curve(flat, value)
-    np.exp(value, value)
-    np.add(value, ONE, value)
-    np.divide(flat.reshape(x.shape), value.reshape(x.shape), out)
+def swish_by_powers(beta: float) -> Way:
+    """``x / (1 + exp(-beta * x))``."""
+    (factor,) = numbers(-beta)
+
+    def calls(x: Array, out: Array, value: Array) -> list[Part]:
+        return [partial(np.multiply, x, factor, value), *_weighted(x, value, out)]
+
+    return Way(1, calls)
 
 
-def line(slope: float) -> Curve:
-    """``-slope * x``."""
-    (factor,) = numbers(-slope)
-    return lambda x, value: np.multiply(x, factor, value)
+def _weighted(x: Array, value: Array, out: Array) -> list[Part]:
+    """``x / (1 + exp(value))``."""
+    return [
+        partial(np.exp, value, value),
+        partial(np.add, value, ONE, value),
+        partial(np.divide, x, value, out),
+    ]
+
+
+def swish_of_negative(negative: Array, out: Array, value: Array) -> list[Part]:
+    """``h / (-1 - exp(h))``, h being -x."""
+    return [
+        partial(np.exp, negative, value),
+        partial(np.subtract, MINUS_ONE, value, value),
+        partial(np.divide, negative, value, out),
+    ]
 
 
 def gelu(x: Array, out: Array, t: Array, power: Array) -> list[Part]:
@@ -374,13 +381,16 @@ def gelu_by_tanh_by_sums(
     ]
 
 
-def by_tanh(x: Array, value: Array) -> None:
-    """``-2 * x * (a + b * x ** 2)``, of Gelu's approximation by tanh."""
+def gelu_by_powers(x: Array, out: Array, value: Array) -> list[Part]:
+    """``x / (1 + exp(-2 * x * (a + b * x ** 2)))``, of Gelu's approximation by tanh."""
     first, more = EXP_CURVE
-    np.multiply(x, x, value)
-    np.multiply(value, more, value)
-    np.add(value, first, value)
-    np.multiply(value, x, value)
+    return [
+        partial(np.multiply, x, x, value),
+        partial(np.multiply, value, more, value),
+        partial(np.add, value, first, value),
+        partial(np.multiply, value, x, value),
+        *_weighted(x, value, out),
+    ]
 
 
 def bent(x: Array, alpha: np.float32, out: Array) -> None:
@@ -467,7 +477,7 @@ def _kernels(name: str) -> str:
 QUICK_TANH = _kernels("tanh").startswith("X86_V4") or "AVX512" in _kernels("tanh")
 #: Whether NumPy takes many logarithms and powers of two at a time on this machine.
 QUICK_POWERS = not _kernels("exp2").startswith("baseline")
-ONE, HALF, THREE, SIX, ZERO, SIXTH = numbers(1, 0.5, 3, 6, 0, 1 / 6)
+ONE, MINUS_ONE, HALF, THREE, SIX, ZERO, SIXTH = numbers(1, -1, 0.5, 3, 6, 0, 1 / 6)
 #: From here on Mish is x.
 STEEP = np.float32(20)
 
@@ -504,6 +514,8 @@ UFUNCS: dict[str, Any] = {
 GELU = Way(2, gelu, Way(2, gelu_by_sums))
 GELU_BY_QUICK_TANH = Way(2, gelu, Way(3, gelu_by_quick_tanh))
 GELU_BY_TANH = Way(1, gelu_by_tanh, Way(1, gelu_by_tanh_by_sums))
+GELU_BY_POWERS = Way(1, gelu_by_powers)
+SWISH_OF_NEGATIVE = Way(1, swish_of_negative)
 SWISH_OF_HALF = Way(1, swish_of_half, Way(1, swish_of_half_by_sums))
 HSIGMOID = Way(0, three_lines, Way(0, three_lines_by_sums))
 HSWISH = Way(1, weighted_lines, Way(1, weighted_lines_by_sums))

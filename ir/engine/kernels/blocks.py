@@ -173,7 +173,7 @@ def epilogue(node: Node, scratch: Scratch) -> list[Follower]:
     finite = node.integers is not None or _sums_levels(node)
     return followers(
         node.epilogue, node.outputs[0], scratch,
-        halved=node.halved, finite=finite, sums=node.joined,
+        premultiplied=node.premultiplied, finite=finite, sums=node.joined,
     )  # fmt: skip
 
 
@@ -215,7 +215,7 @@ def followers(
     output: Value,
     scratch: Scratch,
     *,
-    halved: bool = False,
+    premultiplied: bool = False,
     finite: bool = False,
     sums: Sequence[Joined] = (),
 ) -> list[Follower]:
@@ -245,7 +245,14 @@ def followers(
             given = [None if v is None else v.constant for v in others]
         fixed, first = tileable(others, output), not found
         found.append(
-            follower(op, given, scratch, fixed=fixed, halved=halved and first, finite=finite)
+            follower(
+                op,
+                given,
+                scratch,
+                fixed=fixed,
+                premultiplied=premultiplied and first,
+                finite=finite,
+            )
         )
         finite &= op.xml_type in FINITE
     return found
@@ -295,7 +302,7 @@ def follower(
     scratch: Scratch,
     *,
     fixed: bool,
-    halved: bool = False,
+    premultiplied: bool = False,
     finite: bool = False,
 ) -> Follower:
     """Make the parts of one elementwise operation, from a block to a target of its shape.
@@ -337,7 +344,13 @@ def follower(
             return [lambda: np.copyto(target, op.run(block, *bounds)[0], casting="unsafe")]
         rest = given[1:]
         prepared = activation(
-            op, block, target, rest, halved=halved, near=scratch.near, own=scratch.own
+            op,
+            block,
+            target,
+            rest,
+            premultiplied=premultiplied,
+            near=scratch.near,
+            own=scratch.own,
         )
         if prepared is not None:
             return [prepared]

@@ -89,7 +89,7 @@ def _normalized(
         scratch.shared.take(0, images, count, channels)
         for count in (*[len(counts)] * 2, *[max(rows)] * 3)
     ]
-    after = followers(wanted.steps, output, scratch, halved=node.halved)
+    after = followers(wanted.steps, output, scratch, premultiplied=node.premultiplied)
 
     def join(some: slice) -> Part:
         given = (array[some] for array in found)

@@ -35,7 +35,6 @@ from .convolve_first import convolve_first
 from .dilate_convolutions import dilate_convolutions
 from .drop_clips import drop_clips
 from .fold_affine import fold_affine
-from .halve_sums import halve_sums
 from .hand_on_levels import hand_on_levels
 from .join_attention import join_attention
 from .join_branches import join_branches
@@ -50,6 +49,7 @@ from .keep_levels import keep_levels
 from .layouts import choose_layouts
 from .look_up_levels import look_up_levels
 from .multiply_einsums import multiply_einsums
+from .multiply_for_swish import multiply_for_swish
 from .multiply_patches import multiply_patches
 from .multiply_powers import multiply_powers
 from .multiply_whole import multiply_whole
@@ -114,7 +114,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     look_up_levels,
     round_late,
     shuffle_late,
-    halve_sums,
+    multiply_for_swish,
     skip_idle_rows,
     choose_layouts,
 )

@@ -125,8 +125,9 @@ class Node:
     """
 
     __slots__ = (
-        "_inputs", "epilogue", "halved", "integers", "is_outside", "joined", "laid_out", "layer",
-        "looks_up", "op", "outputs", "padding", "prologue", "region", "summed", "table", "wanted",
+        "_inputs", "epilogue", "integers", "is_outside", "joined", "laid_out", "layer", "looks_up",
+        "op", "outputs", "padding", "premultiplied", "prologue", "region", "summed", "table",
+        "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -138,8 +139,8 @@ class Node:
         self.is_outside = False
         #: Operations that follow element by element.
         self.epilogue: Steps = []
-        #: Whether the first of these, a Swish, is given half of what it takes.
-        self.halved = False
+        #: Whether the first of these, a Swish, is given what it takes, times its first factor.
+        self.premultiplied = False
         #: The same for its first input: what is done to that before.
         self.prologue: Steps = []
         #: What a convolution pads each channel with, if not with zero.

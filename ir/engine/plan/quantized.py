@@ -56,7 +56,7 @@ def is_function_of(node: Node, value: Value) -> bool:
     Where that has few levels, what is made of each stands in a table: from some steps on and many
     numbers that is sooner found there.
     """
-    if node.kind not in UNARY | BINARY or node.prologue or node.halved:
+    if node.kind not in UNARY | BINARY or node.prologue or node.premultiplied:
         return False
     if value.shape != node.outputs[0].shape or prod(value.shape) < LARGE:
         return False
