@@ -203,6 +203,9 @@ def test_nothing_is_scattered(reduction: str, initial: str) -> None:
     assert agree(op, data, *some, np.array(0)) is added
     with pytest.raises(IRError):
         both(op, data, np.zeros((0, 4), "i8"), np.zeros((0, 4), "f4"), np.array(0))
+    for wrong in ((0,), (0, 3, 1)):  # of other ranks than the data: the rule of shapes tells
+        given = data, np.zeros(wrong, "i8"), np.zeros(wrong, "f4"), np.array(0)
+        assert quick(op, lambda *arrays: arrays)(*given)[1] is given[1]
 
 
 @pytest.mark.parametrize("special", [True, False])

@@ -110,13 +110,6 @@ def test_any_convolution_by_blocks(data: st.DataObject, axes: int) -> None:
     np.testing.assert_allclose(found, wanted, atol=1e-4)
 
 
-def test_what_is_cropped_is_left_to_the_definition() -> None:
-    op = Op.registry["Convolution", 1].read(windowed(2, pads_begin=-1, pads_end=1))
-    arrays = [numbers(1, 4, 8, 9), numbers(5, 4, 3, 3)]
-    kernel = sharing.shared(op, arrays[1:], 2, lambda *given: given)
-    assert kernel(*arrays)[0] is arrays[0]
-
-
 def test_who_counts_bytes_gets_all_at_once() -> None:
     op = Op.registry["Convolution", 1].read(windowed(1))
     arrays = [numbers(1, 64, 40_000), numbers(64, 64, 3)]

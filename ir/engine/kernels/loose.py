@@ -74,9 +74,7 @@ def _split(op: Any) -> Quick:
         place = int(axis)
         if not -data.ndim <= place < data.ndim or data.shape[place] % count:
             return None
-        lead, each = (slice(None),) * (place % data.ndim), data.shape[place] // count
-        starts = range(0, data.shape[place], each) if each else [0] * count
-        return tuple(data[(*lead, slice(start, start + each))] for start in starts)
+        return _cut(data, place, [data.shape[place] // count] * count)
 
     return run
 
@@ -90,10 +88,15 @@ def _varied_split(op: Any) -> Quick:
             return None
         if sum(sizes) != data.shape[place]:
             return None
-        lead, ends = (slice(None),) * (place % data.ndim), [0, *accumulate(sizes)]
-        return tuple(data[(*lead, slice(*run))] for run in pairwise(ends))
+        return _cut(data, place, sizes)
 
     return run
+
+
+def _cut(data: Array, axis: int, sizes: Sequence[int]) -> tuple[Array, ...]:
+    """Pieces of such lengths along an axis, which they fill."""
+    lead, ends = (slice(None),) * (axis % data.ndim), [0, *accumulate(sizes)]
+    return tuple(data[(*lead, slice(*run))] for run in pairwise(ends))
 
 
 def _concatenated(op: Any) -> Quick:
@@ -135,6 +138,8 @@ def _scattered(op: Any) -> Quick:
     def run(data: Array, indices: Array, updates: Array, axis: Array) -> tuple[Array, ...] | None:
         place = int(axis.reshape(()))
         if indices.shape != updates.shape or not -data.ndim <= place < data.ndim:
+            return None
+        if indices.ndim != data.ndim:
             return None
         if not indices.size:
             sizes = list(zip(indices.shape, data.shape, strict=True))

@@ -49,7 +49,7 @@ def convolution(op: Any, filters: Array, threads: int, general: Kernel) -> Kerne
         if not fits or data.shape[1] != channels or budget().max_memory is not None:
             return general(data, given)
         pads, stops = op.settled(data, kernel)
-        if not prod(stops) or min(map(min, pads)) < 0:
+        if not prod(stops):
             return general(data, given)
         made = np.empty((len(data), len(weights), *stops), np.float32)
         require(made.nbytes)
@@ -68,14 +68,25 @@ def _blocks(
     op: Any, data: Array, kernel: Sequence[int], pads: Sequence[tuple[int, int]], made: Array
 ) -> Iterator[Block]:
     """As many windows at a time as there is room for, along the first axis of each image."""
-    stride, span, size = op.strides[0], reach(kernel[0], op.dilations[0]), data.shape[2]
     row = data.shape[1] * prod(kernel) * prod(made.shape[3:])
     for image, target in zip(data, made, strict=True):
         for first, stop in spans(made.shape[2], -(-row * made.shape[2] // BLOCK)):
-            begin = first * stride - pads[0][0]
-            end = (stop - 1) * stride - pads[0][0] + span
-            around = [(max(-begin, 0), max(end - size, 0)), *pads[1:]]
-            yield Block(image[:, max(begin, 0) : max(end, 0)], around, target[:, first:stop])
+            rows, missing = met(op, data, kernel, pads, (first, stop))
+            yield Block(image[:, rows], [missing, *pads[1:]], target[:, first:stop])
+
+
+def met(
+    op: Any,
+    data: Array,
+    kernel: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+    run: tuple[int, int],
+) -> tuple[slice, tuple[int, int]]:
+    """The rows that windows meet between two stops, and how many are padding before and after."""
+    (first, stop), before, size = run, pads[0][0], data.shape[2]
+    begin = first * op.strides[0] - before
+    end = (stop - 1) * op.strides[0] - before + reach(kernel[0], op.dilations[0])
+    return slice(max(begin, 0), max(min(end, size), 0)), (max(-begin, 0), max(end - size, 0))
 
 
 def _multiplied(op: Any, weights: Array, kernel: Sequence[int], blocks: Sequence[Block]) -> None:
@@ -119,4 +130,4 @@ def _padded(data: Array, pads: Sequence[tuple[int, int]]) -> Array:
     return found
 
 
-__all__ = ["convolution"]
+__all__ = ["convolution", "met"]

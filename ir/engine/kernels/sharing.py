@@ -14,13 +14,12 @@ import numpy as np
 
 from ....layers.base import Kernel, Op
 from ....layers.budget import budget, require
-from ....layers.windows import reach
 from ....schemas import Array
 from ..plan import UNARY, claimed_type
 from ..workers import lanes, side_by_side, spans
 from .activations import leaked
 from .blocks import CACHE, call, sequence
-from .loose_windows import convolution
+from .loose_windows import convolution, met
 from .matrices import kept_columns
 from .products import FEW_ROWS, PAYING, cuts, equal, multiplied, width
 
@@ -174,56 +173,56 @@ def _by_rows(
     pads, stops = op.settled(data, kernel)
     if stops[0] < count or not prod(stops):
         return None
-    stride, size, span = op.strides[0], data.shape[2], reach(kernel[0], op.dilations[0])
     found: list[Callable[[], tuple[Array, ...]]] = []
-    for first, stop in spans(stops[0], count):
-        begin = first * stride - pads[0][0]
-        end = (stop - 1) * stride - pads[0][0] + span
-        around = [(max(-begin, 0), max(end - size, 0)), *pads[1:]]
+    for run in spans(stops[0], count):
+        rows, missing = met(op, data, kernel, pads, run)
+        around = [missing, *pads[1:]]
         changes = {
             "auto_pad": "explicit",
             "pads_begin": tuple(before for before, _ in around),
             "pads_end": tuple(after for _, after in around),
         }
         piece = op.model_copy(update=changes)
-        found.append(partial(piece.run, data[:, :, max(begin, 0) : min(end, size)], filters))
+        found.append(partial(piece.run, data[:, :, rows], filters))
     return found, 2
 
 
 def _leaking(slope: Array, threads: int, general: Kernel) -> Kernel:
     """What is larger of each number and its product with a slope, which is one at most."""
 
+    def part(numbers: Array, out: Array) -> None:
+        leaked(numbers, slope, out)
+
     def run(data: Array, given: Array) -> tuple[Array, ...]:
         if data.dtype != np.float32 or not data.flags.c_contiguous:
             return general(data, given)
-        require(data.nbytes)
-        made, flat = np.empty_like(data), data.reshape(-1)
-        target = made.reshape(-1)
-        pieces = spans(data.size, max(1, data.size // MUCH))
-        side_by_side(
-            [partial(leaked, flat[slice(*run)], slope, target[slice(*run)]) for run in pieces],
-            threads,
-        )
-        return (made,)
+        return _run_by_run(part, data, max(1, data.size // MUCH), threads)
 
     return run
 
 
 def _each(op: Any, threads: int, general: Kernel) -> Kernel:
-    """What is done to each number by itself, run by run."""
+    """What is done to each number by itself."""
 
     def run(data: Array, *rest: Array) -> tuple[Array, ...]:
         if data.dtype != np.float32 or data.size < MUCH or not data.flags.c_contiguous:
             return general(data, *rest)
-        require(data.nbytes)
-        made, flat = np.empty_like(data), data.reshape(-1)
-        target = made.reshape(-1)
 
-        def part(begin: int, end: int) -> None:
-            target[begin:end] = op.run(flat[begin:end], *rest)[0]
+        def part(numbers: Array, out: Array) -> None:
+            out[...] = op.run(numbers, *rest)[0]
 
-        count = max(2, lanes(20 * data.size))
-        side_by_side([partial(part, *run) for run in spans(data.size, count)], threads)
-        return (made,)
+        return _run_by_run(part, data, max(2, lanes(20 * data.size)), threads)
 
     return run
+
+
+def _run_by_run(
+    part: Callable[[Array, Array], None], data: Array, count: int, threads: int
+) -> tuple[Array, ...]:
+    """What is made of numbers, so many runs of them side by side."""
+    require(data.nbytes)
+    made = np.empty_like(data)
+    given, out = data.reshape(-1), made.reshape(-1)
+    runs = [slice(*run) for run in spans(data.size, count)]
+    side_by_side([partial(part, given[run], out[run]) for run in runs], threads)
+    return (made,)
