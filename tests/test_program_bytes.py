@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from vinoir.ir.engine.means import means
 from vinoir.ir.engine.memory import private
 from vinoir.ir.engine.passes import optimize
 from vinoir.ir.engine.plan import Plan, build, table
+from vinoir.ir.engine.workers.integers import LANES
 from vinoir.ir.inference import infer
 from vinoir.layers.base import Op
 from vinoir.schemas import Array
@@ -421,6 +424,52 @@ def test_the_library_rounds_as_numpy_does(seed: int, size: int, kind: Any) -> No
     found = np.empty(size, kind)
     LIBRARY.rounded(numbers, found)()
     np.testing.assert_array_equal(found, wanted)
+
+
+@needs_library
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000), start=st.integers(0, 60), size=st.integers(1, 140),
+    factors=st.tuples(*[st.sampled_from([1.0, 0.5, -1.0, 0.3, 1 / 6])] * 2),
+    lanes=st.sampled_from([None, LANES]), within=st.booleans(),
+)  # fmt: skip
+def test_a_number_is_summed_alike_in_any_run(
+    seed: int,
+    start: int,
+    size: int,
+    factors: tuple[float, float],
+    lanes: int | None,
+    within: bool,
+) -> None:
+    assert LIBRARY is not None
+    if not LIBRARY.rounds:
+        pytest.skip("this processor has no quick way to make sums")
+    library = copy(LIBRARY)
+    if lanes is not None:
+        library._lanes = lanes
+    x, y, z = np.random.default_rng(seed).standard_normal((3, 200)).astype("f4")
+    a, b = factors
+
+    def made(x: Array, y: Array, z: Array) -> list[Array]:
+        found = []
+        for make, some in (
+            (partial(library.lined, a, b), (x,)),
+            (partial(library.summed, factors), (x, y)),
+            (lambda *arrays: library.fused(*arrays, factors), (x, y, z)),
+        ):
+            given = [array.copy() for array in some]
+            out = given[0] if within else np.empty_like(x)
+            make(*given, out)()
+            found.append(out)
+        return found
+
+    run = slice(start, start + size)
+    whole, few = made(x, y, z), made(x[run], y[run], z[run])
+    wide = [array.astype("f8") for array in (x, y, z)]
+    wanted = a * wide[0] + b, a * wide[0] + b * wide[1], a * wide[0] * wide[1] + b * wide[2]
+    for all_of_it, some, right in zip(whole, few, wanted, strict=True):
+        np.testing.assert_allclose(all_of_it, right, rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(some, all_of_it[run])
 
 
 @needs_library
