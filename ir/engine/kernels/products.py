@@ -232,7 +232,10 @@ def multiplied(
     lines = len(windows)
     if cut is None:
         cut = cuts(taken, rows) if wide <= COPIED else 0
-    each = rows_at_once(lines, taken // cut, wide) if cut else lines
+    if cut:
+        each = rows_at_once(lines, taken // cut, wide)
+    else:  # to copy weights for fewer takes twice as long as to read them for each
+        each = 1 if lines < FOUR and _copies() else lines
     whole = lines - lines % each
     parts = []
     for begin, end in ((0, whole), (whole, lines)):
