@@ -16,7 +16,10 @@ from vinoir.ir.engine.workers import half_products, halves
 from vinoir.schemas import Array
 
 LIBRARY = half_products()
-with_library = pytest.mark.skipif(LIBRARY is None, reason="the extra fast is not installed")
+with_library = pytest.mark.skipif(
+    LIBRARY is None,
+    reason="the extra fast is not installed, or this processor widens float16 too slowly",
+)
 
 
 @pytest.fixture(autouse=True)
