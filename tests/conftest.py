@@ -34,6 +34,18 @@ if importlib.util.find_spec("vinoir") is None:
     sys.modules["vinoir"] = namespace
 
 
+@pytest.fixture(scope="module")
+def integers_are_quick() -> Iterator[None]:
+    """Products of integers are taken on any processor, also where numbers are as quick."""
+    from vinoir.ir.engine.workers import integer_products
+
+    library = integer_products()
+    with pytest.MonkeyPatch.context() as patch:
+        if library is not None:
+            patch.setattr(library, "rate", max(library.rate, 2.0))
+        yield
+
+
 class Written:
     """IR files that OpenVINO wrote, by operation and version: ``Gather.8.0.xml``."""
 

@@ -26,6 +26,8 @@ from vinoir.schemas import Array
 
 from .test_program_quantized import LIBRARY, Net, needs_library, rounding_by_library
 
+pytestmark = pytest.mark.usefixtures("integers_are_quick")
+
 PADDED = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1]}
 
 
@@ -431,7 +433,7 @@ def test_the_library_rounds_as_numpy_does(seed: int, size: int, kind: Any) -> No
 @given(
     seed=st.integers(0, 10_000), start=st.integers(0, 60), size=st.integers(1, 140),
     factors=st.tuples(*[st.sampled_from([1.0, 0.5, -1.0, 0.3, 1 / 6])] * 2),
-    lanes=st.sampled_from([None, LANES]), within=st.booleans(),
+    lanes=st.sampled_from([None, *LANES[1:]]), within=st.booleans(),
 )  # fmt: skip
 def test_a_number_is_summed_alike_in_any_run(
     seed: int,

@@ -15,6 +15,8 @@ from vinoir.schemas import Array
 from .test_program_bytes import Exact, planned, same_bits
 from .test_program_quantized import needs_library
 
+pytestmark = pytest.mark.usefixtures("integers_are_quick")
+
 pytestmark = needs_library
 
 #: Steps that lose no bit, so that all programs give all bits.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from vinoir import ir
-from vinoir.ir.engine.kernels import convolution, products, winograd
+from vinoir.ir.engine.kernels import convolution, matrices, products, winograd
 
 ROWS = [2, 13, 24, 49, 130]
 
@@ -235,3 +237,31 @@ def test_a_row_by_long_runs_of_columns(
     rows = [next(iter(ir.compile(model, threads=count)([row]).values())) for count in (1, 2, 3)]
     np.testing.assert_array_equal(rows[0], rows[1])
     np.testing.assert_array_equal(rows[0], rows[2])
+
+
+@pytest.mark.parametrize("rows", range(1, 6))
+def test_two_or_three_rows_go_one_by_one_where_weights_would_be_copied(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    left, weights = (rng.standard_normal(shape).astype("f4") for shape in ((rows, 40), (40, 96)))
+    out, copies = np.empty((rows, 96), "f4"), products._copies()
+    blocks = products.columns_in_blocks(weights, rows)
+    parts = products.multiplied(left, blocks, out, rows=rows)
+    for part in parts:
+        part()
+    np.testing.assert_allclose(out, left @ weights, rtol=0, atol=1e-5)
+    if copies:
+        (part,) = parts
+        assert isinstance(part, partial)
+        assert part.args[0].shape[-2] == (rows if rows >= products.FOUR else 1)
+
+
+def test_many_small_matrices_by_a_row_each_are_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("a call for each")
+
+    monkeypatch.setattr(matrices, "rows_by_weights", refused)
+    net, rng = ir.Builder(), np.random.default_rng(0)
+    x = net.parameter("x", "f32", (300, 1, 8))
+    weights = net.constant(rng.standard_normal((300, 8, 8)).astype("f4"))
+    net.result(net.add("MatMul", "opset1", [x, weights], transpose_b=True), name="y")
+    same(net, rng.standard_normal((300, 1, 8)).astype("f4"))

@@ -22,10 +22,10 @@ from vinoir.ir.inference import infer
 from vinoir.schemas import Array
 
 LIBRARY = integer_products()
-needs_library = pytest.mark.skipif(
-    LIBRARY is None or LIBRARY.rate <= 1.2,
-    reason="the extra fast is not installed, or this processor multiplies int8 no sooner",
-)
+needs_library = pytest.mark.skipif(LIBRARY is None, reason="the extra fast is not installed")
+
+
+pytestmark = pytest.mark.usefixtures("integers_are_quick")
 
 
 @contextmanager

@@ -119,18 +119,16 @@ def activation(
     target: Array,
     parameters: Sequence[Array | None] = (),
     *,
-    premultiplied: bool = False,
+    premultiplied: float | None = None,
     near: int = NEAR,
     own: Rooms | None = None,
 ) -> Part | None:
     """An activation from a block to a target; None where its definition does as well.
 
-    Of Swish, the block may hold what it takes, multiplied for it. So many numbers are worked on
-    at once, in memory of its own, or of the thread that does it.
+    Of Swish, the block may hold what it takes times a number. So many numbers are worked on at
+    once, in memory of its own, or of the thread that does it.
     """
-    found = _found(op, parameters)
-    if premultiplied:
-        found = SWISH_OF_HALF if QUICK_TANH else SWISH_OF_NEGATIVE
+    found = _found(op, parameters) if premultiplied is None else SWISH_OF[premultiplied]
     if found is None or not block.ndim:
         return None
     if block.flags.c_contiguous and target.flags.c_contiguous:
@@ -283,7 +281,11 @@ def gelu(x: Array, out: Array, t: Array, power: Array) -> list[Part]:
     """
     steepest, *others, last = NORMAL_ROOT
     parts: list[Part] = [
-        *_halved_sum(x, out, t, power),
+        partial(np.abs, x, t),
+        # Of two halves: the sum is no number where x is endless below, as by the definition.
+        partial(np.multiply, x, HALF, out),
+        partial(np.multiply, t, HALF, power),
+        partial(np.add, out, power, out),
         partial(np.minimum, t, all_of(EDGE, x.size), out=t),
         partial(np.multiply, t, steepest, power),
     ]
@@ -295,16 +297,6 @@ def gelu(x: Array, out: Array, t: Array, power: Array) -> list[Part]:
         *[partial(np.square, power, power)] * SQUARES,
         partial(np.multiply, power, t, power),
         partial(np.subtract, out, power, out),
-    ]
-
-
-def _halved_sum(x: Array, out: Array, t: Array, other: Array) -> list[Part]:
-    """``abs(x)``, and half the sum of that and x, which is no number for what is endless below."""
-    return [
-        partial(np.abs, x, t),
-        partial(np.multiply, x, HALF, out),
-        partial(np.multiply, t, HALF, other),
-        partial(np.add, out, other, out),
     ]
 
 
@@ -517,6 +509,8 @@ GELU_BY_TANH = Way(1, gelu_by_tanh, Way(1, gelu_by_tanh_by_sums))
 GELU_BY_POWERS = Way(1, gelu_by_powers)
 SWISH_OF_NEGATIVE = Way(1, swish_of_negative)
 SWISH_OF_HALF = Way(1, swish_of_half, Way(1, swish_of_half_by_sums))
+#: Swish of what was multiplied by such a number.
+SWISH_OF = {0.5: SWISH_OF_HALF, -1.0: SWISH_OF_NEGATIVE}
 HSIGMOID = Way(0, three_lines, Way(0, three_lines_by_sums))
 HSWISH = Way(1, weighted_lines, Way(1, weighted_lines_by_sums))
 FUNCTIONS: dict[str, Function | Way] = {

@@ -215,7 +215,7 @@ def followers(
     output: Value,
     scratch: Scratch,
     *,
-    premultiplied: bool = False,
+    premultiplied: float | None = None,
     finite: bool = False,
     sums: Sequence[Joined] = (),
 ) -> list[Follower]:
@@ -250,7 +250,7 @@ def followers(
                 given,
                 scratch,
                 fixed=fixed,
-                premultiplied=premultiplied and first,
+                premultiplied=premultiplied if first else None,
                 finite=finite,
             )
         )
@@ -302,7 +302,7 @@ def follower(
     scratch: Scratch,
     *,
     fixed: bool,
-    premultiplied: bool = False,
+    premultiplied: float | None = None,
     finite: bool = False,
 ) -> Follower:
     """Make the parts of one elementwise operation, from a block to a target of its shape.

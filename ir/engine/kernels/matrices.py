@@ -63,7 +63,8 @@ def _multiplied(
     shape, constant = store.shape, node.inputs[1].constant is not None
     single = constant and prod(b.shape[:-2]) == 1
     a = np.broadcast_to(a, (*shape[:-2], *a.shape[-2:]))
-    if constant and shape[-2] == 1 and prod(shape[:-2]) <= max(prod(b.shape[:-2]), 1):
+    # Where all of many rows are wanted, one call for all of them takes less.
+    if constant and shape[-2] == 1 and (prod(shape) == shape[-1] or node.wanted is not None):
         return rows_by_weights(node, a, b, store, abreast, scratch)
     if single:
         return by_weights(node, a, b.reshape(b.shape[-2:]), store, abreast, scratch)
@@ -92,7 +93,7 @@ def lying(value: Value, before: list[list[Part]], abreast: int, scratch: Scratch
 def rows_by_weights(
     node: Node, a: Array, b: Array, store: Array, abreast: int, scratch: Scratch
 ) -> list[Part]:
-    """Vectors, each by a constant matrix of its own, or one by one.
+    """A vector by a constant matrix, or those that are wanted of several, each by one of its own.
 
     The matrices lie so that each thread reads long runs of them.
     """

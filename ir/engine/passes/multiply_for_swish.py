@@ -19,12 +19,14 @@ def multiply_for_swish(plan: Plan) -> None:
     for node in plan.nodes:
         if node.kind in CONVOLUTIONS and node.integers is None and _ends_in_swish(node):
             channels = node.outputs[0].shape[1]
-            node.premultiplied = fold(node, np.full(channels, factor), np.zeros(channels))
+            if fold(node, np.full(channels, factor), np.zeros(channels)):
+                node.premultiplied = factor
         if node.kind == "GroupNormalization" and _ends_in_swish(node):
             given = [value.constant for value in node.inputs[1:]]
             scaled = [constant(x * np.float32(factor)) for x in given if x is not None]
-            node.premultiplied = len(scaled) == len(given)
-            node.set_inputs([node.inputs[0], *scaled] if node.premultiplied else node.inputs)
+            if len(scaled) == len(given):
+                node.premultiplied = factor
+                node.set_inputs([node.inputs[0], *scaled])
 
 
 def _ends_in_swish(node: Node) -> bool:

@@ -139,8 +139,8 @@ class Node:
         self.is_outside = False
         #: Operations that follow element by element.
         self.epilogue: Steps = []
-        #: Whether the first of these, a Swish, is given what it takes, times its first factor.
-        self.premultiplied = False
+        #: By what the first of these, a Swish, finds multiplied what it takes.
+        self.premultiplied: float | None = None
         #: The same for its first input: what is done to that before.
         self.prologue: Steps = []
         #: What a convolution pads each channel with, if not with zero.

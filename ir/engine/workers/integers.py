@@ -33,8 +33,8 @@ QUICK_LINES = ("skylake", "haswell")
 #: Of 128 columns packed together and more a product by vectors takes half as long again as of
 #: fewer. Blocks of columns are a multiple of so many.
 WIDE, LINE = 112, 16
-#: Numbers of a vector of AVX2.
-LANES = 8
+#: So many numbers at a time it does alike, if it does fewer otherwise: vectors of AVX2, AVX-512.
+LANES = (1, 8, 16)
 #: The library's names of what it rounds to.
 NAMES: dict[type, str] = {
     np.int8: "int8", np.uint8: "uint8", np.uint16: "uint16", np.float32: "float32",
@@ -64,7 +64,7 @@ class IntegerProducts:
         quick = any(has.get(name) for name in QUICK_LINES)
         #: So many numbers are its vector, of which it does fewer otherwise; 1 where it does not.
         self._lanes = 1
-        self.rounds = quick and self._rounds() and any(map(self._lines, (1, LANES)))
+        self.rounds = quick and self._rounds() and any(map(self._lines, LANES))
 
     def wide(self, columns: int, shares: int = 1) -> int:
         """How many columns are packed together, so that there are equal blocks for all shares."""
@@ -157,17 +157,12 @@ class IntegerProducts:
         beside = np.zeros((len(arrays), self._lanes), np.float32)
         *others, last = map(self._flat, beside)
         parts = [self._by_lanes(make, *whole)] if size > rest else []
-        parts += [
-            partial(np.copyto, room[:rest], end)
-            for room, end in zip(beside, ends[:-1], strict=False)
-        ]
-        return sequence(
-            [
-                *parts,
-                partial(make, *others, out=last),
-                partial(np.copyto, ends[-1], beside[-1, :rest]),
-            ]
-        )
+        return sequence([
+            *parts,
+            *map(partial(partial, np.copyto), beside[:-1, :rest], ends[:-1]),
+            partial(make, *others, out=last),
+            partial(np.copyto, ends[-1], beside[-1, :rest]),
+        ])  # fmt: skip
 
     def _flat(self, array: Array) -> Any:
         """An array without gaps as the library takes it."""
