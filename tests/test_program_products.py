@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from vinoir import ir
-from vinoir.ir.engine.kernels import convolution, matrices, products, winograd
+from vinoir.ir.engine.kernels import convolution, matrices, products, recurrent, winograd
 
 ROWS = [2, 13, 24, 49, 130]
 
@@ -212,6 +212,49 @@ def test_states_of_many_units(kind: str, gates: int, batch: int) -> None:
     words = {"hidden_size": hidden, "direction": "forward"}
     found = net.add(kind, "opset5", [*given, lengths, *constants], **words)
     net.result(found[0], name="y")
+    same(net, *(numbers(rng, *shape) for shape in shapes))
+
+
+@pytest.mark.parametrize("library", [True, False])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(
+    ("batch", "count", "hidden"),
+    [(1, 130, 16), (3, 64, 20), (4, 65, 128), (9, 70, 40), (33, 129, 32)],
+)
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "GRU that resets sums", "RNN"])
+def test_sequences_of_several_runs(
+    kind: str,
+    batch: int,
+    count: int,
+    hidden: int,
+    direction: str,
+    library: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Samples that are shared among lanes, and states that are put out run by run."""
+    if not library:
+        monkeypatch.setattr(recurrent, "integer_products", lambda: None)
+    rng = np.random.default_rng(count)
+    net = ir.Builder()
+    ways = 2 if direction == "bidirectional" else 1
+    gates = {"L": 4, "G": 3, "R": 1}[kind[0]]
+    name = f"{kind.split()[0]}Sequence"
+    shapes = [(batch, count, 8), *[(batch, ways, hidden)] * (2 if gates == 4 else 1)]
+    given = [net.parameter(f"x{n}", "f32", shape) for n, shape in enumerate(shapes)]
+    words: dict[str, object] = {"hidden_size": hidden, "direction": direction}
+    if "sums" in kind:
+        words["linear_before_reset"] = True
+    weights = [(ways, gates * hidden, 8), (ways, gates * hidden, hidden)]
+    weights.append((ways, (gates + ("sums" in kind)) * hidden))
+    # Of larger ones a state of many steps is what rounding makes it.
+    constants = [
+        net.constant(numbers(rng, *shape) * np.float32(0.5 * min(shape[-1], hidden) ** -0.5))
+        for shape in weights
+    ]
+    lengths = net.constant(np.full(batch, count))
+    found = net.add(name, "opset5", [*given, lengths, *constants], **words)
+    for place in range(len(shapes)):
+        net.result(found[place], name=f"y{place}")
     same(net, *(numbers(rng, *shape) for shape in shapes))
 
 

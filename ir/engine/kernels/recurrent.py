@@ -1,13 +1,18 @@
 """Recurrence along sequences, prepared: the inputs of many steps are multiplied at once.
 
-Each direction is a lane of work of its own. Where there is one, and its weights are more than
-stays in a core's cache, the hidden units are cut into two lanes, which meet after each step.
-Weights of gates with a sigmoid are kept negative, since that is what its exponential takes.
+Each direction is a lane of work of its own, or several that have some of the samples each. Where
+there is one, and its weights are more than stays in a core's cache, the hidden units are cut into
+two lanes, which meet after each step.
+
+A step is a few calls on a few numbers: what counts is how many there are, and that each meets one
+run of memory. So gates lie one after the other, each of all samples; states of many steps are
+kept until they are put out together; and a sigmoid is half of what one more than the tangent of
+half its input is. The halves are in the weights, and in what follows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from math import prod
 from typing import Any
@@ -17,20 +22,26 @@ import numpy as np
 from ....layers.budget import steps
 from ....schemas import Array
 from ..plan import Node
-from ..workers import Part
-from .blocks import CACHE, Scratch
-from .products import columns_in_blocks, cuts, multiplied
+from ..workers import Part, integer_products, spans
+from .activations import HALF, ONE
+from .blocks import CACHE, Scratch, sequence
+from .lines import laid_out
+from .products import MILLION, cuts, multiplied, width
 
-#: Of the gates in the file's order, those with a sigmoid; then the others. These come last.
-GATES = {
-    "LSTMSequence": ((0, 1, 3), (2,)),
-    "GRUSequence": ((0, 1), (2,)),
-    "RNNSequence": ((), (0,)),
-}
+#: The gates of the file in the order in which their inputs are multiplied; and how many of these,
+#: the first, have a sigmoid.
+GATES = {"LSTMSequence": (3, 1, 0, 2), "GRUSequence": (0, 1, 2), "RNNSequence": (0,)}
+SMOOTH = {"LSTMSequence": 3, "GRUSequence": 2, "RNNSequence": 0}
 #: Bytes of weights that are worth being shared in each step.
 WORTH = 1 << 20
-#: Bytes of what the inputs of many steps are multiplied to.
-AHEAD = 1 << 24
+#: Bytes of what the inputs of many steps are multiplied to; and the most steps of a run, whose
+#: calls are all made beforehand.
+AHEAD, RUN = 1 << 22, 64
+#: How many lanes there are, where each has two samples and so many states at least: of fewer, a
+#: step takes as long as of more. Of so many samples each there are as many as can be.
+LANES, ENOUGH, MANY_SAMPLES = 2, 256, 16
+#: Sums of products are made of so many numbers at a time.
+VECTOR = 16
 #: Steps beyond which lanes do not meet: each is an entry of the program.
 MANY = 2048
 
@@ -55,19 +66,29 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         (len(op.backward()), op.gates * hidden, n) for n in (taken, hidden)
     ]:
         return None
+    directions = len(op.backward())
     meeting = (
-        len(op.backward()) == 1
+        directions == 1
         and 4 * prod(r.shape) >= WORTH
         and hidden % 32 == 0
         and count <= MANY
         and (node.kind != "GRUSequence" or op.linear_before_reset)
     )
     scratch.shared.reset()
-    cut = ((0, hidden // 2), (hidden // 2, hidden)) if meeting else ((0, hidden),)
+    units = spans(hidden, 2 if meeting else 1)
+    pieces = min(LANES // directions, batch // max(2, ENOUGH // max(hidden, 1)))
+    pieces = max(pieces, min(abreast // directions, batch // MANY_SAMPLES), 1)
+    samples = spans(batch, 1 if meeting else pieces)
     lanes: list[Lane] = []
     for way, backward in enumerate(op.backward()):
-        both = [scratch.shared.take(0, batch, hidden) for _ in range(2)]
-        lanes += [Lane(node, way, units, both, scratch, backward=backward) for units in cut]
+        for some in samples:
+            size = some[1] - some[0]
+            ahead = min(count, RUN, max(1, AHEAD // (4 * size * r.shape[1])))
+            kept = scratch.shared.take(0, ahead + 1, size, hidden)
+            lanes += [
+                Lane(node, way, slice(*some), slice(*cut), kept, scratch, backward=backward)
+                for cut in units
+            ]
     if not meeting:
         return [[lane.run for lane in lanes]]
     found: list[list[Part]] = []
@@ -78,69 +99,90 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
 
 
 class Lane:
-    """Some hidden units along one direction."""
+    """Some hidden units of some samples along one direction."""
 
     def __init__(
         self,
         node: Node,
         way: int,
-        units: tuple[int, int],
-        both: list[Array],
+        samples: slice,
+        units: slice,
+        states: Array,
         scratch: Scratch,
         *,
         backward: bool,
     ) -> None:
         op: Any = node.op
-        x, *states, _, w, r, b = node.inputs
-        self._x, self._backward = x.array.swapaxes(0, 1), backward
-        count, batch, taken = self._x.shape
-        first, stop = units
-        wide, some = stop - first, slice(first, stop)
-        self._some, self._wide, self._count = some, wide, count
-        smooth, others = GATES[node.kind]
-        self._smooth = len(smooth) * wide
+        x, *given, _, w, r, b = node.inputs
+        kind, hidden = node.kind, r.shape[-1]
+        self._x, self._backward = x.array[samples].swapaxes(0, 1), backward
+        self._count, batch, taken = self._x.shape
+        self._states, self._ahead, self._units = states, len(states) - 1, units
+        wide = units.stop - units.start
+        order, smooth, gated = GATES[kind], SMOOTH[kind], kind == "GRUSequence"
+        #: Of a gated unit the state is reset, or what its last gate makes of that.
+        self._resets_state = gated and not op.linear_before_reset
 
         def chosen(array: Array | None, gates: tuple[int, ...]) -> Array:
             assert array is not None
-            rows = array[way].reshape(-1, r.shape[-1], *array.shape[2:])
-            return np.concatenate([rows[gate][some] for gate in gates])
+            rows = array[way].reshape(-1, hidden, *array.shape[2:])
+            return np.stack([rows[gate][units] for gate in gates])
 
-        order = (*smooth, *others)
-        sign = np.ones(len(order) * wide, np.float32)
-        sign[: self._smooth] = -1
-        self._w = np.ascontiguousarray((chosen(w.constant, order) * sign[:, None]).T)
-        recurrent = chosen(r.constant, order) * sign[:, None]
-        self._bias = chosen(b.constant, order) * sign
-        #: What is added to the product of the hidden state alone, before that is reset.
+        halves = np.ones(len(order), np.float32)
+        halves[:smooth] = HALF
+        weights = chosen(w.constant, order) * halves[:, None, None]
+        self._w = np.ascontiguousarray(weights.reshape(-1, taken).T)
+        self._bias = (chosen(b.constant, order) * halves[:, None])[:, None]
+        recurrent = chosen(r.constant, order) * halves[:, None, None]
         self._inner = None
-        if node.kind == "GRUSequence" and op.linear_before_reset:
-            self._inner = chosen(b.constant, (3,))
-        self._ahead = max(1, AHEAD // (4 * batch * len(sign)))
-        self._ahead = min(self._ahead, count)
+        #: A long short-term memory keeps its state doubled, which saves to halve it at each step.
+        self._doubled = kind == "LSTMSequence"
+        if self._doubled:
+            recurrent *= HALF
+        if gated:
+            recurrent[2] *= HALF  # since what resets it is doubled
+            if not self._resets_state:
+                # What is made of the state alone comes first, and that of inputs alone last.
+                recurrent = recurrent[[2, 0, 1]]
+                self._inner = chosen(b.constant, (3,))[:, None] * HALF
         take = scratch.shared.take
-        self._given = take(0, self._ahead, batch, len(sign))
-        self._gates = take(0, batch, len(sign))
+        first = int(self._inner is not None)
+        self._flat = take(0, self._ahead * batch, len(self._w[0]))
+        self._given = take(0, self._ahead, len(order) + first, batch, wide)
         self._inputs = take(0, self._ahead, batch, taken)
-        self._rooms = [take(0, batch, wide) for _ in range(2)]
-        self._cell = take(0, batch, wide)
-        self._begin = [state.array[:, way] for state in states]
-        self._hidden = both
-        steps_, *last = (value.array[:, way] for value in node.outputs)
-        self._outputs, self._last = steps_, last
-        turn: dict[str, Callable[[Array, Array, Array], None]] = {
+        #: The gates, one after the other; behind those of a long short-term memory is its cell.
+        self._gates = take(0, len(order) + 1, batch, wide)
+        self._rooms = take(0, 2, batch, wide)
+        self._begin = [state.array[samples, way, units] for state in given]
+        outputs, *last = (value.array[samples, way] for value in node.outputs)
+        self._outputs, self._last = outputs[..., units], [value[:, units] for value in last]
+        blocks = _in_blocks(recurrent, batch)
+        room = np.empty(CACHE // 4, np.float32) if cuts(hidden, batch) > 1 else None
+        library = integer_products()
+        quick = library is not None and library.rounds and wide == hidden
+        #: What makes sums of products in one pass, where those are of whole vectors.
+        self._library = library if quick and batch * wide % VECTOR == 0 else None
+        make: dict[str, Callable[[int, list[Part], Array, Array], list[Part]]] = {
             "LSTMSequence": self._long_short, "GRUSequence": self._gated,
             "RNNSequence": self._plain,
         }  # fmt: skip
-        self._turn = turn[node.kind]
-        # Of gates that look at the state after it was reset, the last is multiplied apart.
-        self._apart = node.kind == "GRUSequence" and not op.linear_before_reset
-        cut = self._smooth if self._apart else len(sign)
-        self._products = _products(both, recurrent[:cut], self._gates[:, :cut])
-        if self._apart:
-            self._reset = take(0, batch, wide)
-            (self._reset_product,) = _products(
-                [self._reset], recurrent[cut:], self._gates[:, cut:]
-            )  # fmt: skip
+        self._reset = take(0, batch, hidden) if self._resets_state else self._rooms[0]
+        self._reset_product: list[Part] = []
+        met = blocks
+        if self._resets_state:
+            met = blocks[:2]
+            self._reset_product = _products(self._reset, blocks[2:], self._gates[2:3], room)
+        self._steps = [
+            sequence(
+                make[kind](
+                    slot,
+                    _products(states[slot], met, self._gates[: len(met)], room),
+                    states[slot][:, units],
+                    states[slot + 1][:, units],
+                )
+            )
+            for slot in range(self._ahead)
+        ]
 
     def runs(self) -> Iterator[tuple[int, int]]:
         """From which step to which inputs are multiplied together."""
@@ -155,82 +197,122 @@ class Lane:
                 self.step(time)
 
     def begin(self, first: int, stop: int) -> None:
-        """Multiply the inputs of some steps."""
-        if not first:
-            np.copyto(self._hidden[0][:, self._some], self._begin[0][:, self._some])
-            if len(self._begin) > 1:
-                np.copyto(self._cell, self._begin[1][:, self._some])
-        inputs, given = self._inputs[: stop - first], self._given[: stop - first]
+        """Multiply the inputs of some steps, which begin where those before ended."""
+        state = self._states[0][:, self._units]
+        if first:
+            np.copyto(state, self._states[self._ahead][:, self._units])
+        else:
+            np.multiply(self._begin[0], 2 if self._doubled else 1, out=state)
+            if self._doubled:
+                np.copyto(self._gates[4], self._begin[1])
+        inputs, flat = self._inputs[: stop - first], self._flat[: (stop - first) * state.shape[0]]
         x = self._x[::-1] if self._backward else self._x
         np.copyto(inputs, x[first:stop])
-        flat = given.reshape(-1, given.shape[2])
         np.matmul(inputs.reshape(-1, inputs.shape[2]), self._w, out=flat)
-        np.add(flat, self._bias, out=flat)
+        made = flat.reshape(*inputs.shape[:2], len(self._bias), -1).swapaxes(1, 2)
+        given = self._given[: stop - first]
+        if self._inner is not None:
+            np.copyto(given[:, :1], self._inner)
+            given = given[:, 1:]
+        np.add(made, self._bias, out=given)
 
     def step(self, time: int) -> None:
-        """One step: from one of two hidden states to the other."""
-        for part in self._products[time % 2]:
-            part()
-        before = self._hidden[time % 2][:, self._some]
-        after = self._hidden[(time + 1) % 2][:, self._some]
-        self._turn(self._given[time % self._ahead], before, after)
-        place = self._count - 1 - time if self._backward else time
-        np.copyto(self._outputs[:, place, self._some], after)
+        """One step: from one of the states to the next; after the last, they are put out."""
+        slot = time % self._ahead
+        self._steps[slot]()
+        if slot < self._ahead - 1 and time < self._count - 1:
+            return
+        places = slice(time - slot, time + 1)
+        if self._backward:
+            places = slice(self._count - 1 - time, self._count - time + slot)
+        made = self._states[1 : slot + 2, :, self._units].swapaxes(0, 1)
+        scale = HALF if self._doubled else ONE
+        out = self._outputs[:, places]
+        np.multiply(made, scale, out=out[:, ::-1] if self._backward else out)
         if time == self._count - 1:
-            np.copyto(self._last[0][:, self._some], after)
-            if len(self._last) > 1:
-                np.copyto(self._last[1][:, self._some], self._cell)
+            np.multiply(made[:, -1], scale, out=self._last[0])
+            if self._doubled:
+                np.copyto(self._last[1], self._gates[4])
 
-    def _long_short(self, given: Array, before: Array, after: Array) -> None:
-        gates, wide, (one, _) = self._gates, self._wide, self._rooms
-        np.add(gates, given, gates)
-        _sigmoid(gates[:, : 3 * wide])
-        forget, into, out, cell = (gates[:, wide * n : wide * (n + 1)] for n in range(4))
-        np.tanh(cell, cell)
-        np.multiply(self._cell, forget, self._cell)
-        np.multiply(into, cell, one)
-        np.add(self._cell, one, self._cell)
-        np.tanh(self._cell, one)
-        np.multiply(out, one, after)
+    def _long_short(
+        self, slot: int, products: list[Part], before: Array, after: Array
+    ) -> list[Part]:
+        """``c = f * c + i * g`` and ``o * tanh(c)``: gates lie as o, i, f, g, and then c."""
+        gates, cell, both = self._gates, self._gates[4], self._rooms
+        halved: list[Part] = [
+            partial(np.add, both[0], both[1], cell),
+            partial(np.multiply, cell, HALF, cell),
+        ]
+        if self._library is not None:
+            halved = [self._library.summed((0.5, 0.5), both[0], both[1], cell)]
+        return [
+            *products,
+            partial(np.add, gates[:4], self._given[slot], gates[:4]),
+            partial(np.tanh, gates[:4], gates[:4]),
+            partial(np.add, gates[:3], ONE, gates[:3]),
+            partial(np.multiply, gates[1:3], gates[3:5], both),
+            *halved,
+            partial(np.tanh, cell, both[0]),
+            partial(np.multiply, gates[0], both[0], after),
+        ]
 
-    def _gated(self, given: Array, before: Array, after: Array) -> None:
-        gates, wide, (new, kept) = self._gates, self._wide, self._rooms
-        smooth = gates[:, : 2 * wide]
-        np.add(smooth, given[:, : 2 * wide], smooth)
-        _sigmoid(smooth)
-        update, reset, inner = (gates[:, wide * n : wide * (n + 1)] for n in range(3))
-        if self._inner is not None:
-            np.add(inner, self._inner, inner)
-            np.multiply(inner, reset, inner)
+    def _gated(self, slot: int, products: list[Part], before: Array, after: Array) -> list[Part]:
+        """``n + z * (h - n)``, n being ``tanh(x + r * m)``: gates lie as m, z, r, or z, r, m."""
+        gates, given, (new, less) = self._gates, self._given[slot], self._rooms
+        if self._resets_state:
+            smooth, (update, reset, inner) = gates[:2], gates[:3]
+            added, last = gates[:2], given[2]
+            resetting: list[Part] = [
+                partial(np.multiply, before, reset, self._reset),
+                *self._reset_product,
+                partial(np.add, inner, last, new),
+            ]
         else:
-            np.multiply(before, reset, self._reset)
-            for part in self._reset_product:
-                part()
-        np.add(inner, given[:, 2 * wide :], new)
-        np.tanh(new, new)
-        np.multiply(update, before, kept)
-        np.subtract(1, update, update)
-        np.multiply(new, update, new)
-        np.add(new, kept, after)
+            smooth, (inner, update, reset) = gates[1:3], gates[:3]
+            added, last = gates[:3], given[3]
+            resetting = [
+                partial(np.multiply, reset, inner, new),
+                partial(np.add, new, last, new),
+            ]
+        ending: list[Part] = [
+            partial(np.multiply, less, update, less),
+            partial(np.multiply, less, HALF, less),
+            partial(np.add, new, less, after),
+        ]
+        if self._library is not None:
+            if not self._resets_state:
+                resetting = [self._library.fused(reset, inner, last, new)]
+            ending = [self._library.fused(less, update, new, after, (0.5, 1))]
+        return [
+            *products,
+            partial(np.add, added, given[: len(added)], added),
+            partial(np.tanh, smooth, smooth),
+            partial(np.add, smooth, ONE, smooth),
+            *resetting,
+            partial(np.tanh, new, new),
+            partial(np.subtract, before, new, less),
+            *ending,
+        ]
 
-    def _plain(self, given: Array, before: Array, after: Array) -> None:
-        np.add(self._gates, given, self._gates)
-        np.tanh(self._gates, after)
+    def _plain(self, slot: int, products: list[Part], before: Array, after: Array) -> list[Part]:
+        (gate,), (given,) = self._gates[:1], self._given[slot]
+        return [*products, partial(np.add, gate, given, gate), partial(np.tanh, gate, after)]
 
 
-def _products(states: Sequence[Array], weights: Array, out: Array) -> list[list[Part]]:
-    """For each state, all of one shape: parts that multiply it by weights (outer, inner)."""
-    rows, taken = states[0].shape
-    if rows == 1:
-        matrix = np.ascontiguousarray(weights.T)
-        return [[partial(np.matmul, state[0], matrix, out[0])] for state in states]
-    blocks = columns_in_blocks(weights.T, rows)
-    room = np.empty(CACHE // 4, np.float32) if cuts(taken, rows) > 1 else None
-    return [multiplied(state, blocks, out, rows=rows, room=room) for state in states]
+def _in_blocks(weights: Array, rows: int) -> Array:
+    """Weights of gates (gates, outer, taken), by which so many rows are multiplied, in blocks."""
+    gates, outer, taken = weights.shape
+    # As it lies, one matrix is sooner multiplied than some.
+    wide = outer if rows * taken * outer <= MILLION else width(outer, taken, rows)
+    matrices = weights.swapaxes(1, 2).reshape(gates, taken, outer // wide, wide)
+    return laid_out(matrices.swapaxes(1, 2))
 
 
-def _sigmoid(negative: Array) -> None:
-    """``1 / (1 + exp(-x))`` of what is negative already, in its place."""
-    np.exp(negative, negative)
-    np.add(negative, 1, negative)
-    np.reciprocal(negative, negative)
+def _products(state: Array, blocks: Array, out: Array, room: Array | None) -> list[Part]:
+    """Parts that multiply a state by the blocks of each gate, into (gates, samples, units)."""
+    gates, count, taken, _ = blocks.shape
+    rows = len(state)
+    if rows == 1 and count == 1:
+        return [partial(np.matmul, state, blocks[:, 0], out)]
+    windows = np.broadcast_to(state[:, None], (rows, gates, taken))
+    return multiplied(windows, blocks, out.swapaxes(0, 1), rows=rows, room=room)
