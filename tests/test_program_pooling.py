@@ -449,3 +449,34 @@ def near(shape: tuple[int, ...], place: tuple[int, ...], window: int) -> Array:
         image_, channel, max(row - up, 0) : row + low + 1, max(column - up, 0) : column + low + 1
     ] = True
     return found
+
+
+@pytest.mark.parametrize("places", [False, True])
+@pytest.mark.parametrize(
+    ("given", "wanted", "plain"),
+    [
+        ((12,), (3,), True), ((56, 56), (7, 7), True), ((13, 8), (6, 8), True),
+        ((9, 1), (1, 1), True), ((6, 4), (1, 2), True), ((4, 6, 6), (2, 3, 1), True),
+        ((4, 6, 6), (1, 1, 1), True), ((14, 20), (3, 3), False), ((3,), (5,), False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["AdaptiveAvgPool", "AdaptiveMaxPool"])
+def test_poolings_to_a_size(
+    kind: str, given: tuple[int, ...], wanted: tuple[int, ...], plain: bool, places: bool
+) -> None:
+    """Windows that are alike are those of a plain pooling, unless it is asked where maxima are."""
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 5, *given))
+    found = net.add(kind, "opset8", [x, net.constant(np.array(wanted))])
+    both = places and kind == "AdaptiveMaxPool"
+    net.result(found[0] if kind == "AdaptiveMaxPool" else found, name="y")
+    if both:
+        net.result(found[1], name="places")
+    model = net.model()
+    values = [image((2, 5, *given))]
+    for threads in (1, 2):
+        assert_program_agrees(model, values, threads)
+    measured = ir.compile(model).times(values, runs=1)
+    assert measured is not None
+    kinds = {node.kind for node, _ in measured}
+    assert ("" not in kinds) == (plain and not both)

@@ -8,8 +8,9 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    gathers of evenly spaced slices views, elements put down one by one slices; images cut into
    batches stay whole, windows pad for themselves and lose what meets padding alone; parts that
    meet again were never apart; batch normalisations become scales and shifts, powers products,
-   means along axes apart several; norms and activations that are written out, branches of
-   convolutions, shuffles and attention, that of samples, too, one node: what the others look for.
+   means along axes apart several, poolings to a size plain ones; norms and activations that are
+   written out, branches of convolutions, shuffles and attention, that of samples, too, one node:
+   what the others look for.
    Before these, 1x1 convolutions go before what enlarges images, and into products before them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights, as do steps of levels at the convolutions after them.
@@ -56,6 +57,7 @@ from .multiply_whole import multiply_whole
 from .part_reductions import part_reductions
 from .pass_biases import pass_biases
 from .pass_offsets import pass_offsets
+from .pool_evenly import pool_evenly
 from .pool_first import pool_first
 from .round_late import round_late
 from .round_once import round_once
@@ -82,6 +84,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     scatter_slices,
     multiply_einsums,
     dilate_convolutions,
+    pool_evenly,
     take_pads,
     trim_windows,
     join_splits,
