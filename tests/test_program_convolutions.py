@@ -353,6 +353,10 @@ def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
+def soft_plus(x: float) -> float:
+    return max(x, 0) + math.log1p(math.exp(-abs(x)))
+
+
 def gelu_by_tanh(x: float) -> float:
     return x * sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
 
@@ -374,6 +378,9 @@ def gelu(x: float) -> float:
         (activations.SWISH_OF_NEGATIVE, lambda negative: -negative * sigmoid(-negative)),
         (activations.swish_by_powers(1.702), lambda x: x * sigmoid(1.702 * x)),
         (activations.GELU_BY_POWERS, gelu_by_tanh),
+        (activations.MISH, lambda x: x * math.tanh(soft_plus(x))),
+        (activations.SOFT_PLUS, soft_plus),
+        (activations.SOFT_PLUS_BY_LOGARITHMS, soft_plus),
         (activations.HSIGMOID, lambda x: min(max(x + 3, 0), 6) / 6),
         (activations.HSWISH, lambda x: x * min(max(x + 3, 0), 6) / 6),
     ],
@@ -403,6 +410,26 @@ def test_activations_are_as_near_whatever_makes_them(
     np.testing.assert_array_equal(square, found.reshape(200, 205))
     activations.done(way, given, given, rooms)()
     np.testing.assert_array_equal(given, found)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("kind", ["Mish", "SoftPlus"])
+def test_activations_of_what_is_endless_and_of_very_little(
+    kind: str, quick: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As near as the definition, relative to what it gives, be that next to nothing."""
+    way = activations.SOFT_PLUS if quick else activations.SOFT_PLUS_BY_LOGARITHMS
+    monkeypatch.setitem(activations.FUNCTIONS, "SoftPlus", way)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (8, 1001))
+    net.result(net.add(kind, "opset4", [x]), name="y")
+    model = net.model()
+    given = np.linspace(-80, 80, 8008).astype("f4").reshape(8, 1001)
+    given[0, :8] = [np.inf, -np.inf, np.nan, 0, -0.0, 3e38, -3e38, 1e-40]
+    with np.errstate(all="ignore"):
+        wanted = ir.run(model, [given])["y"]
+    found = ir.compile(model)([given])["y"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-38, strict=True)
 
 
 @pytest.mark.parametrize("quick", [True, False])

@@ -441,15 +441,66 @@ def weighted_lines_by_sums(
     return [*three_lines_by_sums(library, x, value), partial(np.multiply, x, value, out)]
 
 
-def mish(x: Array, out: Array) -> None:
-    """``x * tanh(log(1 + exp(x)))``, which is a quotient of sums of ``exp(x)``."""
-    value = np.minimum(x, STEEP)
-    np.exp(value, out=value)
-    more = value + np.float32(2)
-    np.multiply(value, more, out=value)
-    np.add(value, 2, out=more)
-    np.divide(value, more, out=value)
-    np.multiply(x, value, out=out)
+def mish(x: Array, out: Array, value: Array, more: Array) -> list[Part]:
+    """``x * tanh(log(1 + exp(x)))``, which is ``x * w / (w + 2)``, w being ``e * (e + 2)``."""
+    return [
+        *_raised(x, value),
+        partial(np.add, value, TWO, more),
+        partial(np.multiply, value, more, value),
+        *_of_mish(x, out, value, more),
+    ]
+
+
+def mish_by_sums(
+    library: IntegerProducts, x: Array, out: Array, value: Array, more: Array
+) -> list[Part]:
+    """The same by sums of products."""
+    squared = library.fused(value, value, value, value, (1, 2))
+    return [*_raised(x, value), squared, *_of_mish(x, out, value, more)]
+
+
+def _of_mish(x: Array, out: Array, value: Array, more: Array) -> list[Part]:
+    return [
+        partial(np.add, value, TWO, more),
+        partial(np.divide, value, more, value),
+        partial(np.multiply, x, value, out),
+    ]
+
+
+def soft_plus(x: Array, out: Array, value: Array) -> list[Part]:
+    """``log(1 + exp(x))``, which is x from far below where it is endless on."""
+    return [
+        *_raised(x, value),
+        partial(np.log1p, value, value),
+        partial(np.maximum, x, value, out=out),
+    ]
+
+
+def soft_plus_by_logarithms(
+    x: Array, out: Array, value: Array, more: Array, kept: Array
+) -> list[Part]:
+    """The same where ``log(1 + e)`` has to make up for what rounding ``u = 1 + e`` lost.
+
+    That is ``log(u) + (e - (u - 1)) / u``.
+    """
+    return [
+        *_raised(x, value),
+        partial(np.add, value, ONE, more),
+        partial(np.subtract, more, ONE, kept),
+        partial(np.subtract, value, kept, value),
+        partial(np.divide, value, more, value),
+        partial(np.log, more, more),
+        partial(np.add, value, more, value),
+        partial(np.maximum, x, value, out=out),
+    ]
+
+
+def _raised(x: Array, value: Array) -> list[Part]:
+    """``exp(x)``, of large x that of less."""
+    return [
+        partial(np.minimum, x, all_of(STEEP, x.size), out=value),
+        partial(np.exp, value, value),
+    ]
 
 
 def numbers(*values: float) -> tuple[Array, ...]:
@@ -469,9 +520,9 @@ def _kernels(name: str) -> str:
 QUICK_TANH = _kernels("tanh").startswith("X86_V4") or "AVX512" in _kernels("tanh")
 #: Whether NumPy takes many logarithms and powers of two at a time on this machine.
 QUICK_POWERS = not _kernels("exp2").startswith("baseline")
-ONE, MINUS_ONE, HALF, THREE, SIX, ZERO, SIXTH = numbers(1, -1, 0.5, 3, 6, 0, 1 / 6)
-#: From here on Mish is x.
-STEEP = np.float32(20)
+ONE, MINUS_ONE, TWO, HALF, THREE, SIX, ZERO, SIXTH = numbers(1, -1, 2, 0.5, 3, 6, 0, 1 / 6)
+#: From here on Mish and SoftPlus are x.
+STEEP = 20.0
 
 #: The distribution of a normal variable at -t is nearly such a power of a polynomial, within
 #: 1.1e-7 when t times it is taken; from the highest power of t on, and how often it is squared.
@@ -511,11 +562,15 @@ SWISH_OF_NEGATIVE = Way(1, swish_of_negative)
 SWISH_OF_HALF = Way(1, swish_of_half, Way(1, swish_of_half_by_sums))
 #: Swish of what was multiplied by such a number.
 SWISH_OF = {0.5: SWISH_OF_HALF, -1.0: SWISH_OF_NEGATIVE}
+MISH = Way(2, mish, Way(2, mish_by_sums))
+SOFT_PLUS = Way(1, soft_plus)
+SOFT_PLUS_BY_LOGARITHMS = Way(3, soft_plus_by_logarithms)
 HSIGMOID = Way(0, three_lines, Way(0, three_lines_by_sums))
 HSWISH = Way(1, weighted_lines, Way(1, weighted_lines_by_sums))
 FUNCTIONS: dict[str, Function | Way] = {
     "Sigmoid": Way(0, sigmoid),
     "HSigmoid": HSIGMOID,
     "HSwish": HSWISH,
-    "Mish": mish,
+    "Mish": MISH,
+    "SoftPlus": SOFT_PLUS if QUICK_POWERS else SOFT_PLUS_BY_LOGARITHMS,
 }
