@@ -326,23 +326,16 @@ def gelu_by_quick_tanh(
     """
     g, h, a, b, c, d = HALF_LOGIT
     ones = all_of(1, x.size)
-    begin = library.fused(x, x, ones, u, (1 / 20, g))
-    rest = sequence([
+    # Powers of what is far out are endless, and with the sign of x: the tangent of that is one.
+    return [
+        library.fused(x, x, ones, u, (1 / 20, g)),
         library.fused(u, u, ones, q, (1, h)),
         library.fused(q, q, ones, value, (a, b)),
         library.fused(q, value, u, value, (1, c)),
         library.fused(value, x, x, value, (1, d)),
         partial(np.tanh, value, value),
         library.fused(x, value, x, out, (0.5, 0.5)),
-    ])  # fmt: skip
-
-    def run() -> None:
-        begin()
-        if not np.maximum.reduce(u) <= FAR:  # powers would be endless
-            np.minimum(u, FAR, out=u)
-        rest()
-
-    return [run]
+    ]
 
 
 def gelu_by_tanh(x: Array, out: Array, value: Array) -> list[Part]:
@@ -539,9 +532,6 @@ ENDLESS = np.float32(math.inf)
 HALF_LOGIT = (
     -0.75546131487, -0.34025623319, 0.076040276833, -0.148585974696, 0.520693007508, 1.22455705496,
 )  # fmt: skip
-#: Up to such a u its powers are numbers, and from far below on the tangent is one. What is larger
-#: does not change how its neighbours are computed: it is all the same how many go at once.
-FAR = 500.0
 TANH_CURVE = numbers(math.sqrt(2 / math.pi), math.sqrt(2 / math.pi) * 0.044715)
 EXP_CURVE = numbers(*(-2 * float(number) for number in TANH_CURVE))
 
