@@ -76,9 +76,9 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     )
     scratch.shared.reset()
     units = spans(hidden, 2 if meeting else 1)
-    pieces = min(LANES // directions, batch // max(2, ENOUGH // max(hidden, 1)))
-    pieces = max(pieces, min(abreast // directions, batch // MANY_SAMPLES), 1)
-    samples = spans(batch, 1 if meeting else pieces)
+    few, most = batch // max(2, ENOUGH // max(hidden, 1)), abreast // directions
+    pieces = min(most, max(min(LANES // directions, few), batch // MANY_SAMPLES))
+    samples = spans(batch, 1 if meeting else max(1, pieces))
     lanes: list[Lane] = []
     for way, backward in enumerate(op.backward()):
         for some in samples:
