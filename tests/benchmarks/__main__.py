@@ -19,6 +19,7 @@ from .report import plot, table
 SUITE = {
     "networks": ("Nine networks, batch 1, f32", speed.networks),
     "poolings": ("Poolings", speed.poolings),
+    "sequences": ("Recurrent layers", speed.sequences),
     "readings": ("Reading", speed.readings),
     "starts": ("Cold start", speed.cold_starts),
     "memory": ("Memory", speed.memories),

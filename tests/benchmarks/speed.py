@@ -138,6 +138,57 @@ def naive(kind: str, array: np.ndarray, window: int, stride: int, pad: int) -> n
     return windows.max((4, 5)) if kind == "MaxPool" else np.nanmean(windows, (4, 5))
 
 
+def sequences(runs: int, threads: int | None) -> Iterator[Row]:
+    """Recurrent layers of one or both directions: samples, steps, inputs, hidden units."""
+    sizes = [
+        (1, 50, 64, 128, 1), (4, 50, 64, 128, 1), (16, 50, 64, 128, 1), (1, 50, 256, 256, 2),
+        (4, 50, 256, 256, 1), (32, 20, 128, 512, 1), (8, 100, 80, 64, 2), (2, 30, 40, 32, 1),
+    ]  # fmt: skip
+    kinds = {
+        "LSTMSequence": (4, 4, 2, ["sigmoid", "tanh", "tanh"]),
+        "GRUSequence": (3, 4, 1, ["sigmoid", "tanh"]),
+        "RNNSequence": (1, 1, 1, ["tanh"]),
+    }
+    for (kind, (gates, biases, states, names)), (
+        batch,
+        count,
+        taken,
+        hidden,
+        ways,
+    ) in itertools.product(kinds.items(), sizes):
+        net = ir.Builder("sequence")
+        x = net.parameter("x", "f32", (batch, count, taken))
+        start = [net.constant(image((batch, ways, hidden))) for _ in range(states)]
+        weights = [
+            net.constant(image((ways, rows * hidden, *columns)) / np.float32(hidden**0.5))
+            for rows, columns in ((gates, (taken,)), (gates, (hidden,)), (biases, ()))
+        ]
+        words: dict[str, Any] = {
+            "hidden_size": hidden, "direction": ("forward", "bidirectional")[ways - 1],
+            "activations": names,
+        }  # fmt: skip
+        if kind == "GRUSequence":
+            words["linear_before_reset"] = True
+        lengths = net.constant(np.full(batch, count))
+        found = net.add(kind, "opset5", [x, *start, lengths, *weights], **words)
+        net.result(found[0], name="y")
+        array = image((batch, count, taken))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "s.xml"
+            ir.write(net.model(), path)
+            report = bench.measure(
+                ir.read(path), [array], against=("openvino",), threads=threads, runs=runs
+            )
+        ours, theirs = report.rows
+        yield {
+            "sequence": f"{kind} {batch}x{count}x{taken} to {ways}x{hidden}",
+            "ours ms": 1e3 * ours.median,
+            "openvino ms": 1e3 * theirs.median,
+            "ratio": theirs.ratio,
+            "differs": report.difference,
+        }
+
+
 OURS = """
 import sys
 import numpy as np
