@@ -143,6 +143,11 @@ class Along(Recurrent):
 
     direction: Literal["forward", "reverse", "bidirectional"]
 
+    def attributes(self) -> dict[str, str]:
+        texts = super().attributes()
+        # OpenVINO writes nothing where no functions are named, and does not compile what it wrote.
+        return texts if self.activations else texts | {"activations": ", ".join(self.usual)}
+
     def outputs(
         self,
         x: Tensor,

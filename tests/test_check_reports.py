@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from test_check import ADD, BIN
@@ -241,3 +242,34 @@ def test_check_fix_writes_the_output(bad: Path) -> None:
     assert "IR606" in done.stdout
     assert [str(f) for f in ir.check(output)] == []
     assert isinstance(CliRunner().invoke(check_command, [str(bad), "--fix"]).exception, UsageError)
+
+
+@pytest.mark.parametrize("kind", ["LSTMSequence", "GRUSequence", "RNNSequence"])
+def test_sequences_name_their_functions(kind: str, tmp_path: Path) -> None:
+    """OpenVINO writes an empty list where none are named, and does not compile what it wrote."""
+    gates = {"L": 4, "G": 3, "R": 1}[kind[0]]
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 3, 2))
+    states = [net.constant(np.zeros((1, 1, 6), "f4"))] * (2 if gates == 4 else 1)
+    shapes = [(1, gates * 6, 2), (1, gates * 6, 6), (1, gates * 6)]
+    weights = [net.constant(np.ones(shape, "f4")) for shape in shapes]
+    lengths = net.constant(np.array([3]))
+    found = net.add(
+        kind, "opset5", [x, *states, lengths, *weights], hidden_size=6, direction="forward"
+    )
+    net.result(found[0], name="y")
+    model = net.model()
+    assert [str(finding) for finding in ir.check(model)] == []
+    layer = next(layer for layer in model.layers if layer.type == kind)
+    named = layer.data["activations"]
+    layer.data = {**layer.data, "activations": ""}
+    assert [finding.code for finding in ir.check(model)] == ["IR411"]
+    assert [row.message for row in ir.fix(model)] == [f'activations="{named}" written out']
+    assert [str(finding) for finding in ir.check(model)] == []
+    ov = pytest.importorskip("openvino")
+    ir.write(model, tmp_path / "m.xml")
+    compiled = ov.Core().compile_model(
+        tmp_path / "m.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+    )
+    given = np.ones((1, 3, 2), "f4")
+    np.testing.assert_allclose(ir.run(model, [given])["y"], compiled([given])[0], atol=1e-6)

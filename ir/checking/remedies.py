@@ -25,7 +25,8 @@ def defaults_to_write(data: Mapping[str, str], kind: type[Op]) -> dict[str, tupl
         if default is not None:
             found[name] = "IR408", default
     for name, (specified, _) in attributes.OTHERWISE.get(key, {}).items():
-        found[name] = "IR409", specified
+        empty = name == "activations" and not data.get(name, "-").strip()
+        found[name] = "IR411" if empty else "IR409", specified
     for name in attributes.without(data, kind):
         text = attributes.taken(data, kind).get(name)
         if text is not None:

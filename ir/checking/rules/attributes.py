@@ -405,7 +405,12 @@ def _activations(node: LooseLayer, op: Op) -> Iterator[Note]:
         return
     names, needed = op.activations, len(op.usual)
     if not names and isinstance(op, Along):
-        return  # as OpenVINO writes it itself
+        yield Note(
+            "IR411", f"activations of {op.spec()} is empty, as OpenVINO writes it where none are "
+            "named; 2026.4.1 does not compile that", node.data_element, node, "activations",
+            f'write activations="{", ".join(op.usual)}"',
+        )  # fmt: skip
+        return
     unknown = [name for name in names if name.lower() not in ACTIVATIONS]
     if unknown:
         near = known.near(unknown[0], ACTIVATIONS)
