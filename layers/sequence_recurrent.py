@@ -145,8 +145,10 @@ class Along(Recurrent):
 
     def attributes(self) -> dict[str, str]:
         texts = super().attributes()
+        if self.activations or "activations" in self.model_fields_set:
+            return texts
         # OpenVINO writes nothing where no functions are named, and does not compile what it wrote.
-        return texts if self.activations else texts | {"activations": ", ".join(self.usual)}
+        return texts | {"activations": ", ".join(self.usual)}
 
     def outputs(
         self,
