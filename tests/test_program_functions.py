@@ -15,9 +15,7 @@ from vinoir.schemas import Array
 from .test_program_bytes import Exact, planned, same_bits
 from .test_program_quantized import needs_library
 
-pytestmark = pytest.mark.usefixtures("integers_are_quick")
-
-pytestmark = needs_library
+pytestmark = [needs_library, pytest.mark.usefixtures("integers_are_quick")]
 
 #: Steps that lose no bit, so that all programs give all bits.
 STEPS = ["Multiply", "Add", "ReLU", "itself times", "itself less", "Abs", "Clamp", "rounded"]

@@ -219,7 +219,7 @@ def test_states_of_many_units(kind: str, gates: int, batch: int) -> None:
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize(
     ("batch", "count", "hidden"),
-    [(1, 130, 16), (3, 64, 20), (4, 65, 128), (9, 70, 40), (33, 129, 32)],
+    [(1, 130, 16), (3, 64, 20), (4, 65, 128), (9, 70, 40), (33, 129, 32), (2, 66, 320)],
 )
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "GRU that resets sums", "RNN"])
 def test_sequences_of_several_runs(
@@ -231,7 +231,7 @@ def test_sequences_of_several_runs(
     library: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Samples that are shared among lanes, and states that are put out run by run."""
+    """Samples, or units, that are shared among lanes, and states that are put out run by run."""
     if not library:
         monkeypatch.setattr(recurrent, "integer_products", lambda: None)
     rng = np.random.default_rng(count)

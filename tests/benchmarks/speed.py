@@ -149,13 +149,8 @@ def sequences(runs: int, threads: int | None) -> Iterator[Row]:
         "GRUSequence": (3, 4, 1, ["sigmoid", "tanh"]),
         "RNNSequence": (1, 1, 1, ["tanh"]),
     }
-    for (kind, (gates, biases, states, names)), (
-        batch,
-        count,
-        taken,
-        hidden,
-        ways,
-    ) in itertools.product(kinds.items(), sizes):
+    for kind, (batch, count, taken, hidden, ways) in itertools.product(kinds, sizes):
+        gates, biases, states, names = kinds[kind]
         net = ir.Builder("sequence")
         x = net.parameter("x", "f32", (batch, count, taken))
         start = [net.constant(image((batch, ways, hidden))) for _ in range(states)]

@@ -191,11 +191,11 @@ def in_blocks(weights: Array, wide: int = 0, *, rows: int | None = None) -> Arra
     return found.reshape(-1, taken, wide)
 
 
-def columns_in_blocks(matrix: Array, rows: int) -> Array:
-    """A matrix (taken, outer) by which so many rows are multiplied, as such blocks."""
-    taken, outer = matrix.shape
-    wide = width(outer, taken, rows)
-    return laid_out(matrix.reshape(taken, outer // wide, wide).swapaxes(0, 1))
+def columns_in_blocks(matrices: Array, rows: int, wide: int = 0) -> Array:
+    """Matrices (taken, outer) by which so many rows are multiplied, one or a stack, so."""
+    *stack, taken, outer = matrices.shape
+    wide = wide or width(outer, taken, rows)
+    return laid_out(matrices.reshape(*stack, taken, outer // wide, wide).swapaxes(-3, -2))
 
 
 def rows_at_once(rows: int, taken: int, wide: int) -> int:

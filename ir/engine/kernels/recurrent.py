@@ -25,8 +25,7 @@ from ..plan import Node
 from ..workers import Part, integer_products, spans
 from .activations import HALF, ONE
 from .blocks import CACHE, Scratch, sequence
-from .lines import laid_out
-from .products import MILLION, cuts, multiplied, width
+from .products import MILLION, columns_in_blocks, cuts, multiplied
 
 #: The gates of the file in the order in which their inputs are multiplied; and how many of these,
 #: the first, have a sigmoid.
@@ -156,7 +155,9 @@ class Lane:
         self._begin = [state.array[samples, way, units] for state in given]
         outputs, *last = (value.array[samples, way] for value in node.outputs)
         self._outputs, self._last = outputs[..., units], [value[:, units] for value in last]
-        blocks = _in_blocks(recurrent, batch)
+        # As it lies, one matrix is sooner multiplied than some.
+        together = wide if batch * wide * hidden <= MILLION else 0
+        blocks = columns_in_blocks(recurrent.swapaxes(1, 2), batch, together)
         room = np.empty(CACHE // 4, np.float32) if cuts(hidden, batch) > 1 else None
         library = integer_products()
         quick = library is not None and library.rounds and wide == hidden
@@ -166,12 +167,11 @@ class Lane:
             "LSTMSequence": self._long_short, "GRUSequence": self._gated,
             "RNNSequence": self._plain,
         }  # fmt: skip
-        self._reset = take(0, batch, hidden) if self._resets_state else self._rooms[0]
-        self._reset_product: list[Part] = []
         met = blocks
         if self._resets_state:
-            met = blocks[:2]
-            self._reset_product = _products(self._reset, blocks[2:], self._gates[2:3], room)
+            met, apart = blocks[:2], blocks[2:]
+            self._reset = take(0, batch, hidden)
+            self._reset_product = _products(self._reset, apart, self._gates[2:3], room)
         self._steps = [
             sequence(
                 make[kind](
@@ -297,15 +297,6 @@ class Lane:
     def _plain(self, slot: int, products: list[Part], before: Array, after: Array) -> list[Part]:
         (gate,), (given,) = self._gates[:1], self._given[slot]
         return [*products, partial(np.add, gate, given, gate), partial(np.tanh, gate, after)]
-
-
-def _in_blocks(weights: Array, rows: int) -> Array:
-    """Weights of gates (gates, outer, taken), by which so many rows are multiplied, in blocks."""
-    gates, outer, taken = weights.shape
-    # As it lies, one matrix is sooner multiplied than some.
-    wide = outer if rows * taken * outer <= MILLION else width(outer, taken, rows)
-    matrices = weights.swapaxes(1, 2).reshape(gates, taken, outer // wide, wide)
-    return laid_out(matrices.swapaxes(1, 2))
 
 
 def _products(state: Array, blocks: Array, out: Array, room: Array | None) -> list[Part]:
