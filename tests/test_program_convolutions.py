@@ -185,7 +185,21 @@ def skipping(draw: Draw) -> None:
     finished(draw, draw.add("GroupConvolution", "opset1", x, weights, **ways))
 
 
-KERNELS = [bundles, sides, alone, excited, grown, branches, skipping]
+def few(draw: Draw) -> None:
+    """Sounds and images of few channels under long windows: what is gathered are short runs."""
+    channels, axes = draw.pick(1, 3, 4, 11, 12, 16, 17), draw.pick(1, 1, 2)
+    x = draw.input(draw.number(1, 2), channels, *[draw.number(9, 700 // 20 ** (axes - 1))] * axes)
+    if draw.chance(0.7):
+        offsets = draw.constant(draw.array(1, channels, *[1] * axes))
+        x = draw.add(draw.pick("Add", "Multiply"), "opset1", x, offsets)
+    kernel = [draw.pick(1, 2, 3, 7, 11) for _ in range(axes)]
+    ways = words(draw, kernel) | {"pads_begin": [10] * axes}
+    weights = filters(draw, draw.pick(1, 5, 16), channels, *kernel)
+    y = draw.add("Convolution", "opset1", x, weights, **ways)
+    draw.check(draw.surrounded(y))
+
+
+KERNELS = [bundles, sides, alone, excited, grown, branches, skipping, few]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
+from ..memory import in_runs as in_pieces
 from ..plan import Node, is_incoming_image
 from ..plan import work as amount
 from ..workers import Part, lanes, shares, spans
@@ -288,8 +289,8 @@ def by_taps(work: Work, blocks: list[Array]) -> list[list[Part]]:
     return [steps]
 
 
-#: Numbers in one row of a window that are too few to copy together.
-SHORT = 16
+#: Runs of so few numbers are not worth copying one by one: of planes, and where channels are last.
+SHORT, SHORTEST = 16, 11
 
 
 def _windows(
@@ -308,13 +309,24 @@ def _windows(
         flat = scratch.take(part, count * width, channels)
         return flat, [call(np.copyto, flat.reshape(image.shape), image)]
     taken = prod(sizes.kernel) * channels
-    if sizes.kernel[1] * channels > SHORT:
+    of_planes = image.strides[2] != image.itemsize
+    if _run(sizes, channels) > (SHORT if of_planes else SHORTEST):
         windows = scratch.take(part, count * width, taken)
     else:
         # Runs along the row are longer than those of a window: the matrix is filled by columns,
         # of planes if there are some.
         windows = scratch.take(part, taken, count * width).T
     return windows, _filled(sizes, image, rows, windows, part, scratch)
+
+
+def _run(sizes: Sizes, channels: int) -> int:
+    """How many numbers of a window lie side by side."""
+    (tall, wide), (down, across) = sizes.kernel, sizes.dilations
+    if wide > 1 and across > 1:
+        return channels
+    # A window as wide as the image is one run, whatever its height.
+    is_whole = sizes.out[1] == 1 and (tall == 1 or down == 1)
+    return channels * wide * (tall if is_whole else 1)
 
 
 def _filled(
@@ -326,7 +338,8 @@ def _filled(
     counts = (rows[1] - rows[0], sizes.out[1])
     view = taps(room, sizes.kernel, sizes.strides, sizes.dilations, counts)
     if not by_columns:
-        return [*parts, call(np.copyto, windows.reshape(view.shape), view)]
+        runs, into = in_pieces(view, windows.reshape(view.shape))
+        return [*parts, call(np.copyto, into, runs)]
     view = view.transpose(2, 3, 4, 0, 1)
     return [*parts, call(np.copyto, windows.T.reshape(view.shape), view)]
 

@@ -21,7 +21,7 @@ LINES = 1024
 #: So many bytes apart, numbers of a line share cache lines; so many of a line are in few.
 NEAR = 64
 #: Runs of at most so many bytes are sooner copied as one element each.
-SHORT = 128
+SHORT = 512
 
 
 def in_blocks(source: Array, target: Array) -> list[tuple[Array, Array]]:
