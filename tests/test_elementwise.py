@@ -270,6 +270,34 @@ VALUES: list[tuple[str, dict[str, str], list[Any], Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["f4", "f8", "i4", "i8", "u8", "f2"])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((3, 5, 16), 1), ((40, 8), 0), ((2, 3, 4), 2), ((1, 9), 0), ((0, 9), 0), ((5, 0), 0),
+     ((7, 9, 1, 9), -3)],
+)  # fmt: skip
+@pytest.mark.parametrize("reverse", [False, True])
+def test_sums_are_taken_in_the_order_of_the_axis(
+    kind: str, shape: tuple[int, ...], axis: int, reverse: bool
+) -> None:
+    numbers = (np.random.default_rng(1).standard_normal(shape) * 90).astype("i8").astype(kind)
+    if kind in {"f4", "f8"}:
+        numbers /= np.dtype(kind).type(7)
+    op = Op.registry["CumSum", 3].read({"reverse": str(reverse).lower()})
+    (found,) = op.run(numbers, np.array(axis))
+    wide = np.dtype("f4") if kind == "f2" else numbers.dtype
+    turned = np.flip(numbers, axis) if reverse else numbers
+    wanted = np.zeros(shape, wide)
+    for place in np.ndindex(*shape):
+        before = list(place)
+        before[axis] -= 1
+        earlier = wanted[tuple(before)] if before[axis] >= 0 else wide.type(0)
+        with np.errstate(over="ignore"):
+            wanted[place] = turned[place].astype(wide) + earlier
+    wanted = np.flip(wanted, axis) if reverse else wanted
+    np.testing.assert_array_equal(found, wanted.astype(kind))
+
+
 @pytest.mark.parametrize(
     ("name", "data", "inputs", "wanted"),
     VALUES,

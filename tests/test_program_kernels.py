@@ -356,6 +356,22 @@ def enlarging(draw: Draw) -> None:
     draw.check(draw.surrounded(y))
 
 
+def resizing(draw: Draw) -> None:
+    """Images, rows and volumes of any other size, of the same pixels, some of them padding."""
+    axes = draw.number(1, 3)
+    x = draw.image(axes)
+    sizes = [draw.number(1, 12) for _ in range(axes)]
+    pads = [0] * (axes + 2) if draw.chance(0.8) else [0, 0, *(draw.number(0, 2),) * axes]
+    y = draw.add(
+        "Interpolate", "opset4", x, draw.constant(sizes), draw.constant(np.ones(axes, "f4")),
+        draw.constant([*range(2, axes + 2)]), mode="nearest", shape_calculation_mode="sizes",
+        coordinate_transformation_mode=draw.pick("asymmetric", "half_pixel", "align_corners"),
+        nearest_mode=draw.pick("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"),
+        antialias=False, pads_begin=pads, pads_end=(0,), cube_coeff=-0.75,
+    )  # fmt: skip
+    draw.check(draw.surrounded(y))
+
+
 def sampling(draw: Draw) -> None:
     """Images sampled inside and beyond their borders, however they and the places lie."""
     x = draw.image(2, draw.pick(1, 2, 7, 40))
@@ -441,7 +457,7 @@ def choosing(draw: Draw) -> None:
 
 KERNELS: list[Callable[[Draw], None]] = [
     matmul, attention, rows, cutting, joining, gather, volumes, transposed, pooling, response,
-    enlarging, sampling, deforming, choosing,
+    enlarging, resizing, sampling, deforming, choosing,
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_program_kernels import DRAWS, Draw, windows
 from vinoir import ir
+from vinoir.ir.engine.kernels import copies
 from vinoir.ir.engine.memory import in_blocks, in_runs, straight_copy, turning
 from vinoir.schemas import Array
 
@@ -348,6 +349,22 @@ def test_an_image_that_keeps_its_size_is_handed_on(mode: str) -> None:
     sizes, axes = draw.constant([5, 5]), draw.constant([2, 3])
     y = draw.add("Interpolate", "opset11", x, sizes, axes, **words)
     draw.check(y, draw.add("Add", "opset1", y, y))
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 7, 9), (1, 1, 30, 31), (3, 40, 1, 2)])
+@pytest.mark.parametrize("last", [True, False])
+def test_pixels_are_picked_by_several(
+    shape: tuple[int, ...], last: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "SMALL", 0)
+    draw = Draw(3)
+    x = y = draw.input(*shape)
+    if last:
+        y = multiplied(draw, x, shape[1])
+    words = {"mode": "nearest", "shape_calculation_mode": "sizes"}
+    sizes, axes = draw.constant([11, 10]), draw.constant([2, 3])
+    y = draw.add("Interpolate", "opset11", y, sizes, axes, **words)
+    draw.check(multiplied(draw, y, 4) if last else y)
 
 
 AXES = st.lists(st.integers(1, 7), min_size=1, max_size=5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -201,26 +202,21 @@ def _mirrored(
 
 
 def _nearest(node: Node, threads: int) -> list[list[Part]] | None:
-    """Images enlarged by whole numbers: each pixel some times, across and down."""
+    """Images of other sizes, of the same pixels; of larger ones by whole numbers, in long runs."""
     source, target = node.inputs[0].store, node.outputs[0].store
     assert source is not None
     assert target is not None
-    last = node.inputs[0].last
+    last, shape = node.inputs[0].last, node.inputs[0].shape
     if last != node.outputs[0].last or node.op.mode != "nearest" or not target.size:  # type: ignore[attr-defined]  # Interpolate has it
         return None
-    times = [new // old for new, old in zip(target.shape, source.shape, strict=True)]
-    if any(old * n != new for old, n, new in zip(source.shape, times, target.shape, strict=True)):
+    places = [_places(node, axis) for axis in range(len(shape))]
+    chosen = [found for found in places if found is not None]
+    if len(chosen) < len(places):
         return None
-    shape = node.inputs[0].shape
-    for axis, size in enumerate(shape):
-        # Which pixel comes where is asked of the definition, for a line of numbers.
-        line = np.arange(size, dtype=np.float32)
-        sizes = [size if other == axis else 1 for other in range(len(shape))]
-        parameters = (value.constant for value in node.inputs[1:])
-        found = np.moveaxis(node.op.run(line.reshape(sizes), *parameters)[0], axis, -1)
-        count = node.outputs[0].shape[axis]
-        if found.shape[-1] != count or (found != np.repeat(line, count // size)).any():
-            return None
+    if not all(_is_repeated(found, size) for found, size in zip(chosen, shape, strict=True)):
+        axes = (0, *range(2, len(shape)), 1) if last else range(len(shape))
+        return _picked(source, target, [chosen[axis] for axis in axes], threads)
+    times = [new // old for new, old in zip(target.shape, source.shape, strict=True)]
     split = [size for pair in zip(source.shape, times, strict=True) for size in pair]
     wide = target.reshape(split)
     assert np.may_share_memory(wide, target)
@@ -235,6 +231,65 @@ def _nearest(node: Node, threads: int) -> list[list[Part]] | None:
         some = wide[(slice(None),) * (2 * cut) + (run,)]
         lanes.append(sequence(_spread(source[(slice(None),) * cut + (run,)], some)))
     return [lanes]
+
+
+def _places(node: Node, axis: int) -> Array | None:
+    """Which number of an axis comes where, as the definition says; None if there is padding."""
+    shape, count = node.inputs[0].shape, node.outputs[0].shape[axis]
+    # Zeros are padding.
+    line = np.arange(1, shape[axis] + 1, dtype=np.float32)
+    sizes = [size if other == axis else 1 for other, size in enumerate(shape)]
+    parameters = (value.constant for value in node.inputs[1:])
+    found = np.moveaxis(node.op.run(line.reshape(sizes), *parameters)[0], axis, -1)
+    first = found.reshape(-1, count)[0].astype(np.intp) - 1
+    return None if first.min() < 0 or (found != first + 1).any() else first
+
+
+def _is_repeated(places: Array, size: int) -> bool:
+    """Whether each number of an axis comes equally often, one after the other."""
+    times = len(places) // size
+    even = len(places) == times * size
+    return even and bool((places == np.repeat(np.arange(size), times)).all())
+
+
+def _picked(
+    source: Array, target: Array, places: list[Array], threads: int
+) -> list[list[Part]] | None:
+    """Pixels from wherever they are, whole runs of memory at once: axes that stay as they are."""
+    contiguous = source.flags.c_contiguous and target.flags.c_contiguous
+    if source.dtype != target.dtype or not contiguous:
+        return None
+    moved = [axis for axis, size in enumerate(source.shape) if not _is_kept(places[axis], size)]
+    begin, end = moved[0], moved[-1] + 1
+    index = np.ravel_multi_index(np.ix_(*places[begin:end]), source.shape[begin:end]).reshape(-1)
+    run = prod(source.shape[end:])
+    given = source.reshape(-1, prod(source.shape[begin:end]), run)
+    made = target.reshape(-1, len(index), run)
+    abreast = threads if target.nbytes >= SMALL else 1
+    lanes: list[Part] = []
+    if len(given) >= abreast and run == 1:
+        return [
+            [
+                call(np.take, given[first:stop], index, 1, made[first:stop], "clip")
+                for first, stop in spans(len(given), abreast)
+            ]
+        ]
+    for first, stop in spans(len(index), abreast):
+        some = index[first:stop]
+        lanes.append(
+            sequence(
+                [
+                    call(np.take, image, some, 0, into[first:stop], "clip")
+                    for image, into in zip(given, made, strict=True)
+                ]
+            )
+        )
+    return [lanes]
+
+
+def _is_kept(places: Array, size: int) -> bool:
+    """Whether an axis stays as it is."""
+    return len(places) == size and _is_repeated(places, size)
 
 
 def _spread(source: Array, wide: Array) -> list[Part]:
