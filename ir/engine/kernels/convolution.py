@@ -30,7 +30,7 @@ from .convolution_work import Finish, Sizes, Work, are_alike, reached, shuffles
 from .deep import deep
 from .depthwise import depthwise, is_depthwise
 from .grouped import grouped, in_runs, quickest
-from .products import by_runs, in_blocks, in_columns, sums
+from .products import by_runs, in_blocks, in_columns, sums, width
 from .spread import by_taps_and_channels, is_spread, spread
 from .winograd import Tiling, apart, choose, winograd
 
@@ -108,16 +108,21 @@ def are_few(sizes: Sizes) -> bool:
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of a convolution; None where there is no kernel for it here."""
-    if not is_prepared(node):
+    is_computed = _has_computed_weights(node)
+    if not (is_computed or is_prepared(node)):
         return None
     value, output = node.inputs[0], node.outputs[0]
     sizes = Sizes(node)
+    if is_computed and is_depthwise(sizes):
+        return None  # sums of shifted rows have their weights laid out beforehand
     assert value.store is not None
     assert output.store is not None
     images = value.store if value.last else np.moveaxis(value.store, 1, -1)
     source, target = sizes.image(images), sizes.image(output.store)
     finish = Finish(node, target, sizes, scratch)
     work = Work(sizes, source, target, finish, abreast, scratch)
+    if is_computed:
+        return _computed(node, work)
     laid_out = node.laid_out
     if not isinstance(laid_out, LaidOut):
         laid_out = lay_out(node, choose([sizes])[0])
@@ -138,6 +143,36 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     if are_few(sizes):
         return by_channels(work, matrices)
     return gathered(work, matrices)
+
+
+def _has_computed_weights(node: Node) -> bool:
+    """Whether a node's weights are made by others, in each run anew."""
+    value, weights, output = node.inputs[0], node.inputs[1], node.outputs[0]
+    if weights.producer is None or weights.constant is not None or weights.packed is not None:
+        return False
+    if not value.type == weights.type == output.type == np.float32 or value.grid is not None:
+        return False
+    return len(value.shape) in (3, 4) and value.last and output.last and weights.store is not None
+
+
+def _computed(node: Node, work: Work) -> list[list[Part]]:
+    """Weights are turned before, then windows are gathered."""
+    sizes, shared = work.sizes, work.scratch.shared
+    each, taken = sizes.outer // sizes.groups, prod(sizes.kernel) * sizes.inner
+    wide = width(each, taken, prod(sizes.out))
+    shared.reset()
+    blocks = shared.take(0, sizes.groups, each // wide, taken, wide)
+    given = node.inputs[1].array
+    if node.kind == "Convolution":
+        given = given[None]
+    if sizes.narrow:
+        given = given[..., None]
+    groups, _, inner, tall, across = given.shape
+    given = given.reshape(groups, each // wide, wide, inner, tall, across)
+    assert np.may_share_memory(given, node.inputs[1].array)
+    turned = blocks.reshape(groups, each // wide, tall, across, inner, wide)
+    turn = call(np.copyto, turned, given.transpose(0, 1, 4, 5, 3, 2))
+    return [[turn], *gathered(work, list(blocks))]
 
 
 def gathered(work: Work, blocks: list[Array]) -> list[list[Part]]:

@@ -31,9 +31,9 @@ class Sizes:
     def __init__(self, node: Node) -> None:
         op = node.op
         weights, packed = node.inputs[1].constant, node.inputs[1].packed
-        if weights is None and packed is not None:
-            weights = np.broadcast_to(np.int8(0), packed.shape)  # of which the sizes are asked
-        assert weights is not None
+        if weights is None:  # the sizes are asked of it
+            shape = node.inputs[1].shape if packed is None else packed.shape
+            weights = np.broadcast_to(np.int8(0), shape)
         self.groups = weights.shape[0] if node.kind == "GroupConvolution" else 1
         if self.groups > 1 or node.kind == "GroupConvolution":
             weights = weights.reshape(-1, *weights.shape[2:])
