@@ -361,10 +361,12 @@ def resizing(draw: Draw) -> None:
     axes = draw.number(1, 3)
     x = draw.image(axes)
     sizes = [draw.number(1, 12) for _ in range(axes)]
+    times = [draw.pick(0.4, 0.5, 1.0, 1.5, 2.0) for _ in range(axes)]
     pads = [0] * (axes + 2) if draw.chance(0.8) else [0, 0, *(draw.number(0, 2),) * axes]
     y = draw.add(
-        "Interpolate", "opset4", x, draw.constant(sizes), draw.constant(np.ones(axes, "f4")),
-        draw.constant([*range(2, axes + 2)]), mode="nearest", shape_calculation_mode="sizes",
+        "Interpolate", "opset4", x, draw.constant(sizes), draw.constant(np.array(times, "f4")),
+        draw.constant([*range(2, axes + 2)]), mode="nearest",
+        shape_calculation_mode=draw.pick("sizes", "scales"),
         coordinate_transformation_mode=draw.pick("asymmetric", "half_pixel", "align_corners"),
         nearest_mode=draw.pick("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"),
         antialias=False, pads_begin=pads, pads_end=(0,), cube_coeff=-0.75,

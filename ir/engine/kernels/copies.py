@@ -238,9 +238,12 @@ def _places(node: Node, axis: int) -> Array | None:
     shape, count = node.inputs[0].shape, node.outputs[0].shape[axis]
     # Zeros are padding.
     line = np.arange(1, shape[axis] + 1, dtype=np.float32)
-    sizes = [size if other == axis else 1 for other, size in enumerate(shape)]
-    parameters = (value.constant for value in node.inputs[1:])
-    found = np.moveaxis(node.op.run(line.reshape(sizes), *parameters)[0], axis, -1)
+    line = line.reshape([size if other == axis else 1 for other, size in enumerate(shape)])
+    parameters = [value.constant for value in node.inputs[1:]]
+    found = node.op.run(line, *parameters)[0]
+    if not found.size:  # of a single line a share would be none
+        found = node.op.run(np.broadcast_to(line, shape), *parameters)[0]
+    found = np.moveaxis(found, axis, -1)
     first = found.reshape(-1, count)[0].astype(np.intp) - 1
     return None if first.min() < 0 or (found != first + 1).any() else first
 
