@@ -250,6 +250,8 @@ import os, signal, sys
 import numpy as np
 from vinoir.ir.storage import atomic
 import zipfile
+# Whoever runs the tests behind a terminal may have set it to be ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 rename, write = os.replace, np.lib.format.write_array
 def stop(*args, **words):
     os.kill(os.getpid(), signal.SIGINT)
