@@ -15,7 +15,7 @@ import pytest
 from test_program_threads import alone, forking, network, ready, same
 from vinoir import ir
 from vinoir.ir.engine.workers.blas_threads import blas
-from vinoir.ir.engine.workers.processes import Forked, shared
+from vinoir.ir.engine.workers.processes import PIECES, Forked, asked, shared
 from vinoir.ir.engine.workers.signals import Signal
 from vinoir.ir.engine.workers.team import HelpersLostError, Part, Team, Threads
 
@@ -77,10 +77,8 @@ def test_a_helper_that_does_not_get_on_is_not_waited_for(monkeypatch: pytest.Mon
 
     helpers = Forked([[mine, theirs]], 2)
     helpers.begin([0])
-    helpers.start()
-    mine()
     with pytest.raises(HelpersLostError):
-        helpers.wait()
+        helpers.share()
     helpers.leave()
     assert done == [1]
 
@@ -110,6 +108,62 @@ def test_what_a_late_helper_has_not_begun_the_caller_does() -> None:
         assert (counts == turn + 1).all()  # by one of the two, never by both
     team.dismiss()
     assert 0 < by_caller[0] < rounds * steps * 2
+
+
+@forking
+@pytest.mark.parametrize("slow", ["caller", "helpers"])
+def test_who_is_done_goes_on_with_what_slower_ones_have_not_begun(slow: str) -> None:
+    me, steps, count, size = os.getpid(), 20, 9, 3
+    counts = shared(8 * steps * count).view(np.int64).reshape(steps, count)
+    by_helpers = shared(8 * steps * count).view(np.int64).reshape(steps, count)
+
+    def part(step: int, place: int) -> Part:
+        def run() -> None:
+            counts[step, place] += 1
+            by_helpers[step, place] += os.getpid() != me
+            time.sleep(0.01 if (os.getpid() == me) == (slow == "caller") else 0.0002)
+
+        return run
+
+    team = Team([[part(step, i) for i in range(count)] for step in range(steps)], size, Forked)
+    for turn in range(4):
+        team.run()
+        assert (counts == turn + 1).all()
+    team.dismiss()
+    # Of nine parts each has three; so slow ones keep the first of these, and hardly another.
+    done = by_helpers.sum() / by_helpers.size / 4
+    assert done > 0.75 if slow == "caller" else done < 0.55
+
+
+@forking
+@pytest.mark.parametrize("count", [2, 3, PIECES - 1, PIECES, PIECES + 1, 100])
+def test_any_number_of_parts_is_done_once(count: int) -> None:
+    counts = shared(8 * count).view(np.int64)
+
+    def part(place: int) -> Part:
+        def run() -> None:
+            counts[place] += 1
+
+        return run
+
+    team = Team([[part(place) for place in range(count)]], 3, Forked)
+    for turn in range(100):
+        team.run()
+        assert (counts == turn + 1).all()
+    team.dismiss()
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("count", [2, 3, 4, 9, 16])
+def test_each_asks_for_all_but_the_callers_first_part_and_for_its_own_before(
+    count: int, size: int
+) -> None:
+    for worker in range(size):
+        order = asked(count, size, worker)
+        assert sorted(order) == list(range(1, count))
+        own = [place for place in range(1, count) if place % size == worker]
+        assert order[: len(own)] == own
+        assert order[len(own) :] == sorted(order[len(own) :], reverse=True)
 
 
 @pytest.mark.parametrize("fork", [True, False])
@@ -166,8 +220,7 @@ def test_helpers_that_are_gone_are_missed_where_they_claimed_nothing() -> None:
     def run() -> None:
         for _ in range(1000):
             helpers.begin([0])
-            helpers.start()
-            helpers.wait()  # what it would have done the caller does
+            helpers.share()  # what it would have done the caller does
             time.sleep(0.001)
 
     with pytest.raises(HelpersLostError):

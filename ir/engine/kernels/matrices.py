@@ -26,6 +26,8 @@ FEWER = 64
 #: From memory a matrix comes quicker row by row, if each thread has so long runs of these, than by
 #: columns no longer than this: up to twice as quickly. Of longer ones it is worth no copy.
 RUN, SHORT = 1024, 1536
+#: Where work has so many parts they are halved, so that slower cores may be left with less.
+SEVERAL = 4
 #: So many make up for it that weights are copied from how they lie at each call.
 MANY = 256
 
@@ -141,7 +143,8 @@ def by_weights(
     rows, (deep, columns) = prod(store.shape[:-1]), b.shape
     followers = epilogue(node, scratch)
     lanes = abreast if rows * b.size > 1 << 18 else 1
-    if cuts(deep, rows):
+    as_they_lie = cuts(deep, rows) > 0
+    if as_they_lie:
         across = lanes if rows <= FEWER else _least_copied(rows, columns, lanes)
         wide = (
             width(equal(columns, deep, rows), deep, rows) if across == 1
@@ -161,6 +164,8 @@ def by_weights(
         blocks = kept_columns(node.inputs[1].constant, b, wide, copied=rows < MANY)
         at_once, together = max(MANY, 2 * CACHE // (4 * wide)), 1
     down = lanes // across
+    if as_they_lie and lanes >= SEVERAL and rows >= 2 * down * FEWER:
+        down *= 2  # nothing is copied for more pieces
     found = even_pieces(store.shape[:-1], max(1, min(at_once, -(-rows // down))), down)
     work = [
         (_runs(blocks, *lane, together), *run)

@@ -5,9 +5,9 @@ the same weights, and works in the same arena, which lies in shared memory. Call
 tell each other how far they are by numbers in shared memory, and wait by looking at them, which
 takes a microsecond. Between calls helpers sleep; when the caller is gone, they end.
 
-Where others want the cores as well, a helper may be kept from its core for milliseconds. So its
-share of a step is its own only when it has claimed it: what it has not begun when the caller is
-done with his, the caller does, and the helper goes on with the step that is then.
+Where others want the cores as well, a helper may be kept from its core for milliseconds, and of
+two cores one may be half as quick as the other for seconds. So a part of a step is somebody's own
+only when he has claimed it: who is done with his parts goes on with those that nobody has begun.
 
 A helper never returns to the program it was copied from, closes all its files, and runs
 nothing but the steps. What it raises ends it; the caller then computes alone what is missing.
@@ -36,7 +36,7 @@ import numpy as np
 from ....schemas import Array
 from .blas_threads import at_rest, single_blas
 from .cores import KeepOffCore
-from .team import BUFFER, Helpers, HelpersLostError, Step, Threads, sequence
+from .team import BUFFER, Helpers, HelpersLostError, Part, Step, Threads, sequence
 
 if sys.platform == "linux":
     # Not when it is needed: a process may be forked in the middle of that.
@@ -48,8 +48,10 @@ LINE = 8
 #: A line begins with how far one is; then comes whether it is ready.
 READY = 1
 #: Where the caller's line tells how far it was when the run began, how far it will be in the end,
-#: and to which step the claims belong that are to be had.
-BASE, END, CLAIMED = 3, 4, 5
+#: to which step the claims belong that are to be had, and how many pieces that has.
+BASE, END, CLAIMED, COUNT = 3, 4, 5, 6
+#: At most so many pieces of a step are claimed one by one.
+PIECES = 16
 #: Looking at a number so often takes some 20 microseconds; after that the core is offered to
 #: others, and in the end the one who waits sleeps in between.
 PATIENCE, SLEEPY = 400, 20_000
@@ -185,20 +187,22 @@ class Forked:
             raise HelpersLostError from refused
         self._agenda_at = LINE * (size + 1)
         self._ticket = 0
-        self._started = 0.0
-        self._busy: list[list[int]] = []
         self._next = 0
         self._agenda: Sequence[int] | None = None
         self._steps = steps
-        #: What each helper has to do in each step, should the caller do it.
-        self._shares = [
-            [sequence(step[helper::size]) if len(step) > helper else None for step in steps]
-            for helper in range(size)
-        ]
+        #: The parts of each step that are claimed one by one.
+        self._pieces = [pieces(step, size) for step in steps]
+        #: By the number of pieces: in which order the caller, and each helper, asks for them.
+        self._orders = {
+            count: [asked(count, size, worker) for worker in range(size)]
+            for count in {len(step) for step in self._pieces}
+        }
+        #: How many pieces helpers have done, if all went well, since they began.
+        self._given = 0
         #: Whether a helper did anything since the caller last looked whether they are there.
         self._helped = True
         try:
-            self._claims = claims(size)
+            self._claims = claims(max(map(len, self._pieces), default=0))
         except OSError as refused:
             raise HelpersLostError from refused
         # Helpers sleep until their bell rings. These are events: who is woken by a byte in a
@@ -239,8 +243,6 @@ class Forked:
             self._numbers[start] = len(agenda)
             for place, number in enumerate(agenda, start + 1):
                 self._numbers[place] = number
-            lanes = self._lanes()
-            self._busy = [list(lanes[: len(self._steps[number]) - 1]) for number in agenda]
         self._next = 0
         self._numbers[BASE] = self._ticket
         self._numbers[END] = self._ticket + len(agenda)
@@ -253,41 +255,44 @@ class Forked:
         except OSError as closed:
             raise HelpersLostError from closed
 
-    def start(self) -> None:
-        """Let them begin with the next step of the agenda."""
+    def share(self) -> None:
+        """Do the next step of the agenda together."""
+        assert self._agenda is not None
+        parts = self._pieces[self._agenda[self._next]]
+        self._next += 1
+        claims, count = self._claims, len(parts)
         self._ticket += 1
         # Who has a claim knows its step; who sees how far the caller is finds a claim.
-        self._numbers[CLAIMED] = self._ticket
-        for lane in self._busy[self._next]:
-            self._claims[lane // LINE - 1].release()
+        self._numbers[CLAIMED], self._numbers[COUNT] = self._ticket, count
+        for claim in claims[1:count]:
+            claim.release()
         self._numbers[0] = self._ticket
-        self._started = time.monotonic()
-
-    def wait(self) -> None:
-        """Wait until they are done with it; do what they have not begun."""
-        numbers, ticket = self._numbers, self._ticket
-        deadline = 0.0
-        assert self._agenda is not None
-        number = self._agenda[self._next]
-        for lane in self._busy[self._next]:
-            helper = lane // LINE
-            if self._claims[helper - 1].acquire(False):
-                share = self._shares[helper][number]
-                assert share is not None
-                share()
-                continue
+        started = time.monotonic()
+        parts[0]()
+        left = count - 1
+        for place in self._orders[count][0]:
+            if claims[place].acquire(False):
+                parts[place]()
+                left -= 1
+        if left:
+            self._given += left
             self._helped = True
-            looks = 0
-            while numbers[lane] < ticket:
-                looks += 1
-                if looks > PATIENCE:
-                    rest(looks)
-                    if looks % PATIENCE == 0:
-                        now = time.monotonic()
-                        deadline = deadline or now + max(STUCK, TIMES * (now - self._started))
-                        if now > deadline or self._is_gone(lane):
-                            raise HelpersLostError
-        self._next += 1
+            self._wait(started)
+
+    def _wait(self, started: float) -> None:
+        """Wait until helpers are done with what they have claimed."""
+        numbers, lanes, given = self._numbers, self._lanes(), self._given
+        others = lanes[1:]
+        looks, deadline = 0, 0.0
+        while numbers[LINE] + (sum(numbers[lane] for lane in others) if others else 0) < given:
+            looks += 1
+            if looks > PATIENCE:
+                rest(looks)
+                if looks % PATIENCE == 0:
+                    now = time.monotonic()
+                    deadline = deadline or now + max(STUCK, TIMES * (now - started))
+                    if now > deadline or any(map(self._is_gone, lanes)):
+                        raise HelpersLostError
 
     def _lanes(self) -> range:
         """The lines of the helpers among the numbers."""
@@ -341,8 +346,8 @@ class Forked:
             os._exit(0)
 
     def _take_part(self, helper: int) -> None:
-        """Do a helper's share of each step of a run that the caller has not done yet."""
-        numbers, claim, shares = self._numbers, self._claims[helper - 1], self._shares[helper]
+        """Do what the caller and other helpers have not begun, in each step of a run."""
+        numbers = self._numbers
         seen = numbers[BASE]
         while seen < numbers[END]:
             looks = 0
@@ -352,14 +357,24 @@ class Forked:
                     rest(looks)
                     if looks % PATIENCE == 0 and os.getppid() != self._crew.owner:
                         os._exit(0)
-            seen = numbers[0]
-            if claim.acquire(False):
-                # The caller does not begin another step, nor another run, before this is done.
-                seen = numbers[CLAIMED]
-                share = shares[numbers[self._agenda_at + seen - numbers[BASE]]]
-                assert share is not None
-                share()
-                numbers[LINE * helper] = seen
+            seen = self._done_with(numbers[0], helper)
+
+    def _done_with(self, ticket: int, helper: int) -> int:
+        """Do what is left of a step, or of that which came meanwhile; tell which that was."""
+        numbers, claims = self._numbers, self._claims
+        while True:
+            for place in self._orders[numbers[COUNT]][helper]:
+                if claims[place].acquire(False):
+                    # The caller does not begin another step, nor another run, before this is done.
+                    claimed = numbers[CLAIMED]
+                    number = numbers[self._agenda_at + claimed - numbers[BASE]]
+                    self._pieces[number][place]()
+                    numbers[LINE * helper] += 1
+                    if claimed != ticket:
+                        ticket = claimed
+                        break
+            else:
+                return ticket
 
     def _called(self, awaited: select.poll, life: int, bell: int) -> bool:
         """Sleep until there is work; False when there will be none."""
@@ -372,11 +387,27 @@ class Forked:
                 return True
 
 
-def claims(size: int) -> list[Semaphore]:
-    """For each helper what is given with each of its shares, and taken by who does it."""
+def pieces(step: Step, size: int) -> list[Part]:
+    """What of a step is claimed as one: each part, or where there are very many, some."""
+    count = min(len(step), max(size, PIECES))
+    return [sequence(step[place::count]) for place in range(count)]
+
+
+def asked(count: int, size: int, worker: int) -> list[int]:
+    """In which order a worker asks for the pieces of a step: first its own, then the others' last.
+
+    The first piece is the caller's, who asks nobody for it.
+    """
+    own = list(range(worker, count, size))
+    others = [place for place in reversed(range(1, count)) if place % size != worker]
+    return [place for place in own if place] + others
+
+
+def claims(count: int) -> list[Semaphore]:
+    """For each piece of a step what is given with it, and taken by who does it."""
     # Those for forked processes have no name in the system, and need no process that tidies up.
     context = get_context("fork")
-    return [Semaphore(0, ctx=context) for _ in range(size - 1)]
+    return [Semaphore(0, ctx=context) for _ in range(count)]
 
 
 #: Those that are not let go of yet.

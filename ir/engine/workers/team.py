@@ -40,11 +40,8 @@ class Helpers(Protocol):
     def begin(self, agenda: Sequence[int]) -> None:
         """Tell which steps will be shared."""
 
-    def start(self) -> None:
-        """Let them begin with the next step of the agenda."""
-
-    def wait(self) -> None:
-        """Wait until they are done with it."""
+    def share(self) -> None:
+        """Do the next step of the agenda together."""
 
     def leave(self) -> None:
         """Let them go for good."""
@@ -87,7 +84,6 @@ class Team:
         #: Of each step, whether the caller does it alone.
         self.alone = [len(step) == 1 or size == 1 for step in steps]
         self._whole = [sequence(step) for step in steps]
-        self._own = [sequence(step[0::size]) for step in steps]
         self._hire = hire
         self._helpers: Helpers | None = None
         #: Which steps are shared, and for which ``alone`` that was seen.
@@ -140,15 +136,13 @@ class Team:
     def _run(self, helpers: Helpers | None, seconds: list[float] | None) -> None:
         moments = [time.perf_counter()]
         allowed = budget()
-        for alone, whole, own in zip(self.alone, self._whole, self._own, strict=True):
+        for alone, whole in zip(self.alone, self._whole, strict=True):
             if allowed.max_seconds is not None:
                 allowed.check_time()
             if alone or helpers is None:
                 whole()
             else:
-                helpers.start()
-                own()
-                helpers.wait()
+                helpers.share()
             if seconds is not None:
                 moments.append(time.perf_counter())
         if seconds is not None:
@@ -166,6 +160,7 @@ class Threads:
 
     def __init__(self, steps: Sequence[Step], size: int) -> None:
         self._steps, self._size = steps, size
+        self._own = [sequence(step[0::size]) for step in steps]
         awake = size <= core_count()
         self._workers: list[_Thread] = []
         try:
@@ -184,16 +179,15 @@ class Threads:
         self._agenda, self._next = agenda, 0
         self._apart.keep(worker.number for worker in self._workers)
 
-    def start(self) -> None:
-        """Let them begin with the next step of the agenda."""
-        step = self._steps[self._agenda[self._next]]
+    def share(self) -> None:
+        """Do the next step of the agenda together; raise what went wrong."""
+        number = self._agenda[self._next]
+        step = self._steps[number]
         self._next += 1
         self._busy = self._workers[: len(step) - 1]
-        for number, worker in enumerate(self._busy, 1):
-            worker.start(step[number :: self._size])
-
-    def wait(self) -> None:
-        """Wait until they are done with it; raise what went wrong."""
+        for place, worker in enumerate(self._busy, 1):
+            worker.start(step[place :: self._size])
+        self._own[number]()
         for worker in self._busy:
             worker.take_back()
         errors = [error for worker in self._busy if (error := worker.wait()) is not None]
