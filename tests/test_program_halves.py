@@ -18,6 +18,7 @@ from vinoir.schemas import Array
 
 with pytest.MonkeyPatch.context() as patch:  # as if every processor widened float16 quickly
     patch.setattr(halves, "QUICK", ("serial",))
+    patch.setattr(halves, "FETCHING", ())
     half_products.cache_clear()
     LIBRARY = half_products()
 half_products.cache_clear()
@@ -252,17 +253,18 @@ def test_plans_share_what_was_rounded() -> None:
     assert np.shares_memory(first, second)
 
 
-@pytest.mark.parametrize("wrong", ["absent", "slow", "inexact", "otherwise"])
+@pytest.mark.parametrize("wrong", ["absent", "slow", "fetching", "inexact", "otherwise"])
 def test_without_such_a_library_numbers_are_multiplied(
     wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that is not there, not quick, or does not give what a product is, is not used."""
-    numkong: Any = pytest.importorskip("numkong") if wrong == "inexact" else None
+    """One that is not there, not quicker, or does not give what a product is, is not used."""
+    judged = wrong in ("slow", "fetching", "inexact")
+    numkong: Any = pytest.importorskip("numkong") if judged else None
 
     class Other:
         @staticmethod
         def get_capabilities() -> dict[str, bool]:
-            return {"skylake": wrong != "slow"}
+            return {"skylake": wrong != "slow", "sapphire": wrong == "fetching"}
 
         def __getattr__(self, name: str) -> Any:
             if wrong == "otherwise":
