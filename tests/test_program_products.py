@@ -38,6 +38,27 @@ def same(net: ir.Builder, *inputs: np.ndarray) -> None:
             np.testing.assert_allclose(found[name], wanted, rtol=0, atol=1e-5 * scale)
 
 
+@pytest.mark.parametrize(("rows", "halved"), [(100, False), (260, True)])
+def test_large_products_have_twice_as_many_parts_where_nothing_is_copied(
+    rows: int, halved: bool
+) -> None:
+    """So that slower cores are left with less of them; pieces of few rows are not halved."""
+    rng = np.random.default_rng(0)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (rows, 384))
+    net.result(net.add("MatMul", "opset1", [x, net.constant(numbers(rng, 384, 1152))]))
+    model, given = net.model(), numbers(rng, rows, 384)
+    program = ir.compile(model, threads=2)
+    program([given])
+    (planned,) = program._plans.values()
+    assert planned is not None
+    library = products.blas()
+    assert library is not None
+    is_halved = halved and library.kernels == "SkylakeX"
+    assert [len(step) for step in planned.team.steps] == [8 if is_halved else 4]
+    same(net, given)
+
+
 def test_sums_of_which_there_is_no_room_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "CACHE", 1 << 14)
     rng = np.random.default_rng(0)

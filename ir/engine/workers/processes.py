@@ -8,6 +8,7 @@ takes a microsecond. Between calls helpers sleep; when the caller is gone, they 
 Where others want the cores as well, a helper may be kept from its core for milliseconds, and of
 two cores one may be half as quick as the other for seconds. So a part of a step is somebody's own
 only when he has claimed it: who is done with his parts goes on with those that nobody has begun.
+Each process has a copy of all scratch memory, so that it does not matter whose parts it runs.
 
 A helper never returns to the program it was copied from, closes all its files, and runs
 nothing but the steps. What it raises ends it; the caller then computes alone what is missing.
@@ -360,21 +361,18 @@ class Forked:
             seen = self._done_with(numbers[0], helper)
 
     def _done_with(self, ticket: int, helper: int) -> int:
-        """Do what is left of a step, or of that which came meanwhile; tell which that was."""
+        """Do what is left of a step; tell with which this helper is done."""
         numbers, claims = self._numbers, self._claims
-        while True:
-            for place in self._orders[numbers[COUNT]][helper]:
-                if claims[place].acquire(False):
-                    # The caller does not begin another step, nor another run, before this is done.
-                    claimed = numbers[CLAIMED]
-                    number = numbers[self._agenda_at + claimed - numbers[BASE]]
-                    self._pieces[number][place]()
-                    numbers[LINE * helper] += 1
-                    if claimed != ticket:
-                        ticket = claimed
-                        break
-            else:
-                return ticket
+        for place in self._orders[numbers[COUNT]][helper]:
+            if claims[place].acquire(False):
+                # The caller does not begin another step, nor another run, before this is done.
+                claimed = numbers[CLAIMED]
+                number = numbers[self._agenda_at + claimed - numbers[BASE]]
+                self._pieces[number][place]()
+                numbers[LINE * helper] += 1
+                if claimed != ticket:
+                    return claimed - 1  # the other pieces of that step are yet to be asked for
+        return ticket
 
     def _called(self, awaited: select.poll, life: int, bell: int) -> bool:
         """Sleep until there is work; False when there will be none."""
@@ -388,8 +386,8 @@ class Forked:
 
 
 def pieces(step: Step, size: int) -> list[Part]:
-    """What of a step is claimed as one: each part, or where there are very many, some."""
-    count = min(len(step), max(size, PIECES))
+    """What of a step is claimed as one: each part, or of very many some of the same worker's."""
+    count = min(len(step), max(size, PIECES - PIECES % size))
     return [sequence(step[place::count]) for place in range(count)]
 
 

@@ -74,7 +74,8 @@ MANY = 8
 class Team:
     """Runs the steps of a plan in order, the parts of one step at the same time.
 
-    Part ``i`` runs with worker ``i % size``, so that parts may own a worker's scratch memory.
+    Part ``i`` is of worker ``i % size``, whose scratch memory it may use. Threads run their own;
+    forked helpers, who have a copy of that memory each, those of others, too.
     """
 
     def __init__(self, steps: Sequence[Step], size: int, hire: Callable[..., Helpers]) -> None:
