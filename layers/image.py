@@ -559,9 +559,10 @@ class GridSampleV9(Op):
 
     def place(self, along: Array, size: int) -> Array:
         """Coordinates from -1 to 1 as places between the pixels."""
+        # Halves are exact: to halve the factor is to halve the product.
         if self.align_corners:
-            return (along + 1) * np.float32(size - 1) / 2
-        return ((along + 1) * np.float32(size) - 1) / 2
+            return (along + 1) * np.float32((size - 1) / 2)
+        return (along + 1) * np.float32(size / 2) - np.float32(0.5)
 
     def taps(self, place: Array) -> list[tuple[Array, Array | None]]:
         """The neighbours of each place along an axis, with their weights."""

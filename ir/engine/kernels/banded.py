@@ -20,7 +20,8 @@ from numpy.lib.stride_tricks import as_strided
 from ....schemas import Array
 from ..workers import WIDE_KERNELS, Part, blas, shares, spans
 from . import depthwise
-from .blocks import Scratch, call, filling, sequence
+from .blocks import Scratch, filling, sequence
+from .calls import call
 from .convolution_work import Sizes, Work, untiled
 from .lines import on_lines
 

@@ -19,6 +19,7 @@ from ..workers import Helpers, Part, Step, Threads, integer_products, spans
 from ..workers import sequence as sequence
 from .activations import NEAR, NEAR_FOR_THREADS, Rooms, activation, leaked, sloped
 from .beside_levels import beside, joined
+from .calls import call, called
 from .quantizing import quantized, rounding
 from .repeats import repeats as repetitions
 from .tabled import looked_up
@@ -453,7 +454,7 @@ def lined(
     if not fixed:
         repeated = [array for array, repeats in arrays if repeats]
         if times < FEW or len(repeated) != 1:
-            return call(function, left, right, out=target)
+            return called(function, left, right, target)
         tile = np.empty(times * channels, np.float32)
         both = [tile if repeats else array.reshape(shape) for array, repeats in arrays]
         fill = call(np.copyto, tile.reshape(times, channels), repeated[0][(0,) * (left.ndim - 1)])
@@ -463,7 +464,8 @@ def lined(
         else array.reshape(shape) if whole else array
         for array, repeats in arrays
     ]  # fmt: skip
-    return call(function, *bound, out=target.reshape(shape) if whole else target)
+    first, second = bound
+    return called(function, first, second, target.reshape(shape) if whole else target)
 
 
 def turned(weights: Array, wide: int) -> Iterator[tuple[int, Array]]:
@@ -501,21 +503,6 @@ UFUNCS: dict[str, Any] = {
     "Maximum": np.maximum,
     "Minimum": np.minimum,
 }
-
-
-def call(function: Callable[..., Any], *words: Any, **named: Any) -> Part:
-    """A call with everything bound, so that it begins as soon as it can."""
-    if not named:
-        return partial(function, *words)
-    if set(named) == {"out"} and isinstance(function, np.ufunc):
-        out = named["out"]
-        # Names are slow to look up. These two do not take an output without its name.
-        if function not in (np.maximum, np.minimum) and len(words) == function.nin:
-            return partial(function, *words, out)
-        if len(words) == 2:
-            left, right = words
-            return lambda: function(left, right, out=out)
-    return lambda: function(*words, **named)
 
 
 def padded(

@@ -18,14 +18,8 @@ from ..plan import Node, is_incoming_image
 from ..plan import work as amount
 from ..workers import Part, lanes, shares, spans
 from .banded import banded, in_bands, quickest_tile
-from .blocks import (
-    CACHE,
-    Scratch,
-    call,
-    filling,
-    sequence,
-    taps,
-)  # fmt: skip
+from .blocks import CACHE, Scratch, filling, sequence, taps
+from .calls import call
 from .convolution_work import Finish, Sizes, Work, are_alike, reached, shuffles
 from .deep import deep
 from .depthwise import depthwise, is_depthwise

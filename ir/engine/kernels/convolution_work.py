@@ -14,7 +14,8 @@ from ....schemas import Array
 from ....schemas.shapes import number
 from ..plan import BINARY, SHUFFLE, Node, Value
 from ..workers import Part
-from .blocks import QUANTIZE, Scratch, call, epilogue, followed, followers, kept, lined, padded
+from .blocks import QUANTIZE, Scratch, epilogue, followed, followers, kept, lined, padded
+from .calls import call
 
 #: What is done with other tensors, by their place.
 PLACED = BINARY | {"PReLU", QUANTIZE}

@@ -13,7 +13,8 @@ from ....schemas import Array
 from ..memory import CUTTING, in_blocks, in_runs
 from ..plan import Node
 from ..workers import Part, spans
-from .blocks import Scratch, call, filling, sequence
+from .blocks import Scratch, filling, sequence
+from .calls import call
 
 #: Less than so many bytes are not worth sharing.
 SMALL = 1 << 18

@@ -15,7 +15,8 @@ import numpy as np
 
 from ....schemas import Array
 from ..workers import Part, shares, spans
-from .blocks import Scratch, call, sequence
+from .blocks import Scratch, sequence
+from .calls import call
 from .convolution_work import Work
 from .products import MILLION, PAYING, cuts, rows_at_once
 from .repeats import divisor

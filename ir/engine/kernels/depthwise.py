@@ -10,7 +10,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..workers import Part, shares, spans
-from .blocks import CACHE, call, padded, sequence
+from .blocks import CACHE, padded, sequence
+from .calls import call
 from .convolution_work import Sizes, Work, reached
 from .repeats import divisor
 

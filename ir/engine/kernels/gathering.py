@@ -11,7 +11,8 @@ from numpy.lib.stride_tricks import as_strided
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, spans
-from .blocks import Scratch, call
+from .blocks import Scratch
+from .calls import call
 from .copies import SMALL, copied
 
 #: Grids of more axes than this are taken as they come.

@@ -89,11 +89,13 @@ def _normalized(
         scratch.shared.take(0, images, count, channels)
         for count in (*[len(counts)] * 2, *[max(rows)] * 3)
     ]
+    #: Of each image, whether means are far away.
+    apart = scratch.shared.take(0, images)
     after = followers(wanted.steps, output, scratch, premultiplied=node.premultiplied)
 
     def join(some: slice) -> Part:
-        given = (array[some] for array in found)
-        return partial(_join, wanted, np.array(counts, np.float32), *given)
+        given = (array[some] for array in (*found, apart))
+        return _joined(wanted, np.array(counts, np.float32), *given)
 
     measuring: list[Part] = []
     scaling: list[Part] = []
@@ -122,7 +124,7 @@ def _normalized(
             else:
                 three = [array[image, 0, some, None] for array in numbers]
                 parts[0].append(partial(_measure_planes, flat, room, total, spread))
-            parts[1].append(partial(_scale, flat, three, beside.reshape(wide)))
+            parts[1].append(_scaled(flat, three, apart[image:], beside.reshape(wide)))
             parts[1].extend(followed(after, beside, index, made))
         if len(lanes) == 1:
             parts[0].extend([join(slice(image, image + 1)), *parts[1]])
@@ -170,7 +172,7 @@ def _measure_planes(flat: Array, room: Array, total: Array, spread: Array) -> No
     np.matmul(room, ones, spread)
 
 
-def _join(
+def _joined(
     wanted: Wanted,
     counts: Array,
     sums: Array,
@@ -178,33 +180,69 @@ def _join(
     mean: Array,
     factor: Array,
     offset: Array,
-) -> None:
-    """Join what was found of blocks (images, blocks, channels) to what channels are scaled by."""
-    groups = wanted.groups
-    shape = len(sums), len(counts), groups, -1
-    beside = counts[:, None, None]
-    members = np.float32(counts.sum() * (sums.shape[2] // groups))
+    apart: Array,
+) -> Part:
+    """What joins what was found of blocks (images, blocks, channels) to what scales and shifts.
+
+    Groups are few numbers: what takes long is to call NumPy, so all is bound to its memory before.
+    """
+    groups, images = wanted.groups, len(sums)
+    shape = images, len(counts), groups, sums.shape[2] // groups
     sums, squares = sums.reshape(shape), squares.reshape(shape)
-    centre = sums.sum((1, 3), keepdims=True) / members
-    away = sums / beside - centre
-    spread = squares + beside * away * away
-    variance = spread.sum((1, 3), keepdims=True) / members
-    eps = wanted.eps
-    deviation = np.sqrt(variance + eps) if wanted.inside else np.sqrt(variance) + eps
-    by_group = (1, 1, groups, -1)
-    scale = wanted.scale.reshape(by_group) / deviation
-    shift = wanted.shift.reshape(by_group)
-    far = np.abs(centre * scale).max() > FAR * np.abs(wanted.scale).max()
-    if not far:
-        shift = shift - centre * scale
-    for array, found in ((factor, scale), (offset, shift), (mean, centre if far else 0)):
-        array.reshape(len(array), -1, groups, scale.shape[3])[...] = found
+    means, factors, offsets = (
+        array.reshape(images, -1, *shape[2:]) for array in (mean, factor, offset)
+    )
+    steep, bias = (array.reshape(1, 1, *shape[2:]) for array in (wanted.scale, wanted.shift))
+    beside, most = counts[:, None, None], FAR * np.abs(steep).max()
+    members, eps = np.array(counts.sum() * shape[3], np.float32), np.array(wanted.eps)
+    centre, deviation = np.empty((2, images, 1, groups, 1), np.float32)
+    scale, moved, sizes = np.empty((3, images, 1, *shape[2:]), np.float32)
+    away = np.empty(shape, np.float32)
+    root: list[Part] = [partial(np.add, deviation, eps, deviation)]
+    root.insert(wanted.inside, partial(np.sqrt, deviation, deviation))
+    parts: list[Part] = [
+        partial(np.add.reduce, sums, (1, 3), None, centre, True),
+        partial(np.divide, centre, members, centre),
+        partial(np.divide, sums, beside, away),
+        partial(np.subtract, away, centre, away),
+        partial(np.multiply, away, away, away),
+        partial(np.multiply, away, beside, away),
+        partial(np.add, away, squares, away),
+        partial(np.add.reduce, away, (1, 3), None, deviation, True),
+        partial(np.divide, deviation, members, deviation),
+        *root,
+        partial(np.divide, steep, deviation, scale),
+        partial(np.multiply, centre, scale, moved),
+        partial(np.abs, moved, sizes),
+        partial(np.copyto, factors, scale),
+    ]
+
+    def hand_out() -> None:
+        far = np.maximum.reduce(sizes, None) > most
+        apart[...] = far
+        if far:
+            np.copyto(means, centre)
+            np.copyto(offsets, bias)
+        else:
+            np.subtract(bias, moved, moved)
+            np.copyto(offsets, moved)
+
+    return sequence([*parts, hand_out])
 
 
-def _scale(flat: Array, numbers: list[Array], made: Array) -> None:
+def _scaled(flat: Array, numbers: list[Array], apart: Array, made: Array) -> Part:
+    """What scales and shifts; means that are far away are taken away before."""
     mean, factor, offset = numbers
-    if mean.any():
+    near = sequence([
+        partial(np.multiply, flat, factor, made), partial(np.add, made, offset, made)
+    ])  # fmt: skip
+
+    def run() -> None:
+        if not apart[0]:
+            near()
+            return
         np.subtract(flat, mean, made)
-        flat = made
-    np.multiply(flat, factor, made)
-    np.add(made, offset, made)
+        np.multiply(made, factor, made)
+        np.add(made, offset, made)
+
+    return run

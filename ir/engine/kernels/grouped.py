@@ -16,7 +16,8 @@ import numpy as np
 
 from ....schemas import Array
 from ..workers import Part, shares, spans
-from .blocks import CACHE, Scratch, call, filling, sequence
+from .blocks import CACHE, Scratch, filling, sequence
+from .calls import call
 from .convolution_work import Sizes, Work
 from .products import MILLION
 

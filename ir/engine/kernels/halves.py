@@ -15,7 +15,8 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node, Value
 from ..workers import HalfProducts, Part, half_products
-from .blocks import CACHE, LINE, Scratch, call, epilogue, followed, sequence
+from .blocks import CACHE, LINE, Scratch, epilogue, followed, sequence
+from .calls import call
 
 #: The power of two that the largest number of a row stays below.
 BITS = 15

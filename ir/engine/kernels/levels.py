@@ -17,7 +17,8 @@ from ..memory import is_wished, shelved, side_by_side
 from ..plan import Columns, Compressed, Node, by_digits
 from ..workers import Part, integer_products, spans
 from . import products
-from .blocks import CACHE, Scratch, call, epilogue, even, followed, sequence
+from .blocks import CACHE, Scratch, epilogue, even, followed, sequence
+from .calls import call
 from .digits import by_integers, checked, without_zeros
 from .matrices import lying, pieces, rows_of
 

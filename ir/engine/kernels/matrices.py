@@ -13,7 +13,8 @@ from ....schemas import Array
 from ..memory import is_wished, shelved
 from ..plan import Node, Value
 from ..workers import Part, spans
-from .blocks import CACHE, LINE, Scratch, call, epilogue, followed, sequence
+from .blocks import CACHE, LINE, Scratch, epilogue, followed, sequence
+from .calls import call
 from .copies import copied
 from .halves import by_halves, if_wanted
 from .lines import laid_out

@@ -20,7 +20,6 @@ from .blocks import (
     QUANTIZE,
     UFUNCS,
     Scratch,
-    call,
     epilogue,
     followed,
     follower,
@@ -32,7 +31,8 @@ from .blocks import (
     shuffled,
     slopes,
     tileable,
-)  # fmt: skip
+)
+from .calls import call
 from .loose import quick
 from .matrices import even_pieces
 from .pooling import joined

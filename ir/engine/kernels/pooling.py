@@ -14,7 +14,8 @@ from ....schemas.shapes import number
 from ..plan import Node
 from ..workers import Part, shares, spans
 from .axis import Axis
-from .blocks import Scratch, call, epilogue, filling, followed, sequence
+from .blocks import Scratch, epilogue, filling, followed, sequence
+from .calls import call
 from .channels_first import planar
 from .flat_windows import pieces
 

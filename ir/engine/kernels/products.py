@@ -14,7 +14,8 @@ import numpy as np
 
 from ....schemas import Array
 from ..workers import WIDE_KERNELS, Part, blas, spans
-from .blocks import CACHE, Scratch, call, turned
+from .blocks import CACHE, Scratch, turned
+from .calls import call
 from .lines import laid_out, on_lines
 from .repeats import divisor
 

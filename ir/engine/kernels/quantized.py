@@ -16,18 +16,8 @@ from ....schemas import Array
 from ..memory import in_runs
 from ..plan import MIDDLE, Integers, Node
 from ..workers import IntegerProducts, Part, integer_products, shares, spans
-from .blocks import (
-    CACHE,
-    Room,
-    Scratch,
-    call,
-    epilogue,
-    followed,
-    lined,
-    padded,
-    sequence,
-    taps,
-)
+from .blocks import CACHE, Room, Scratch, epilogue, followed, lined, padded, sequence, taps
+from .calls import call
 from .convolution_work import Finish, Sizes
 from .matrices import even_pieces, lying
 from .quantizing import quantized, rounding

@@ -15,7 +15,8 @@ import numpy as np
 from ....schemas import Array
 from ..plan import MIDDLE, Node, groups_together
 from ..workers import IntegerProducts, Part, integer_products, spans
-from .blocks import Scratch, call, sequence
+from .blocks import Scratch, sequence
+from .calls import call
 from .convolution_work import Finish, Sizes
 from .quantized import images_of_levels
 from .repeats import repeats

@@ -16,7 +16,8 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node, Value
 from ..workers import Part, flushing, spans
-from .blocks import CACHE, Follower, Scratch, call, epilogue, followed, sequence
+from .blocks import CACHE, Follower, Scratch, epilogue, followed, sequence
+from .calls import call
 from .copies import copied
 from .group_normalization import channels
 from .matrices import even_pieces, pieces

@@ -16,7 +16,7 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Value
 from ..workers import Part
-from .blocks import call
+from .calls import call
 
 #: An array, or what finds it at each call.
 Look: TypeAlias = "Array | Callable[[], Array]"

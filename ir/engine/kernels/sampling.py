@@ -9,21 +9,26 @@ summed up, the pixels of all of them are one product with their weights.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, spans
-from .blocks import CACHE, Scratch, call, sequence
+from .blocks import CACHE, Scratch, sequence
+from .calls import call
 from .copies import copied
 from .matrices import pieces
 
 #: So many places are worked out together: few calls, and what they need stays in cache.
-PLACES = 4096
+PLACES = 8192
 #: From so many numbers to each place on it pays to put the channels of pixels side by side.
 MANY = 128
+#: Rows of fewer numbers are cleared together with what is beside them.
+SHORT = 256
+#: How wide a frame is. Of neighbours, both are beyond the border, or one is, or none.
+BORDER = 2
 #: Images with fewer numbers to make of each are sampled together: calls would take longest.
 TOGETHER = 4096
 
@@ -37,7 +42,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     if not prod(output.shape) or output.store is None:
         return None
     images, channels, height, width = data.shape
-    corners = len(op.corners(np.zeros((1, 2), np.float32), height, width))  # type: ignore[attr-defined]  # GridSample has it
+    frame = Frame(op, height, width)
+    corners = len(frame.corners(np.zeros((1, 2), np.float32)))
     beside = data.strides[1] == data.itemsize
     summed = None if node.summed is None else node.summed.array[:, 0]
     by_pixels = channels > 1 and (output.last or beside)
@@ -48,18 +54,15 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     if not np.may_share_memory(target, output.store):
         return None
     target = target if output.last else target.swapaxes(1, 2)
-    # One more pixel than there are is zero: what lies beyond the border.
-    pixels = height * width
     scratch.shared.reset()
     if by_pixels:
-        table = scratch.shared.take(0, images, pixels + 1, channels)
-        inner = table[:, :pixels].reshape(images, height, width, channels)
-        moved = copied(np.moveaxis(data, 1, -1), inner, abreast)
+        table = scratch.shared.take(0, images, frame.pixels, channels)
+        moved = copied(np.moveaxis(data, 1, -1), frame.inside(table), abreast)
     else:
-        table = scratch.shared.take(0, images, channels, pixels + 1).swapaxes(1, 2)
-        inner = table[:, :pixels].swapaxes(1, 2).reshape(images, channels, height, width)
-        moved = copied(data, inner, abreast)
-    moved[0] = sequence([moved[0], call(table[:, pixels].fill, 0)])
+        table = scratch.shared.take(0, images, channels, frame.pixels).swapaxes(1, 2)
+        moved = copied(data, np.moveaxis(frame.inside(table), -1, 1), abreast)
+    # Before, not beside: others may move pixels next to these.
+    cleared = sequence([call(some.fill, 0) for some in frame.beyond(table)])
     places = grid if summed is not None else grid.reshape(images, -1, 2)
     if not np.may_share_memory(places, grid):
         places = scratch.shared.take(0, *places.shape)
@@ -76,17 +79,86 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             given = places[index], table[index[0]], target[index]
             if summed is not None:
                 factors = summed[index]
-                steps.append(_summed(op, (height, width), factors, *given, corners, part, scratch))
+                steps.append(_summed(frame, factors, *given, corners, part, scratch))
                 continue
             make = _by_pixels if by_pixels else _by_channels
-            steps.append(make(op, (height, width), *given, corners, part, scratch))
+            steps.append(make(frame, *given, corners, part, scratch))
         parts.append(sequence(steps))
-    return [moved, parts]
+    return [[cleared], moved, parts]
+
+
+class Frame(NamedTuple):
+    """Where the pixels of an image lie in a table, and which of them make up a place.
+
+    What lies beyond the border and is zero is one more pixel. Of four neighbours it is a frame,
+    two pixels wide: then all four are in the table, always the same way from the first of them,
+    which is brought into the frame if it is farther out.
+    """
+
+    op: Any
+    height: int
+    width: int
+
+    @property
+    def is_around(self) -> bool:
+        """Whether there is a frame: a few pixels more, and one index where there were four."""
+        return bool(self.op.mode == "bilinear" and self.op.padding_mode == "zeros")
+
+    @property
+    def pitch(self) -> int:
+        """From a row to the next."""
+        return self.width + 2 * BORDER if self.is_around else self.width
+
+    @property
+    def pixels(self) -> int:
+        """How many the table has for an image."""
+        if self.is_around:
+            return (self.height + 2 * BORDER) * self.pitch
+        return self.height * self.width + 1
+
+    def inside(self, table: Array) -> Array:
+        """The pixels of the images (images, height, width, channels)."""
+        images, _, channels = table.shape
+        if not self.is_around:
+            inner = table[:, : self.pixels - 1]
+            return inner.reshape(images, self.height, self.width, channels)
+        rows = table.reshape(images, -1, self.pitch, channels)
+        return rows[:, BORDER:-BORDER, BORDER:-BORDER]
+
+    def beyond(self, table: Array) -> list[Array]:
+        """What is to be made zero before the pixels are there: those beyond the border."""
+        if not self.is_around:
+            return [table[:, self.pixels - 1]]
+        if self.width * table.shape[2] < SHORT:
+            return [table]  # sooner done than many short runs
+        rows = table.reshape(len(table), -1, self.pitch, table.shape[2])
+        sides = rows[:, BORDER:-BORDER]
+        ends = rows[:, :BORDER], rows[:, -BORDER:]
+        return [*ends, sides[:, :, :BORDER], sides[:, :, -BORDER:]]
+
+    def corners(self, places: Array, begins: Array | int = 0) -> list[tuple[Array, Array | None]]:
+        """The pixels that make up each place, with weights; those of an image begin somewhere."""
+        op = self.op
+        if not self.is_around:
+            found = op.corners(places, self.height, self.width)
+            return [(index + begins, weight) for index, weight in found]
+        by_axis = []
+        for axis, size in enumerate((self.width, self.height)):
+            (first, weight), (_, other) = op.taps(op.place(places[..., axis], size))
+            by_axis.append((np.clip(first, -BORDER, size), (weight, other)))
+        (column, across), (row, down) = by_axis
+        # Of small images float32 counts all pixels.
+        index = row.astype("f4" if self.pixels < 1 << 24 else "f8", copy=False) * self.pitch
+        index += column
+        above = index.astype(np.intp)
+        above += begins + BORDER * (self.pitch + 1)
+        below = above + self.pitch
+        indices = above, above + 1, below, below + 1
+        return list(zip(indices, (y * x for y in down for x in across), strict=True))
 
 
 def _by_pixels(
-    op: Any,
-    size: tuple[int, int],
+    frame: Frame,
     places: Array,
     table: Array,
     target: Array,
@@ -113,8 +185,8 @@ def _by_pixels(
     rows, factors = indices.reshape(-1, corners), weights.reshape(-1, corners)
 
     def run() -> None:
-        for corner, (index, weight) in enumerate(op.corners(places, *size)):
-            np.add(index, begins, out=indices[..., corner])
+        for corner, (index, weight) in enumerate(frame.corners(places, begins)):
+            indices[..., corner] = index
             if weight is not None:
                 weights[..., corner] = weight
         for first, goals in runs:
@@ -142,8 +214,7 @@ def _begins(table: Array) -> Array:
 
 
 def _summed(
-    op: Any,
-    size: tuple[int, int],
+    frame: Frame,
     factors: Array,
     places: Array,
     table: Array,
@@ -164,7 +235,7 @@ def _summed(
     rows = indices.reshape(images, count, terms), weights.reshape(images, count, 1, terms)
 
     def run() -> None:
-        for corner, (index, weight) in enumerate(op.corners(places, *size)):
+        for corner, (index, weight) in enumerate(frame.corners(places)):
             indices[..., corner] = index
             if weight is None:
                 weights[..., corner] = factors
@@ -182,8 +253,7 @@ def _summed(
 
 
 def _by_channels(
-    op: Any,
-    size: tuple[int, int],
+    frame: Frame,
     places: Array,
     table: Array,
     target: Array,
@@ -199,14 +269,18 @@ def _by_channels(
     total = scratch.take(part, together, channels, count)
     flat = pixels.reshape(-1)
     begins = _begins(flat.reshape(images * channels, -1)).reshape(images, channels, 1)
+    each = begins[:, 0] if together > 1 and channels == 1 else 0
 
     def run() -> None:
-        found = op.corners(places, *size)
+        found = frame.corners(places, each)
         for image in range(0, images, together):
             some = slice(image, image + together)
             for corner, (index, weight) in enumerate(found):
                 if together > 1:
-                    np.take(flat, index[some, None] + begins[some], out=room, mode="clip")
+                    chosen = index[some, None]
+                    if channels > 1:
+                        chosen = chosen + begins[some]
+                    np.take(flat, chosen, out=room, mode="clip")
                 else:
                     np.take(pixels[image], index[image], 1, out=room[0], mode="clip")
                 if weight is None:

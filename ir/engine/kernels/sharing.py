@@ -18,7 +18,8 @@ from ....schemas import Array
 from ..plan import UNARY, claimed_type
 from ..workers import lanes, side_by_side, spans
 from .activations import leaked
-from .blocks import CACHE, call, sequence
+from .blocks import CACHE, sequence
+from .calls import call
 from .loose_windows import convolution, met
 from .matrices import kept_columns
 from .products import FEW_ROWS, PAYING, cuts, equal, multiplied, width

@@ -12,7 +12,8 @@ import numpy as np
 
 from ....schemas import Array
 from ..workers import Part, shares, spans
-from .blocks import CACHE, call, filling, sequence
+from .blocks import CACHE, filling, sequence
+from .calls import call
 from .convolution_work import Finish, Sizes, Work
 
 #: Channels in and for each of those made; of more than so many, Winograd's way or products by

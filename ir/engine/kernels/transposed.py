@@ -19,18 +19,8 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, shares, spans
-from .blocks import (
-    CACHE,
-    Follower,
-    Scratch,
-    call,
-    epilogue,
-    filling,
-    followed,
-    padded,
-    sequence,
-    taps,
-)  # fmt: skip
+from .blocks import CACHE, Follower, Scratch, epilogue, filling, followed, padded, sequence, taps
+from .calls import call
 from .lines import laid_out
 from .products import MILLION, columns_in_blocks, multiplied, sums
 

@@ -15,7 +15,8 @@ from ....layers.base import Op
 from ....schemas import Array
 from ..plan import Node, Steps, Value, constant
 from ..workers import Part, spans
-from .blocks import Scratch, call, filling, sequence
+from .blocks import Scratch, filling, sequence
+from .calls import call
 from .convolution import choose_tilings, lay_out
 from .convolution import prepare as prepare_images
 

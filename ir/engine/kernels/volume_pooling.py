@@ -12,7 +12,8 @@ from ....schemas import Array
 from ....schemas.shapes import number
 from ..plan import Node
 from ..workers import Part, spans
-from .blocks import CACHE, Scratch, call, epilogue, filling, followed, sequence
+from .blocks import CACHE, Scratch, epilogue, filling, followed, sequence
+from .calls import call
 from .pooling import joined
 
 #: Begin and end of a padding.

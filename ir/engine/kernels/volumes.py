@@ -19,7 +19,8 @@ from ....schemas.shapes import number
 from ..plan import Node, constant, has_many_groups
 from ..workers import Part, spans
 from . import volume_groups
-from .blocks import Scratch, call, filling, followers, sequence
+from .blocks import Scratch, filling, followers, sequence
+from .calls import call
 from .convolution import LaidOut, choose_tilings, lay_out
 from .convolution import prepare as prepare_images
 from .transposed import GROUPS, Work, axes_of

@@ -24,7 +24,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..workers import Part, shares, spans
-from .blocks import Scratch, call, lined, padded, sequence, turned
+from .blocks import Scratch, lined, padded, sequence, turned
+from .calls import call
 from .convolution_work import Finish, Sizes, Work, untiled
 from .grouped import quickest
 from .lines import on_lines
