@@ -380,16 +380,20 @@ def gelu_by_powers(x: Array, out: Array, value: Array) -> list[Part]:
 
 def bent(x: Array, alpha: np.float32, out: Array) -> None:
     """``x``, below zero ``alpha * (exp(x) - 1)``: the larger of both, for alpha up to one."""
-    below = rooms.take(0, x.size).reshape(x.shape)
+    below, is_larger = rooms.take(0, x.size).reshape(x.shape), 0 <= alpha <= 1
     x.clip(-ENDLESS, ZERO, below)
     if QUICK_DIFFERENCE:
         np.expm1(below, below)
-    else:  # as OpenVINO does
-        np.exp(below, below)
-        np.subtract(below, ONE, below)
+    else:  # 2 * t / (1 - t), t being tanh(x / 2): no digits are lost near zero
+        beside = rooms.take(1, x.size).reshape(x.shape)
+        np.multiply(below, HALF, below)
+        np.tanh(below, below)
+        np.subtract(ONE, below, beside)
+        np.divide(below, beside, below)
+        alpha = np.float32(2 * alpha)
     if alpha != 1:
         np.multiply(below, alpha, below)
-    if 0 <= alpha <= 1:
+    if is_larger:
         np.maximum(x, below, out=out)
     else:
         x.clip(ZERO, ENDLESS, out)
@@ -515,7 +519,7 @@ def _kernels(name: str) -> str:
 
 #: Whether NumPy has loops for AVX-512 here: of those, tanh takes less time than exp.
 QUICK_TANH = _kernels("tanh").startswith("X86_V4") or "AVX512" in _kernels("tanh")
-#: Whether NumPy takes many powers less one at a time; else that takes six times as long as powers.
+#: Whether NumPy takes many powers less one at a time; else a tangent is three times as quick.
 QUICK_DIFFERENCE = not _kernels("expm1").startswith("baseline")
 #: Whether NumPy takes many logarithms and powers of two at a time on this machine.
 QUICK_POWERS = not _kernels("exp2").startswith("baseline")
