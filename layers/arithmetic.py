@@ -141,14 +141,26 @@ class ModV1(Remainder):
     """The remainder, with the sign of the first operand."""
 
     def of(self, a: Array, b: Array) -> Array:
-        return np.fmod(a, b)
+        return _left(a, b, np.trunc) if a.dtype.kind == "f" else np.fmod(a, b)
 
 
 class FloorModV1(Remainder):
     """The remainder, with the sign of the second operand."""
 
     def of(self, a: Array, b: Array) -> Array:
-        return np.mod(a, b)
+        return _left(a, b, np.floor) if a.dtype.kind == "f" else np.mod(a, b)
+
+
+def _left(a: Array, b: Array, whole: np.ufunc) -> Array:
+    """What real numbers leave when a quotient, rounded as all are, is made whole.
+
+    OpenVINO's CPU rounds the quotient first: 1 leaves nothing of 0.1, though the float32 nearest
+    to that is above it.
+    """
+    quotient = np.asarray(np.divide(a, b))
+    whole(quotient, out=quotient)
+    np.multiply(quotient, b, out=quotient)
+    return np.subtract(a, quotient, out=quotient)
 
 
 class PowerV1(Arithmetic):
@@ -159,6 +171,12 @@ class PowerV1(Arithmetic):
         return as_real(data)
 
     def of(self, a: Array, b: Array) -> Array:
+        if b.size == 1 and b.ndim <= a.ndim:
+            # As OpenVINO's CPU does it, and many times sooner; of -0 and -inf, not the same.
+            if b.item() == 0.5:
+                return np.sqrt(a)
+            if b.item() == -0.5:
+                return np.reciprocal(np.sqrt(a))
         return np.power(a, b)
 
 

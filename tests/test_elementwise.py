@@ -177,6 +177,45 @@ def test_bounds_of_remainders_hold(name: str) -> None:
             assert ours.value == found[0]
 
 
+#: Of these many are multiples of others, or nearly; the rest is what formulas forget.
+CORNERS = np.float32(
+    [0, -0.0, 0.1, -0.1, 0.3, 0.5, -0.5, 0.7, 1, -1, 1.5, -1.5, 2, -2.5, 3, -3, 7, -7, 10, -10, 89,
+     16777216, 1e10, 1e30, -1e30, 3.4e38, INF, -INF, NAN],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "builder"),
+    [("ModV1", "mod"), ("FloorModV1", "floor_mod"), ("DivideV1", "divide"),
+     ("SquaredDifferenceV1", "squared_difference")],
+)  # fmt: skip
+def test_pairs_of_corners_give_what_openvino_gives(name: str, builder: str) -> None:
+    ov = pytest.importorskip("openvino")
+    import openvino.opset15 as ops
+
+    given = [np.ascontiguousarray(x.ravel()[None]) for x in np.meshgrid(CORNERS, CORNERS)]
+    x, y = (ops.parameter(one.shape, np.float32) for one in given)
+    model = ov.Model([getattr(ops, builder)(x, y)], [x, y])
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    wanted = ov.Core().compile_model(model, "CPU", exact)(given)[0]
+    (found,) = op(name).run(*given)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("exponent", [0.5, -0.5, -1, 0, 1, 2, 3, -2, 1 / 3, 1.5])
+def test_powers_of_corners_are_those_of_openvino(exponent: float) -> None:
+    ov = pytest.importorskip("openvino")
+    import openvino.opset15 as ops
+
+    given, number = CORNERS[None], np.float32(exponent)
+    x = ops.parameter(given.shape, np.float32)
+    model = ov.Model([ops.power(x, ops.constant(number))], [x])
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    wanted = ov.Core().compile_model(model, "CPU", exact)([given])[0]
+    (found,) = op("PowerV1").run(given, number)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
 def test_sizes_keep_their_names() -> None:
     parts = np.array([Dim(0, None, "H")], object)
     size = Tensor("i64", (1,), parts=parts)
