@@ -65,6 +65,7 @@ class Detection(Op):
         if (aux_class_preds is None) != (aux_box_preds is None):
             raise IRError("4 inputs, there are 3 or 5")
         kind = real_type(box_logits, class_preds)
+        real_type(proposals)
         images, boxes = of_rank(box_logits, 2, "the box logits")
         more, scores = of_rank(class_preds, 2, "the class predictions")
         batch, rows, numbers = of_rank(proposals, 3, "the proposals")

@@ -203,8 +203,11 @@ def settled(values: Any, dtype: np.dtype[Any]) -> Array:
     if dtype.kind not in "iu" and not narrow:
         with np.errstate(all="ignore"):
             return values.astype(dtype)
+    if values.dtype.kind == "b":
+        return values.astype(dtype)
     if values.dtype.kind != "f":
-        return np.clip(values, *ends(dtype)).astype(dtype)
+        (least, most), (low, high) = ends(values.dtype), ends(dtype)
+        return np.clip(values, max(least, low), min(most, high)).astype(dtype)
     if not narrow and dtype.itemsize > 1 and dtype not in (np.int32, np.int64):
         return settled(values, np.dtype("i4" if dtype.itemsize == 2 else "i8")).astype(dtype)
     low, high = ends(dtype)

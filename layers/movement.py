@@ -17,7 +17,7 @@ from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Alias, Int
 from ..schemas.shapes import compatible, merge
 from .axes import as_size, axes_of, axis_of, broadcast, within_axis
-from .base import Op
+from .base import Op, element_type
 from .shape import integral
 
 #: Each output is a port with lines of its own in the file: no model comes near this.
@@ -327,7 +327,7 @@ class RollV7(Op):
 
     def infer(self, data: Tensor, shift: Tensor, axes: Tensor) -> tuple[Tensor, ...]:
         for tensor, name in ((shift, "shift"), (axes, "axes")):
-            integral(tensor, name)
+            element_type(tensor, ElementType.I32, ElementType.I64)
             if tensor.rank is not None and tensor.rank > 1:
                 raise IRError(f"{name} has {tensor.rank} axes, it is a scalar or a list")
         if shift.rank != 0:
@@ -358,6 +358,8 @@ class ReverseV1(Op):
         kind = reversed_axes.type
         if not kind.is_dynamic and (self.mode == "mask") != (kind is ElementType.BOOLEAN):
             raise IRError(f'axes of element type {kind} do not go with mode "{self.mode}"')
+        if self.mode == "index":
+            integral(reversed_axes, "axes")
         count = length(reversed_axes, "reversed_axes")
         if data.rank is not None:
             if self.mode == "mask":
@@ -385,6 +387,8 @@ class ReverseSequenceV1(Op):
     seq_axis: Int = 1
 
     def infer(self, data: Tensor, seq_lengths: Tensor) -> tuple[Tensor, ...]:
+        if seq_lengths.type is ElementType.BOOLEAN:
+            raise IRError("element type of the seq_lengths is boolean, they are numbers")
         count = length(seq_lengths, "seq_lengths")
         shape = data.shape
         if shape.rank is None:

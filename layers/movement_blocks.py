@@ -19,6 +19,7 @@ from .axes import axis_of
 from .base import Op, element_type
 from .budget import require, steps
 from .movement import listed, shape_of
+from .shape import integral
 from .windows import Pads, reach, same_pads, stops_same, surrounded, windows
 
 
@@ -156,6 +157,7 @@ class BatchToSpaceV2(Op):
         self, data: Tensor, block_shape: Tensor, crops_begin: Tensor, crops_end: Tensor
     ) -> tuple[Tensor, ...]:
         check_lists(data, block_shape=block_shape, crops_begin=crops_begin, crops_end=crops_end)
+        block_shape.type.merge(crops_begin.type).merge(crops_end.type)
         if data.rank is None:
             return (Tensor(data.type, data.shape),)
         blocks, begins, ends = block_shape.ints(), crops_begin.ints(), crops_end.ints()
@@ -347,9 +349,8 @@ def check_lists(data: Tensor, **lists: Tensor) -> None:
     if data.rank is not None and data.rank < 2:
         raise IRError(f"the input has {data.rank} axes ({data.shape}), at least 2 are needed")
     shape = Shape.of_rank(1) if data.rank is None else Shape([data.rank])
-    kind = ElementType.DYNAMIC
     for name, tensor in lists.items():
-        kind = kind.merge(tensor.type)
+        integral(tensor, name)
         try:
             shape = shape.merge(tensor.shape)
         except IRError:

@@ -161,6 +161,10 @@ class Choice(Reduction):
     def carry_sizes(self, data: Array, axes: Array) -> Sequence[Array | None] | None:
         return None
 
+    def run(self, data: Array, axes: Array) -> tuple[Array, ...]:
+        (found,) = super().run(data, axes)
+        return (found.astype(data.dtype, copy=False),)  # of 2 and 4 bits NumPy makes 8
+
 
 class ReduceMaxV1(Choice):
     """The largest value; that of nothing is the type's lowest finite value."""

@@ -174,7 +174,9 @@ def windows(
     if any(before or after for before, after in widths):
         data = surrounded(data, widths, fill)
     axes = tuple(range(lead, data.ndim))
-    view = sliding_window_view(data, spans, axes)
+    # Of a type that NumPy does not know by itself there are no windows, but of its bytes.
+    bare = data.view(f"u{data.itemsize}")
+    view = sliding_window_view(bare, spans, axes).view(data.dtype)
     steps = [slice(0, max((c - 1) * s + 1, 0), s) for c, s in zip(counts, strides, strict=True)]
     holes = [slice(None, None, d) for d in dilations]
     index: Any = (..., *steps, *holes)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from vinoir.layers import Op
 from vinoir.layers.arithmetic_functions import erf_inverse
-from vinoir.layers.elementwise import erf, settled
-from vinoir.schemas import Array, Dim, IRError, Shape, Tensor
+from vinoir.layers.elementwise import Binary, Unary, erf, settled
+from vinoir.schemas import Array, Dim, ElementType, IRError, Shape, Tensor
 
 INF, NAN = np.inf, np.nan
 
@@ -175,6 +175,28 @@ def test_bounds_of_remainders_hold(name: str) -> None:
         assert ours.bounds[0] <= min(found) <= max(found) <= ours.bounds[1]
         if one[0] == one[1] and other[0] == other[1]:
             assert ours.value == found[0]
+
+
+def elementwise() -> list[type[Op]]:
+    return [kind for kind in Op.registry.values() if issubclass(kind, (Unary, Binary))]
+
+
+@pytest.mark.parametrize("operation", elementwise(), ids=lambda kind: kind.__name__)
+def test_every_type_that_is_allowed_is_calculated_with(operation: type[Op]) -> None:
+    needed = {"Clamp": {"min": "0", "max": "2"}, "Elu": {"alpha": "1"}}
+    taken = operation.read(needed.get(operation.xml_type, {}))
+    for kind in operation.allowed:  # type: ignore[attr-defined]  # elementwise ones have it
+        if kind in (ElementType.STRING, ElementType.DYNAMIC):
+            continue
+        numbers = [0, 1, np.iinfo(kind.dtype).max if kind.dtype.kind in "iu" else 1]
+        with np.errstate(all="ignore"):
+            given = np.array(numbers).astype(kind.dtype)
+            arrays = [given] if issubclass(operation, Unary) else [given, given[::-1]]
+            (found,) = taken.run(*arrays)
+            (told,) = taken.infer_outputs([Tensor.of(array, kind) for array in arrays])
+        assert found.dtype == told.type.dtype
+        if told.value is not None:  # what is no number is not carried
+            np.testing.assert_array_equal(told.value, found)
 
 
 #: Of these many are multiples of others, or nearly; the rest is what formulas forget.

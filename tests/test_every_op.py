@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 import calls
 import numpy as np
 import pytest
 from conftest import Written
 from lxml import etree
-from oracle import Call, ask, disagreements
+from oracle import Call, ask, disagreements, expected_shapes
 from vinoir.layers import Op
+from vinoir.layers.budget import within
+from vinoir.schemas import ElementType, IRError, Tensor
 
 #: Random calls of each operation; more of them by hand.
 CASES = int(os.environ.get("VINOIR_CASES", "3"))
@@ -49,6 +53,76 @@ def test_kernel_gives_what_the_rule_says(call: Call) -> None:
         assert array.dtype == tensor.type.dtype
     for array, old in zip(given, before, strict=True):
         np.testing.assert_array_equal(array, old, "a kernel wrote to its input")
+
+
+#: Types in place of those of a sample.
+KINDS = [
+    ElementType(kind)
+    for kind in (
+        "boolean", "bf16", "f16", "f32", "f64", "f8e4m3", "f8e5m2",
+        "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64",
+    )
+]  # fmt: skip
+
+
+def in_other_types(tensors: Sequence[Tensor]) -> Iterator[tuple[str, list[Tensor]]]:
+    """Some inputs, or one, in another type: all that are of one type, then each of them."""
+    groups = {
+        tuple(place for place, tensor in enumerate(tensors) if tensor.type == kind)
+        for kind in {tensor.type for tensor in tensors} - {ElementType.STRING}
+    }
+    alone = {(place,) for group in groups for place in group}
+    for places, kind in product(sorted(groups | alone), KINDS):
+        if kind == tensors[places[0]].type:
+            continue
+        given = list(tensors)
+        for place in places:
+            tensor = tensors[place]
+            value = None if tensor.value is None else np.asarray(tensor.value).astype(kind.dtype)
+            given[place] = Tensor(kind, tensor.shape, value)
+        yield f"inputs {places} as {kind}", given
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("call", calls.samples(), ids=str)
+def test_arrays_of_any_type_are_calculated_with_or_refused(call: Call) -> None:
+    op = call.make()
+    for what, tensors in in_other_types(call.tensors(known=True)):
+        with within(max_memory=1 << 28, max_seconds=5), np.errstate(all="ignore"):
+            try:
+                told = op.infer_outputs(tensors)
+                found = op.run(*(tensor.value for tensor in tensors))  # type: ignore[arg-type]  # all are known
+            except IRError:
+                continue
+        kinds = [array.dtype for array in found]
+        assert kinds == [tensor.type.dtype for tensor in told], what
+
+
+#: OpenVINO is asked about these.
+FEW = {"boolean", "f16", "f32", "i16", "i32", "u8"}
+#: Truth values that OpenVINO cannot read as numbers, and the rule does not have to know.
+UNREAD = ("AdaptiveAvgPool", "AdaptiveMaxPool", "OneHot", "NonMaxSuppression")
+
+
+@pytest.mark.parametrize("name", [op for op in OPS if op not in ENDS])
+def test_types_that_openvino_refuses_are_refused(name: str) -> None:
+    pytest.importorskip("openvino")
+    asked = set()
+    for call in (call for call in calls.samples() if call.op == name):
+        op, outputs = call.make(), len(call.make().infer_outputs(call.tensors()))
+        for what, tensors in in_other_types(call.tensors()):
+            kind = what.rpartition(" ")[2]
+            unread = kind == "boolean" and name.startswith(UNREAD)
+            if what in asked or unread or kind not in FEW:
+                continue
+            try:
+                ours = op.infer_outputs(tensors)
+            except IRError:
+                continue
+            asked.add(what)
+            theirs = expected_shapes(op, tensors, outputs)
+            kinds = sorted(text.partition("[")[0] for text in theirs)
+            assert kinds == sorted(str(tensor.type) for tensor in ours), what
 
 
 @pytest.mark.parametrize("call", calls.samples(), ids=str)

@@ -23,7 +23,7 @@ from ...schemas import Array, Shape, Tensor
 from ...schemas.errors import MISTAKES
 from ...schemas.shapes import compatible
 from ..document import Graph
-from ..execution import Interpreter, State, by_definition, read_variable, run_bodies
+from ..execution import Interpreter, State, answered, by_definition, read_variable, run_bodies
 from ..inference import Inferred, body_parameters, infer_graph
 from .attention import attended, is_plain, is_shared, share_heads
 from .caches import chooses_rows, is_all, join_caches
@@ -170,7 +170,7 @@ class Outside:
         if layer.type == "Assign":
             return lambda value: (self._assign(node, value),)
         if type(op).prepare is not Op.prepare:
-            return op.prepare([value.tensor for value in node.inputs])
+            return partial(answered, op, op.prepare([value.tensor for value in node.inputs]))
         if kind == "Gather" and chooses_rows(node):
             chosen = quick(op, _unasked(op, kind))
             return lambda data, indices, axis: (
@@ -387,7 +387,7 @@ def _unasked(op: Op, kind: str) -> Kernel:
                 modest or sum(sizes) <= least or (most and fits(most(op, arrays)))
             ):
                 return op.run(*arrays)
-        except MISTAKES:
+        except (ValueError, *MISTAKES):
             pass  # said below, by its rule if it is that
         return by_definition(op, *arrays)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .interpreter import Traced as Traced
     from .interpreter import Wanted as Wanted
     from .interpreter import aliases as aliases
+    from .interpreter import answered as answered
     from .interpreter import by_definition as by_definition
     from .interpreter import check_inputs as check_inputs
     from .interpreter import infer_for as infer_for
@@ -34,8 +35,8 @@ __getattr__, __dir__ = face(
         "bodies": "begin_of run_bodies",
         "filling": "fill is_filling",
         "interpreter": (
-            "Inputs Interpreter InterpreterStep Outputs Traced Wanted aliases by_definition "
-            "check_inputs infer_for read_variable refuse_unknown run wanted_names"
+            "Inputs Interpreter InterpreterStep Outputs Traced Wanted aliases answered "
+            "by_definition check_inputs infer_for read_variable refuse_unknown run wanted_names"
         ),
         "variables": "State Variables",
     },

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...layers.base import Op
+from ...layers.base import Kernel, Op
 from ...layers.budget import budget, within
 from ...layers.casting import aligned, as_computed, computed, computing, tensor_as_computed
 from ...layers.memory import run_within_memory
@@ -292,7 +292,9 @@ class Interpreter:
             return lambda value: (self._assign(op, value),)
         if layer.id in self._tensors:
             with layer.at():
-                return computing(op).prepare(self._tensors[layer.id])
+                computed_by = computing(op)
+                prepared = computed_by.prepare(self._tensors[layer.id])
+            return partial(answered, computed_by, prepared)
         return partial(by_definition, computing(op))
 
     def _run_body(self, body: Graph, arrays: Mapping[int, Array]) -> dict[int, Array]:
@@ -323,13 +325,17 @@ def read_variable(op: Any, inputs: Sequence[Array], state: State) -> Array:
 
 
 def by_definition(op: Op, *arrays: Array) -> tuple[Array, ...]:
-    """Run an operation; arrays that its kernel fails on are refused by its rule, if they are bad.
+    """Run an operation, of whose inputs nothing may have been inferred beforehand."""
+    return answered(op, partial(run_within_memory, op), *arrays)
 
-    Of layers behind a tensor whose shape depends on values nothing was inferred beforehand.
-    """
+
+def answered(op: Op, kernel: Kernel, *arrays: Array) -> tuple[Array, ...]:
+    """What a kernel gives; of arrays that NumPy refuses, the rule says what is wrong."""
     try:
-        return run_within_memory(op, *arrays)
-    except MISTAKES:
+        return kernel(*arrays)
+    except IRError:
+        raise
+    except (ValueError, *MISTAKES):
         op.infer_outputs([Tensor.of(array) for array in arrays])
         raise
 
