@@ -18,7 +18,7 @@ from ..schemas.attributes import Alias, Int
 from ..schemas.shapes import compatible, merge
 from .axes import as_size, axes_of, axis_of, broadcast, within_axis
 from .base import Op, element_type
-from .shape import integral
+from .shape import integral, numeric
 
 #: Each output is a port with lines of its own in the file: no model comes near this.
 MOST_OUTPUTS = 1 << 16
@@ -387,8 +387,7 @@ class ReverseSequenceV1(Op):
     seq_axis: Int = 1
 
     def infer(self, data: Tensor, seq_lengths: Tensor) -> tuple[Tensor, ...]:
-        if seq_lengths.type is ElementType.BOOLEAN:
-            raise IRError("element type of the seq_lengths is boolean, they are numbers")
+        numeric(seq_lengths, "seq_lengths")
         count = length(seq_lengths, "seq_lengths")
         shape = data.shape
         if shape.rank is None:

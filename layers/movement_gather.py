@@ -22,7 +22,7 @@ from .axes import axis_of, within_axis
 from .base import Op, element_type, index_type
 from .budget import steps as counted
 from .scattering import brought, neutral
-from .shape import integral
+from .shape import integral, numeric
 
 INDEX = (ElementType.I32, ElementType.I64)
 
@@ -477,6 +477,7 @@ class UniqueV10(Op):
 
 def single(axis: Tensor) -> int | None:
     """The one number that an axis input holds, where it is known."""
+    numeric(axis, "axis")
     if axis.shape.is_static and axis.shape not in ((), (1,)):
         raise IRError(f"the axis has shape {axis.shape}, it is one number")
     if axis.rank not in (None, 0, 1):

@@ -20,6 +20,7 @@ from ..schemas.shapes import compatible, merge
 from .axes import axis_of
 from .base import Op
 from .casting import narrowed, widened
+from .shape import numeric
 
 Axes = tuple[int, ...]
 
@@ -209,6 +210,7 @@ class NormalizeL2V1(Normalization):
     def infer(self, data: Tensor, axes: Tensor) -> tuple[Tensor, ...]:
         if axes.rank is not None and axes.rank > 1:
             raise IRError(f"axes have the shape {axes.shape}, they are a number or a list")
+        numeric(axes, "axes")
         check_values(data, axes)
         return (Tensor(data.type, data.shape),)
 

@@ -271,8 +271,15 @@ def integral(tensor: Tensor, what: str) -> None:
         raise IRError(f"element type of the {what} is {tensor.type}, it has to be an integer type")
 
 
+def numeric(tensor: Tensor, what: str) -> None:
+    """Refuse truth values for numbers, of whatever type these may be."""
+    if tensor.type is ElementType.BOOLEAN:
+        raise IRError(f"element type of the {what} is boolean, it has to be one of numbers")
+
+
 def listed(axes: Tensor) -> list[int] | None:
     """The axes that an input holds, where they are known."""
+    numeric(axes, "axes")
     if axes.rank not in (None, 0, 1):
         raise IRError(f"the axes have {axes.rank} axes themselves, they are a list or a number")
     return axes.ints()

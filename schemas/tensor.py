@@ -117,9 +117,7 @@ class Tensor:
         return [Dim(None, None)] * count
 
     def ints(self) -> list[int] | None:
-        """The elements as numbers, None unless the value is known; truth values are none."""
-        if self.type is ElementType.BOOLEAN:
-            raise IRError("element type boolean is not that of numbers")
+        """The elements as numbers, None unless the value is known."""
         return None if self.value is None else [int(v) for v in self.value.ravel().tolist()]
 
     def __eq__(self, other: object) -> bool:

@@ -37,6 +37,10 @@ DIFFERENT = {
     "test_castlike_FLOAT16_to_FLOAT4E2M1_expanded": "NaN, which f4e2m1 has not",
     "test_cast_e8m0_FLOAT_to_FLOAT8E8M0": "IR rounds to the nearest, ONNX up",
     "test_cast_e8m0_FLOAT16_to_FLOAT8E8M0": "IR rounds to the nearest, ONNX up",
+    **{
+        f"test_mod_float_edge_cases_fmod_0_{kind}": "IR leaves no number of an infinite divisor"
+        for kind in ("float16", "float32", "float64")
+    },
     "test_reduce_max_empty_set": "IR's largest of nothing is the lowest finite number",
     "test_reduce_min_empty_set": "IR's least of nothing is the highest finite number",
     "test_resize_downsample_scales_linear_align_corners": "IR spans the whole elements",
