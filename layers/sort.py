@@ -17,20 +17,23 @@ from pydantic import field_validator
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import interval, limits, merge
+from ..schemas.types import numbers
 from .axes import axis_of
 from .base import Op, element_type
 from .budget import steps
 
-#: Rows shorter than this are sorted as a whole, and where more than one of so many is taken.
-SHORT, FEW = 64, 4
 #: The best of so many lists for each element that is taken bound it, in rows that much longer.
 LISTS = 4
-#: Of shorter rows all are sorted to find the last that is taken.
-WHOLE = 1024
-#: Longer rows of these types are sorted by keys.
-LONG = 512
+#: Of rows from this length on each is bounded by itself.
+ALONE = 4096
+#: Rows up to this length are sorted as a whole as soon as parted.
+WHOLE = 256
+#: More elements than these are sorted by keys, those of these types.
+FEW = 64
 KEYED = (np.dtype(np.float32), np.dtype(np.int32))
-_UPPER = 0x7FFFFFFF
+_UPPER, _PLACE = 0x7FFFFFFF, 0xFFFFFFFF
+#: Of so many rows whose elements lie apart, no more than so few are sought element by element.
+ABREAST, TURNS = 512, 3
 #: Where the elements of rows lie so far apart, the best is sought in several rows at once.
 APART = 32
 
@@ -123,7 +126,7 @@ def chosen(size: Size, count: Size) -> Size:
 def ascending(data: Array, axis: int) -> Array:
     """Indices in ascending order of the elements; of equals, the first comes first."""
     data = comparable(data)
-    if data.shape[axis] > LONG and data.dtype in KEYED:
+    if _is_keyed(data):
         return _by_key(_keys(data), axis)
     return data.argsort(axis, kind="stable")
 
@@ -131,11 +134,15 @@ def ascending(data: Array, axis: int) -> Array:
 def descending(data: Array, axis: int) -> Array:
     """Indices in descending order of the elements; of equals, the first comes first."""
     data = comparable(data)
-    if data.shape[axis] > LONG and data.dtype in KEYED:
+    if _is_keyed(data):
         return _by_key(~_keys(data), axis)
     backwards = (slice(None),) * axis + (slice(None, None, -1),)
     found: Array = np.subtract(data.shape[axis] - 1, ascending(data[backwards], axis)[backwards])
     return found
+
+
+def _is_keyed(data: Array) -> bool:
+    return data.size > FEW and data.dtype in KEYED
 
 
 def _keys(data: Array) -> Array:
@@ -150,46 +157,69 @@ def _keys(data: Array) -> Array:
     return keys
 
 
-def _by_key(keys: Array, axis: int) -> Array:
+def _by_key(keys: Array, axis: int, count: int | None = None) -> Array:
     """The order of keys, sorted with their places in one number each: no two are equal.
 
-    NumPy sorts numbers with vector instructions, but keeps equals in order without.
+    NumPy sorts numbers with vector instructions, but keeps equals in order without. Of long rows
+    the first few are parted from the rest before they are sorted.
     """
-    paired = keys.swapaxes(axis, -1).astype(np.int64)
+    size = keys.shape[axis]
+    paired = keys.swapaxes(axis, -1).astype(np.int64, order="C")
     paired <<= 32
-    paired |= np.arange(paired.shape[-1])
+    paired |= np.arange(size)
+    if count is not None and size > WHOLE and 0 < count < size:
+        paired.partition(count - 1, -1)
+        paired = paired[..., :count]
     paired.sort(-1)
-    paired &= 0xFFFFFFFF
-    return paired.swapaxes(axis, -1)
+    return np.bitwise_and(paired[..., :count], _PLACE).swapaxes(axis, -1)
+
+
+def _by_turns(keys: Array, axis: int, count: int) -> Array:
+    """The first few of rows whose elements lie apart: all rows at once, element by element.
+
+    What is held is in order; each element goes along it, and where the lesser stays the greater
+    goes on.
+    """
+    held: list[Array] = []
+    planes = np.moveaxis(keys, axis, 0)
+    spare = np.empty(planes.shape[1:], np.int64)
+    for place, plane in enumerate(steps(planes)):
+        new = plane.astype(np.int64)
+        new <<= 32
+        new |= place
+        for at, other in enumerate(held):
+            held[at] = np.minimum(other, new, out=spare)
+            np.maximum(other, new, out=new)
+            spare = other
+        if len(held) < count:
+            held.append(new)
+    return np.moveaxis(np.bitwise_and(held, _PLACE), 0, axis)
 
 
 def first_few(data: Array, axis: int, count: int, *, largest: bool) -> Array:
-    """Indices of the largest or smallest elements in order; of equals, the first comes first.
-
-    Of long rows a few are parted from the rest before they are sorted. Where one that is left out
-    equals one that is taken, or is no number, that says nothing of which came first.
-    """
-    order = descending if largest else ascending
+    """Indices of the largest or smallest elements in order; of equals, the first comes first."""
+    data = comparable(data)
     size = data.shape[axis]
-    if data.ndim == 1 and 0 < FEW * count < size and size > SHORT and data.dtype.kind in "fiu":
-        return _first_of_row(data, count, largest=largest)
-    if 0 < FEW * count < size and size > SHORT and data.size and data.dtype.kind in "fiu":
-        rows = data.swapaxes(axis, -1)
-        place = size - count if largest else count - 1
-        # Short rows are sorted sooner than parted.
-        parted = np.sort(rows, -1) if size < WHOLE else np.partition(rows, place, -1)
-        last = parted[..., place : place + 1]
-        # All in one list: to tell the places by axes takes three times as long. What is no number
-        # is not before or behind any: it is taken, too.
-        beyond = np.logical_not(rows < last if largest else rows > last)
-        taken = beyond.reshape(-1).nonzero()[0]
-        whole = taken.size == count * (data.size // size) and not np.isnan(last).any()
-        by_row = taken.reshape(-1, count) if whole else taken
-        if whole and (by_row // size == np.arange(len(by_row))[:, None]).all():
-            some = (by_row % size).reshape(*rows.shape[:-1], count)
-            few = order(_along(rows, some, -1), rows.ndim - 1)
-            return _along(some, few, -1).swapaxes(axis, -1)
-    return np.take(order(data, axis), np.arange(count), axis)
+    if 0 < LISTS * count < size and data.size and data.dtype.kind in "fiu":
+        if data.ndim == 1:
+            return _first_of_row(data, count, largest=largest)
+        if size >= ALONE:
+            rows = data.swapaxes(axis, -1)
+            found = np.empty((*rows.shape[:-1], count), np.int64)
+            for place in steps(np.ndindex(*rows.shape[:-1])):
+                found[place] = _first_of_row(rows[place], count, largest=largest)
+            return found.swapaxes(axis, -1)
+        if size > WHOLE:
+            some = _bounded(data.swapaxes(axis, -1), count, largest=largest)
+            if some is not None:
+                return some.swapaxes(axis, -1)
+    if _is_keyed(data):
+        keys = ~_keys(data) if largest else _keys(data)
+        apart = prod(data.shape[axis + 1 :]) >= APART and data.size >= ABREAST * size
+        if apart and 0 < count <= min(TURNS, size):
+            return _by_turns(keys, axis, count)
+        return _by_key(keys, axis, count)
+    return np.take((descending if largest else ascending)(data, axis), np.arange(count), axis)
 
 
 def _best(data: Array, axis: int, *, largest: bool) -> tuple[Array, Array] | None:
@@ -215,22 +245,53 @@ def _best(data: Array, axis: int, *, largest: bool) -> tuple[Array, Array] | Non
 
 
 def _first_of_row(data: Array, count: int, *, largest: bool) -> Array:
-    """The same of one row: those beyond a bound that so many are beyond, and the first of these.
-
-    Of the best of as many lists as four for each that is taken, the last of so many is one.
-    """
-    lists = LISTS * count
-    best = data
-    if len(data) >= LISTS * lists:
-        whole = data[: len(data) - len(data) % lists].reshape(-1, lists)
-        best = (np.maximum if largest else np.minimum).reduce(whole, 0)
-    place = len(best) - count if largest else count - 1
-    last = np.partition(best, place)[place]
+    """The same of one row: those beyond a bound that enough are beyond, and the first of these."""
+    last = _bound(data, count, largest=largest)
     order = descending if largest else ascending
     if last != last:
         return order(data, 0)[:count]
     taken = np.logical_not(data < last if largest else data > last).nonzero()[0]
     return taken[order(data[taken], 0)[:count]]
+
+
+def _bounded(rows: Array, count: int, *, largest: bool) -> Array | None:
+    """The same of many rows at once; None where many are equal, or some are no numbers."""
+    rows = np.ascontiguousarray(rows)
+    last, size = _bound(rows, count, largest=largest), rows.shape[-1]
+    if np.not_equal(last, last).any():
+        return None
+    # All in one list: to tell the places by axes takes three times as long.
+    beyond = np.logical_not(np.less(rows, last) if largest else np.greater(rows, last))
+    taken = beyond.reshape(-1).nonzero()[0]
+    row = taken // size
+    each = np.bincount(row, minlength=last.size)
+    widest = int(each.max(initial=0))
+    if widest > LISTS * (count + LISTS):
+        return None
+    column = np.arange(len(taken)) - np.repeat(each.cumsum() - each, each)
+    # Behind those of a row stands what is not before any of them.
+    ends = numbers(rows.dtype)
+    some = np.full((last.size, widest), ends.min if largest else ends.max, rows.dtype)
+    some[row, column] = rows.reshape(-1)[taken]
+    place = np.zeros(some.shape, np.int64)
+    place[row, column] = taken - row * size
+    few = first_few(some, 1, count, largest=largest)
+    return np.take_along_axis(place, few, 1).reshape(*rows.shape[:-1], count)
+
+
+def _bound(rows: Array, count: int, *, largest: bool) -> Array:
+    """What so many of each row are not behind.
+
+    Of the best of as many lists as four for each that is taken, the last of so many is one.
+    """
+    lists = LISTS * count
+    best, size = rows, rows.shape[-1]
+    if size >= LISTS * lists:
+        whole = rows[..., : size - size % lists].reshape(*rows.shape[:-1], -1, lists)
+        best = (np.maximum if largest else np.minimum).reduce(whole, -2)
+    place = best.shape[-1] - count if largest else count - 1
+    last: Array = np.partition(best, place)[..., place : place + 1]
+    return last
 
 
 def _along(data: Array, places: Array, axis: int) -> Array:

@@ -12,7 +12,7 @@ from vinoir.layers.sort_nms import (
     NonMaxSuppressionV9,
 )
 from vinoir.layers.sort_rotated import overlaps_rotated
-from vinoir.schemas import Dim, IRError, Shape, Tensor
+from vinoir.schemas import Array, Dim, IRError, Shape, Tensor
 
 VALUE = {"axis": "0", "mode": "max", "sort": "value"}
 
@@ -182,7 +182,7 @@ def test_long_rows_are_ordered_by_keys_as_by_comparison(kind: str, seed: int) ->
     rng = np.random.default_rng(seed)
     shape = [2, 3]
     axis = int(rng.integers(0, 3))
-    shape.insert(axis, sort.LONG + 1 + seed)
+    shape.insert(axis, int(rng.integers(2, 600)))
     data = rng.integers(*([-9, 9] if seed % 2 else [-(2**31), 2**31 - 1]), shape).astype(kind)
     if kind == "f4":
         values = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1e-45, -1e-45]
@@ -196,19 +196,44 @@ def test_long_rows_are_ordered_by_keys_as_by_comparison(kind: str, seed: int) ->
     np.testing.assert_array_equal(sort.descending(data, axis), largest)
 
 
-@pytest.mark.parametrize("seed", range(80))
-def test_a_few_of_long_rows_are_the_first_of_all(seed: int) -> None:
+def in_order(data: Array, axis: int, *, largest: bool) -> Array:
+    """All indices in order; of equals, the first comes first."""
+    if not largest:
+        return data.argsort(axis, kind="stable")
+    return data.shape[axis] - 1 - np.flip(np.flip(data, axis).argsort(axis, kind="stable"), axis)
+
+
+@pytest.mark.parametrize("seed", range(160))
+def test_a_few_of_rows_are_the_first_of_all(seed: int) -> None:
     rng = np.random.default_rng(seed)
     sizes = [int(n) for n in rng.integers(0 if seed % 9 == 0 else 1, 4, rng.integers(0, 3))]
     axis = int(rng.integers(0, len(sizes) + 1))
-    size = int(rng.choice([1, 70, 300, 900, 3001]))
+    size = int(rng.choice([1, 2, 3, 70, 300, 900, 3001, 5003]))
+    if size < 100 and rng.random() < 0.5:
+        sizes.append(int(rng.integers(30, 900)))  # rows whose elements lie apart
     shape = (*sizes[:axis], size, *sizes[axis:])
-    data = rng.integers(0, rng.choice([3, 10**5]), shape).astype(rng.choice(["f4", "i8", "u1"]))
+    kind = rng.choice(["f4", "i4", "i8", "u1", "f2"])
+    data = rng.integers(0, rng.choice([3, 60000]), shape).astype(kind)
     if data.dtype.kind == "f" and data.size and rng.random() < 0.5:
         places = rng.integers(0, data.size, 20)
         data.flat[places] = rng.choice([np.nan, np.inf, -np.inf, -0.0], 20)
     count = int(rng.integers(0, min(size, 20) + 1))
-    for largest, order in ((True, sort.descending), (False, sort.ascending)):
-        wanted = np.take(order(data, axis), np.arange(count), axis)
+    for largest in (True, False):
+        wanted = np.take(in_order(data, axis, largest=largest), np.arange(count), axis)
         found = sort.first_few(data, axis, count, largest=largest)
         np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+@pytest.mark.parametrize(("size", "count"), [(600, 4), (5000, 7)])
+def test_few_of_many_rows_are_bounded_first(size: int, count: int) -> None:
+    rng = np.random.default_rng(size)
+    for data in (
+        rng.standard_normal((40, size)).astype("f4"),
+        np.full((40, size), -np.inf, "f4"),
+        np.where(rng.random((40, size)) < 0.01, 1, np.iinfo("i4").min).astype("i4"),
+        np.tile(np.arange(size, dtype="f4"), (40, 1)),
+    ):
+        for largest in (True, False):
+            wanted = in_order(data, 1, largest=largest)[:, :count]
+            found = sort.first_few(data, 1, count, largest=largest)
+            np.testing.assert_array_equal(found, wanted)

@@ -124,7 +124,7 @@ def test_scores_fade_in_many_rows_as_in_each(seed: int) -> None:
             )
         its = found.row == row
         # Roundings may put two that are nearly equal the other way round.
-        np.testing.assert_allclose(found.score[its], left, rtol=1e-5)
+        np.testing.assert_allclose(found.score[its], left, rtol=1e-5, atol=1e-38)
         assert len(set(found.place[its].tolist())) == len(left)
 
 
@@ -147,7 +147,7 @@ def test_scores_fade_beside_boxes_that_are_no_numbers(op: Any, bad: float) -> No
     more = np.concatenate([boxes, far], 1), np.concatenate([scores, np.zeros((1, 3, 1), "f4")], 2)
     found = op.read({}).run(*more, np.array(9), *limits)
     np.testing.assert_array_equal(found[0], wanted[0])
-    np.testing.assert_allclose(found[1], wanted[1], rtol=1e-5)
+    np.testing.assert_allclose(found[1], wanted[1], rtol=1e-5, atol=1e-38)
 
 
 @settings(max_examples=60, deadline=None)

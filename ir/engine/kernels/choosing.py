@@ -10,8 +10,9 @@ from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, spans
 
-#: So many bytes are looked through at once: what is found on the way stays in cache.
-AT_ONCE = 1 << 20
+#: So many bytes are looked through at once: what is found on the way stays in cache. For one of
+#: each row that is little, for more it is several times as much as they are.
+AT_ONCE, FOR_MORE = 1 << 20, 1 << 18
 
 
 def prepare(node: Node, abreast: int) -> list[list[Part]] | None:
@@ -41,5 +42,6 @@ def prepare(node: Node, abreast: int) -> list[list[Part]] | None:
 
         return some
 
-    pieces = max(abreast, -(-data.nbytes // AT_ONCE))
+    at_once = AT_ONCE if k.size and int(k.reshape(-1)[0]) == 1 else FOR_MORE
+    pieces = max(abreast, -(-data.nbytes // at_once))
     return [[part(run) for run in spans(data.shape[longest], pieces)]]
