@@ -29,7 +29,7 @@ ALONE = 4096
 #: Rows up to this length are sorted as a whole as soon as parted.
 WHOLE = 256
 #: More elements than these are sorted by keys, those of these types.
-FEW = 64
+FEW = 1000
 KEYED = (np.dtype(np.float32), np.dtype(np.int32))
 _UPPER, _PLACE = 0x7FFFFFFF, 0xFFFFFFFF
 #: Of so many rows whose elements lie apart, no more than so few are sought element by element.
