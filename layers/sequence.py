@@ -50,8 +50,15 @@ class OneHotV1(Op):
         place = axis_of(self.axis, indices.ndim + 1)
         count = int(depth.reshape(()))
         named = self.named(np.expand_dims(indices.astype(np.int64), place), count)
-        classes = np.arange(count).reshape(-1, *[1] * (indices.ndim - place))
-        return (np.where(named == classes, on_value, off_value).astype(on_value.dtype),)
+        shape = (*indices.shape[:place], count, *indices.shape[place:])
+        made = np.full(shape, off_value.astype(on_value.dtype).reshape(()), on_value.dtype)
+        if made.size:
+            # Who names no place writes again what stands at the first.
+            there = (named >= 0) & (named < count)
+            first = made.take([0], place)
+            some = np.where(there, named, 0)
+            np.put_along_axis(made, some, np.where(there, on_value.reshape(()), first), place)
+        return (made,)
 
     def named(self, indices: Array, depth: int) -> Array:
         """The places that the indices name; negative ones name none."""
