@@ -31,7 +31,15 @@ def test_pieces_are_all_rows_once(shape: tuple[int, ...], at_once: int, lanes: i
 
 @pytest.mark.parametrize(
     ("shape", "at_once", "lanes"),
-    [((1, 1500), 341, 4), ((9, 14, 14), 300, 4), ((1, 3, 197), 320, 2), ((5, 64), 64, 2)],
+    [
+        ((1, 1500), 341, 4),
+        ((9, 14, 14), 300, 4),
+        ((1, 3, 197), 320, 2),
+        ((5, 64), 64, 2),
+        ((14, 32), 112, 4),
+        ((64, 49), 300, 8),
+        ((3, 5, 40), 150, 4),
+    ],
 )
 def test_each_lane_has_about_as_many_rows(
     shape: tuple[int, ...], at_once: int, lanes: int
@@ -40,6 +48,14 @@ def test_each_lane_has_about_as_many_rows(
     rows = [np.empty(shape)[index].size for index in found]
     shares = [sum(rows[begin:end]) for begin, end in spans(len(rows), lanes)]
     assert max(shares) * lanes <= 1.06 * prod(shape)
+
+
+@pytest.mark.parametrize(("shape", "lanes", "most"), [((14, 32), 4, 8), ((30, 24), 4, 8)])
+def test_where_images_do_not_share_out_pieces_are_few(
+    shape: tuple[int, ...], lanes: int, most: int
+) -> None:
+    # Of whole images some lane would have one more than others; halves would be many.
+    assert len(even_pieces(shape, prod(shape) // lanes, lanes)) <= most
 
 
 @given(

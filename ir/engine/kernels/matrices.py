@@ -27,6 +27,8 @@ FEWER = 64
 #: From memory a matrix comes quicker row by row, if each thread has so long runs of these, than by
 #: columns no longer than this: up to twice as quickly. Of longer ones it is worth no copy.
 RUN, SHORT = 1024, 1536
+#: Lanes end at a multiple of so many rows: BLAS multiplies some together.
+WHOLE = 8
 #: Where work has so many parts they are halved, so that slower cores may be left with less.
 SEVERAL = 4
 #: So many make up for it that weights are copied from how they lie at each call.
@@ -199,18 +201,86 @@ def by_weights(
 
 
 def even_pieces(shape: tuple[int, ...], at_once: int, lanes: int) -> list[tuple[Any, ...]]:
-    """Runs of about so many rows, such that each of some lanes can have nearly as many rows."""
+    """Runs of about so many rows, such that each of some lanes can have nearly as many rows.
+
+    Of those that share so the fewest: either runs alike, or those that lie between the rows at
+    which one lane ends and the next begins.
+    """
     best: tuple[int, list[tuple[Any, ...]]] | None = None
+    even: list[list[tuple[Any, ...]]] = []
     for most in (at_once, at_once + at_once // 4, *(at_once // parts for parts in (2, 3, 4))):
         found = list(pieces(shape, max(1, most)))
         sizes = [_count(index, shape) for index in found]
         longest = max(sum(sizes[slice(*run)]) for run in spans(len(found), lanes))
         if longest * lanes <= UNEVEN * prod(shape):
-            return found
+            even.append(found)
+            break
         if best is None or longest < best[0]:
             best = longest, found
+    if not even or len(even[0]) > 2 * max(lanes, prod(shape) // at_once):
+        between = _between_lanes(shape, at_once, lanes)
+        if between is not None:
+            even.append(between)
+    if even:
+        return min(even, key=len)
     assert best is not None
     return best[1]
+
+
+def _between_lanes(
+    shape: tuple[int, ...], at_once: int, lanes: int
+) -> list[tuple[Any, ...]] | None:
+    """As many runs of rows for each lane, of which each has as many rows, or a few more."""
+    total = prod(shape)
+    found = [
+        list(_run(shape, at_once, min(begin * WHOLE, total), min(end * WHOLE, total)))
+        for begin, end in spans(-(-total // WHOLE), lanes)
+    ]
+    most = max(map(len, found))
+    for lane in found:
+        while len(lane) < most:
+            place = max(range(len(lane)), key=lambda place: _count(lane[place], shape))
+            halves = _halves(lane[place])
+            if halves is None:
+                return None
+            lane[place : place + 1] = halves
+    sizes = [sum(_count(index, shape) for index in lane) for lane in found]
+    if len(found) < lanes or max(sizes) * lanes > UNEVEN * total:
+        return None
+    return [index for lane in found for index in lane]
+
+
+def _run(shape: tuple[int, ...], at_once: int, begin: int, end: int) -> Iterator[tuple[Any, ...]]:
+    """Indices of some neighbouring rows: what is left of one image, whole ones, some of one."""
+    inner = prod(shape[1:])
+    first, stop = -(-begin // inner), end // inner
+    if first > stop:  # all in one image
+        for index in _run(shape[1:], at_once, begin - stop * inner, end - stop * inner):
+            yield (slice(stop, first), *index)
+        return
+    if begin < first * inner:
+        for index in _run(shape[1:], at_once, begin - (first - 1) * inner, inner):
+            yield (slice(first - 1, first), *index)
+    if inner <= at_once:
+        for some in spans(stop - first, -(-(stop - first) // (at_once // inner))):
+            if some[0] < some[1]:
+                yield (slice(first + some[0], first + some[1]),)
+    else:
+        for image in range(first, stop):
+            for index in _run(shape[1:], at_once, 0, inner):
+                yield (slice(image, image + 1), *index)
+    if stop * inner < end:
+        for index in _run(shape[1:], at_once, 0, end - stop * inner):
+            yield (slice(stop, stop + 1), *index)
+
+
+def _halves(index: tuple[Any, ...]) -> list[tuple[Any, ...]] | None:
+    """Two runs in place of one; None of a single row or image."""
+    *lead, last = index
+    middle = (last.start + last.stop) // 2
+    if middle == last.start:
+        return None
+    return [(*lead, slice(last.start, middle)), (*lead, slice(middle, last.stop))]
 
 
 def _count(index: tuple[Any, ...], shape: tuple[int, ...]) -> int:
