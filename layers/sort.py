@@ -275,7 +275,7 @@ def _bounded(rows: Array, count: int, *, largest: bool) -> Array | None:
     some[row, column] = rows.reshape(-1)[taken]
     place = np.zeros(some.shape, np.int64)
     place[row, column] = taken - row * size
-    few = first_few(some, 1, count, largest=largest)
+    few = (descending if largest else ascending)(some, 1)[:, :count]
     return np.take_along_axis(place, few, 1).reshape(*rows.shape[:-1], count)
 
 

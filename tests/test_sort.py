@@ -224,12 +224,13 @@ def test_a_few_of_rows_are_the_first_of_all(seed: int) -> None:
         np.testing.assert_array_equal(found, wanted, strict=True)
 
 
-@pytest.mark.parametrize(("size", "count"), [(600, 4), (5000, 7)])
+@pytest.mark.parametrize(("size", "count"), [(600, 4), (5000, 7), (260, 64), (410, 100)])
 def test_few_of_many_rows_are_bounded_first(size: int, count: int) -> None:
     rng = np.random.default_rng(size)
     for data in (
         rng.standard_normal((40, size)).astype("f4"),
         np.full((40, size), -np.inf, "f4"),
+        np.full((40, size), 5, "i4"),
         np.where(rng.random((40, size)) < 0.01, 1, np.iinfo("i4").min).astype("i4"),
         np.tile(np.arange(size, dtype="f4"), (40, 1)),
     ):

@@ -42,6 +42,6 @@ def prepare(node: Node, abreast: int) -> list[list[Part]] | None:
 
         return some
 
-    at_once = AT_ONCE if k.size and int(k.reshape(-1)[0]) == 1 else FOR_MORE
+    at_once = AT_ONCE if np.array_equal(k, 1) else FOR_MORE
     pieces = max(abreast, -(-data.nbytes // at_once))
     return [[part(run) for run in spans(data.shape[longest], pieces)]]
