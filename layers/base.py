@@ -537,7 +537,8 @@ def index_type(name: str, kind: ElementType) -> None:
         raise IRError(f"{name} is {kind}, it is i32 or i64")
 
 
-def element_type(tensor: Tensor, *allowed: ElementType) -> None:
+def element_type(tensor: Tensor, *allowed: ElementType, what: str = "") -> None:
     """Refuse a tensor whose element type is known and not among those allowed."""
     if not tensor.type.is_dynamic and tensor.type not in allowed:
-        raise IRError(f"element type {tensor.type} is not one of {', '.join(allowed)}")
+        whose = f" of the {what}" if what else ""
+        raise IRError(f"element type {tensor.type}{whose} is not one of {', '.join(allowed)}")

@@ -15,6 +15,7 @@ from ..schemas.shapes import compatible
 from .base import Op
 from .budget import steps
 from .detection import of_rank
+from .shape import real
 from .sort import descending, real_type
 from .sort_rows import best_of_rows
 from .sort_suppression import above, overlaps
@@ -65,7 +66,7 @@ class Detection(Op):
         if (aux_class_preds is None) != (aux_box_preds is None):
             raise IRError("4 inputs, there are 3 or 5")
         kind = real_type(box_logits, class_preds)
-        real_type(proposals)
+        real(proposals, "proposals")
         images, boxes = of_rank(box_logits, 2, "the box logits")
         more, scores = of_rank(class_preds, 2, "the class predictions")
         batch, rows, numbers = of_rank(proposals, 3, "the proposals")

@@ -327,7 +327,7 @@ class RollV7(Op):
 
     def infer(self, data: Tensor, shift: Tensor, axes: Tensor) -> tuple[Tensor, ...]:
         for tensor, name in ((shift, "shift"), (axes, "axes")):
-            element_type(tensor, ElementType.I32, ElementType.I64)
+            element_type(tensor, ElementType.I32, ElementType.I64, what=name)
             if tensor.rank is not None and tensor.rank > 1:
                 raise IRError(f"{name} has {tensor.rank} axes, it is a scalar or a list")
         if shift.rank != 0:

@@ -208,7 +208,7 @@ class Col2ImV15(Op):
             if min(values) < least:
                 raise IRError(f"{name} has {min(values)}, the least is {least}")
         for tensor, name in ((output_size, "output_size"), (kernel_size, "kernel_size")):
-            element_type(tensor, ElementType.I32, ElementType.I64)
+            element_type(tensor, ElementType.I32, ElementType.I64, what=name)
             count = listed(tensor, name)
             if not isinstance(count, Dim) and count != 2:
                 raise IRError(f"{name} has {count} elements, it has two")

@@ -271,6 +271,12 @@ def integral(tensor: Tensor, what: str) -> None:
         raise IRError(f"element type of the {what} is {tensor.type}, it has to be an integer type")
 
 
+def real(tensor: Tensor, what: str) -> None:
+    """Refuse a tensor whose element type is known and has no fractions."""
+    if not tensor.type.is_dynamic and not tensor.type.is_real:
+        raise IRError(f"element type of the {what} is {tensor.type}, it has to be a real type")
+
+
 def numeric(tensor: Tensor, what: str) -> None:
     """Refuse truth values for numbers, of whatever type these may be."""
     if tensor.type is ElementType.BOOLEAN:

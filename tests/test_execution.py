@@ -150,3 +150,18 @@ def test_inputs_that_are_none(given: Any, message: str) -> None:
     for call in (partial(ir.run, model), ir.compile(model)):
         with pytest.raises(ir.UsageError, match=message):
             call(given)
+
+
+@pytest.mark.parametrize("way", [ir.run, lambda model, given: ir.compile(model)(given)])
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [((3, 2, 5), "size 4 does not broadcast to 5 of 3,2,5"), ((-3, 2, 4), "a size is -3")],
+)
+def test_what_numpy_refuses_is_said_by_the_rule(
+    way: Any, target: tuple[int, ...], message: str
+) -> None:
+    net = ir.Builder()
+    inputs = [net.parameter("x", "f32", (1, 4)), net.parameter("s", "i64", (3,))]
+    net.result(net.add("Broadcast", "opset3", inputs, mode="numpy"), name="y")
+    with pytest.raises(ir.IRError, match=f'layer 2 "Broadcast".*{message}'):
+        way(net.model(), [np.zeros((1, 4), "f4"), np.int64(target)])

@@ -15,6 +15,35 @@ from vinoir.layers.movement_slice import sliced
 from vinoir.schemas import Dim, IRError, Shape, Size, Tensor
 from vinoir.schemas.shapes import LARGEST
 
+
+@pytest.mark.parametrize(
+    ("kind", "data", "inputs", "message"),
+    [
+        (("Roll", 7), {}, ["f32[3,4]", "f64[1]", "i64[1]"], "type f64 of the shift is not one of"),
+        (("Roll", 7), {}, ["f32[3,4]", "i64[1]", "u8[1]"], "type u8 of the axes is not one of"),
+        (("Reverse", 1), {"mode": "index"}, ["f32[3]", "f32[1]"], "of the axes is f32"),
+        (("SpaceToBatch", 2), {}, ["f32[2,3]", "i64[2]", "f32[2]", "i64[2]"], "pads_begin is f32"),
+        (
+            ("BatchToSpace", 2),
+            {},
+            ["f32[2,3]", "f16[2]", "f16[2]", "f16[2]"],
+            "block_shape is f16",
+        ),
+        (("Squeeze", 1), {}, ["f32[2,1]", "boolean[1]"], "of the axes is boolean"),
+        (("Gather", 8), {}, ["f32[2,1]", "i64[1]", "boolean[]"], "of the axis is boolean"),
+    ],
+)
+def test_types_are_refused_with_the_name_of_the_input(
+    kind: tuple[str, int], data: dict[str, str], inputs: list[str], message: str
+) -> None:
+    given = []
+    for text in inputs:
+        element, _, sizes = text.rstrip("]").partition("[")
+        given.append(Tensor(element, tuple(map(int, filter(None, sizes.split(","))))))
+    with pytest.raises(IRError, match=message):
+        Op.registry[kind].read(data).infer_outputs(given)
+
+
 ROW = np.arange(5)
 
 
