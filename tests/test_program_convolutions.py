@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from vinoir.ir.engine import means, program
 from vinoir.ir.engine.kernels import activations, convolution, depthwise, winograd
 from vinoir.ir.engine.kernels.convolution_work import Sizes
 from vinoir.ir.engine.kernels.grouped import MOST, Runs, quickest
+from vinoir.ir.engine.kernels.rooms import Rooms
 from vinoir.ir.engine.passes import optimize
 from vinoir.ir.engine.passes.trim_windows import meets
 from vinoir.ir.engine.plan import build
@@ -336,12 +338,12 @@ def test_a_branch_that_others_read_stays() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Convolution", "GroupConvolution"])
-@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("factor", sorted(activations.SWISH_OF))
 @pytest.mark.parametrize("beta", [None, 1.0, 0.5])
 def test_a_convolution_multiplies_for_swish(
-    kind: str, quick: bool, beta: float | None, monkeypatch: pytest.MonkeyPatch
+    kind: str, factor: float, beta: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(means, "QUICK_TANH", quick)
+    monkeypatch.setattr(means, "SWISH_FACTOR", factor)
     plans = []
     monkeypatch.setattr(
         program, "optimize", lambda plan: (optimize(plan), plans.append(plan), plan.verify())
@@ -360,11 +362,15 @@ def test_a_convolution_multiplies_for_swish(
     wanted, found = ir.run(model, [given])["y"], ir.compile(model)([given])["y"]
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5, strict=True)
     found = [node.premultiplied for plan in plans for node in plan.nodes if node.kind == kind]
-    assert found == [None if beta == 0.5 else 0.5 if quick else -1.0]
+    assert found == [None if beta == 0.5 else factor]
 
 
 def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
+
+
+def swish(x: float) -> float:
+    return x * sigmoid(x)
 
 
 def soft_plus(x: float) -> float:
@@ -390,7 +396,12 @@ def gelu(x: float) -> float:
         (activations.swish_of(-0.5), lambda x: x * sigmoid(-0.5 * x)),
         (activations.SWISH_OF_HALF, lambda half: 2 * half * sigmoid(2 * half)),
         (activations.SWISH_OF_NEGATIVE, lambda negative: -negative * sigmoid(-negative)),
-        (activations.swish_by_powers(1.702), lambda x: x * sigmoid(1.702 * x)),
+        (activations.swish_by_powers(1.702, by_two=False), lambda x: x * sigmoid(1.702 * x)),
+        (activations.swish_by_powers(1.702, by_two=True), lambda x: x * sigmoid(1.702 * x)),
+        (activations.swish_by_powers(-0.5, by_two=True), lambda x: x * sigmoid(-0.5 * x)),
+        (activations.SWISH_OF_POWER, lambda h: swish(-h * math.log(2))),
+        (activations.Way(0, partial(activations.sigmoid, by_two=True)), sigmoid),
+        (activations.Way(0, partial(activations.sigmoid, by_two=False)), sigmoid),
         (activations.GELU_BY_POWERS, gelu_by_tanh),
         (activations.MISH, lambda x: x * math.tanh(soft_plus(x))),
         (activations.SOFT_PLUS, soft_plus),
@@ -411,7 +422,7 @@ def test_activations_are_as_near_whatever_makes_them(
 ) -> None:
     if not summed:
         monkeypatch.setattr(activations, "integer_products", lambda: None)
-    rooms = activations.Rooms() if own else None
+    rooms = Rooms() if own else None
     x = np.concatenate([np.linspace(-20, 20, 40001), np.geomspace(-1, -1e-30, 999)]).astype("f4")
     wanted = np.array(list(map(definition, x.astype("f8").tolist())))
     given, found = x.copy(), np.empty_like(x)
@@ -468,12 +479,12 @@ def test_gelu_by_either_way(
         np.testing.assert_allclose(found, wanted, rtol=6e-6, atol=1.2e-6, strict=True)
 
 
-@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("factor", sorted(activations.SWISH_OF))
 @pytest.mark.parametrize("beta", [None, 1.0, 0.5, -2.0])
 def test_swish_by_either_way(
-    quick: bool, beta: float | None, monkeypatch: pytest.MonkeyPatch
+    factor: float, beta: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(activations, "QUICK_TANH", quick)
+    monkeypatch.setattr(activations, "SWISH_FACTOR", factor)
     net = ir.Builder()
     x = net.parameter("x", "f32", (3, 1001))
     numbers = [] if beta is None else [net.constant(np.float32(beta))]

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from networks import Drawer
 from vinoir import ir
-from vinoir.ir.engine.kernels.activations import NEAR, activation
+from vinoir.ir.engine.kernels.activations import activation
+from vinoir.ir.engine.kernels.rooms import NEAR
 from vinoir.ir.engine.program import Program
 from vinoir.ir.engine.workers import processes
 from vinoir.ir.engine.workers.blas_threads import MODULE, Blas, blas, describe, single_blas

@@ -1,4 +1,4 @@
-"""What a plan may count on: room for weights as numbers, products of integers, a quick tanh."""
+"""What a plan may count on: room for weights as numbers, integer products, quick functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import prod
 from typing import Literal, TypeAlias
 
 from ...layers.budget import fits
-from .kernels import QUICK_TANH
+from .kernels import SWISH_FACTOR
 from .plan import Means, Plan
 from .workers import integer_products
 
@@ -23,7 +23,7 @@ def means(plan: Plan, memory: Memory | None) -> Means:
     taken = NUMBERS * sum(prod(one.shape) for one in packed)
     is_small = memory == "small" or (memory is None and not fits(2 * taken))
     rate, rounds = (found.rate, found.rounds) if found else (0.0, False)
-    return Means(is_small, rate, QUICK_TANH, rounds)
+    return Means(is_small, rate, SWISH_FACTOR, rounds)
 
 
 def kept_weights(plan: Plan) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...faces import face
 
 if TYPE_CHECKING:
-    from .activations import QUICK_TANH as QUICK_TANH
+    from .activations import SWISH_FACTOR as SWISH_FACTOR
     from .blocks import Scratch as Scratch
     from .laying_out import lay_out_weights as lay_out_weights
     from .loose import fits as fits
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "activations": "QUICK_TANH",
+        "activations": "SWISH_FACTOR",
         "blocks": "Scratch",
         "laying_out": "lay_out_weights",
         "loose": "fits quick",

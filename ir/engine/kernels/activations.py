@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,95 +12,10 @@ import numpy as np
 from ....layers.base import Op
 from ....schemas import Array
 from ..workers import IntegerProducts, Part, integer_products, sequence, spans
-from .lines import on_lines
+from .rooms import NEAR, Rooms, all_of, in_rooms, rooms
 
 #: Puts what it makes of the first array into the second; they may be the same.
 Function: TypeAlias = Callable[[Array, Array], Any]
-
-#: So many numbers and their temporaries stay in a core's own cache, and outweigh the calls.
-NEAR = 32768
-#: So many are worked on at once by threads: between calls each needs the interpreter's lock, and
-#: to wait for that takes longer than the next cache.
-NEAR_FOR_THREADS = 4 * NEAR
-
-
-class Rooms:
-    """Memory for temporaries of what is done one after the other."""
-
-    def __init__(self) -> None:
-        self.rooms: dict[int, Array] = {}
-        #: Whether somebody else may be using it at the same time.
-        self.is_shared = False
-
-    def take(self, number: int, size: int) -> Array:
-        """Room for so many numbers, the same one whenever this number asks for it."""
-        room = self.rooms.get(number)
-        if room is None or size > room.size:
-            room = on_lines(max(size, NEAR))
-            if size <= NEAR_FOR_THREADS:
-                self.rooms[number] = room
-        return room[:size]
-
-
-class _RoomsOfThreads(threading.local, Rooms):
-    """The same of each thread its own: what is given back is cleared anew."""
-
-
-rooms = _RoomsOfThreads()
-
-
-def all_of(number: float, size: int) -> Array:
-    """So many times a number, to be read: NumPy compares arrays sooner than with one number."""
-    return _all_of(number, 1 << size.bit_length())[:size]
-
-
-@cache
-def _all_of(number: float, size: int) -> Array:
-    found = on_lines(size)
-    found.fill(number)
-    return found
-
-
-class Bound:
-    """A part made of memory for temporaries, anew only where that is not what it was."""
-
-    def __init__(self, make: Callable[..., Part]) -> None:
-        self._make = make
-        self._found: tuple[list[Any], Part] | None = None
-
-    def __call__(self, *arrays: Array) -> None:
-        """Carry it out on arrays, which begin where the memory does that they are views of."""
-        found = self._found
-        if found is None or any(
-            array.base is not base for array, base in zip(arrays, found[0], strict=True)
-        ):
-            found = self._found = [array.base for array in arrays], self._make(*arrays)
-        found[1]()
-
-
-def in_rooms(make: Callable[..., list[Part]], sizes: Sequence[int], own: Rooms | None) -> Part:
-    """Parts that are made of temporaries of such sizes: beforehand, in memory of its plan's own.
-
-    In memory of each thread's own they are made when they run; as where they take a lot of it, or
-    where threads turn up in the place of processes, which have a copy each.
-    """
-    there = Bound(lambda *temporaries: sequence(make(*temporaries)))
-
-    def run_there() -> None:
-        there(*(rooms.take(place, size) for place, size in enumerate(sizes)))
-
-    if own is None or max(sizes, default=0) > NEAR_FOR_THREADS:
-        return run_there
-    bound = tuple(make(*(own.take(place, size) for place, size in enumerate(sizes))))
-
-    def run() -> None:
-        if own.is_shared:
-            run_there()
-            return
-        for part in bound:
-            part()
-
-    return run
 
 
 class Way(NamedTuple):
@@ -184,19 +98,22 @@ def _found(op: Any, parameters: Sequence[Array | None]) -> Function | Way | None
         return GELU_BY_QUICK_TANH if QUICK_TANH else GELU
     if kind == "Swish":
         beta = next((float(array.reshape(())) for array in parameters if array is not None), 1.0)
-        return swish_of(beta) if QUICK_TANH else swish_by_powers(beta)
+        if SWISH_FACTOR == HALF:
+            return swish_of(beta)
+        return swish_by_powers(beta, by_two=SWISH_FACTOR != MINUS_ONE)
     if kind == "Elu":
         return lambda x, out: bent(x, np.float32(op.alpha), out)
     return FUNCTIONS.get(kind)
 
 
-def sigmoid(x: Array, out: Array) -> list[Part]:
-    """``1 / (1 + exp(-x))``."""
+def sigmoid(x: Array, out: Array, *, by_two: bool) -> list[Part]:
+    """``1 / (1 + exp(-x))``, or the same by powers of two."""
     return [
-        partial(np.negative, x, out),
-        partial(np.exp, out, out),
+        partial(np.multiply, x, MINUS_LOG2, out) if by_two else partial(np.negative, x, out),
+        partial(np.exp2 if by_two else np.exp, out, out),
         partial(np.add, out, ONE, out),
-        partial(np.reciprocal, out, out),
+        # By a division of many: to ask for reciprocals takes twice as long.
+        partial(np.divide, ONE, out, out),
     ]
 
 
@@ -245,22 +162,45 @@ def swish_of_half_by_sums(
     return [partial(np.tanh, half, value), library.fused(half, value, half, out)]
 
 
-def swish_by_powers(beta: float) -> Way:
-    """``x / (1 + exp(-beta * x))``."""
-    (factor,) = numbers(-beta)
+def swish_by_powers(beta: float, *, by_two: bool) -> Way:
+    """``x / (1 + exp(-beta * x))``, or the same by powers of two."""
+    (factor,) = numbers(-beta / math.log(2) if by_two else -beta)
 
     def calls(x: Array, out: Array, value: Array) -> list[Part]:
-        return [partial(np.multiply, x, factor, value), *_weighted(x, value, out)]
+        first = partial(np.multiply, x, factor, value)
+        return [first, *_weighted(x, value, out, np.exp2 if by_two else np.exp)]
 
     return Way(1, calls)
 
 
-def _weighted(x: Array, value: Array, out: Array) -> list[Part]:
-    """``x / (1 + exp(value))``."""
+def _weighted(x: Array, value: Array, out: Array, power: Callable[..., Any]) -> list[Part]:
+    """``x / (1 + exp(value))``, or a power of two in the place of that of e."""
     return [
-        partial(np.exp, value, value),
+        partial(power, value, value),
         partial(np.add, value, ONE, value),
         partial(np.divide, x, value, out),
+    ]
+
+
+def swish_of_power(scaled: Array, out: Array, value: Array) -> list[Part]:
+    """``h / (c * (1 + exp2(h)))``, h being ``c * x`` and c minus the logarithm of e."""
+    return [
+        partial(np.exp2, scaled, value),
+        partial(np.multiply, value, MINUS_LOG2, value),
+        partial(np.add, value, MINUS_LOG2, value),
+        partial(np.divide, scaled, value, out),
+    ]
+
+
+def swish_of_power_by_sums(
+    library: IntegerProducts, scaled: Array, out: Array, value: Array
+) -> list[Part]:
+    """The same by sums of products."""
+    factor = float(MINUS_LOG2)
+    return [
+        partial(np.exp2, scaled, value),
+        library.lined(factor, factor, value, value),
+        partial(np.divide, scaled, value, out),
     ]
 
 
@@ -374,7 +314,7 @@ def gelu_by_powers(x: Array, out: Array, value: Array) -> list[Part]:
         partial(np.multiply, value, more, value),
         partial(np.add, value, first, value),
         partial(np.multiply, value, x, value),
-        *_weighted(x, value, out),
+        *_weighted(x, value, out, np.exp),
     ]
 
 
@@ -524,6 +464,11 @@ QUICK_DIFFERENCE = not _kernels("expm1").startswith("baseline")
 #: Whether NumPy takes many logarithms and powers of two at a time on this machine.
 QUICK_POWERS = not _kernels("exp2").startswith("baseline")
 ONE, MINUS_ONE, TWO, HALF, THREE, SIX, ZERO, SIXTH = numbers(1, -1, 2, 0.5, 3, 6, 0, 1 / 6)
+#: What turns a power of e into the inverse of one of two.
+(MINUS_LOG2,) = numbers(-1 / math.log(2))
+#: What Swish would rather have what it takes multiplied by: of powers of two, a tangent, or powers
+#: of e, this takes the least time here.
+SWISH_FACTOR = float(MINUS_LOG2) if QUICK_POWERS else 0.5 if QUICK_TANH else -1.0
 #: From here on Mish and SoftPlus are x.
 STEEP = 20.0
 
@@ -558,17 +503,22 @@ GELU = Way(2, gelu, Way(2, gelu_by_sums))
 GELU_BY_QUICK_TANH = Way(2, gelu, Way(3, gelu_by_quick_tanh))
 GELU_BY_TANH = Way(1, gelu_by_tanh, Way(1, gelu_by_tanh_by_sums))
 GELU_BY_POWERS = Way(1, gelu_by_powers)
+SWISH_OF_POWER = Way(1, swish_of_power, Way(1, swish_of_power_by_sums))
 SWISH_OF_NEGATIVE = Way(1, swish_of_negative)
 SWISH_OF_HALF = Way(1, swish_of_half, Way(1, swish_of_half_by_sums))
 #: Swish of what was multiplied by such a number.
-SWISH_OF = {0.5: SWISH_OF_HALF, -1.0: SWISH_OF_NEGATIVE}
+SWISH_OF = {
+    float(MINUS_LOG2): SWISH_OF_POWER,
+    0.5: SWISH_OF_HALF,
+    -1.0: SWISH_OF_NEGATIVE,
+}
 MISH = Way(2, mish, Way(2, mish_by_sums))
 SOFT_PLUS = Way(1, soft_plus)
 SOFT_PLUS_BY_LOGARITHMS = Way(3, soft_plus_by_logarithms)
 HSIGMOID = Way(0, three_lines, Way(0, three_lines_by_sums))
 HSWISH = Way(1, weighted_lines, Way(1, weighted_lines_by_sums))
 FUNCTIONS: dict[str, Function | Way] = {
-    "Sigmoid": Way(0, sigmoid),
+    "Sigmoid": Way(0, partial(sigmoid, by_two=QUICK_POWERS)),
     "HSigmoid": HSIGMOID,
     "HSwish": HSWISH,
     "Mish": MISH,

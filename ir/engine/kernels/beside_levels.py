@@ -11,7 +11,7 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Grid, Joined
 from ..workers import Part, integer_products, spans
-from .activations import NEAR, Rooms, in_rooms, rooms
+from .rooms import NEAR, Rooms, in_rooms, rooms
 
 #: Makes the parts of a step: from a block of the output, at an index, to a target.
 Follower: TypeAlias = Callable[[Array, Any, Array], list[Part]]

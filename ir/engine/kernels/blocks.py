@@ -17,11 +17,12 @@ from ..memory import private, root_of
 from ..plan import CONVOLUTIONS, Joined, Node, Value
 from ..workers import Helpers, Part, Step, Threads, integer_products, spans
 from ..workers import sequence as sequence
-from .activations import NEAR, NEAR_FOR_THREADS, Rooms, activation, leaked, sloped
+from .activations import activation, leaked, sloped
 from .beside_levels import beside, joined
 from .calls import call, called
 from .quantizing import quantized, rounding
 from .repeats import repeats as repetitions
+from .rooms import NEAR, NEAR_FOR_THREADS, Rooms
 from .tabled import looked_up
 
 T = TypeVar("T")

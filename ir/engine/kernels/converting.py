@@ -15,8 +15,8 @@ from ....layers.type import converted
 from ....schemas import Array, ElementType
 from ..plan import Node
 from ..workers import Part, sequence, spans
-from .activations import NEAR
 from .blocks import Scratch
+from .rooms import NEAR
 
 #: Types that arrays hold as they are.
 KINDS = {

@@ -18,8 +18,8 @@ from ....schemas import Array
 from ..memory import in_runs
 from ..plan import MIDDLE
 from ..workers import Part, integer_products, sequence, spans
-from .activations import NEAR, Rooms, in_rooms, rooms
 from .repeats import repeats
+from .rooms import NEAR, Rooms, in_rooms, rooms
 
 #: What is so much smaller than the largest of levels is nothing.
 NOTHING = np.float32(2**-20)

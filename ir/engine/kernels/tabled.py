@@ -14,7 +14,7 @@ import numpy as np
 from ....schemas import Array
 from ..plan import BYTES, Grid, Node, Table, Value
 from ..workers import IntegerProducts, Part, sequence, spans
-from .activations import NEAR, Bound, rooms
+from .rooms import NEAR, Bound, rooms
 
 
 class Dealing(Protocol):

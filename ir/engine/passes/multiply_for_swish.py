@@ -1,8 +1,9 @@
 """Replace `swish(W x + b)` by what takes h = f W x + f b, f being its first factor: a pass less.
 
-W is a convolution, or what scales normalised groups of channels. Where tanh is quick, f is a half,
-and Swish ``h * (1 + tanh(h))``; elsewhere f is minus one, and Swish ``h / (-1 - exp(h))``. Either
-is exact. A sigmoid made so by tanh would lose its small values, and Gelu gains nothing.
+W is a convolution, or what scales normalised groups of channels. Where powers of two are quick, f
+is minus the logarithm of e, and Swish ``h / (f + f * exp2(h))``; where only tanh is, a half, and
+Swish ``h * (1 + tanh(h))``; elsewhere minus one, and Swish ``h / (-1 - exp(h))``. A sigmoid made
+so by tanh would lose its small values, and Gelu gains nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .fold_affine import fold
 
 def multiply_for_swish(plan: Plan) -> None:
     """Apply the pass."""
-    factor = 0.5 if plan.means.tanh else -1.0
+    factor = plan.means.swish
     for node in plan.nodes:
         if node.kind in CONVOLUTIONS and node.integers is None and _ends_in_swish(node):
             channels = node.outputs[0].shape[1]

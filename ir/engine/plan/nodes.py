@@ -279,8 +279,8 @@ class Means(NamedTuple):
     is_small: bool = False
     #: How many times quicker products of int8 are than those of float32; 0 where there are none.
     integers: float = 0.0
-    #: Whether tanh takes less time than exp.
-    tanh: bool = False
+    #: By what Swish would rather have multiplied what it takes.
+    swish: float = -1.0
     #: Whether who multiplies them rounds to bytes and places, too.
     rounds: bool = False
 
