@@ -70,19 +70,18 @@ def done(found: Function | Way, block: Array, target: Array, own: Rooms | None =
 
 def _made(way: Way, block: Array, target: Array, own: Rooms | None) -> Part:
     """The calls of a way: what lies with gaps, which each would meet, is put side by side."""
-    make: Callable[..., list[Part]] = partial(_called_beside, way, block, target)
-    count = way.temporaries + 1
-    if block.flags.c_contiguous and target.flags.c_contiguous:
-        make = partial(way.calls, block.reshape(-1), target.reshape(-1))
-        count = way.temporaries
-    return in_rooms(make, [block.size] * count, own)
+    is_line, into_line = block.flags.c_contiguous, target.flags.c_contiguous
+    size = block.size
 
+    def make(*temporaries: Array) -> list[Part]:
+        *others, line = temporaries
+        x = block.reshape(-1) if is_line else target.reshape(-1) if into_line else line
+        out = target.reshape(-1) if into_line else line
+        first = [] if is_line else [partial(np.copyto, x.reshape(block.shape), block)]
+        last = [] if into_line else [partial(np.copyto, target, out.reshape(target.shape))]
+        return [*first, *way.calls(x, out, *others), *last]
 
-def _called_beside(way: Way, block: Array, target: Array, *temporaries: Array) -> list[Part]:
-    *others, line = temporaries
-    beside = line.reshape(block.shape)
-    first, last = partial(np.copyto, beside, block), partial(np.copyto, target, beside)
-    return [first, *way.calls(line, line, *others), last]
+    return in_rooms(make, [size] * way.temporaries + [0 if into_line else size], own)
 
 
 def _found(op: Any, parameters: Sequence[Array | None]) -> Function | Way | None:
@@ -266,6 +265,8 @@ def gelu_by_quick_tanh(
     """
     g, h, a, b, c, d = HALF_LOGIT
     ones = all_of(1, x.size)
+    if not np.may_share_memory(x, out):
+        u = out  # less memory, more of which is in the nearest cache
     # Powers of what is far out are endless, and with the sign of x: the tangent of that is one.
     return [
         library.fused(x, x, ones, u, (1 / 20, g)),
