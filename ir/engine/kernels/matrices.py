@@ -29,8 +29,6 @@ FEWER = 64
 RUN, SHORT = 1024, 1536
 #: Lanes end at a multiple of so many rows: BLAS multiplies some together.
 WHOLE = 8
-#: Where work has so many parts they are halved, so that slower cores may be left with less.
-SEVERAL = 4
 #: So many make up for it that weights are copied from how they lie at each call.
 MANY = 256
 
@@ -167,8 +165,6 @@ def by_weights(
         blocks = kept_columns(node.inputs[1].constant, b, wide, copied=rows < MANY)
         at_once, together = max(MANY, 2 * CACHE // (4 * wide)), 1
     down = lanes // across
-    if as_they_lie and lanes >= SEVERAL and rows >= 2 * down * FEWER:
-        down *= 2  # nothing is copied for more pieces
     found = even_pieces(store.shape[:-1], max(1, min(at_once, -(-rows // down))), down)
     work = [
         (_runs(blocks, *lane, together), *run)
