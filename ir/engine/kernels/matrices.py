@@ -168,7 +168,7 @@ def by_weights(
     found = even_pieces(store.shape[:-1], max(1, min(at_once, -(-rows // down))), down)
     work = [
         (_runs(blocks, *lane, together), *run)
-        for lane in spans(sum(map(len, blocks)), across) for run in spans(len(found), down)
+        for run in spans(len(found), down) for lane in spans(sum(map(len, blocks)), across)
     ]  # fmt: skip
     parts: list[Part] = []
     for part, (runs, begin, end) in scratch.dealt(work):
