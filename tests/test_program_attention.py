@@ -131,3 +131,176 @@ def test_plans_share_weights_that_begin_on_cache_lines() -> None:
     del part
     gc.collect()
     assert len(matrices._in_use) == before - 1
+
+
+def kinds(model: ir.Model, inputs: list[Array]) -> list[str]:
+    """The types of the nodes that a program has after all passes."""
+    return [node.kind for node, _ in ir.compile(model, threads=1).times(inputs, 1) or []]
+
+
+@pytest.mark.parametrize("told", [None, 0.3])
+@pytest.mark.parametrize("mask", ["", "constant", "given", "causal"])
+@pytest.mark.parametrize(
+    ("factors", "gone"),
+    [((0.25, None), True), ((None, 3.0), True), ((-0.5, 0.5), True), ((0.0, None), False),
+     ((1e-8, None), False)],
+)  # fmt: skip
+def test_what_multiplies_queries_is_part_of_the_scale(
+    factors: tuple[float | None, ...], gone: bool, mask: str, told: float | None
+) -> None:
+    rng, net = np.random.default_rng(3), ir.Builder()
+    shape = (2, 3, 49, 32)
+    inputs = [rng.standard_normal(shape).astype("f4") for _ in range(3)]
+    given = [net.parameter(name, "f32", shape) for name in "qkv"]
+    for place, factor in enumerate(factors):
+        if factor is not None:
+            number = net.constant(np.full((1,) * (4 * place), factor, "f4"))
+            pair = [given[place], number] if place else [number, given[place]]
+            given[place] = net.add("Multiply", "opset1", pair)
+    if mask in ("constant", "given"):
+        numbers = rng.standard_normal((3, 49, 49)).astype("f4")
+        given.append(
+            net.constant(numbers) if mask == "constant" else net.parameter("m", "f32", (3, 49, 49))
+        )
+        inputs += [numbers] if mask == "given" else []
+    elif told is not None:
+        given.append(net.constant(np.zeros((1, 1), "f4")))
+    given += [] if told is None else [net.constant(np.array(told, "f4"))]
+    net.result(net.add("ScaledDotProductAttention", "opset13", given, causal=mask == "causal"))
+    agree(net.model(), inputs, within=1e-5)
+    assert ("Multiply" in kinds(net.model(), inputs)) != gone
+
+
+def test_queries_that_others_want_are_multiplied() -> None:
+    rng, net = np.random.default_rng(4), ir.Builder()
+    q, k, v = (net.parameter(name, "f32", (1, 2, 9, 8)) for name in "qkv")
+    q = net.add("Multiply", "opset1", [q, net.constant(np.float32(0.5))])
+    net.result(net.add("ScaledDotProductAttention", "opset13", [q, k, v], causal=False), name="y")
+    net.result(net.add("Tanh", "opset1", [q]), name="t")
+    inputs = [rng.standard_normal((1, 2, 9, 8)).astype("f4") for _ in range(3)]
+    agree(net.model(), inputs)
+    assert "Multiply" in kinds(net.model(), inputs)
+
+
+def test_even_heads_go_round_whole() -> None:
+    """Six heads of many keys, among four workers, and as many as there are."""
+    agree(*attending(5, (197, 197, 64, 64), 6, "", 1.0), within=1e-5)
+    agree(*attending(6, (400, 300, 32, 32), 10, "added", 1.0), within=1e-5)
+
+
+class Normed:
+    """A norm of rows, what follows it, and products of these."""
+
+    def __init__(self, shape: tuple[int, ...], norm: str) -> None:
+        self.rng, self.shape, self.net = np.random.default_rng(len(shape)), shape, ir.Builder()
+        self.x = self.net.parameter("x", "f32", shape)
+        self.given = [(self.rng.standard_normal(shape) * 2 + 1).astype("f4")]
+        axes = self.net.constant([len(shape) - 1])
+        if norm == "MVN":
+            words = {"normalize_variance": True, "eps": 1e-5, "eps_mode": "inside_sqrt"}
+            y = self.net.add("MVN", "opset6", [self.x, axes], **words)
+        else:
+            y = self.net.add("NormalizeL2", "opset1", [self.x, axes], eps=1e-5, eps_mode="add")
+        self.normed = self.followed("Multiply", y, 1.0)
+
+    def row(self, spread: float, *, wide: int | None = None) -> ir.Output:
+        """A row of numbers around one."""
+        wide = self.shape[-1] if wide is None else wide
+        numbers = 1 + spread * self.rng.standard_normal(wide)
+        return self.net.constant(numbers.astype("f4"))
+
+    def followed(
+        self, kind: str, y: ir.Output, spread: float, wide: int | None = None
+    ) -> ir.Output:
+        return self.net.add(kind, "opset1", [y, self.row(spread, wide=wide)])
+
+    def times(self, y: ir.Output, columns: int, *, turned: bool = False) -> ir.Output:
+        """Rows by a matrix."""
+        shape = (columns, self.shape[-1]) if turned else (self.shape[-1], columns)
+        matrix = self.net.constant(self.rng.standard_normal(shape).astype("f4"))
+        return self.net.add("MatMul", "opset1", [y, matrix], transpose_b=turned)
+
+    def passes(self) -> int:
+        """How many elementwise steps follow the norm."""
+        program = ir.compile(self.net.model(), threads=1)
+        nodes = [node for node, _ in program.times(self.given, 1) or []]
+        return sum(len(node.epilogue) for node in nodes if node.kind in ("MVN", "NormalizeL2"))
+
+
+SHAPES = [(1, 197, 96), (2, 50, 64), (3, 7, 9, 33), (40, 128), (1, 1, 48), (1, 2, 30)]
+
+
+@pytest.mark.parametrize("norm", ["MVN", "NormalizeL2"])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_products_take_the_scale_of_norms(shape: tuple[int, ...], turned: bool, norm: str) -> None:
+    n = Normed(shape, norm)
+    y = n.followed("Add", n.normed, 0.5)
+    first = n.followed("Add", n.times(y, 130, turned=turned), 0.5, 130)
+    n.net.result(n.net.add("Gelu", "opset7", [first]), name="a")
+    scaled = n.followed("Multiply", n.times(y, shape[-1], turned=turned), 2.0)
+    n.net.result(n.net.add("Add", "opset1", [n.followed("Subtract", scaled, 1.0), n.x]), name="b")
+    agree(n.net.model(), n.given, within=1e-5)
+
+
+def test_scales_are_in_weights_where_these_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = Normed((1, 50, 64), "MVN")
+    y = n.followed("Add", n.normed, 0.5)
+    moved = n.net.add("Reshape", "opset1", [y, n.net.constant([2, 25, 64])], special_zero=False)
+    moved = n.net.add("Transpose", "opset1", [moved, n.net.constant([1, 0, 2])])
+    n.net.result(n.times(moved, 96), name="a")
+    n.net.result(n.times(y, 32), name="b")
+    agree(n.net.model(), n.given, within=1e-5)
+    assert n.passes() == 0
+    monkeypatch.setattr(matrices, "cuts", lambda *words: 0)
+    monkeypatch.setattr(matrices, "MANY", 1)  # as BLAS takes them that copies them anyway
+    agree(n.net.model(), n.given, within=1e-5)
+    assert n.passes() == 2
+
+
+@pytest.mark.parametrize(
+    "other", ["output", "elementwise", "second", "turned", "columns", "added"]
+)
+def test_norms_keep_the_scale_that_others_want(other: str) -> None:
+    n = Normed((2, 64, 64), "MVN")
+    y = n.followed("Add", n.normed, 0.5)
+    made = n.times(y, 64)
+    if other == "output":
+        n.net.result(y, name="y")
+    elif other == "elementwise":
+        n.net.result(n.net.add("Tanh", "opset1", [y]), name="y")
+    elif other == "second":
+        n.net.result(n.net.add("MatMul", "opset1", [n.x, y]), name="y")
+    elif other == "turned":
+        matrix = n.net.constant(n.rng.standard_normal((64, 32)).astype("f4"))
+        n.net.result(n.net.add("MatMul", "opset1", [y, matrix], transpose_a=True), name="y")
+    elif other == "columns":
+        turned = n.net.add("Transpose", "opset1", [y, n.net.constant([0, 2, 1])])
+        n.net.result(n.times(turned, 8), name="y")
+    else:
+        y = n.net.add("Add", "opset1", [y, n.x])
+        n.net.result(n.times(y, 8), name="y")
+    n.net.result(made, name="made")
+    agree(n.net.model(), n.given, within=1e-5)
+    assert n.passes() > 0
+
+
+def test_plans_share_scaled_weights() -> None:
+    """Of two lengths, and of another norm before the same weights."""
+    net, rng = ir.Builder(), np.random.default_rng(6)
+    x = net.parameter("x", "f32", (1, -1, 64))
+    matrix = net.constant(rng.standard_normal((64, 192)).astype("f4"))
+    for name in "ab":
+        words = {"normalize_variance": True, "eps": 1e-5, "eps_mode": "inside_sqrt"}
+        y = net.add("MVN", "opset6", [x, net.constant([2])], **words)
+        y = net.add("Multiply", "opset1", [y, net.constant(rng.random(64).astype("f4"))])
+        net.result(net.add("MatMul", "opset1", [y, matrix]), name=name)
+    model = net.model()
+    program = ir.compile(model, threads=1)
+    before = len(matrices._in_use)
+    for length in (40, 100, 40):
+        given = [rng.standard_normal((1, length, 64)).astype("f4")]
+        wanted = ir.run(model, given)
+        for name, found in program(given).items():
+            np.testing.assert_allclose(found, wanted[name], rtol=1e-5, atol=1e-5)
+    assert len(matrices._in_use) - before <= 2

@@ -75,9 +75,9 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         mask = np.broadcast_to(mask, (*lead, rows, keys))
     cells = CACHE // 2 // max(keys, 1)
     total = prod(output.shape[:-1])
-    heads = prod(lead)
-    if heads % abreast and heads in range(abreast, 2 * abreast, 2):
-        abreast = heads  # halves of some would go round evenly, and take longer in all
+    count = prod(lead)
+    if count % abreast and count in range(abreast, 2 * abreast, 2):
+        abreast = count  # halves of some heads would go round evenly, and take longer in all
     at_once = max(FEW, min(max(cells, TOGETHER), -(-total // abreast)))
     found = even_pieces(output.shape[:-1], at_once, abreast)
     factor = np.float32(scale.reshape(-1)[0])

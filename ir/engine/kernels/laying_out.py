@@ -9,6 +9,7 @@ from ..plan import CONVOLUTIONS, Node, Plan
 from ..workers import side_by_side
 from .convolution import LaidOut, choose_tilings, is_prepared, lay_out, layout_key
 from .halving import halve_weights
+from .scaling import scale_weights
 from .winograd import Tiling
 
 
@@ -40,3 +41,4 @@ def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
         threads,
     )
     halve_weights(plan)
+    scale_weights(plan)

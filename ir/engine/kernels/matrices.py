@@ -11,7 +11,7 @@ import numpy as np
 
 from ....schemas import Array
 from ..memory import is_wished, shelved
-from ..plan import Node, Value
+from ..plan import Node, Scales, Value
 from ..workers import Part, spans
 from .blocks import CACHE, LINE, Scratch, epilogue, followed, sequence
 from .calls import call
@@ -151,7 +151,7 @@ def by_weights(
             width(equal(columns, deep, rows), deep, rows) if across == 1
             else shared_width(columns, deep, rows, across)
         )  # fmt: skip
-        blocks = kept_columns(node.inputs[1].constant, b, wide)
+        blocks = kept_columns(node.inputs[1].constant, b, wide, scales=node.scales)
         at_once = max(FEW if across == 1 else FEWER, across * CACHE // (4 * columns))
         if b.nbytes > 2 * across * CACHE:
             at_once = max(at_once, 2 * MANY)  # they are fetched anew for each piece
@@ -162,7 +162,9 @@ def by_weights(
         most = BLOCK if followers or rows < MANY else columns
         pieces_across = across * -(-columns // (across * most))
         wide = min(columns, -(-columns // (pieces_across * 16)) * 16)
-        blocks = kept_columns(node.inputs[1].constant, b, wide, copied=rows < MANY)
+        blocks = kept_columns(
+            node.inputs[1].constant, b, wide, copied=rows < MANY, scales=node.scales
+        )
         at_once, together = max(MANY, 2 * CACHE // (4 * wide)), 1
     down = lanes // across
     found = even_pieces(store.shape[:-1], max(1, min(at_once, -(-rows // down))), down)
@@ -293,26 +295,56 @@ def _least_copied(rows: int, columns: int, lanes: int) -> int:
     return min(fitting, key=lambda n: (n * rows + lanes // n * columns, n))
 
 
+def takes_scales(node: Node) -> bool:
+    """Whether a product lays its weights out in blocks, and may scale them when it does."""
+    if node.kind != "MatMul" or node.integers is not None or node.prologue or node.joined:
+        return False
+    (left, right), output = node.inputs, node.outputs[0]
+    weights = right.constant
+    if weights is None or weights.ndim < 2 or weights.size != prod(weights.shape[-2:]):
+        return False
+    if output.last or node.wanted is not None or min(len(left.shape), len(output.shape)) < 2:
+        return False
+    if {left.type, right.type, output.type} != {np.dtype(np.float32)} or not output.nbytes:
+        return False
+    rows, deep = prod(output.shape[:-1]), left.shape[-2 if node.op.transpose_a else -1]  # type: ignore[attr-defined]  # products have it
+    return output.shape[-2] > 1 and deep > 0 and (cuts(deep, rows) > 0 or rows < MANY)
+
+
 def kept_columns(
-    source: Array | None, matrix: Array, wide: int, *, copied: bool = True
+    source: Array | None,
+    matrix: Array,
+    wide: int,
+    *,
+    copied: bool = True,
+    scales: Scales = (None, None),
 ) -> list[Array]:
-    """Constant matrices in blocks (count, deep, wide) of columns; in another what is left."""
+    """Constant matrices in blocks (count, deep, wide) of columns; in another what is left.
+
+    The rows and columns of a copy may be scaled.
+    """
     *lead, deep, columns = matrix.shape
     assert source is not None
     even = columns - columns % wide
     blocks = matrix[..., :even].reshape(*lead, deep, even // wide, wide).swapaxes(-2, -3)
     rest = matrix[..., None, :, even:]
     if copied:
-        blocks, rest = _shared(source, blocks, matrix.strides), laid_out(rest)
+        down, along = scales
+        parts = None if along is None else along[:even].reshape(-1, 1, wide)
+        blocks = _shared(source, blocks, matrix.strides, (down, parts))
+        rest = _scaled(laid_out(rest), (down, None if along is None else along[even:]))
     return [blocks, rest] if even < columns else [blocks]
 
 
-def _shared(source: Array, blocks: Array, strides: tuple[int, ...]) -> Array:
+def _shared(
+    source: Array, blocks: Array, strides: tuple[int, ...], scales: Scales = (None, None)
+) -> Array:
     """A copy of blocks of a constant; plans that are alive share it."""
-    key = id(source), blocks.shape[-1], strides
+    told = tuple(b"" if scale is None else scale.tobytes() for scale in scales)
+    key = id(source), blocks.shape[-1], strides, told
     owner = _in_use.get(key)
     if owner is None:
-        found = laid_out(blocks)
+        found = _scaled(laid_out(blocks), scales)
         if np.may_share_memory(found, source):
             return found  # it lies so in the file
         if is_wished():
@@ -324,8 +356,19 @@ def _shared(source: Array, blocks: Array, strides: tuple[int, ...]) -> Array:
     return owner.reshape(blocks.shape)
 
 
-#: Weights in blocks, by the constant, the width of a block and how the matrix lies.
-_in_use: WeakValueDictionary[tuple[int, int, tuple[int, ...]], Array] = WeakValueDictionary()
+def _scaled(blocks: Array, scales: Scales) -> Array:
+    """Blocks of columns whose rows and columns are multiplied, where they are to be."""
+    down, along = scales
+    if down is None and along is None:
+        return blocks
+    by = np.float32(1) if down is None else down[:, None]
+    return laid_out(blocks * (by if along is None else by * along))
+
+
+#: Weights in blocks, by the constant, the width of a block, how the matrix lies and its scales.
+_in_use: WeakValueDictionary[tuple[int, int, tuple[int, ...], tuple[bytes, ...]], Array] = (
+    WeakValueDictionary()
+)
 
 
 def _runs(

@@ -61,6 +61,7 @@ from .pool_evenly import pool_evenly
 from .pool_first import pool_first
 from .round_late import round_late
 from .round_once import round_once
+from .scale_attention import scale_attention
 from .scale_levels import scale_levels
 from .scatter_slices import scatter_slices
 from .settle_weights import settle_weights
@@ -99,6 +100,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     join_products,
     join_shuffles,
     join_attention,
+    scale_attention,
     sum_samples,
     absorb_followers,
     drop_clips,

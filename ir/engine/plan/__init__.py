@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .nodes import Node as Node
     from .nodes import Plan as Plan
     from .nodes import Region as Region
+    from .nodes import Scales as Scales
     from .nodes import Steps as Steps
     from .nodes import Value as Value
     from .nodes import constant as constant
@@ -86,7 +87,7 @@ __getattr__, __dir__ = face(
         "compressed": "Columns Compressed as_quick by_digits",
         "formulas": "Factors along factors is_numpy maker single",
         "moving": "in_order reshaping transposing",
-        "nodes": "Means Node Plan Region Steps Value constant only_user",
+        "nodes": "Means Node Plan Region Scales Steps Value constant only_user",
         "operations": (
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
             "claimed_type products stands_beside work"

@@ -115,6 +115,8 @@ class Value:
 
 #: Elementwise operations in a row, each with its inputs; None stands for what they act on.
 Steps: TypeAlias = list[tuple[Op, list[Value | None]]]
+#: What the rows and the columns of a matrix are multiplied by, if by anything.
+Scales: TypeAlias = "tuple[Array | None, Array | None]"
 
 
 class Node:
@@ -126,8 +128,8 @@ class Node:
 
     __slots__ = (
         "_inputs", "epilogue", "integers", "is_outside", "joined", "laid_out", "layer", "looks_up",
-        "op", "outputs", "padding", "premultiplied", "prologue", "region", "summed", "table",
-        "wanted",
+        "op", "outputs", "padding", "premultiplied", "prologue", "region", "scales", "summed",
+        "table", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -150,6 +152,8 @@ class Node:
         #: Of a GridSample: what samples are multiplied by, before those along the last axis are
         #: summed up, which its output has no longer.
         self.summed: Value | None = None
+        #: Of a product: by what the rows and the columns of its weights are multiplied.
+        self.scales: Scales = (None, None)
         #: Its weights as its kernel wants them, where they were laid out beforehand.
         self.laid_out: object = None
         #: How it is a product of integers, where it is done so.

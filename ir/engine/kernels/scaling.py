@@ -1,0 +1,103 @@
+"""Weights that are scaled when they are laid out: passes over rows less.
+
+``W (g * x + b)`` is ``(W g) x + W b``, g and b being what follows a norm, and ``s * (W x)``
+is ``(s W) x``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....layers.base import Op
+from ....schemas import Array
+from ..plan import Node, Plan, Value, constant, scale_and_shift
+from ..workers import single_blas
+from .matrices import takes_scales
+
+#: What makes rows standard, before each number has its own scale and shift.
+NORMS = ("MVN", "NormalizeL2")
+
+
+def scale_weights(plan: Plan) -> None:
+    """Put scales and shifts before and after products into weights that are copied anyway."""
+    products = {node for node in plan.nodes if takes_scales(node)}
+    for node in products:
+        scale, shift, count = _of(node)
+        if np.any(scale != 1) and np.isfinite([scale, shift]).all():
+            node.scales = None, scale.astype(np.float32)
+            _begin(node, shift, count)
+    with single_blas:  # the same numbers, whatever the number of threads
+        for node in plan.nodes:
+            if node.kind in NORMS and node.epilogue:
+                _hand_on(node, products)
+
+
+def _hand_on(norm: Node, products: set[Node]) -> None:
+    """Let products take a norm's scale and shift, where these are all that follows it."""
+    scale, shift, count = _of(norm)
+    if count < len(norm.epilogue) or not np.isfinite([scale, shift]).all():
+        return
+    readers = _readers(norm.outputs[0], products)
+    for node in readers:
+        matrix = node.inputs[1].array.reshape(node.inputs[1].shape[-2:])
+        matrix = matrix.T if node.op.transpose_b else matrix  # type: ignore[attr-defined]  # products have it
+        along = node.scales[1]
+        node.scales = scale.astype(np.float32), along
+        if np.any(shift != 0):
+            added = shift.astype(np.float32) @ matrix
+            _, before, steps = _of(node)
+            _begin(node, before + (added if along is None else added * along), steps)
+    if readers:
+        norm.set_epilogue([])
+
+
+def _readers(value: Value, products: set[Node]) -> list[Node]:
+    """The products that take rows of a value, be they moved before; none if others take them."""
+    if value.is_output or value.last or value.type != np.float32:
+        return []
+    found: list[Node] = []
+    for node, times in value.users.items():
+        if times > 1 or node.inputs[0] is not value:
+            return []
+        if node in products and not node.op.transpose_a:  # type: ignore[attr-defined]  # products have it
+            found.append(node)
+            continue
+        more = _readers(node.outputs[0], products) if _moves_rows(node) else []
+        if not more:
+            return []
+        found += more
+    return found
+
+
+def _moves_rows(node: Node) -> bool:
+    """Whether a node leaves rows as they are, and each where another was."""
+    (value, *numbers), made = node.inputs, node.outputs[0]
+    known = [number.constant for number in numbers]
+    if node.epilogue or node.prologue or not made.shape or made.shape[-1:] != value.shape[-1:]:
+        return False
+    if node.kind == "Transpose":
+        return known[0] is not None and int(known[0].ravel()[-1]) == len(made.shape) - 1
+    if node.kind == "Roll":
+        rank = len(made.shape)
+        return known[1] is not None and all(
+            int(axis) % rank < rank - 1 for axis in known[1].ravel()
+        )
+    return node.kind == "Reshape"
+
+
+def _of(node: Node) -> tuple[Array, Array, int]:
+    """The scale and shift by place in a row that follow a node first, and in how many steps."""
+    shape = node.outputs[0].shape
+    if not shape:
+        return np.ones(1), np.zeros(1), 0
+    scale, shift, count = scale_and_shift(node.epilogue, shape, -1)
+    return scale, shift, count
+
+
+def _begin(node: Node, shift: Array, count: int) -> None:
+    """Replace the first steps that follow by one that adds a row."""
+    steps = node.epilogue[count:]
+    if np.any(shift != 0):
+        row = shift.astype(np.float32).reshape((1,) * (len(node.outputs[0].shape) - 1) + (-1,))
+        steps = [(Op.registry["Add", 1].read({}), [None, constant(row)]), *steps]
+    node.set_epilogue(steps)
