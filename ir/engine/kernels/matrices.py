@@ -332,7 +332,7 @@ def kept_columns(
         down, along = scales
         parts = None if along is None else along[:even].reshape(-1, 1, wide)
         blocks = _shared(source, blocks, matrix.strides, (down, parts))
-        rest = _scaled(laid_out(rest), (down, None if along is None else along[even:]))
+        rest = _scaled(rest, (down, None if along is None else along[even:]))
     return [blocks, rest] if even < columns else [blocks]
 
 
@@ -344,7 +344,7 @@ def _shared(
     key = id(source), blocks.shape[-1], strides, told
     owner = _in_use.get(key)
     if owner is None:
-        found = _scaled(laid_out(blocks), scales)
+        found = _scaled(blocks, scales)
         if np.may_share_memory(found, source):
             return found  # it lies so in the file
         if is_wished():
@@ -357,12 +357,14 @@ def _shared(
 
 
 def _scaled(blocks: Array, scales: Scales) -> Array:
-    """Blocks of columns whose rows and columns are multiplied, where they are to be."""
+    """Blocks of columns side by side, with rows and columns multiplied where they are to be."""
+    found = laid_out(blocks)
     down, along = scales
     if down is None and along is None:
-        return blocks
+        return found
+    target = None if np.may_share_memory(found, blocks) else found
     by = np.float32(1) if down is None else down[:, None]
-    return laid_out(blocks * (by if along is None else by * along))
+    return laid_out(np.multiply(found, by if along is None else by * along, out=target))
 
 
 #: Weights in blocks, by the constant, the width of a block, how the matrix lies and its scales.
