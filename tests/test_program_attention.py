@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
-from vinoir.ir.engine.kernels import attention, matrices
+from vinoir.ir.engine.kernels import attention, lines, matrices
 from vinoir.schemas import Array
 
 
@@ -304,3 +304,23 @@ def test_plans_share_scaled_weights() -> None:
         for name, found in program(given).items():
             np.testing.assert_allclose(found, wanted[name], rtol=1e-5, atol=1e-5)
     assert len(matrices._in_use) - before <= 2
+
+
+@pytest.mark.parametrize("wide", [48, 64, 192])
+@pytest.mark.parametrize("scaled", [(True, False), (False, True), (True, True)])
+def test_weights_of_a_file_stay_as_they_are(wide: int, scaled: tuple[bool, bool]) -> None:
+    """They are scaled in copies, also where they lie as they are wanted, and where none are left."""
+    numbers = np.random.default_rng(7).standard_normal((64, 192)).astype("f4")
+    aligned = lines.on_lines(64, 192)
+    aligned[:] = numbers
+    aligned.flags.writeable = False
+    scales = [np.arange(1, size + 1, dtype="f4") if told else None
+              for told, size in zip(scaled, numbers.shape, strict=True)]  # fmt: skip
+    wanted = numbers.copy()
+    for scale, axis in zip(scales, (1, 0), strict=True):
+        if scale is not None:
+            wanted *= np.expand_dims(scale, axis)
+    found = matrices.kept_columns(aligned, aligned, wide, scales=(scales[0], scales[1]))
+    columns = [part.transpose(1, 0, 2).reshape(64, -1) for part in found]
+    np.testing.assert_array_equal(np.concatenate(columns, 1), wanted)
+    np.testing.assert_array_equal(aligned, numbers)

@@ -38,11 +38,11 @@ def same(net: ir.Builder, *inputs: np.ndarray) -> None:
             np.testing.assert_allclose(found[name], wanted, rtol=0, atol=1e-5 * scale)
 
 
-@pytest.mark.parametrize(("rows", "halved"), [(100, False), (260, True)])
+@pytest.mark.parametrize(("rows", "halved"), [(100, False), (260, False), (700, True)])
 def test_large_products_have_twice_as_many_parts_where_nothing_is_copied(
     rows: int, halved: bool
 ) -> None:
-    """So that slower cores are left with less of them; pieces of few rows are not halved."""
+    """So that slower cores are left with less of them; pieces of few products are not halved."""
     rng = np.random.default_rng(0)
     net = ir.Builder()
     x = net.parameter("x", "f32", (rows, 384))

@@ -29,6 +29,9 @@ FEWER = 64
 RUN, SHORT = 1024, 1536
 #: Lanes end at a multiple of so many rows: BLAS multiplies some together.
 WHOLE = 8
+#: Where work has so many parts they are halved, so that slower cores may be left with less, if it
+#: has so many products: for fewer, what another core holds and calls from anew take longer.
+SEVERAL, LARGE = 4, 1 << 28
 #: So many make up for it that weights are copied from how they lie at each call.
 MANY = 256
 
@@ -167,6 +170,8 @@ def by_weights(
         )
         at_once, together = max(MANY, 2 * CACHE // (4 * wide)), 1
     down = lanes // across
+    if as_they_lie and lanes >= SEVERAL and rows >= 2 * down * FEWER and rows * b.size >= LARGE:
+        down *= 2  # nothing is copied for more pieces
     found = even_pieces(store.shape[:-1], max(1, min(at_once, -(-rows // down))), down)
     work = [
         (_runs(blocks, *lane, together), *run)
@@ -362,7 +367,7 @@ def _scaled(blocks: Array, scales: Scales) -> Array:
     down, along = scales
     if down is None and along is None:
         return found
-    target = None if np.may_share_memory(found, blocks) else found
+    target = None if found is blocks else found  # which is the file's
     by = np.float32(1) if down is None else down[:, None]
     return laid_out(np.multiply(found, by if along is None else by * along, out=target))
 
