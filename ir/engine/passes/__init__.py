@@ -9,8 +9,8 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    batches stay whole, windows pad for themselves and lose what meets padding alone; parts that
    meet again were never apart; batch normalisations become scales and shifts, powers products,
    means along axes apart several, poolings to a size plain ones; norms and activations that are
-   written out, branches of convolutions, shuffles and attention, that of samples, too, one node:
-   what the others look for.
+   written out, branches of convolutions, shuffles and attention, that of samples, too, one node,
+   with what multiplies its queries: what the others look for.
    Before these, 1x1 convolutions go before what enlarges images, and into products before them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights, as do steps of levels at the convolutions after them.
@@ -19,8 +19,8 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    as do computed factors of channels. Patches are multiplied as rows.
 4. Levels that integers are multiplied by stay bytes, those that are added are scaled once, those
    of activations are looked up; or their makers leave the rounding to who multiplies. Shuffles go
-   where they copy least; convolutions give half of what Swish takes; products leave out rows that
-   are made zero later.
+   where they copy least; convolutions give what Swish takes as this wants it multiplied; products
+   leave out rows that are made zero later.
 5. Layouts are chosen last, when it is settled which nodes there are.
 """
 
