@@ -369,10 +369,6 @@ def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
-def swish(x: float) -> float:
-    return x * sigmoid(x)
-
-
 def soft_plus(x: float) -> float:
     return max(x, 0) + math.log1p(math.exp(-abs(x)))
 
@@ -399,7 +395,7 @@ def gelu(x: float) -> float:
         (activations.swish_by_powers(1.702, by_two=False), lambda x: x * sigmoid(1.702 * x)),
         (activations.swish_by_powers(1.702, by_two=True), lambda x: x * sigmoid(1.702 * x)),
         (activations.swish_by_powers(-0.5, by_two=True), lambda x: x * sigmoid(-0.5 * x)),
-        (activations.SWISH_OF_POWER, lambda h: swish(-h * math.log(2))),
+        (activations.SWISH_OF_POWER, lambda h: -h * math.log(2) * sigmoid(-h * math.log(2))),
         (activations.Way(0, partial(activations.sigmoid, by_two=True)), sigmoid),
         (activations.Way(0, partial(activations.sigmoid, by_two=False)), sigmoid),
         (activations.GELU_BY_POWERS, gelu_by_tanh),

@@ -302,7 +302,7 @@ def _least_copied(rows: int, columns: int, lanes: int) -> int:
 
 def takes_scales(node: Node) -> bool:
     """Whether a product lays its weights out in blocks, and may scale them when it does."""
-    if node.kind != "MatMul" or node.integers is not None or node.prologue or node.joined:
+    if node.kind != "MatMul" or node.integers or node.prologue or node.joined or node.table:
         return False
     (left, right), output = node.inputs, node.outputs[0]
     weights = right.constant
