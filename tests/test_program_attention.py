@@ -259,7 +259,7 @@ def test_scales_are_in_weights_where_these_are_copied(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    "other", ["output", "elementwise", "second", "turned", "columns", "added"]
+    "other", ["output", "elementwise", "second", "turned", "columns", "added", "huge"]
 )
 def test_norms_keep_the_scale_that_others_want(other: str) -> None:
     n = Normed((2, 64, 64), "MVN")
@@ -277,6 +277,9 @@ def test_norms_keep_the_scale_that_others_want(other: str) -> None:
     elif other == "columns":
         turned = n.net.add("Transpose", "opset1", [y, n.net.constant([0, 2, 1])])
         n.net.result(n.times(turned, 8), name="y")
+    elif other == "huge":
+        y = n.net.add("Multiply", "opset1", [n.normed, n.net.constant(np.full(64, 1e20, "f4"))])
+        made = n.net.add("Multiply", "opset1", [n.times(y, 8), n.net.constant(np.float32(1e-20))])
     else:
         y = n.net.add("Add", "opset1", [y, n.x])
         n.net.result(n.times(y, 8), name="y")
