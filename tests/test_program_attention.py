@@ -327,3 +327,35 @@ def test_weights_of_a_file_stay_as_they_are(wide: int, scaled: tuple[bool, bool]
     columns = [part.transpose(1, 0, 2).reshape(64, -1) for part in found]
     np.testing.assert_allclose(np.concatenate(columns, 1), wanted, rtol=2e-7)
     np.testing.assert_array_equal(aligned, numbers)
+
+
+def test_attention_keeps_its_sink_when_it_takes_a_scale() -> None:
+    rng, net = np.random.default_rng(8), ir.Builder()
+    inputs = [rng.standard_normal((1, 2, 9, 8)).astype("f4") for _ in range(3)]
+    q, k, v = (net.parameter(name, "f32", (1, 2, 9, 8)) for name in "qkv")
+    q = net.add("Multiply", "opset1", [q, net.constant(np.float32(0.5))])
+    more = [net.constant(np.zeros((1, 1), "f4")), net.constant(np.float32(0.3))]
+    more.append(net.constant(rng.standard_normal((1, 2, 1, 1)).astype("f4")))
+    net.result(
+        net.add("ScaledDotProductAttention", "opset13", [q, k, v, *more], causal=False), name="y"
+    )
+    agree(net.model(), inputs, within=1e-5)
+    assert "Multiply" not in kinds(net.model(), inputs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "moves_rows"),
+    [("Transpose", [[1, 0, 2]], True), ("Transpose", [[]], False),
+     ("Transpose", [[2, 1, 0]], False), ("Roll", [[3], [0]], True),
+     ("Roll", [[3, 1], [1, -3]], True), ("Roll", [[3], [2]], False), ("Roll", [[3], [-1]], False)],
+)  # fmt: skip
+def test_scales_go_past_what_moves_whole_rows(
+    kind: str, numbers: list[list[int]], moves_rows: bool
+) -> None:
+    n = Normed((48, 20, 48), "MVN")
+    y = n.followed("Add", n.normed, 0.5)
+    told = [n.net.constant(np.array(some, np.int64)) for some in numbers]
+    moved = n.net.add(kind, "opset7" if kind == "Roll" else "opset1", [y, *told])
+    n.net.result(n.times(moved, 40), name="y")
+    agree(n.net.model(), n.given, within=1e-5)
+    assert (n.passes() == 0) == moves_rows

@@ -15,7 +15,7 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, flushing, spans
-from .activations import QUICK_POWERS
+from .activations import MINUS_LOG2, QUICK_POWERS
 from .blocks import CACHE, Scratch, sequence
 from .copies import copied
 from .matrices import even_pieces, lying
@@ -34,7 +34,7 @@ KEYS = 128
 #: where only a few queries fit a product.
 EVEN, FEWEST = 64, 4
 #: What turns powers of e into powers of two.
-LOG2 = np.float32(np.log2(np.e))
+LOG2 = np.float32(-MINUS_LOG2)
 #: The score of what is not to be seen; below the other one there is no power of a score, either.
 HIDDEN, HIDES = np.float32(-np.inf), np.float32(-1000)
 

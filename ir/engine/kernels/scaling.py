@@ -72,18 +72,18 @@ def _readers(value: Value, products: set[Node]) -> list[Node]:
 
 def _moves_rows(node: Node) -> bool:
     """Whether a node leaves rows as they are, and each where another was."""
-    (value, *numbers), made = node.inputs, node.outputs[0]
-    known = [number.constant for number in numbers]
-    if node.epilogue or node.prologue or not made.shape or made.shape[-1:] != value.shape[-1:]:
+    if node.kind not in ("Reshape", "Roll", "Transpose") or node.epilogue or node.prologue:
         return False
-    if node.kind == "Transpose":
-        return known[0] is not None and int(known[0].ravel()[-1]) == len(made.shape) - 1
+    value, made, last = node.inputs[0], node.outputs[0], len(node.outputs[0].shape) - 1
+    if last < 0 or made.shape[-1:] != value.shape[-1:]:
+        return False
+    if node.kind == "Reshape":
+        return True
+    told = node.inputs[-1].constant  # the order of axes, or those along which rows are moved
+    axes = [] if told is None else [int(axis) % (last + 1) for axis in told.ravel()]
     if node.kind == "Roll":
-        rank = len(made.shape)
-        return known[1] is not None and all(
-            int(axis) % rank < rank - 1 for axis in known[1].ravel()
-        )
-    return node.kind == "Reshape"
+        return told is not None and last not in axes
+    return axes[-1:] == [last]  # none at all turn them round
 
 
 def _of(node: Node) -> tuple[Array, Array, int]:

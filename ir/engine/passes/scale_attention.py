@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from ..plan import Node, Plan, Value, constant, is_numpy, maker, only_user, single
+from ..plan import Node, Plan, constant, is_numpy, maker, only_user, single
 from .join_attention import LARGE, SMALL
 
 
@@ -41,13 +41,13 @@ def _scaled(node: Node, place: int) -> Node | None:
     if len(given) < 4:
         given.append(constant(np.zeros((1, 1), np.float32)))  # which is no mask
     before.detach()
-    node.set_inputs([*given, constant(np.full(1, product, np.float32))])
+    node.set_inputs([*given, constant(np.full(1, product, np.float32)), *node.inputs[5:]])
     return before
 
 
 def _scale(node: Node) -> float | None:
     """The number by which an attention scales; None where that is not known."""
-    if len(node.inputs) < 5:
-        return 1 / sqrt(node.inputs[0].shape[-1])
-    scale: Value = node.inputs[4]
-    return single(scale)
+    if len(node.inputs) > 4:
+        return single(node.inputs[4])
+    depth = node.inputs[0].shape[-1]
+    return 1 / sqrt(depth) if depth else None
