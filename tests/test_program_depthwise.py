@@ -12,7 +12,7 @@ from test_program_convolutions import alone, skipping
 from test_program_families import Same
 from test_program_kernels import DRAWS, Draw, windows
 from vinoir import ir
-from vinoir.ir.engine.kernels import banded, convolution, depthwise
+from vinoir.ir.engine.kernels import banded, convolution, depthwise, products
 from vinoir.ir.engine.kernels.banded import Tile, in_bands, quickest_tile, strips
 from vinoir.ir.engine.kernels.convolution_work import Sizes
 from vinoir.ir.engine.plan import build
@@ -31,6 +31,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[Tile | None]:
         return None if sizes.shuffled or sizes.led or not choice else choice[0]
 
     monkeypatch.setattr(convolution, "quickest_tile", forced)
+    monkeypatch.setattr(convolution, "quickest_size", lambda *_: None)
     return choice
 
 
@@ -225,13 +226,13 @@ def choice(size: int, kernel: int, channels: int = 64, **ways: Any) -> Tile | No
 
 
 def test_large_windows_of_large_images_are_made_by_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(banded, "_is_wide", lambda: True)
+    monkeypatch.setattr(banded, "blas_copies", lambda: False)
     assert choice(64, 7) is not None
     assert choice(56, 9) is not None
     assert choice(64, 3) is None
     assert choice(14, 7) is None  # most of what strips hold is padding
     assert choice(64, 7, dilations=(4, 4)) is None  # most of a matrix is zeros
-    monkeypatch.setattr(banded, "_is_wide", lambda: False)
+    monkeypatch.setattr(banded, "blas_copies", lambda: True)
     assert choice(64, 13) is not None
     assert choice(32, 7) is None
 
@@ -239,7 +240,7 @@ def test_large_windows_of_large_images_are_made_by_tiles(monkeypatch: pytest.Mon
 def test_weights_with_their_zeros_are_no_more_than_some_images(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(banded, "_is_wide", lambda: True)
+    monkeypatch.setattr(banded, "blas_copies", lambda: False)
     sizes = sizes_of(network(np.zeros((8, 1, 1, 21, 21), "f4"), (1, 8, 60, 60)))
     tile = quickest_tile(sizes)
     assert tile is not None
@@ -251,8 +252,8 @@ def test_weights_with_their_zeros_are_no_more_than_some_images(
 def test_kernels_that_are_narrow_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     for kernels in (*WIDE_KERNELS, "Haswell", "Zen"):
         library = type("Library", (), {"name": "OpenBLAS", "kernels": kernels})()
-        monkeypatch.setattr(banded, "blas", lambda library=library: library)
-        assert banded._is_wide() == (kernels in WIDE_KERNELS)
+        monkeypatch.setattr(products, "blas", lambda library=library: library)
+        assert products.blas_copies() == (kernels not in WIDE_KERNELS)
 
 
 @pytest.mark.parametrize("channels", [2, 90, 130, 260])

@@ -307,7 +307,7 @@ def test_a_row_by_long_runs_of_columns(
 def test_two_or_three_rows_go_one_by_one_where_weights_would_be_copied(rows: int) -> None:
     rng = np.random.default_rng(rows)
     left, weights = (rng.standard_normal(shape).astype("f4") for shape in ((rows, 40), (40, 96)))
-    out, copies = np.empty((rows, 96), "f4"), products._copies()
+    out, copies = np.empty((rows, 96), "f4"), products.blas_copies()
     blocks = products.columns_in_blocks(weights, rows)
     parts = products.multiplied(left, blocks, out, rows=rows)
     for part in parts:

@@ -18,12 +18,13 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
-from ..workers import WIDE_KERNELS, Part, blas, shares, spans
+from ..workers import Part, shares, spans
 from . import depthwise
 from .blocks import Scratch, filling, sequence
 from .calls import call
 from .convolution_work import Sizes, Work, untiled
 from .lines import on_lines
+from .products import blas_copies
 
 #: Sizes of tiles that are tried, and the most outputs that one has.
 TALL, WIDE, MOST = (1, 2, 3, 4, 6, 8, 12, 16), (*range(1, 17), 20, 24, 32), 64
@@ -134,15 +135,9 @@ def nanoseconds(sizes: Sizes, tile: Tile) -> float:
     at = strips(sizes, tile, height)
     copied = at.tall * (at.wide * TURN + at.across * PIECE) + height * width * made * LEFT
     columns = -(-prod(tile) * made // 16)
-    step = STEP if _is_wide() else NARROW_STEP
+    step = NARROW_STEP if blas_copies() else STEP
     products = at.apart * BEGIN + at.tiles * at.rows * at.columns * columns * step
     return copied + products + weight_count(sizes, tile) * WEIGHT
-
-
-def _is_wide() -> bool:
-    """Whether BLAS may have kernels for AVX-512."""
-    library = blas()
-    return library is None or library.name != "OpenBLAS" or library.kernels in WIDE_KERNELS
 
 
 def in_bands(sizes: Sizes, tile: Tile) -> Array:

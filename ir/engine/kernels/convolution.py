@@ -17,12 +17,14 @@ from ..memory import in_runs as in_pieces
 from ..plan import Node, is_incoming_image
 from ..plan import work as amount
 from ..workers import Part, lanes, shares, spans
-from .banded import banded, in_bands, quickest_tile
+from . import banded, depthwise
+from .at_points import at_points, quickest_size
+from .banded import Tile, in_bands, quickest_tile
 from .blocks import CACHE, Scratch, filling, sequence, taps
 from .calls import call
 from .convolution_work import Finish, Sizes, Work, are_alike, reached, shuffles
 from .deep import deep
-from .depthwise import depthwise, is_depthwise
+from .depthwise import is_depthwise
 from .grouped import grouped, in_runs, quickest
 from .products import by_runs, in_blocks, in_columns, sums, width
 from .spread import by_taps_and_channels, is_spread, spread
@@ -59,6 +61,7 @@ def layout_key(node: Node) -> tuple[object, ...]:
         shuffles(node),
         max(op.dilations) == 1 or are_alike(node),
         bool(node.prologue),
+        node.inputs[0].grid is None,
     )
 
 
@@ -73,8 +76,8 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
     if is_spread(sizes):
         return LaidOut(None, [by_taps_and_channels(sizes)])
     if is_depthwise(sizes):
-        tile = quickest_tile(sizes)
-        return LaidOut(None, [] if tile is None else [in_bands(sizes, tile)])
+        way = _each_alone(node, sizes)
+        return LaidOut(None, [in_bands(sizes, way)] if isinstance(way, Tile) else [])
     each, runs = sizes.outer // sizes.groups, quickest(sizes)
     if tiling is None and runs is not None:
         return LaidOut(None, [in_runs(sizes, runs.length)])
@@ -87,6 +90,16 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
         return LaidOut(None, in_columns(sizes.weights, rows, _sharing(node, sizes)))
     laid = [in_blocks(weights, rows=rows) for weights in groups]
     return LaidOut(None, [np.stack(laid)] if sizes.plain else laid)
+
+
+def _each_alone(node: Node, sizes: Sizes) -> Tile | int | None:
+    """How each channel is convolved: by tiles, so many outputs at points, or by shifted rows."""
+    tile = quickest_tile(sizes)
+    if node.inputs[0].grid is not None:
+        return tile  # sums of levels are exact
+    least = depthwise.nanoseconds(sizes) if tile is None else banded.nanoseconds(sizes, tile)
+    size = quickest_size(sizes, least)
+    return tile if size is None else size
 
 
 def _sharing(node: Node, sizes: Sizes) -> int:
@@ -124,8 +137,10 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     if is_spread(sizes):
         return spread(work, matrices[0])
     if is_depthwise(sizes):
-        tile = quickest_tile(sizes)
-        return depthwise(work) if tile is None else banded(work, tile, matrices[0])
+        way = _each_alone(node, sizes)
+        if isinstance(way, Tile):
+            return banded.banded(work, way, matrices[0])
+        return depthwise.depthwise(work) if way is None else at_points(work, way)
     if tiling is not None and tiling.afresh:
         return deep(tiling, work, matrices[0])
     if tiling is not None:

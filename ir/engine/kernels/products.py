@@ -48,7 +48,7 @@ def cuts(taken: int, rows: int | None = None) -> int:
         rows: By how many rows the weights are multiplied in all, where they are too large to stay
             in the cache from call to call.
     """
-    if _copies():
+    if blas_copies():
         return 0
     if rows is None:
         return int(taken <= LONG)
@@ -70,11 +70,11 @@ def cuts_in_cache(taken: int, wide: int) -> int:
     To meet these once more takes next to nothing: a few rows at a time are enough.
     """
     least = -(-FOUR * wide * taken // MILLION)
-    counts = () if _copies() else range(least, 2 * least + 1)
+    counts = () if blas_copies() else range(least, 2 * least + 1)
     return next((count for count in counts if taken % count == 0), 0)
 
 
-def _copies() -> bool:
+def blas_copies() -> bool:
     """Whether BLAS copies whatever it multiplies."""
     library = blas()
     if library is None or library.name != "OpenBLAS":
@@ -236,7 +236,7 @@ def multiplied(
     if cut:
         each = rows_at_once(lines, taken // cut, wide)
     else:  # to copy weights for fewer takes twice as long as to read them for each
-        each = 1 if lines < FOUR and _copies() else lines
+        each = 1 if lines < FOUR and blas_copies() else lines
     whole = lines - lines % each
     parts = []
     for begin, end in ((0, whole), (whole, lines)):

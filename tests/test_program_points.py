@@ -1,0 +1,189 @@
+"""Convolutions of each channel at points of polynomials give what the definition gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_program_convolutions import alone, skipping
+from test_program_depthwise import agree, network, sizes_of
+from test_program_families import Same
+from test_program_kernels import DRAWS, Draw
+from vinoir import ir
+from vinoir.ir.engine.kernels import at_points, convolution
+from vinoir.ir.engine.kernels.at_points import points, quickest_size
+from vinoir.ir.engine.kernels.convolution_work import Sizes
+
+
+@pytest.fixture
+def chosen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many outputs are made together wherever they can be."""
+    choice: list[int] = []
+
+    def forced(sizes: Sizes, _: float) -> int | None:
+        return choice[0] if quickest_size(sizes, 1e9) else None
+
+    monkeypatch.setattr(convolution, "quickest_tile", lambda _: None)
+    monkeypatch.setattr(convolution, "quickest_size", forced)
+    return choice
+
+
+def weighing(channels: int, *kernel: int) -> Any:
+    """Weights of a window for each channel."""
+    return np.random.default_rng(0).standard_normal((channels, 1, 1, *kernel)).astype("f4")
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("taps", [1, 2, 3, 4, 5, 7, 9, 13, 31])
+def test_points_make_windows(taps: int, stride: int) -> None:
+    """The matrices multiply every tap with the pixel that it meets, and with no other."""
+    for size in (1, 2, 3, 4, 5, 6, 7, 8, 14, 28):
+        found = points(taps, stride, size)
+        met = np.einsum("qi,qn,jq->jin", found.taps, found.inputs, found.outputs)
+        wanted = np.eye((size - 1) * stride + taps)[
+            np.add.outer(stride * np.arange(size), np.arange(taps))
+        ]
+        np.testing.assert_allclose(met, wanted, atol=2e-6)
+        assert len(found.taps) == at_points._products(taps, stride, size)
+        # Three for each tap of two that would be needed, and a few.
+        assert len(found.taps) <= 1.5 * (size * min(stride, taps) + taps) + 2
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 7, 16])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (1, 3), (4, 1)])
+@pytest.mark.parametrize("kernel", [(3, 3), (1, 5), (6, 3), (5, 7)])
+def test_outputs_at_points_are_those_of_windows(
+    size: int, strides: tuple[int, int], kernel: tuple[int, int], chosen: list[int]
+) -> None:
+    chosen.append(size)
+    ways = {"strides": strides, "pads_begin": (2, 1), "pads_end": (4, 3)}
+    model = network(weighing(20, *kernel), (2, 20, 13, 11), bias=True, **ways)
+    agree(model, (2, 20, 13, 11))
+
+
+@pytest.mark.parametrize("follower", [None, "Swish", "ReLU", "Multiply"])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("channels", [33, 128, 400])
+def test_what_follows_is_done_after(
+    follower: str | None, bias: bool, channels: int, chosen: list[int]
+) -> None:
+    chosen.append(7)
+    ways = {"pads_begin": (2, 2), "pads_end": (2, 2)}
+    model = network(
+        weighing(channels, 5, 5), (1, channels, 7, 14), bias=bias, follower=follower, **ways
+    )
+    agree(model, (1, channels, 7, 14))
+
+
+@pytest.mark.parametrize("pads", [(0, 0), (6, 9), (3, 0)])
+def test_windows_may_lie_in_padding(pads: tuple[int, int], chosen: list[int]) -> None:
+    chosen.append(4)
+    ways = {"pads_begin": pads, "pads_end": pads[::-1]}
+    model = network(weighing(18, 3, 3), (1, 18, 3, 5), bias=True, **ways)
+    agree(model, (1, 18, 3, 5))
+
+
+@pytest.mark.parametrize("cache", [1 << 9, 1 << 12, 1 << 16])
+@pytest.mark.parametrize(("images", "together"), [(1, 8), (1, 96), (3, 16)])
+def test_values_are_found_a_few_at_a_time(
+    cache: int, images: int, together: int, chosen: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some rows, some columns, some channels: what is met again is evaluated again."""
+    chosen.append(3)
+    monkeypatch.setattr(at_points, "CACHE", cache)
+    monkeypatch.setattr(at_points, "TOGETHER", together)
+    ways = {"pads_begin": (2, 2), "pads_end": (2, 2)}
+    for strides in ((1, 1), (2, 1)):
+        model = network(
+            weighing(48, 5, 5), (images, 48, 33, 17), bias=True, follower="Swish",
+            strides=strides, **ways,
+        )  # fmt: skip
+        agree(model, (images, 48, 33, 17))
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_drawn_windows_at_points(data: st.DataObject) -> None:
+    number = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731
+    size, kernel = number(1, 12), (number(1, 7), number(1, 7))
+    shape = (number(1, 3), number(2, 40), number(1, 14), number(1, 14))
+    model = network(
+        weighing(shape[1], *kernel), shape, bias=data.draw(st.booleans()),
+        strides=(number(1, 4), number(1, 4)), pads_begin=[number(0, n - 1) for n in kernel],
+        pads_end=kernel,
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(convolution, "quickest_tile", lambda sizes: None)
+        patch.setattr(convolution, "quickest_size", lambda sizes, least: size)
+        agree(model, shape, (1, 2))
+
+
+@pytest.mark.parametrize("seed", range(2 * DRAWS))
+def test_networks_around_points_give_what_the_definition_gives(
+    seed: int, chosen: list[int]
+) -> None:
+    chosen.append((2, 4, 7)[seed % 3])
+    alone(Draw(seed))
+
+
+@pytest.mark.parametrize("kernel", [alone, skipping])
+@pytest.mark.parametrize("seed", range(200, 203))
+def test_answers_at_points_are_one_whoever_works(
+    kernel: Any, seed: int, chosen: list[int]
+) -> None:
+    chosen.append(4)
+    kernel(Same(seed))
+
+
+def choice(size: int, kernel: int, channels: int = 64, made: int = 1, **ways: Any) -> int | None:
+    weights = np.ones((channels, made, 1, kernel, kernel), "f4")
+    pads = [kernel // 2] * 2
+    shape = (1, channels, size, size)
+    sizes = sizes_of(network(weights, shape, pads_begin=pads, pads_end=pads, **ways))
+    return quickest_size(sizes, convolution.depthwise.nanoseconds(sizes))
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_points_are_taken_where_they_save(copies: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_points, "blas_copies", lambda: copies)
+    assert choice(7, 7) == 7
+    assert choice(14, 5) is not None
+    assert choice(56, 31) is not None
+    assert (choice(28, 3) is None) == copies
+    assert choice(28, 2) is None
+    assert choice(14, 5, made=2) is None
+    assert choice(14, 5, dilations=(2, 2)) is None
+
+
+@pytest.mark.parametrize("number", [np.inf, np.nan, 3e38])
+def test_weights_that_would_overflow_are_left(number: float) -> None:
+    weights = weighing(8, 5, 5)
+    weights[3, 0, 0, 2, 2] = number
+    sizes = sizes_of(network(weights, (1, 8, 14, 14)))
+    assert quickest_size(sizes, 1e9) is None
+
+
+def test_levels_are_summed_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of levels are exact, and would not be at points."""
+    asked: list[Sizes] = []
+    monkeypatch.setattr(convolution, "quickest_size", lambda sizes, _: asked.append(sizes))
+    for quantized in (False, True):
+        net = ir.Builder()
+        y = net.parameter("x", "f32", (1, 64, 14, 14))
+        ends = [net.constant(np.float32(end)) for end in (-1, 1, -1, 1)]
+        one = net.constant(weighing(64, 64, 1, 1)[:, 0, 0].reshape(64, 64, 1, 1))
+        plain = {"strides": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0), "dilations": (1, 1)}
+        y = net.add("Convolution", "opset1", [y, one], **plain)
+        if quantized:
+            y = net.add("FakeQuantize", "opset1", [y, *ends], levels=256)
+        pads = {"pads_begin": (2, 2), "pads_end": (2, 2)}
+        y = net.add(
+            "GroupConvolution", "opset1", [y, net.constant(weighing(64, 5, 5))], **plain | pads
+        )
+        net.result(y, name="y")
+        ir.compile(net.model(), threads=1)([np.ones((1, 64, 14, 14), "f4")])
+        assert bool(asked) != quantized
+        asked.clear()
