@@ -98,7 +98,7 @@ def _each_alone(node: Node, sizes: Sizes) -> Tile | int | None:
     if node.inputs[0].grid is not None:
         return tile  # sums of levels are exact
     least = depthwise.nanoseconds(sizes) if tile is None else banded.nanoseconds(sizes, tile)
-    size = quickest_size(sizes, least)
+    size = quickest_size(sizes, least, lanes(amount(node)))
     return tile if size is None else size
 
 

@@ -257,6 +257,16 @@ def multiplied(
     return parts
 
 
+def in_pieces(matrix: Array, rows: Array, out: Array) -> Part:
+    """The part that multiplies a matrix by few long rows, in pieces that are taken as they lie."""
+    (made, given), wide = matrix.shape, rows.shape[1]
+    pieces = -(-made * given * wide // MILLION)
+    pieces = next(count for count in range(max(pieces, 1), wide + 1) if wide % count == 0)
+    cut, into = (some.reshape(len(some), pieces, -1).swapaxes(0, 1) for some in (rows, out))
+    assert np.may_share_memory(into, out)
+    return call(np.matmul, matrix, cut, out=into)
+
+
 def by_runs(
     windows: Array, matrices: list[Array], out: Array, *, rows: int, room: Array | None
 ) -> list[Part]:

@@ -29,7 +29,7 @@ from .calls import call
 from .convolution_work import Finish, Sizes, Work, untiled
 from .grouped import quickest
 from .lines import on_lines
-from .products import MILLION, PAYING, in_blocks, shared_width
+from .products import MILLION, PAYING, in_blocks, in_pieces, shared_width
 from .products import width as block_width
 from .spread import is_spread
 
@@ -353,18 +353,8 @@ def transformed(matrix: Array, values: Array, between: Array, out: Array) -> lis
     """Parts that multiply tiles by a matrix along their rows, then along their columns."""
     made, given = matrix.shape
     rows = between.reshape(made, -1)
-    # In pieces that are taken as they lie, however many columns there are.
-    wide = rows.shape[1]
-    pieces = -(-made * given * wide // MILLION)
-    pieces = next(count for count in range(pieces, wide + 1) if wide % count == 0)
-    cut = (-1, pieces, wide // pieces)
     return [
-        call(
-            np.matmul,
-            matrix,
-            values.reshape(given, -1).reshape(cut).transpose(1, 0, 2),
-            out=rows.reshape(cut).transpose(1, 0, 2),
-        ),
+        in_pieces(matrix, values.reshape(given, -1), rows),
         call(np.matmul, matrix, rows.reshape(made, given, -1), out=out.reshape(made, made, -1)),
     ]
 
