@@ -14,7 +14,7 @@ padding above and below: where tiles reach beyond the image, the matrix has fewe
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from math import prod
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..workers import Part, single_blas, spans
-from .blocks import CACHE, filling, padded, sequence
+from .blocks import CACHE, LINE, Scratch, filling, padded, sequence
 from .convolution_work import Sizes, Work
 from .depthwise import RUN, RUN_BEGINS, SUM
 from .products import blas_copies, in_pieces
@@ -40,6 +40,8 @@ FEWEST = 3
 TOGETHER, AT_LEAST = 48, 4
 #: Tiled weights of a point, which meet one run of values after the other, are so many numbers.
 TAPS_RUN = 1 << 13
+#: Of rows that lie a multiple of so many bytes apart, the nearest cache holds so many.
+SETS, WAYS = 4096, 8
 #: What the choice supposes of one core, in nanoseconds: a product in one of matrices; a value at a
 #: point, and an output, and the same where BLAS copies what it multiplies; to begin a sum; to
 #: copy an input, or an output, where workers share channels; and all calls for a tile.
@@ -252,10 +254,11 @@ class Lane:
         few = max(AT_LEAST, CACHE // (8 * wide * count))
         self.groups = spans(products, -(-products // few))
         most = max(end - begin for begin, end in self.groups)
-        self.values = scratch.take(part, most, wide, count)
-        self.sums = scratch.take(part, products, width * count)
-        self.block = scratch.take(part, found.size, width, count)
-        self.given = scratch.take(part, found.inputs.shape[1], self.columns, count)
+        take = partial(_taken, scratch, part)
+        self.values = take(most, wide, count)
+        self.sums = take(products, width, count).reshape(products, -1)
+        self.block = take(found.size, width, count)
+        self.given = take(found.inputs.shape[1], self.columns, count)
         row, pixel, number = self.values.strides
         self.windows = as_strided(
             self.values, (most, width // times, taps, times * count),
@@ -294,11 +297,19 @@ class Lane:
         rows = slice(tile.start, tile.start + tile.met)
         given = self.source[rows, : self.columns]
         parts: list[Part] = []
-        if given.dtype != np.float32 or not _has_long_rows(given):
+        pushed_out = given.strides[0] % SETS == 0 and tile.met > WAYS
+        if given.dtype != np.float32 or not _has_long_rows(given) or pushed_out:
             room = self.given[: tile.met]
             parts = padded(self.source, (rows.start, rows.stop), (0, self.columns), room, 0.0)
             given = room
         return parts, given.reshape(tile.met, self.columns * given.shape[2])
+
+
+def _taken(scratch: Scratch, part: int, rows: int, columns: int, channels: int) -> Array:
+    """Memory for rows of pixels that do not push each other out of the nearest cache."""
+    size = columns * channels
+    apart = size if size * 4 % SETS else size + LINE
+    return scratch.take(part, rows, apart)[:, :size].reshape(rows, columns, channels)
 
 
 def _has_long_rows(image: Array) -> bool:
