@@ -86,6 +86,38 @@ def test_windows_may_lie_in_padding(pads: tuple[int, int], chosen: list[int]) ->
     agree(model, (1, 18, 5, 3))
 
 
+@pytest.mark.parametrize("pads", [(2, 2), (0, 3), (9, 1), (0, 0)])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 1)])
+@pytest.mark.parametrize("together", [1, 6, 96])
+def test_padding_that_is_no_zero(
+    pads: tuple[int, int], strides: tuple[int, int], together: int, chosen: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """What is added before a ReLU goes past the convolution, which then pads with it."""
+    chosen.append(3)
+    monkeypatch.setattr(at_points, "TOGETHER", together)
+    monkeypatch.setattr(at_points, "CACHE", 1 << 12)
+    rng, net = np.random.default_rng(5), ir.Builder()
+    x = net.parameter("x", "f32", (1, 12, 9, 8))
+    one = net.constant(rng.standard_normal((12, 12, 1, 1)).astype("f4"))
+    plain = {"strides": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0), "dilations": (1, 1)}
+    offsets = net.constant(rng.standard_normal((1, 12, 1, 1)).astype("f4"))
+    y = net.add("Add", "opset1", [net.add("Convolution", "opset1", [x, one], **plain), offsets])
+    y = net.add("ReLU", "opset1", [y])
+    ways = plain | {"strides": strides, "pads_begin": pads, "pads_end": pads[::-1]}
+    y = net.add("GroupConvolution", "opset1", [y, net.constant(weighing(12, 5, 3))], **ways)
+    net.result(y, name="y")
+    filled: list[bool] = []
+    opened = at_points.Lane.opened
+    monkeypatch.setattr(
+        at_points.Lane, "opened",
+        lambda lane: (filled.append(lane.outside is not None), opened(lane))[1],
+    )  # fmt: skip
+    agree(net.model(), (1, 12, 9, 8))
+    assert filled
+    assert all(filled)
+
+
 @pytest.mark.parametrize("cache", [1 << 9, 1 << 12, 1 << 16])
 @pytest.mark.parametrize(("images", "together"), [(1, 8), (1, 96), (3, 16)])
 def test_values_are_found_a_few_at_a_time(

@@ -15,7 +15,6 @@ padding above and below: where tiles reach beyond the image, the matrix has fewe
 from __future__ import annotations
 
 from functools import cache, partial
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..workers import Part, single_blas, spans
-from .blocks import CACHE, LINE, Scratch, filling, padded, sequence
+from .blocks import CACHE, HUGE, LINE, Scratch, filling, padded, sequence
 from .convolution_work import Sizes, Work
 from .depthwise import RUN, RUN_BEGINS, SUM
 from .products import blas_copies, in_pieces
@@ -132,15 +131,12 @@ def quickest_size(sizes: Sizes, least: float, pieces: int) -> int | None:
 
     So many pieces of work are wanted of all images.
     """
-    (taps, _), (stride, _), fill = sizes.kernel, sizes.strides, sizes.fill
+    (taps, _), (stride, _) = sizes.kernel, sizes.strides
     if taps < FEWEST or sizes.outer != sizes.groups or sizes.dilations != (1, 1):
         return None
-    if sizes.shuffled or sizes.led or isinstance(fill, np.ndarray) or fill:
-        return None
     # What is not finite, or nearly not, would spread over its column.
-    with np.errstate(all="ignore"):
-        if not np.isfinite(sizes.weights * np.float32(prod(sizes.kernel))).all():
-            return None
+    if sizes.shuffled or sizes.led or not _are_small(sizes.weights, sizes.fill):
+        return None
     best, least = None, MARGIN * least
     for size in SIZES:
         if -(-taps // stride) + size - 1 <= MOST and size <= max(sizes.out[0], 2):
@@ -148,6 +144,10 @@ def quickest_size(sizes: Sizes, least: float, pieces: int) -> int | None:
             if took < least:
                 best, least = size, took
     return best
+
+
+def _are_small(*numbers: Array | float) -> bool:
+    return all(bool((np.abs(some) < HUGE).all()) for some in numbers)
 
 
 def nanoseconds(sizes: Sizes, size: int, pieces: int) -> float:
@@ -163,6 +163,8 @@ def nanoseconds(sizes: Sizes, size: int, pieces: int) -> float:
     made = height * width * (output + products * PRODUCT)
     _, across = _shared(sizes, len(tiles), pieces)
     copied = COPY * (sizes.size[0] * columns + height * width) if across > 1 else 0.0
+    if np.any(sizes.fill):  # rows of padding are put beside those of an image
+        copied += COPY * columns * 2 * ((size - 1) * down + tall)
     return evaluated + summed + made + copied + len(tiles) * CALLS * across / sizes.groups
 
 
@@ -250,6 +252,11 @@ class Lane:
         self.columns = max(0, min(sizes.size[1], wide - self.left))
         # So many neighbours are summed as one run.
         self.weights, times = weights, weights.shape[2] // count
+        #: What is the padding, if it is not zero; of each point, its values.
+        self.fill = np.broadcast_to(np.float32(sizes.fill), sizes.groups)[channels]
+        self.outside = None
+        if self.fill.any():
+            self.outside = np.multiply.outer(found.inputs.sum(axis=1), self.fill)[:, None]
         scratch.reset()
         few = max(AT_LEAST, CACHE // (8 * wide * count))
         self.groups = spans(products, -(-products // few))
@@ -267,16 +274,21 @@ class Lane:
 
     def opened(self) -> list[Part]:
         """Parts that fill what is and stays padding beside values."""
-        outside = self.values[:, : self.left], self.values[:, self.left + self.columns :]
-        return [filling(border, 0.0) for border in outside if border.size]
+        return [] if self.outside is not None else self._beside(0.0)
+
+    def _beside(self, fill: float | Array) -> list[Part]:
+        values = self.values if isinstance(fill, float) else self.values[: len(fill)]
+        outside = values[:, : self.left], values[:, self.left + self.columns :]
+        return [filling(border, fill) for border in outside if border.size]
 
     def rows(self, tile: Tile, first: int) -> list[Part]:
         """Parts that make the rows of outputs of a tile, from one on."""
         finish, height = self.work.finish, self.work.sizes.out[0]
         rows = slice(first, min(first + self.found.size, height))
-        parts, given = self._met(tile)
-        matrix = np.ascontiguousarray(self.found.inputs[:, tile.before : tile.before + tile.met])
+        parts, given, matrix = self._met(tile)
         for begin, end in self.groups:
+            if self.outside is not None:
+                parts += self._beside(self.outside[begin:end])
             if given.size:
                 inner = self.values[: end - begin, self.left : self.left + self.columns]
                 parts.append(in_pieces(matrix[begin:end], given, inner.reshape(end - begin, -1)))
@@ -292,17 +304,22 @@ class Lane:
         parts.append(in_pieces(self.found.outputs[: len(block)], self.sums, out))
         return parts + finish.parts(block, self.image, rows, self.channels)
 
-    def _met(self, tile: Tile) -> tuple[list[Part], Array]:
-        """What puts the rows that a tile meets side by side, and these (rows, numbers)."""
-        rows = slice(tile.start, tile.start + tile.met)
-        given = self.source[rows, : self.columns]
+    def _met(self, tile: Tile) -> tuple[list[Part], Array, Array]:
+        """What puts the rows that a tile meets side by side, these, and what multiplies them."""
+        reach = self.found.inputs.shape[1]
+        is_padded = self.outside is not None and tile.met < reach
+        before, met = (0, reach) if is_padded else (tile.before, tile.met)
+        first = tile.start - tile.before + before
         parts: list[Part] = []
-        pushed_out = given.strides[0] % SETS == 0 and tile.met > WAYS
-        if given.dtype != np.float32 or not _has_long_rows(given) or pushed_out:
-            room = self.given[: tile.met]
-            parts = padded(self.source, (rows.start, rows.stop), (0, self.columns), room, 0.0)
-            given = room
-        return parts, given.reshape(tile.met, self.columns * given.shape[2])
+        given = self.source[tile.start : tile.start + tile.met, : self.columns]
+        pushed_out = given.strides[0] % SETS == 0 and met > WAYS
+        is_apart = given.dtype != np.float32 or not _has_long_rows(given) or pushed_out
+        if is_padded or is_apart:
+            given = self.given[:met]
+            rows = first, first + met
+            parts = padded(self.source, rows, (0, self.columns), given, self.fill)
+        matrix = np.ascontiguousarray(self.found.inputs[:, before : before + met])
+        return parts, given.reshape(met, self.columns * given.shape[2]), matrix
 
 
 def _taken(scratch: Scratch, part: int, rows: int, columns: int, channels: int) -> Array:
