@@ -22,14 +22,14 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..workers import Part, single_blas, spans
-from .blocks import CACHE, HUGE, LINE, Scratch, filling, padded, sequence
+from .blocks import CACHE, HUGE, LINE, Scratch, filling, lined, padded, sequence
 from .convolution_work import Sizes, Work
 from .depthwise import RUN, RUN_BEGINS, SUM
 from .products import blas_copies, in_pieces
 from .repeats import divisor
 
-#: Polynomials are evaluated at 0, at infinity, at these places as far as there have to be others,
-#: and at roots of one, at least at 1 and -1. More places nearer to each other lose digits.
+#: Polynomials are evaluated at 0, 1, infinity and -1, at these places as far as there have to be
+#: others, and at roots of one. More places nearer to each other lose digits.
 PLACES = (0.5, -2.0, -0.5, 2.0)
 #: Rows of tiles that are tried, and the most points of one.
 SIZES, MOST = (*range(2, 17), 20, 24, 28, 32, 40, 48, 56, 64), 128
@@ -96,25 +96,25 @@ def _values(length: int, count: int) -> Array:
     powers = np.arange(length)
     if count < 2:
         return np.ones((1, 1))
-    found = [powers == 0, powers == length - 1]
+    found = [powers == 0, powers == length - 1][: 1 if count == 2 else 2]
     roots = _roots(count)
     # Beyond one it is evaluated from its other end, so that no power is large.
     found += [
         place ** (powers - (length - 1 if abs(place) > 1 else 0))
-        for place in PLACES[: count - 2 - roots]
+        for place in PLACES[: count - len(found) - roots]
     ]
     for turn in range(roots // 2 + 1):
-        angles = 2 * np.pi * turn * powers / max(roots, 1)
+        angles = 2 * np.pi * turn * powers / roots
         if turn and 2 * turn < roots:
             found += [np.cos(angles), np.sin(angles), np.cos(angles) + np.sin(angles)]
-        elif roots:
+        else:
             found.append(np.cos(angles))
     return np.array(found, np.float64)
 
 
 def _roots(count: int) -> int:
     """How many of so many points are roots of one."""
-    return max(count - 2 - len(PLACES), min(count - 2, 2))
+    return max(count - 2 - len(PLACES), min(count - 2, 2), 1)
 
 
 def _products(taps: int, stride: int, size: int) -> int:
@@ -210,7 +210,7 @@ def at_points(work: Work, size: int) -> list[list[Part]]:
     for part, (image, (begin, end), (left, right)) in scratch.dealt(lanes):
         parts: list[Part] = []
         few = max(TOGETHER, CACHE // (4 * len(found.taps) * sizes.out[1]))
-        for first, stop in _runs(right - left, -(-(right - left) // few)):
+        for first, stop in _runs(right - left, round((right - left) / few)):
             channels = slice(left + first, left + stop)
             if channels.start not in laid:
                 laid[channels.start] = _tiled(sizes, weights[:, :, channels])
@@ -266,6 +266,10 @@ class Lane:
         self.sums = take(products, width, count).reshape(products, -1)
         self.block = take(found.size, width, count)
         self.given = take(found.inputs.shape[1], self.columns, count)
+        # What is added at the point 1, to the powers of which outputs are alike, reaches them all.
+        one = int(np.flatnonzero((found.outputs == 1).all(axis=0))[0])
+        self.biased, bias = self.sums[one].reshape(width, count), work.finish.bias
+        self.bias = None if bias is None else np.broadcast_to(bias[channels], (width, count))
         row, pixel, number = self.values.strides
         self.windows = as_strided(
             self.values, (most, width // times, taps, times * count),
@@ -297,12 +301,15 @@ class Lane:
             parts.append(
                 _summed(self.windows[: end - begin], self.weights[begin:end], self.sums[begin:end])
             )
+        if self.bias is not None:
+            one, scratch = self.biased, self.work.scratch
+            parts.append(lined(np.add, one, self.bias, one, scratch))
         block = finish.target(self.image, rows, self.channels)
         if block.dtype != np.float32 or not _has_long_rows(block):
             block = self.block[: len(block)]
         out = block.reshape(len(block), -1)
         parts.append(in_pieces(self.found.outputs[: len(block)], self.sums, out))
-        return parts + finish.parts(block, self.image, rows, self.channels)
+        return parts + finish.parts(block, self.image, rows, self.channels, biased=True)
 
     def _met(self, tile: Tile) -> tuple[list[Part], Array, Array]:
         """What puts the rows that a tile meets side by side, these, and what multiplies them."""
