@@ -198,7 +198,7 @@ def at_points(work: Work, size: int) -> list[list[Part]]:
     """The steps: workers share tiles, and channels where there are too few."""
     sizes, _, target, _, abreast, scratch = work
     found, tiles = points(sizes.kernel[0], sizes.strides[0], size), _tiles(sizes, size)
-    weights = np.einsum("qi,cij->qjc", found.taps, sizes.weights[:, 0]).astype(np.float32)
+    weights = _at(found, sizes.weights)
     steps: list[Part] = []
     laid: dict[int, Array] = {}
     down, across = _shared(sizes, len(tiles), abreast)
@@ -220,6 +220,14 @@ def at_points(work: Work, size: int) -> list[list[Part]]:
                 parts += lane.rows(tiles[number], number * size)
         steps.append(sequence(parts))
     return [steps]
+
+
+def _at(found: Points, weights: Array) -> Array:
+    """Columns of taps (channels, 1, rows, columns) at points: (products, columns, channels)."""
+    taps = weights[:, 0].transpose(1, 2, 0).astype(np.float64, order="C")
+    with single_blas:
+        made = found.taps @ taps.reshape(len(taps), -1)
+    return made.astype(np.float32).reshape(-1, *taps.shape[1:])
 
 
 def _tiled(sizes: Sizes, weights: Array) -> Array:

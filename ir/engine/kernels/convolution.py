@@ -32,10 +32,14 @@ from .winograd import Tiling, apart, choose, winograd
 
 
 class LaidOut(NamedTuple):
-    """Weights of a convolution as its kernel wants them; ``way`` is Winograd's, where it is."""
+    """Weights of a convolution as its kernel wants them, and Winograd's tiling, where it is his.
+
+    Where each channel is by itself: its tile, or how many outputs are made at points.
+    """
 
     tiling: Tiling | None
     matrices: list[Array]
+    alone: Tile | int | None = None
 
 
 def is_prepared(node: Node) -> bool:
@@ -62,6 +66,7 @@ def layout_key(node: Node) -> tuple[object, ...]:
         max(op.dilations) == 1 or are_alike(node),
         bool(node.prologue),
         node.inputs[0].grid is None,
+        None if node.padding is None else id(node.padding),
     )
 
 
@@ -77,7 +82,7 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
         return LaidOut(None, [by_taps_and_channels(sizes)])
     if is_depthwise(sizes):
         way = _each_alone(node, sizes)
-        return LaidOut(None, [in_bands(sizes, way)] if isinstance(way, Tile) else [])
+        return LaidOut(None, [in_bands(sizes, way)] if isinstance(way, Tile) else [], way)
     each, runs = sizes.outer // sizes.groups, quickest(sizes)
     if tiling is None and runs is not None:
         return LaidOut(None, [in_runs(sizes, runs.length)])
@@ -133,11 +138,10 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     laid_out = node.laid_out
     if not isinstance(laid_out, LaidOut):
         laid_out = lay_out(node, choose([sizes])[0])
-    tiling, matrices = laid_out
+    tiling, matrices, way = laid_out
     if is_spread(sizes):
         return spread(work, matrices[0])
     if is_depthwise(sizes):
-        way = _each_alone(node, sizes)
         if isinstance(way, Tile):
             return banded.banded(work, way, matrices[0])
         return depthwise.depthwise(work) if way is None else at_points(work, way)

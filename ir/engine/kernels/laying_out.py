@@ -7,7 +7,7 @@ from functools import partial
 from ..memory import is_wished, shelved
 from ..plan import CONVOLUTIONS, Node, Plan
 from ..workers import side_by_side
-from .convolution import LaidOut, choose_tilings, is_prepared, lay_out, layout_key
+from .convolution import choose_tilings, is_prepared, lay_out, layout_key
 from .halving import halve_weights
 from .scaling import scale_weights
 from .winograd import Tiling
@@ -29,7 +29,7 @@ def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
     def prepare(first: Node, more: list[Node], tiling: Tiling | None) -> None:
         first.laid_out = laid_out = lay_out(first, tiling)
         if keep is not None:
-            first.laid_out = LaidOut(laid_out.tiling, list(map(keep, laid_out.matrices)))
+            first.laid_out = laid_out._replace(matrices=list(map(keep, laid_out.matrices)))
         for node in more:
             node.laid_out = first.laid_out
 
