@@ -161,11 +161,13 @@ def nanoseconds(sizes: Sizes, size: int, pieces: int) -> float:
     each = SUM + RUN_BEGINS / (RUN if along == 1 else sizes.groups)
     summed = len(tiles) * products * width * (wide * each + BEGIN)
     made = height * width * (output + products * PRODUCT)
-    _, across = _shared(sizes, len(tiles), pieces)
+    lanes, across = _shared(sizes, len(tiles), pieces)
     copied = COPY * (sizes.size[0] * columns + height * width) if across > 1 else 0.0
     if np.any(sizes.fill):  # rows of padding are put beside those of an image
         copied += COPY * columns * 2 * ((size - 1) * down + tall)
-    return evaluated + summed + made + copied + len(tiles) * CALLS * across / sizes.groups
+    spent = evaluated + summed + made + copied + len(tiles) * CALLS * across / sizes.groups
+    # Who has the most tiles is waited for.
+    return spent * (-(-len(tiles) // lanes) * lanes / len(tiles))
 
 
 class Tile(NamedTuple):
@@ -191,7 +193,9 @@ def _shared(sizes: Sizes, tiles: int, pieces: int) -> tuple[int, int]:
     """Into how many runs tiles, and channels, of an image are cut for so many pieces of all."""
     each = max(1, pieces // min(sizes.images, pieces))
     down = next(down for down in range(each, 0, -1) if not (each % down or tiles % down))
-    return down, max(1, min(each // down, sizes.groups // TOGETHER))
+    if sizes.groups >= each // down * TOGETHER:
+        return down, each // down
+    return min(each, tiles), 1
 
 
 def at_points(work: Work, size: int) -> list[list[Part]]:
@@ -301,11 +305,11 @@ class Lane:
         for begin, end in self.groups:
             if self.outside is not None:
                 parts += self._beside(self.outside[begin:end])
+            inner = self.values[: end - begin, self.left : self.left + self.columns]
             if given.size:
-                inner = self.values[: end - begin, self.left : self.left + self.columns]
                 parts.append(in_pieces(matrix[begin:end], given, inner.reshape(end - begin, -1)))
-            else:
-                parts.append(filling(self.values[: end - begin], 0.0))
+            elif inner.size:
+                parts.append(filling(inner, 0.0))
             parts.append(
                 _summed(self.windows[: end - begin], self.weights[begin:end], self.sums[begin:end])
             )
