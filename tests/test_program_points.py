@@ -16,6 +16,7 @@ from vinoir import ir
 from vinoir.ir.engine.kernels import at_points, convolution
 from vinoir.ir.engine.kernels.at_points import points, quickest_size
 from vinoir.ir.engine.kernels.convolution_work import Sizes
+from vinoir.ir.engine.plan import Grid, build
 
 
 @pytest.fixture
@@ -211,24 +212,11 @@ def test_weights_that_would_overflow_are_left(number: float) -> None:
     assert quickest_size(sizes, 1e9, 2) is None
 
 
-def test_levels_are_summed_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_levels_are_summed_as_they_are() -> None:
     """Sums of levels are exact, and would not be at points."""
-    asked: list[Sizes] = []
-    monkeypatch.setattr(convolution, "quickest_size", lambda sizes, *_: asked.append(sizes))
-    for quantized in (False, True):
-        net = ir.Builder()
-        y = net.parameter("x", "f32", (1, 64, 14, 14))
-        ends = [net.constant(np.float32(end)) for end in (-1, 1, -1, 1)]
-        one = net.constant(weighing(64, 64, 1, 1)[:, 0, 0].reshape(64, 64, 1, 1))
-        plain = {"strides": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0), "dilations": (1, 1)}
-        y = net.add("Convolution", "opset1", [y, one], **plain)
-        if quantized:
-            y = net.add("FakeQuantize", "opset1", [y, *ends], levels=256)
-        pads = {"pads_begin": (2, 2), "pads_end": (2, 2)}
-        y = net.add(
-            "GroupConvolution", "opset1", [y, net.constant(weighing(64, 5, 5))], **plain | pads
-        )
-        net.result(y, name="y")
-        ir.compile(net.model(), threads=1)([np.ones((1, 64, 14, 14), "f4")])
-        assert bool(asked) != quantized
-        asked.clear()
+    model = network(weighing(64, 7, 7), (1, 64, 14, 14))
+    plan = build(model, ir.infer(model))
+    (node,) = (node for node in plan.nodes if node.kind == "GroupConvolution")
+    assert isinstance(convolution._each_alone(node, Sizes(node)), int)
+    node.inputs[0].grid = Grid(0.1, 0.0, 256)
+    assert not isinstance(convolution._each_alone(node, Sizes(node)), int)
