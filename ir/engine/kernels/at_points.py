@@ -22,10 +22,11 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
 from ..workers import Part, single_blas, spans
-from .blocks import CACHE, HUGE, LINE, Scratch, filling, lined, padded, sequence
+from .banded import SETS, WAYS
+from .blocks import CACHE, LINE, Scratch, are_moderate, filling, lined, padded, sequence
 from .convolution_work import Sizes, Work
 from .depthwise import RUN, RUN_BEGINS, SUM
-from .products import blas_copies, in_pieces
+from .products import blas_copies, by_long_rows
 from .repeats import divisor
 
 #: Polynomials are evaluated at 0, 1, infinity and -1, at these places as far as there have to be
@@ -39,8 +40,6 @@ FEWEST = 3
 TOGETHER, AT_LEAST = 48, 4
 #: Tiled weights of a point, which meet one run of values after the other, are so many numbers.
 TAPS_RUN = 1 << 13
-#: Of rows that lie a multiple of so many bytes apart, the nearest cache holds so many.
-SETS, WAYS = 4096, 8
 #: What the choice supposes of one core, in nanoseconds: a product in one of matrices; a value at a
 #: point, and an output, and the same where BLAS copies what it multiplies; to begin a sum; to
 #: copy an input, or an output, where workers share channels; and all calls for a tile.
@@ -122,7 +121,7 @@ def _products(taps: int, stride: int, size: int) -> int:
     total = 0
     for first in range(min(stride, taps)):
         count = len(range(first, taps, stride)) + size - 1
-        total += count + max(0, (_roots(count) - 1) // 2)
+        total += count + (_roots(count) - 1) // 2
     return total
 
 
@@ -135,7 +134,7 @@ def quickest_size(sizes: Sizes, least: float, pieces: int) -> int | None:
     if taps < FEWEST or sizes.outer != sizes.groups or sizes.dilations != (1, 1):
         return None
     # What is not finite, or nearly not, would spread over its column.
-    if sizes.shuffled or sizes.led or not _are_small(sizes.weights, sizes.fill):
+    if sizes.shuffled or sizes.led or not are_moderate(sizes.weights, sizes.fill):
         return None
     best, least = None, MARGIN * least
     for size in SIZES:
@@ -144,10 +143,6 @@ def quickest_size(sizes: Sizes, least: float, pieces: int) -> int | None:
             if took < least:
                 best, least = size, took
     return best
-
-
-def _are_small(*numbers: Array | float) -> bool:
-    return all(bool((np.abs(some) < HUGE).all()) for some in numbers)
 
 
 def nanoseconds(sizes: Sizes, size: int, pieces: int) -> float:
@@ -170,7 +165,7 @@ def nanoseconds(sizes: Sizes, size: int, pieces: int) -> float:
     return spent * (-(-len(tiles) // lanes) * lanes / len(tiles))
 
 
-class Tile(NamedTuple):
+class Met(NamedTuple):
     """What a tile meets: from which row on, how many lie before the image, and how many do not."""
 
     start: int
@@ -178,14 +173,14 @@ class Tile(NamedTuple):
     met: int
 
 
-def _tiles(sizes: Sizes, size: int) -> list[Tile]:
+def _tiles(sizes: Sizes, size: int) -> list[Met]:
     """The tiles of so many rows of outputs, one below the other."""
     stride, tall = sizes.strides[0], sizes.size[0]
     reach, found = (size - 1) * stride + sizes.kernel[0], []
     for tile in range(-(-sizes.out[0] // size)):
         first = tile * size * stride - sizes.pads[0][0]
         start = min(max(first, 0), tall)
-        found.append(Tile(start, start - first, max(0, min(first + reach, tall) - start)))
+        found.append(Met(start, start - first, max(0, min(first + reach, tall) - start)))
     return found
 
 
@@ -255,7 +250,7 @@ class Lane:
     ) -> None:
         self.work, self.found, self.image, self.channels = work, found, image, channels
         sizes, scratch = work.sizes, work.scratch
-        self.part, self.source = part, work.source[image, :, :, channels]
+        self.source = work.source[image, :, :, channels]
         products, taps, _ = weights.shape
         count = channels.stop - channels.start
         (_, width), (_, along), self.left = sizes.out, sizes.strides, sizes.pads[1][0]
@@ -290,24 +285,26 @@ class Lane:
 
     def opened(self) -> list[Part]:
         """Parts that fill what is and stays padding beside values."""
-        return [] if self.outside is not None else self._beside(0.0)
+        return [] if self.outside is not None else self._beside(self.values, 0.0)
 
-    def _beside(self, fill: float | Array) -> list[Part]:
-        values = self.values if isinstance(fill, float) else self.values[: len(fill)]
+    def _beside(self, values: Array, fill: float | Array) -> list[Part]:
         outside = values[:, : self.left], values[:, self.left + self.columns :]
         return [filling(border, fill) for border in outside if border.size]
 
-    def rows(self, tile: Tile, first: int) -> list[Part]:
+    def rows(self, tile: Met, first: int) -> list[Part]:
         """Parts that make the rows of outputs of a tile, from one on."""
         finish, height = self.work.finish, self.work.sizes.out[0]
         rows = slice(first, min(first + self.found.size, height))
         parts, given, matrix = self._met(tile)
         for begin, end in self.groups:
+            values = self.values[: end - begin]
             if self.outside is not None:
-                parts += self._beside(self.outside[begin:end])
-            inner = self.values[: end - begin, self.left : self.left + self.columns]
+                parts += self._beside(values, self.outside[begin:end])
+            inner = values[:, self.left : self.left + self.columns]
             if given.size:
-                parts.append(in_pieces(matrix[begin:end], given, inner.reshape(end - begin, -1)))
+                parts.append(
+                    by_long_rows(matrix[begin:end], given, inner.reshape(end - begin, -1))
+                )
             elif inner.size:
                 parts.append(filling(inner, 0.0))
             parts.append(
@@ -320,10 +317,10 @@ class Lane:
         if block.dtype != np.float32 or not _has_long_rows(block):
             block = self.block[: len(block)]
         out = block.reshape(len(block), -1)
-        parts.append(in_pieces(self.found.outputs[: len(block)], self.sums, out))
+        parts.append(by_long_rows(self.found.outputs[: len(block)], self.sums, out))
         return parts + finish.parts(block, self.image, rows, self.channels, biased=True)
 
-    def _met(self, tile: Tile) -> tuple[list[Part], Array, Array]:
+    def _met(self, tile: Met) -> tuple[list[Part], Array, Array]:
         """What puts the rows that a tile meets side by side, these, and what multiplies them."""
         reach = self.found.inputs.shape[1]
         is_padded = self.outside is not None and tile.met < reach
@@ -332,8 +329,7 @@ class Lane:
         parts: list[Part] = []
         given = self.source[tile.start : tile.start + tile.met, : self.columns]
         pushed_out = given.strides[0] % SETS == 0 and met > WAYS
-        is_apart = given.dtype != np.float32 or not _has_long_rows(given) or pushed_out
-        if is_padded or is_apart:
+        if is_padded or pushed_out or not _has_long_rows(given):
             given = self.given[:met]
             rows = first, first + met
             parts = padded(self.source, rows, (0, self.columns), given, self.fill)

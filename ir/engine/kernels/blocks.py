@@ -195,8 +195,7 @@ def _sums_levels(node: Node) -> bool:
     if node.kind not in CONVOLUTIONS or node.prologue or not _is_rounded(node.inputs[0]):
         return False
     given = [value.constant for value in node.inputs[1:]]
-    most = [np.abs(array).max(initial=0) for array in given if array is not None]
-    return len(most) == len(given) and bool(np.max(most) < HUGE)
+    return all(array is not None and are_moderate(array) for array in given)
 
 
 def _is_rounded(value: Value) -> bool:
@@ -208,7 +207,7 @@ def _is_rounded(value: Value) -> bool:
     others = node.epilogue[-1][1][1:] if node.epilogue else node.inputs[1:]
     ends = [value.constant for value in others if value is not None]
     return op.xml_type == QUANTIZE and all(
-        array is not None and bool(np.abs(array).max(initial=0) < HUGE) for array in ends
+        array is not None and are_moderate(array) for array in ends
     )
 
 
@@ -492,6 +491,13 @@ FINITE = frozenset(
 )
 #: Products of numbers below this, as many as windows have, add up to what is finite.
 HUGE = 1e15
+
+
+def are_moderate(*numbers: Array | float) -> bool:
+    """Whether all numbers are such that sums of products with them stay finite."""
+    return all(bool((np.abs(some) < HUGE).all()) for some in numbers)
+
+
 #: Fewer times are not worth it to tile a row at each call.
 FEW = 4
 #: For fewer numbers than this `clip` takes longer to begin than it saves.

@@ -257,7 +257,7 @@ def multiplied(
     return parts
 
 
-def in_pieces(matrix: Array, rows: Array, out: Array) -> Part:
+def by_long_rows(matrix: Array, rows: Array, out: Array) -> Part:
     """The part that multiplies a matrix by few long rows, in pieces that are taken as they lie."""
     (made, given), wide = matrix.shape, rows.shape[1]
     pieces = -(-made * given * wide // MILLION)

@@ -12,7 +12,7 @@ from ....layers.base import Op
 from ....schemas import Array
 from ..plan import Node, Plan, Value, constant, scale_and_shift
 from ..workers import single_blas
-from .blocks import HUGE
+from .blocks import are_moderate
 from .matrices import takes_scales
 
 #: What makes rows standard, before each number has its own scale and shift.
@@ -24,7 +24,7 @@ def scale_weights(plan: Plan) -> None:
     products = {node for node in plan.nodes if takes_scales(node)}
     for node in products:
         scale, shift, count = _of(node)
-        if np.any(scale != 1) and _is_finite(scale, shift):
+        if np.any(scale != 1) and are_moderate(scale, shift):
             node.scales = None, scale.astype(np.float32)
             _begin(node, shift, count)
     with single_blas:  # the same numbers, whatever the number of threads
@@ -36,7 +36,7 @@ def scale_weights(plan: Plan) -> None:
 def _hand_on(norm: Node, products: set[Node]) -> None:
     """Let products take a norm's scale and shift, where these are all that follows it."""
     scale, shift, count = _of(norm)
-    if count < len(norm.epilogue) or not _is_finite(scale, shift):
+    if count < len(norm.epilogue) or not are_moderate(scale, shift):
         return
     readers = _readers(norm.outputs[0], products)
     for node in readers:
@@ -93,11 +93,6 @@ def _of(node: Node) -> tuple[Array, Array, int]:
         return np.ones(1), np.zeros(1), 0
     scale, shift, count = scale_and_shift(node.epilogue, shape, -1)
     return scale, shift, count
-
-
-def _is_finite(*rows: Array) -> bool:
-    """Whether numbers are such as float32 holds, also times weights."""
-    return all(bool((np.abs(row) < HUGE).all()) for row in rows)
 
 
 def _begin(node: Node, shift: Array, count: int) -> None:

@@ -29,7 +29,7 @@ from .calls import call
 from .convolution_work import Finish, Sizes, Work, untiled
 from .grouped import quickest
 from .lines import on_lines
-from .products import MILLION, PAYING, in_blocks, in_pieces, shared_width
+from .products import MILLION, PAYING, by_long_rows, in_blocks, shared_width
 from .products import width as block_width
 from .spread import is_spread
 
@@ -354,7 +354,7 @@ def transformed(matrix: Array, values: Array, between: Array, out: Array) -> lis
     made, given = matrix.shape
     rows = between.reshape(made, -1)
     return [
-        in_pieces(matrix, values.reshape(given, -1), rows),
+        by_long_rows(matrix, values.reshape(given, -1), rows),
         call(np.matmul, matrix, rows.reshape(made, given, -1), out=out.reshape(made, made, -1)),
     ]
 
