@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
 from vinoir.ir.engine.kernels import attention, lines, matrices
+from vinoir.ir.engine.plan import Node, Scales
 from vinoir.schemas import Array
 
 
@@ -201,7 +202,7 @@ class Normed:
             y = self.net.add("MVN", "opset6", [self.x, axes], **words)
         else:
             y = self.net.add("NormalizeL2", "opset1", [self.x, axes], eps=1e-5, eps_mode="add")
-        self.normed = self.followed("Multiply", y, 1.0)
+        self.norm, self.normed = y, self.followed("Multiply", y, 1.0)
 
     def row(self, spread: float, *, wide: int | None = None) -> ir.Output:
         """A row of numbers around one."""
@@ -221,12 +222,21 @@ class Normed:
         return self.net.add("MatMul", "opset1", [y, matrix], transpose_b=turned)
 
     def passes(self) -> int:
-        """How many elementwise steps follow the norm."""
+        """How many elementwise steps follow the norm, but for one that adds one."""
+        steps = sum(len(node.epilogue) for node in self.nodes() if node.kind in NORMS)
+        return steps - self.is_raised()
+
+    def is_raised(self) -> bool:
+        """Whether one is added to the norm in place of biases after products."""
+        return any(node.scales.raised is not None for node in self.nodes())
+
+    def nodes(self) -> list[Node]:
+        """What is computed."""
         program = ir.compile(self.net.model(), threads=1)
-        nodes = [node for node, _ in program.times(self.given, 1) or []]
-        return sum(len(node.epilogue) for node in nodes if node.kind in ("MVN", "NormalizeL2"))
+        return [node for node, _ in program.times(self.given, 1) or []]
 
 
+NORMS = ("MVN", "NormalizeL2")
 SHAPES = [(1, 197, 96), (2, 50, 64), (3, 7, 9, 33), (40, 128), (1, 1, 48), (1, 2, 30)]
 
 
@@ -288,6 +298,73 @@ def test_norms_keep_the_scale_that_others_want(other: str) -> None:
     assert n.passes() > 0
 
 
+#: Rows by which a norm is known to be the right one, and such as leave nothing of it.
+ROWS = {
+    "usual": lambda x: x,
+    "far from zero": lambda x: x + 300,
+    "one number each": lambda x: np.repeat(x[..., :1], x.shape[-1], axis=-1),
+    "zero": np.zeros_like,
+    "nearly one number": lambda x: 3 + x * 1e-4,
+    "outliers": lambda x: np.where(np.arange(x.shape[-1]) == 5, 1e4, x).astype("f4"),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize(("mean", "bias"), [(0, 1), (3, 1), (0, 10)])
+def test_biases_of_products_go_into_weights_that_meet_rows_without_mean(
+    kind: str, mean: int, bias: int
+) -> None:
+    """What is made so is as near to what it should be as what is made step by step."""
+    n = Normed((2, 25, 96), "MVN")
+    n.given = [ROWS[kind](n.given[0])]
+    exact = n.given[0] - n.given[0].mean(axis=-1, keepdims=True, dtype=np.float64)
+    exact /= np.sqrt((exact**2).mean(axis=-1, keepdims=True) + 1e-5)
+    numbers = n.rng.standard_normal((2, 96)).astype("f4") + 1
+    scale, shift = map(n.net.constant, numbers)
+    y = n.net.add("Add", "opset1", [n.net.add("Multiply", "opset1", [n.norm, scale]), shift])
+    exact = exact * numbers[0] + numbers[1]
+    wanted = {}
+    for columns, name in ((192, "a"), (40, "b")):
+        matrix = (mean + n.rng.standard_normal((96, columns))).astype("f4")
+        row = (bias * n.rng.standard_normal(columns)).astype("f4")
+        product = n.net.add("MatMul", "opset1", [y, n.net.constant(matrix)])
+        wanted[name] = exact @ matrix
+        if name == "a":
+            product = n.net.add("Add", "opset1", [product, n.net.constant(row)])
+            wanted[name] = np.maximum(wanted[name] + row, 0)
+            product = n.net.add("ReLU", "opset1", [product])
+        n.net.result(product, name=name)
+    assert n.is_raised()
+    plain = ir.run(n.net.model(), n.given)
+    for name, found in ir.compile(n.net.model(), threads=2)(n.given).items():
+        off, usual = (np.abs(some - wanted[name]).max() for some in (found, plain[name]))
+        assert off <= 3 * usual + 1e-6 * max(np.abs(wanted[name]).max(), 10)
+
+
+@pytest.mark.parametrize(
+    "other", ["no variance", "images", "lengths", "few columns", "no bias", "endless", "residual"]
+)
+def test_rows_that_have_a_mean_or_gain_nothing_are_not_raised(other: str) -> None:
+    n = Normed((2, 30, 32), "NormalizeL2" if other == "lengths" else "MVN")
+    y, columns = n.normed, 24 if other == "few columns" else 64
+    if other in ("no variance", "images"):
+        words = {"normalize_variance": other != "no variance", "eps": 1e-5}
+        axes = n.net.constant([1, 2] if other == "images" else [2])
+        y = n.net.add("MVN", "opset6", [n.x, axes], **words, eps_mode="inside_sqrt")
+    matrix = n.rng.standard_normal((32, columns)).astype("f4")
+    if other == "endless":
+        matrix[3, 4] = np.inf
+    product = n.net.add("MatMul", "opset1", [y, n.net.constant(matrix)])
+    if other != "no bias":
+        product = n.followed("Add", product, 1.0, columns)
+    n.net.result(product, name="y")
+    if other == "residual":
+        n.net.result(n.net.add("Tanh", "opset1", [y]), name="z")
+    assert not n.is_raised()
+    with np.errstate(all="ignore"):
+        agree(n.net.model(), n.given, within=1e-5)
+
+
 def test_plans_share_scaled_weights() -> None:
     """Of two lengths, and of another norm before the same weights."""
     net, rng = ir.Builder(), np.random.default_rng(6)
@@ -310,9 +387,12 @@ def test_plans_share_scaled_weights() -> None:
 
 
 @pytest.mark.parametrize("wide", [48, 64, 192])
-@pytest.mark.parametrize("scaled", [(True, False), (False, True), (True, True)])
-def test_weights_of_a_file_stay_as_they_are(wide: int, scaled: tuple[bool, bool]) -> None:
-    """They are scaled in copies, also where they lie as wanted, and where none are left over."""
+@pytest.mark.parametrize("raised", [False, True])
+@pytest.mark.parametrize("scaled", [(True, False), (False, True), (True, True), (False, False)])
+def test_weights_of_a_file_stay_as_they_are(
+    wide: int, scaled: tuple[bool, bool], raised: bool
+) -> None:
+    """They change in copies, also where they lie as wanted, and where none are left over."""
     numbers = np.random.default_rng(7).standard_normal((64, 192)).astype("f4")
     aligned = lines.on_lines(64, 192)
     aligned[:] = numbers
@@ -323,9 +403,13 @@ def test_weights_of_a_file_stay_as_they_are(wide: int, scaled: tuple[bool, bool]
     for scale, axis in zip(scales, (1, 0), strict=True):
         if scale is not None:
             wanted *= np.expand_dims(scale, axis)
-    found = matrices.kept_columns(aligned, aligned, wide, scales=(scales[0], scales[1]))
+    more = np.arange(192, dtype="f4") if raised else None
+    if more is not None:
+        wanted += more
+    found = matrices.kept_columns(aligned, aligned, wide, scales=Scales(*scales, more))
     columns = [part.transpose(1, 0, 2).reshape(64, -1) for part in found]
-    np.testing.assert_allclose(np.concatenate(columns, 1), wanted, rtol=2e-7)
+    rounded = 4e-5 if raised else 0  # what comes near zero was rounded before
+    np.testing.assert_allclose(np.concatenate(columns, 1), wanted, rtol=2e-7, atol=rounded)
     np.testing.assert_array_equal(aligned, numbers)
 
 

@@ -34,6 +34,7 @@ WHOLE = 8
 SEVERAL, LARGE = 4, 1 << 28
 #: So many make up for it that weights are copied from how they lie at each call.
 MANY = 256
+AS_THEY_ARE = Scales()
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -322,11 +323,11 @@ def kept_columns(
     wide: int,
     *,
     copied: bool = True,
-    scales: Scales = (None, None),
+    scales: Scales = AS_THEY_ARE,
 ) -> list[Array]:
     """Constant matrices in blocks (count, deep, wide) of columns; in another what is left.
 
-    The rows and columns of a copy may be scaled.
+    The rows and columns of a copy may be scaled, and its columns raised.
     """
     *lead, deep, columns = matrix.shape
     assert source is not None
@@ -334,15 +335,17 @@ def kept_columns(
     blocks = matrix[..., :even].reshape(*lead, deep, even // wide, wide).swapaxes(-2, -3)
     rest = matrix[..., None, :, even:]
     if copied:
-        down, along = scales
-        parts = None if along is None else along[:even].reshape(-1, 1, wide)
-        blocks = _shared(source, blocks, matrix.strides, (down, parts))
-        rest = _scaled(rest, (down, None if along is None else along[even:]))
+        down, *by_column = scales
+        firsts = (some if some is None else some[:even].reshape(-1, 1, wide) for some in by_column)
+        blocks = _shared(source, blocks, matrix.strides, Scales(down, *firsts))
+        rest = _scaled(
+            rest, Scales(down, *(some if some is None else some[even:] for some in by_column))
+        )
     return [blocks, rest] if even < columns else [blocks]
 
 
 def _shared(
-    source: Array, blocks: Array, strides: tuple[int, ...], scales: Scales = (None, None)
+    source: Array, blocks: Array, strides: tuple[int, ...], scales: Scales = AS_THEY_ARE
 ) -> Array:
     """A copy of blocks of a constant; plans that are alive share it."""
     told = tuple(b"" if scale is None else scale.tobytes() for scale in scales)
@@ -362,14 +365,16 @@ def _shared(
 
 
 def _scaled(blocks: Array, scales: Scales) -> Array:
-    """Blocks of columns side by side, with rows and columns multiplied where they are to be."""
+    """Blocks of columns side by side, multiplied and raised where they are to be."""
     found = laid_out(blocks)
-    down, along = scales
-    if down is None and along is None:
-        return found
-    target = None if found is blocks else found  # which is the file's
-    by = np.float32(1) if down is None else down[:, None]
-    return laid_out(np.multiply(found, by if along is None else by * along, out=target))
+    down, along, raised = scales
+    if down is not None or along is not None:
+        target = None if found is blocks else found  # which is the file's
+        by = np.float32(1) if down is None else down[:, None]
+        found = laid_out(np.multiply(found, by if along is None else by * along, out=target))
+    if raised is not None:
+        found = laid_out(np.add(found, raised, out=None if found is blocks else found))
+    return found
 
 
 #: Weights in blocks, by the constant, the width of a block, how the matrix lies and its scales.

@@ -53,7 +53,7 @@ class Rows(NamedTuple):
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of an operation along some axes; None where there is no kernel for it."""
     value, output = node.inputs[0], node.outputs[0]
-    axes = _axes(node)
+    axes = joined_axes(node)
     if axes is None or value.type != np.float32 or not prod(value.shape) or value.store is None:
         return None
     assert output.store is not None
@@ -141,7 +141,7 @@ def _viewed(value: Value, axes: tuple[int, ...], store: Array) -> tuple[Rows | N
     return rows, found if found is not None and np.may_share_memory(found, store) else None
 
 
-def _axes(node: Node) -> tuple[int, ...] | None:
+def joined_axes(node: Node) -> tuple[int, ...] | None:
     """The axes that are joined, in the model's order."""
     op: Any = node.op
     rank = len(node.inputs[0].shape)

@@ -2,21 +2,31 @@
 
 ``W (g * x + b)`` is ``(W g) x + W b``, g and b being what follows a norm, and ``s * (W x)``
 is ``(s W) x``.
+
+Rows whose mean was taken away add up to zero. So the same number may be added to all weights that
+they meet for one sum, and changes nothing; and where 1 is added to all of such a row, each sum
+becomes larger by the sum of its weights. The number is chosen so that this sum is the bias: then
+a pass over the short rows takes the place of one over each of the products, which are longer.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from ....layers.base import Op
 from ....schemas import Array
-from ..plan import Node, Plan, Value, constant, scale_and_shift
+from ..plan import Node, Plan, Scales, Value, constant, scale_and_shift
 from ..workers import single_blas
 from .blocks import are_moderate
 from .matrices import takes_scales
+from .rows import joined_axes
 
 #: What makes rows standard, before each number has its own scale and shift.
 NORMS = ("MVN", "NormalizeL2")
+#: So many weights are summed up in one go: of longer sums of float32 more digits are lost.
+TOGETHER = 32
 
 
 def scale_weights(plan: Plan) -> None:
@@ -25,12 +35,19 @@ def scale_weights(plan: Plan) -> None:
     for node in products:
         scale, shift, count = _of(node)
         if np.any(scale != 1) and are_moderate(scale, shift):
-            node.scales = None, scale.astype(np.float32)
+            node.scales = Scales(along=scale.astype(np.float32))
             _begin(node, shift, count)
     with single_blas:  # the same numbers, whatever the number of threads
         for node in plan.nodes:
-            if node.kind in NORMS and node.epilogue:
+            if node.kind in NORMS and (node.epilogue or has_no_mean(node)):
                 _hand_on(node, products)
+
+
+def has_no_mean(norm: Node) -> bool:
+    """Whether the numbers of each row add up to zero, and are about as large as one."""
+    op: Any = norm.op
+    last = len(norm.outputs[0].shape) - 1
+    return norm.kind == "MVN" and op.normalize_variance and joined_axes(norm) == (last,)
 
 
 def _hand_on(norm: Node, products: set[Node]) -> None:
@@ -39,17 +56,38 @@ def _hand_on(norm: Node, products: set[Node]) -> None:
     if count < len(norm.epilogue) or not are_moderate(scale, shift):
         return
     readers = _readers(norm.outputs[0], products)
+    found: list[tuple[Node, Array, Array, int]] = []
     for node in readers:
         matrix = node.inputs[1].array.reshape(node.inputs[1].shape[-2:])
         matrix = matrix.T if node.op.transpose_b else matrix  # type: ignore[attr-defined]  # products have it
-        along = node.scales[1]
-        node.scales = scale.astype(np.float32), along
-        if np.any(shift != 0):
-            added = shift.astype(np.float32) @ matrix
-            _, before, steps = _of(node)
-            _begin(node, before + (added if along is None else added * along), steps)
-    if readers:
+        sums = _sums(np.stack([scale, shift]).astype(np.float32), matrix)
+        if node.scales.along is not None:
+            sums *= node.scales.along
+        _, bias, steps = _of(node)
+        bias = bias + sums[1] if np.any(shift != 0) else bias  # weights may be endless
+        raised = ((bias - sums[0]) / len(matrix)).astype(np.float32)
+        found.append((node, bias, raised, steps))
+    longer = sum(bias.size for _, bias, _, _ in found if np.any(bias != 0)) > scale.size
+    raises = longer and has_no_mean(norm) and are_moderate(*(raised for _, _, raised, _ in found))
+    for node, bias, raised, steps in found:
+        down = scale.astype(np.float32) if np.any(scale != 1) else None
+        node.scales = Scales(down, node.scales.along, raised if raises else None)
+        _begin(node, np.zeros(1) if raises else bias, steps)
+    if found:
         norm.set_epilogue([])
+        if raises:
+            _begin(norm, np.ones(scale.size), 0)
+
+
+def _sums(rows: Array, matrix: Array) -> Array:
+    """Products of rows with a matrix, with more digits than float32 keeps of long sums."""
+    deep = len(matrix)
+    whole = deep - deep % TOGETHER
+    cut = rows[:, :whole].reshape(len(rows), -1, TOGETHER).swapaxes(0, 1)
+    with np.errstate(all="ignore"):
+        found = np.matmul(cut, matrix[:whole].reshape(-1, TOGETHER, matrix.shape[1]))
+        rest = rows[:, whole:] @ matrix[whole:]
+        return found.sum(axis=0, dtype=np.float64) + rest
 
 
 def _readers(value: Value, products: set[Node]) -> list[Node]:

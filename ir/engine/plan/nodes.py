@@ -115,8 +115,16 @@ class Value:
 
 #: Elementwise operations in a row, each with its inputs; None stands for what they act on.
 Steps: TypeAlias = list[tuple[Op, list[Value | None]]]
-#: What the rows and the columns of a matrix are multiplied by, if by anything.
-Scales: TypeAlias = "tuple[Array | None, Array | None]"
+
+
+class Scales(NamedTuple):
+    """What becomes of a constant matrix when it is laid out."""
+
+    #: What its rows and its columns are multiplied by, if by anything.
+    down: Array | None = None
+    along: Array | None = None
+    #: What is added to all numbers of a column after that.
+    raised: Array | None = None
 
 
 class Node:
@@ -152,8 +160,8 @@ class Node:
         #: Of a GridSample: what samples are multiplied by, before those along the last axis are
         #: summed up, which its output has no longer.
         self.summed: Value | None = None
-        #: Of a product: by what the rows and the columns of its weights are multiplied.
-        self.scales: Scales = (None, None)
+        #: Of a product: what becomes of its weights.
+        self.scales = Scales()
         #: Its weights as its kernel wants them, where they were laid out beforehand.
         self.laid_out: object = None
         #: How it is a product of integers, where it is done so.
