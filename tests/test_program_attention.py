@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -339,6 +340,20 @@ def test_biases_of_products_go_into_weights_that_meet_rows_without_mean(
     for name, found in ir.compile(n.net.model(), threads=2)(n.given).items():
         off, usual = (np.abs(some - wanted[name]).max() for some in (found, plain[name]))
         assert off <= 3 * usual + 1e-6 * max(np.abs(wanted[name]).max(), 10)
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+def test_what_is_too_large_for_weights_stays_after_products(shifted: bool) -> None:
+    n = Normed((2, 25, 96), "MVN")
+    y = n.followed("Add", n.normed, 0.5) if shifted else n.normed
+    product = n.times(y, 192)
+    product = n.net.add("Multiply", "opset1", [product, n.net.constant(np.float32(1e16))])
+    n.net.result(n.followed("Add", product, 1e16, 192), name="y")
+    model = n.net.model()
+    (wanted,), (found,) = (
+        f(n.given).values() for f in (partial(ir.run, model), ir.compile(model))
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e12)
 
 
 @pytest.mark.parametrize(

@@ -63,11 +63,13 @@ def _hand_on(norm: Node, products: set[Node]) -> None:
         sums = _sums(np.stack([scale, shift]).astype(np.float32), matrix)
         if node.scales.along is not None:
             sums *= node.scales.along
-        _, bias, steps = _of(node)
+        own, bias, steps = _of(node)
+        if np.any(own != 1):  # too large for weights: it stays, after what is added here
+            bias, steps = np.zeros(1), 0
         bias = bias + sums[1] if np.any(shift != 0) else bias  # weights may be endless
         raised = ((bias - sums[0]) / len(matrix)).astype(np.float32)
         found.append((node, bias, raised, steps))
-    longer = sum(bias.size for _, bias, _, _ in found if np.any(bias != 0)) > scale.size
+    longer = sum(raised.size for _, bias, raised, _ in found if np.any(bias != 0)) > scale.size
     raises = longer and has_no_mean(norm) and are_moderate(*(raised for _, _, raised, _ in found))
     for node, bias, raised, steps in found:
         down = scale.astype(np.float32) if np.any(scale != 1) else None
