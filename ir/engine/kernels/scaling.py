@@ -83,10 +83,11 @@ def _hand_on(norm: Node, products: set[Node]) -> None:
 
 def _sums(rows: Array, matrix: Array) -> Array:
     """Products of rows with a matrix, with more digits than float32 keeps of long sums."""
-    deep = len(matrix)
-    whole = deep - deep % TOGETHER
-    cut = rows[:, :whole].reshape(len(rows), -1, TOGETHER).swapaxes(0, 1)
     with np.errstate(all="ignore"):
+        if matrix.T.flags.c_contiguous:  # BLAS adds up several sums side by side
+            return np.stack([matrix.T @ row for row in rows]).astype(np.float64)
+        whole = len(matrix) - len(matrix) % TOGETHER
+        cut = rows[:, :whole].reshape(len(rows), -1, TOGETHER).swapaxes(0, 1)
         found = np.matmul(cut, matrix[:whole].reshape(-1, TOGETHER, matrix.shape[1]))
         rest = rows[:, whole:] @ matrix[whole:]
         return found.sum(axis=0, dtype=np.float64) + rest
