@@ -16,7 +16,8 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    shifts at their head weights, as do steps of levels at the convolutions after them.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
-   as do computed factors of channels. Patches are multiplied as rows.
+   as do computed factors of channels. Patches are multiplied as rows. What moves axes
+   in a row copies once.
 4. Levels that integers are multiplied by stay bytes, those that are added are scaled once, those
    of activations are looked up; or their makers leave the rounding to who multiplies. Shuffles go
    where they copy least; convolutions give what Swish takes as this wants it multiplied; products
@@ -41,6 +42,7 @@ from .join_attention import join_attention
 from .join_branches import join_branches
 from .join_gelus import join_gelus
 from .join_levels import join_levels
+from .join_moves import join_moves
 from .join_norms import join_norms
 from .join_products import join_products
 from .join_shuffles import join_shuffles
@@ -114,6 +116,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     clip_before,
     take_prologues,
     multiply_patches,
+    join_moves,
     keep_levels,
     join_levels,
     look_up_levels,

@@ -1,0 +1,127 @@
+"""Reshapes and transposes in a row: one copy, of the same numbers."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_program_attention import agree
+from vinoir import ir
+
+RNG = np.random.default_rng(3)
+
+
+def moved(net: ir.Builder, y: ir.Output, *steps: tuple[str, list[int]]) -> ir.Output:
+    """What is left of a value after some reshapes and transposes."""
+    for kind, numbers in steps:
+        words: dict[str, Any] = {"special_zero": False} if kind == "Reshape" else {}
+        y = net.add(kind, "opset1", [y, net.constant(np.array(numbers, np.int64))], **words)
+    return y
+
+
+def moves(model: ir.Model, inputs: list[np.ndarray[Any, Any]]) -> int:
+    """How many nodes of a program move numbers and do nothing else."""
+    program = ir.compile(model, threads=1)
+    kinds = [node.kind for node, _ in program.times(inputs, 1) or []]
+    return sum(kind in ("Reshape", "Transpose", "Squeeze", "Unsqueeze") for kind in kinds)
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> tuple[tuple[int, ...], list[tuple[str, list[int]]]]:
+    """A shape, and what is done to it."""
+    factors = draw(st.lists(st.sampled_from([1, 2, 2, 3, 4, 6]), min_size=2, max_size=6))
+    shape = tuple(factors)
+    steps: list[tuple[str, list[int]]] = []
+    for _ in range(draw(st.integers(2, 7))):
+        if draw(st.booleans()):
+            order = draw(st.permutations(range(len(shape))))
+            steps.append(("Transpose", list(order) if draw(st.booleans()) else [0] * 0))
+            shape = tuple(
+                shape[axis] for axis in (order if steps[-1][1] else range(len(shape))[::-1])
+            )
+        else:
+            total, sizes = prod(shape), []
+            while total > 1 and len(sizes) < 5:
+                sizes.append(
+                    draw(st.sampled_from([n for n in range(1, total + 1) if total % n == 0]))
+                )
+                total //= sizes[-1]
+            shape = (*sizes, total)
+            steps.append(("Reshape", list(shape)))
+    return tuple(factors), steps
+
+
+@settings(max_examples=150, deadline=None)
+@given(chains(), st.booleans())
+def test_any_moves_in_a_row_move_the_same_numbers(
+    chain: tuple[tuple[int, ...], list[tuple[str, list[int]]]], followed: bool
+) -> None:
+    shape, steps = chain
+    net = ir.Builder()
+    y = net.add("Tanh", "opset1", [net.parameter("x", "f32", shape)])
+    y = moved(net, y, *steps)
+    net.result(net.add("Sigmoid", "opset1", [y]) if followed else y, name="y")
+    agree(net.model(), [RNG.standard_normal(shape).astype("f4")], within=1e-6)
+
+
+@pytest.mark.parametrize("images", [1, 2])
+@pytest.mark.parametrize("channels", [8, 24])
+def test_patches_of_images_are_cut_and_put_together_by_a_copy_each(
+    images: int, channels: int
+) -> None:
+    """As between the convolutions of a network that looks at patches in between."""
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (images, channels, 12, 16))
+    weights = [RNG.standard_normal((channels, channels, 1, 1)).astype("f4") for _ in range(2)]
+    pads = {"pads_begin": [0, 0], "pads_end": [0, 0], "dilations": [1, 1], "strides": [1, 1]}
+    y = net.add("Convolution", "opset1", [x, net.constant(weights[0])], **pads)
+    y = moved(
+        net, y, ("Reshape", [images * channels * 6, 2, 8, 2]), ("Transpose", [0, 2, 1, 3]),
+        ("Reshape", [images, channels, 48, 4]), ("Transpose", [0, 3, 2, 1]),
+        ("Reshape", [images * 4, 48, channels]),
+    )  # fmt: skip
+    words = {"normalize_variance": True, "eps": 1e-5, "eps_mode": "inside_sqrt"}
+    y = net.add("MVN", "opset6", [y, net.constant([2])], **words)
+    y = moved(
+        net, y, ("Reshape", [images, 4, 48, channels]), ("Transpose", [0, 3, 2, 1]),
+        ("Reshape", [images * channels * 6, 8, 2, 2]), ("Transpose", [0, 2, 1, 3]),
+        ("Reshape", [images, channels, 12, 16]),
+    )  # fmt: skip
+    net.result(net.add("Convolution", "opset1", [y, net.constant(weights[1])], **pads), name="y")
+    inputs = [RNG.standard_normal((images, channels, 12, 16)).astype("f4")]
+    agree(net.model(), inputs, within=1e-5)
+    assert moves(net.model(), inputs) == 2
+
+
+def test_what_others_read_and_what_is_cut_across_stays() -> None:
+    """A value in the middle is wanted too; 6 of 4 x 9 are no whole part of either axis."""
+    net = ir.Builder()
+    x = net.add("Tanh", "opset1", [net.parameter("x", "f32", (4, 9, 5))])
+    middle = moved(net, x, ("Transpose", [1, 0, 2]), ("Reshape", [36, 5]))
+    net.result(net.add("Sigmoid", "opset1", [middle]), name="middle")
+    net.result(moved(net, middle, ("Transpose", [1, 0]), ("Reshape", [5, 9, 4])), name="a")
+    across: list[tuple[str, list[int]]] = [
+        ("Transpose", [1, 0, 2]), ("Reshape", [6, 30]), ("Transpose", [1, 0]),
+    ]  # fmt: skip
+    net.result(moved(net, x, *across), name="across")
+    after: list[tuple[str, list[int]]] = [
+        ("Reshape", [6, 6, 5]), ("Transpose", [2, 1, 0]), ("Reshape", [10, 18]),
+        ("Transpose", [1, 0]), ("Reshape", [180]),
+    ]  # fmt: skip
+    net.result(moved(net, middle, *after), name="after")
+    agree(net.model(), [RNG.standard_normal((4, 9, 5)).astype("f4")], within=1e-6)
+
+
+def test_very_many_moves_take_no_more_than_their_number() -> None:
+    net = ir.Builder()
+    y = net.add("Tanh", "opset1", [net.parameter("x", "f32", (2, 4, 8))])
+    for _ in range(700):
+        y = moved(net, y, ("Transpose", [2, 0, 1]), ("Reshape", [2, 4, 8]))
+    net.result(y, name="y")
+    inputs = [RNG.standard_normal((2, 4, 8)).astype("f4")]
+    agree(net.model(), inputs, within=1e-6)
+    assert moves(net.model(), inputs) <= 2
