@@ -89,9 +89,10 @@ def join_moves(plan: Plan) -> None:
             continue
         row = _row(node)
         seen.update(row)
-        while row:
-            found = _first(row)
-            row = row[max(len(found.nodes), 1) :]
+        begin = 0
+        while begin < len(row):
+            found = _first(row, begin)
+            begin += max(len(found.nodes), 1)
             if found.copies_again:
                 replaced |= {former: [] for former in found.nodes}
                 replaced[found.nodes[-1]] = _joined(found)
@@ -119,10 +120,11 @@ def _row(node: Node) -> list[Node]:
         found.append(after)
 
 
-def _first(nodes: list[Node]) -> _Move:
-    """As many nodes, from the first one on, as only move pieces of axes."""
-    pieces, copies, again = _Pieces(nodes[0].inputs[0].shape), False, False
-    for count, node in enumerate(nodes):
+def _first(nodes: list[Node], begin: int) -> _Move:
+    """As many nodes, from one on, as only move pieces of axes."""
+    pieces, copies, again = _Pieces(nodes[begin].inputs[0].shape), False, False
+    for place in range(begin, len(nodes)):
+        node = nodes[place]
         shape = node.outputs[0].shape
         if node.kind == "Transpose":
             told = node.inputs[1].constant
@@ -133,10 +135,10 @@ def _first(nodes: list[Node]) -> _Move:
         else:
             cut = pieces.cut(shape)
             if cut is None:
-                return _Move(nodes[:count], pieces, again)
+                return _Move(nodes[begin:place], pieces, again)
             pieces = cut
             copies |= pieces.joins_what_lies_apart()
-    return _Move(nodes, pieces, again)
+    return _Move(nodes[begin:], pieces, again)
 
 
 def _joined(move: _Move) -> list[Node]:
