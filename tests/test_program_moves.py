@@ -116,6 +116,18 @@ def test_what_others_read_and_what_is_cut_across_stays() -> None:
     agree(net.model(), [RNG.standard_normal((4, 9, 5)).astype("f4")], within=1e-6)
 
 
+def test_moves_before_one_that_cuts_across_are_joined_as_they_were() -> None:
+    """The reshape to 5, 3, 2 and 6 cuts the 9 into threes before it meets what 2 does not cut."""
+    net = ir.Builder()
+    x = net.add("Tanh", "opset1", [net.parameter("x", "f32", (4, 9, 5))])
+    steps: list[tuple[str, list[int]]] = [
+        ("Transpose", [1, 0, 2]), ("Reshape", [36, 5]), ("Transpose", [1, 0]),
+        ("Reshape", [5, 3, 2, 6]),
+    ]  # fmt: skip
+    net.result(moved(net, x, *steps), name="y")
+    agree(net.model(), [RNG.standard_normal((4, 9, 5)).astype("f4")], within=1e-6)
+
+
 def test_very_many_moves_take_no_more_than_their_number() -> None:
     net = ir.Builder()
     y = net.add("Tanh", "opset1", [net.parameter("x", "f32", (2, 4, 8))])
