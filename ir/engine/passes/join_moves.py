@@ -1,4 +1,4 @@
-"""Replace reshapes and transposes in a row by one `Reshape(Transpose(Reshape(x)))`: one copy.
+"""Replace `Reshape(Transpose(Reshape(Transpose(x))))` and longer rows by three of them: one copy.
 
 Where images are cut into patches, and put together again, several such follow each other, and
 each reshape of what a transpose has moved copies it. All of them together only cut axes, reorder
