@@ -34,6 +34,7 @@ WHOLE = 8
 SEVERAL, LARGE = 4, 1 << 28
 #: So many make up for it that weights are copied from how they lie at each call.
 MANY = 256
+#: Weights that nothing is done to.
 AS_THEY_ARE = Scales()
 
 
@@ -335,13 +336,12 @@ def kept_columns(
     blocks = matrix[..., :even].reshape(*lead, deep, even // wide, wide).swapaxes(-2, -3)
     rest = matrix[..., None, :, even:]
     if copied:
-        down, *by_column = scales
-        firsts = (some if some is None else some[:even].reshape(-1, 1, wide) for some in by_column)
-        blocks = _shared(source, blocks, matrix.strides, Scales(down, *firsts))
-        rest = _scaled(
-            rest, Scales(down, *(some if some is None else some[even:] for some in by_column))
-        )
-    return [blocks, rest] if even < columns else [blocks]
+        blocks = _shared(source, blocks, matrix.strides, scales.of(slice(even), wide))
+    if even == columns:
+        return [blocks]
+    if copied:
+        rest = _scaled(rest, scales.of(slice(even, None), columns - even))
+    return [blocks, rest]
 
 
 def _shared(

@@ -55,30 +55,46 @@ def _hand_on(norm: Node, products: set[Node]) -> None:
     scale, shift, count = _of(norm)
     if count < len(norm.epilogue) or not are_moderate(scale, shift):
         return
-    readers = _readers(norm.outputs[0], products)
-    found: list[tuple[Node, Array, Array, int]] = []
-    for node in readers:
-        matrix = node.inputs[1].array.reshape(node.inputs[1].shape[-2:])
-        matrix = matrix.T if node.op.transpose_b else matrix  # type: ignore[attr-defined]  # products have it
-        sums = _sums(np.stack([scale, shift]).astype(np.float32), matrix)
-        if node.scales.along is not None:
-            sums *= node.scales.along
-        own, bias, steps = _of(node)
-        if np.any(own != 1):  # too large for weights: it stays, after what is added here
-            bias, steps = np.zeros(1), 0
-        bias = bias + sums[1] if np.any(shift != 0) else bias  # weights may be endless
-        raised = ((bias - sums[0]) / len(matrix)).astype(np.float32)
-        found.append((node, bias, raised, steps))
-    longer = sum(raised.size for _, bias, raised, _ in found if np.any(bias != 0)) > scale.size
-    raises = longer and has_no_mean(norm) and are_moderate(*(raised for _, _, raised, _ in found))
-    for node, bias, raised, steps in found:
-        down = scale.astype(np.float32) if np.any(scale != 1) else None
-        node.scales = Scales(down, node.scales.along, raised if raises else None)
-        _begin(node, np.zeros(1) if raises else bias, steps)
+    shifts = bool(np.any(shift != 0))
+    readers = {node: _bias(node) for node in _readers(norm.outputs[0], products)}
+    biased = [node for node, (bias, _) in readers.items() if shifts or np.any(bias != 0)]
+    longer = sum(node.outputs[0].shape[-1] for node in biased) > scale.size
+    found: list[tuple[Node, Array, Array]] = []
+    raises = longer and has_no_mean(norm)
+    for node, (bias, steps) in readers.items():
+        raised = np.zeros(1)
+        if raises or shifts:
+            sums = _sums(np.stack([scale, shift]).astype(np.float32), _matrix(node))
+            if node.scales.along is not None:
+                sums *= node.scales.along
+            bias = bias + sums[1] if shifts else bias  # weights may be endless
+            raised = (bias - sums[0]) / scale.size
+        node.set_epilogue(node.epilogue[steps:])
+        found.append((node, bias, raised))
+    raises = raises and are_moderate(*(raised for _, _, raised in found))
+    down = scale.astype(np.float32) if np.any(scale != 1) else None
+    for node, bias, raised in found:
+        more = raised.astype(np.float32) if raises else None
+        node.scales = Scales(down, node.scales.along, more)
+        _begin(node, np.zeros(1) if raises else bias, 0)
     if found:
         norm.set_epilogue([])
         if raises:
             _begin(norm, np.ones(scale.size), 0)
+
+
+def _bias(product: Node) -> tuple[Array, int]:
+    """The row that is added to a product first, and in how many steps."""
+    scale, shift, count = _of(product)
+    # What is too large for weights stays, after what is added here.
+    return (np.zeros(1), 0) if np.any(scale != 1) else (shift, count)
+
+
+def _matrix(product: Node) -> Array:
+    """The constant matrix of a product as it multiplies rows."""
+    weights = product.inputs[1]
+    matrix = weights.array.reshape(weights.shape[-2:])
+    return matrix.T if product.op.transpose_b else matrix  # type: ignore[attr-defined]  # products have it
 
 
 def _sums(rows: Array, matrix: Array) -> Array:

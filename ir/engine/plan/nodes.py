@@ -126,6 +126,14 @@ class Scales(NamedTuple):
     #: What is added to all numbers of a column after that.
     raised: Array | None = None
 
+    def of(self, columns: slice, wide: int) -> Scales:
+        """What becomes of some columns, beside these in blocks (count, deep, wide)."""
+        cut = (
+            None if some is None else some[columns].reshape(-1, 1, wide)
+            for some in (self.along, self.raised)
+        )  # fmt: skip
+        return Scales(self.down, *cut)
+
 
 class Node:
     """An operation on values, with what is done to its output before that leaves the cache.
