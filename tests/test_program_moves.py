@@ -38,11 +38,10 @@ def chains(draw: st.DrawFn) -> tuple[tuple[int, ...], list[tuple[str, list[int]]
     steps: list[tuple[str, list[int]]] = []
     for _ in range(draw(st.integers(2, 7))):
         if draw(st.booleans()):
-            order = draw(st.permutations(range(len(shape))))
-            steps.append(("Transpose", list(order) if draw(st.booleans()) else [0] * 0))
-            shape = tuple(
-                shape[axis] for axis in (order if steps[-1][1] else range(len(shape))[::-1])
-            )
+            told = draw(st.booleans())  # else they are turned round
+            order = draw(st.permutations(range(len(shape)))) if told else range(len(shape))[::-1]
+            steps.append(("Transpose", list(order) if told else []))
+            shape = tuple(shape[axis] for axis in order)
         else:
             total, sizes = prod(shape), []
             while total > 1 and len(sizes) < 5:
@@ -97,35 +96,51 @@ def test_patches_of_images_are_cut_and_put_together_by_a_copy_each(
     assert moves(net.model(), inputs) == 2
 
 
-def test_what_others_read_and_what_is_cut_across_stays() -> None:
-    """A value in the middle is wanted too; 6 of 4 x 9 are no whole part of either axis."""
+FLAT: list[tuple[str, list[int]]] = [("Transpose", [1, 0, 2]), ("Reshape", [36, 5])]
+
+
+def test_what_others_read_stays() -> None:
     net = ir.Builder()
     x = net.add("Tanh", "opset1", [net.parameter("x", "f32", (4, 9, 5))])
-    middle = moved(net, x, ("Transpose", [1, 0, 2]), ("Reshape", [36, 5]))
+    middle = moved(net, x, *FLAT)
     net.result(net.add("Sigmoid", "opset1", [middle]), name="middle")
-    net.result(moved(net, middle, ("Transpose", [1, 0]), ("Reshape", [5, 9, 4])), name="a")
-    across: list[tuple[str, list[int]]] = [
-        ("Transpose", [1, 0, 2]), ("Reshape", [6, 30]), ("Transpose", [1, 0]),
-    ]  # fmt: skip
-    net.result(moved(net, x, *across), name="across")
-    after: list[tuple[str, list[int]]] = [
-        ("Reshape", [6, 6, 5]), ("Transpose", [2, 1, 0]), ("Reshape", [10, 18]),
-        ("Transpose", [1, 0]), ("Reshape", [180]),
-    ]  # fmt: skip
-    net.result(moved(net, middle, *after), name="after")
+    net.result(moved(net, middle, ("Transpose", [1, 0]), ("Reshape", [5, 9, 4])), name="y")
     agree(net.model(), [RNG.standard_normal((4, 9, 5)).astype("f4")], within=1e-6)
 
 
-def test_moves_before_one_that_cuts_across_are_joined_as_they_were() -> None:
-    """The reshape to 5, 3, 2 and 6 cuts the 9 into threes before it meets what 2 does not cut."""
+@pytest.mark.parametrize(
+    "steps",
+    [
+        # 6 of 9 x 4 are no whole part of either.
+        [("Transpose", [1, 0, 2]), ("Reshape", [6, 30]), ("Transpose", [1, 0])],
+        # What follows such a reshape is joined by itself.
+        [*FLAT, ("Reshape", [6, 6, 5]), ("Transpose", [2, 1, 0]), ("Reshape", [10, 18]),
+         ("Transpose", [1, 0]), ("Reshape", [180])],
+        # The 9 is cut into threes before it is seen that 2 cuts none of them.
+        [*FLAT, ("Transpose", [1, 0]), ("Reshape", [5, 3, 2, 6])],
+    ],
+)  # fmt: skip
+def test_reshapes_that_cut_across_axes_end_a_row(steps: list[tuple[str, list[int]]]) -> None:
     net = ir.Builder()
     x = net.add("Tanh", "opset1", [net.parameter("x", "f32", (4, 9, 5))])
-    steps: list[tuple[str, list[int]]] = [
-        ("Transpose", [1, 0, 2]), ("Reshape", [36, 5]), ("Transpose", [1, 0]),
-        ("Reshape", [5, 3, 2, 6]),
-    ]  # fmt: skip
     net.result(moved(net, x, *steps), name="y")
     agree(net.model(), [RNG.standard_normal((4, 9, 5)).astype("f4")], within=1e-6)
+
+
+@pytest.mark.parametrize("multiplied", [True, False])
+def test_what_turns_a_matrix_for_a_product_stays_a_view(multiplied: bool) -> None:
+    net = ir.Builder()
+    x = net.add("Tanh", "opset1", [net.parameter("x", "f32", (4, 9, 5))])
+    y = moved(net, x, *FLAT, ("Transpose", [1, 0]))
+    if multiplied:
+        y = net.add("MatMul", "opset1", [net.parameter("q", "f32", (3, 5)), y])
+    net.result(net.add("Sigmoid", "opset1", [y]), name="y")
+    shapes = [(4, 9, 5), (3, 5)][: 1 + multiplied]
+    inputs = [RNG.standard_normal(shape).astype("f4") for shape in shapes]
+    agree(net.model(), inputs, within=1e-6)
+    program = ir.compile(net.model(), threads=1)
+    copied = [node for node, _ in program.times(inputs, 1) or [] if node.kind == "Reshape"]
+    assert [node.outputs[0].shape for node in copied] == [(36, 5) if multiplied else (5, 36)]
 
 
 def test_very_many_moves_take_no_more_than_their_number() -> None:

@@ -13,18 +13,19 @@ from typing import NamedTuple
 
 from ..plan import Node, Plan, Value, in_order, only_user, reshaping, transposing
 
-#: What only cuts, joins and reorders axes.
+#: What only cuts and joins axes.
 CUTS = ("Reshape", "Squeeze", "Unsqueeze")
+#: What multiplies matrices turned or not: what turns them last is a view, and stays one.
+MULTIPLYING = ("MatMul", "ScaledDotProductAttention")
 
 
 class _Pieces:
     """The axes of a value as pieces of those of the first one, in their new order."""
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.sizes = list(shape)
+    def __init__(self, sizes: list[int], first: list[int], axes: list[list[int]]) -> None:
+        self.sizes = sizes
         #: The pieces in the order of the first value, and those of each axis now.
-        self.first = list(range(len(shape)))
-        self.axes = [[piece] for piece in self.first]
+        self.first, self.axes = first, axes
 
     @property
     def order(self) -> list[int]:
@@ -37,8 +38,7 @@ class _Pieces:
 
     def cut(self, shape: tuple[int, ...]) -> _Pieces | None:
         """What a reshape makes of them; None where an axis is made of uneven parts."""
-        found = _Pieces(())
-        found.sizes, found.first = [*self.sizes], [*self.first]
+        found = _Pieces([*self.sizes], [*self.first], [])
         rest = [piece for piece in self.order[::-1] if self.sizes[piece] != 1]
         for size in shape:
             axis: list[int] = []
@@ -89,6 +89,8 @@ def join_moves(plan: Plan) -> None:
             continue
         row = _row(node)
         seen.update(row)
+        while row and row[-1].kind == "Transpose" and _is_multiplied(row[-1].outputs[0]):
+            row.pop()
         begin = 0
         while begin < len(row):
             found = _first(row, begin)
@@ -120,17 +122,26 @@ def _row(node: Node) -> list[Node]:
         found.append(after)
 
 
+def _is_multiplied(value: Value) -> bool:
+    """Whether a value is read, by nothing but products of matrices."""
+    users = value.users
+    return not value.is_output and bool(users) and all(user.kind in MULTIPLYING for user in users)
+
+
 def _first(nodes: list[Node], begin: int) -> _Move:
     """As many nodes, from one on, as only move pieces of axes."""
-    pieces, copies, again = _Pieces(nodes[begin].inputs[0].shape), False, False
+    sizes = list(nodes[begin].inputs[0].shape)
+    axes = range(len(sizes))
+    pieces = _Pieces(sizes, list(axes), [[axis] for axis in axes])
+    copies = again = False
     for place in range(begin, len(nodes)):
         node = nodes[place]
         shape = node.outputs[0].shape
         if node.kind == "Transpose":
             told = node.inputs[1].constant
             assert told is not None
-            axes = [int(axis) % len(shape) for axis in told.ravel()]
-            pieces.reorder(axes or list(range(len(shape)))[::-1])
+            order = [int(axis) % len(shape) for axis in told.ravel()]
+            pieces.reorder(order or list(range(len(shape)))[::-1])
             again |= copies
         else:
             cut = pieces.cut(shape)
