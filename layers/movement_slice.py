@@ -8,7 +8,7 @@ runs backwards and begins before the first element begins at the first one, othe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -24,6 +24,9 @@ from .movement import listed
 
 #: The least and the greatest value that an index may have.
 Bounds: TypeAlias = tuple[int, int]
+
+#: An axis that is sliced, and from where to where.
+Cut: TypeAlias = tuple[int, Size, Size]
 
 #: Bounds, or None where nothing is known.
 End = TypeVar("End", Bounds, Bounds | None)
@@ -90,6 +93,20 @@ class StridedSliceV1(Op):
             # What masks alone make certain, OpenVINO gives up again at the last slice.
             sizes[last[0]] = last[1]
         return (Tensor(data.type, Shape(sizes)),)
+
+    def cuts(
+        self, data: Tensor, begin: Tensor, end: Tensor, stride: Tensor | None = None
+    ) -> Iterator[Cut]:
+        """The axes of the output that are cut place by place, and from where to where."""
+        starts, stops = known_sizes(begin), known_sizes(end)
+        steps = [1] * len(starts) if stride is None else stride.ints()
+        if data.rank is None or steps is None or not len(starts) == len(stops) == len(steps):
+            return
+        axis = 0
+        for what, entry, _ in self.rows(data.rank, len(starts)):
+            if what == "slice" and steps[entry] == 1 and not has(self.end_mask, entry):
+                yield axis, 0 if has(self.begin_mask, entry) else starts[entry], stops[entry]
+            axis += what != "drop"
 
     def check_masks(self) -> None:
         """Refuse masks that are none."""
@@ -174,6 +191,25 @@ class SliceV8(Op):
         axes: Tensor | None = None,
     ) -> tuple[Tensor, ...]:
         return (Tensor(data.type, sliced_shape(data.shape, start, stop, step, axes)),)
+
+    def cuts(
+        self,
+        data: Tensor,
+        start: Tensor,
+        stop: Tensor,
+        step: Tensor,
+        axes: Tensor | None = None,
+    ) -> Iterator[Cut]:
+        """The axes of the output that are cut place by place, and from where to where."""
+        starts, stops, steps = known_sizes(start), known_sizes(stop), step.ints()
+        places: Sequence[int] | None = range(len(starts)) if axes is None else axes.ints()
+        if data.rank is None or places is None or steps is None:
+            return
+        if len(starts) == len(stops) == len(steps) == len(places):
+            axes_of_data = axes_of(places, data.rank)
+            for axis, first, last, by in zip(axes_of_data, starts, stops, steps, strict=True):
+                if by == 1:
+                    yield axis, first, last
 
     def run(
         self, data: Array, start: Array, stop: Array, step: Array, axes: Array | None = None
@@ -363,6 +399,11 @@ def sliced_index(
     for axis, *ends in zip(places, start.tolist(), stop.tolist(), step.tolist(), strict=True):
         index[axis] = as_slice(span(data.shape[axis], *ends))
     return tuple(index)
+
+
+def known_sizes(ends: Tensor) -> list[Size]:
+    """The ends of slices as sizes, with their names; none where nothing is known of them."""
+    return (None if ends.parts is None else ends.sizes()) or []
 
 
 def common_count(lists: Mapping[str, Tensor | None]) -> Size:

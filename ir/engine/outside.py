@@ -27,6 +27,7 @@ from ..execution import Interpreter, State, answered, by_definition, read_variab
 from ..inference import Inferred, body_parameters, infer_graph
 from .attention import attended, is_plain, is_shared, share_heads
 from .caches import chooses_rows, is_all, join_caches
+from .hopes import LoosenedError, watched
 from .kernels import fits, quick, shared
 from .memory import Growing
 from .plan import Node, Plan, Region, Value, build, claimed_type, cut_regions, plan_region
@@ -46,10 +47,6 @@ GENEROUS = frozenset(
 FEW = 1 << 12
 #: Bytes of arrays that are worth being counted.
 COUNTED = 1 << 15
-
-
-class LoosenedError(Exception):
-    """A layer gave another shape than was inferred of it, on which the plan relies."""
 
 
 #: A region keeps its plans for so many shapes.
@@ -79,7 +76,7 @@ class Outside:
 
     def __init__(self, plan: Plan, ready: Ready, threads: int) -> None:
         self._ready, self._threads = ready, threads
-        self._declared = plan.declared
+        self._declared, self._hoped = plan.declared, plan.hoped
         self._shared = share_heads(plan)
         self._caches = join_caches(plan)
         #: What may be what the last turn of a loop has given.
@@ -124,6 +121,8 @@ class Outside:
         """The step of a node."""
         with node.layer.at():
             kernel = self._kernel(node)
+        if node in self._hoped:
+            kernel = watched(kernel, node.outputs[0].tensor.shape)
         given = tuple(value if _comes(value) else value.array for value in node.inputs)
         # What lies in the arena lies where it does for good.
         lent = tuple(

@@ -14,6 +14,7 @@ from ...schemas import ANY, Array, Shape, Tensor
 from ..document import Layer, Model
 from ..execution import State
 from ..inference import Inferred, infer_graph, parameter_type
+from .hopes import Hopes
 
 #: The shapes of all inputs, then those of all variables, None where one has no value; an open
 #: size is -1.
@@ -50,6 +51,7 @@ class Patterns:
         self._first: dict[str, tuple[int, ...]] = {}
         self._before: Pattern | None = None
         self._grown = 0
+        self.hopes = Hopes()
 
     def of(self, arrays: Mapping[int, Array], inputs: Iterable[int], state: State) -> Pattern:
         """The shapes of a call."""
@@ -103,7 +105,10 @@ class Patterns:
             for layer, shape in zip(parameters, pattern, strict=False)
             if shape is not None
         }
-        known = infer_graph(model, given, new_shapes=True, naming=True)
+        self.hopes.begin()
+        # Where a size is open, what is cut to it is most likely there.
+        hope = self.hopes.of if any(OPEN in shape for shape in pattern if shape) else None
+        known = infer_graph(model, given, new_shapes=True, naming=True, hope=hope)
         told: dict[int, Tensor] = {}
         for layer in self._readers:
             (tensor,) = known[layer.id]
@@ -114,7 +119,7 @@ class Patterns:
             if found != tensor.shape:
                 told[layer.id] = Tensor(tensor.type, found)
         if told:
-            known = infer_graph(model, given | told, new_shapes=True, naming=True)
+            known = infer_graph(model, given | told, new_shapes=True, naming=True, hope=hope)
         return Inferred(model, known)
 
     def assigned(self, pattern: Pattern) -> Collection[str]:

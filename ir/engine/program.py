@@ -42,6 +42,7 @@ from ..faces import Shown
 from ..inference import Inferred, Shapes, infer, output_array
 from ..opening import ModelLike, opened
 from .handing_out import handing_out
+from .hopes import LoosenedError
 from .kernels import Scratch, lay_out_weights, steps_of
 from .means import Memory, kept_weights, means
 from .memory import (
@@ -53,7 +54,7 @@ from .memory import (
     together,
     unshared_copy,
 )
-from .outside import LoosenedError, Outside, take_in
+from .outside import Outside, take_in
 from .passes import optimize
 from .patterns import OPEN, Pattern, Patterns, holds
 from .plan import POOLINGS, Constants, Node, Plan, Value, build, cut_regions, work
@@ -337,16 +338,31 @@ class Program(Shown):
             shapes = self._shapes(arrays)
         with self._exclusive(), within(self.max_memory, self.max_seconds):
             self._short = None  # it may be the way through a plan that is let go of
-            planned = self._planned(shapes, pattern=pattern)
-            try:
-                found = [] if planned is None else self._handed_out(planned(arrays, self.state))
-                self._short = None if planned is None else self._short_way(planned)
-            except LoosenedError:
-                # What inference says of this model is not so: nothing is planned by it again.
-                planned = self._plans[self._found(shapes) or shapes] = self._short = None
-            if planned is None:
+            found = self._found_by_plan(arrays, shapes, pattern)
+            if found is None:
                 found = self._walked(arrays)
         return Outputs(dict(zip(self._keys, found, strict=True)), self._aliases)
+
+    def _found_by_plan(
+        self, arrays: Mapping[int, Array], shapes: Pattern, pattern: Pattern | None
+    ) -> list[Array] | None:
+        """The outputs by a plan for these shapes; None where none can be made."""
+        planned = self._planned(shapes, pattern=pattern)
+        if planned is None:
+            return None
+        try:
+            found = self._handed_out(planned(arrays, self.state))
+        except LoosenedError:
+            pattern = self._found(shapes) or shapes
+            if planned.plan.hoped:
+                self._patterns.hopes.are_over = True
+                del self._plans[pattern]
+                return self._found_by_plan(arrays, shapes, None)
+            # What inference says of this model is not so: nothing is planned by it again.
+            self._plans[pattern] = None
+            return None
+        self._short = self._short_way(planned)
+        return found
 
     def _shortly(self, arrays: Mapping[int, Array]) -> list[Array] | None:
         """The outputs by the short way, if it is still there and takes these arrays."""
@@ -492,6 +508,7 @@ class Program(Shown):
                 )
                 if not any(OPEN in shape for shape in pattern if shape is not None):
                     cut_regions(plan)  # where sizes grow with each call, none would come again
+                self._patterns.hopes.note(plan)
                 plan.means = means(plan, self.memory)
                 if self.model.weights is not None:
                     plan.release = self.model.weights.release

@@ -9,7 +9,7 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeAlias
 
@@ -37,6 +37,11 @@ from .interface import output_type
 #: New input shapes, by name or index, or in order.
 Shapes: TypeAlias = "Mapping[str, ShapeLike] | Mapping[int, ShapeLike] | Iterable[ShapeLike]"
 
+
+#: What may be said of the outputs of a layer, by what is known before it and of them.
+Hope: TypeAlias = Callable[
+    [Graph, Layer, Mapping[int, tuple[Tensor, ...]], tuple[Tensor, ...]], tuple[Tensor, ...]
+]
 
 #: How names begin that stand for sizes of which nobody said one: no user's does.
 OWN = "#"
@@ -144,12 +149,18 @@ def _pairs(
 
 @without_collection()
 def infer_graph(
-    graph: Graph, given: Mapping[int, Tensor], *, new_shapes: bool = False, naming: bool = False
+    graph: Graph,
+    given: Mapping[int, Tensor],
+    *,
+    new_shapes: bool = False,
+    naming: bool = False,
+    hope: Hope | None = None,
 ) -> dict[int, tuple[Tensor, ...]]:
     """The outputs of every layer that OpenVINO would read, by layer id.
 
     ``given`` are Parameters and variables that are not what the file says. ``naming``: each
     size that is not known and has no name gets one, so that it is known again where it comes back.
+    ``hope``: what to go on with in the place of what a layer is sure to give.
     """
     tensors: dict[int, tuple[Tensor, ...]] = {}
     # A body is gone through several times, and those in it as often each time.
@@ -159,6 +170,8 @@ def infer_graph(
             with layer.at():
                 count()
             outputs = infer_layer(graph, layer, tensors, given)
+            if hope is not None:
+                outputs = hope(graph, layer, tensors, outputs)
             tensors[layer.id] = _with_names(layer, outputs) if naming else outputs
         except IRError as error:
             if new_shapes and error.hint is None:

@@ -314,6 +314,8 @@ class Plan:
         self.declared: dict[Node, list[Tensor]] = {}
         for value in outputs:
             value.is_output = True
+        #: Those outside the arena that may give less than is inferred of them.
+        self.hoped: set[Node] = set()
         #: How weights that are kept as levels are multiplied.
         self.means = Means()
         #: How many weights stay levels, and how many were made numbers.
