@@ -22,6 +22,8 @@ from vinoir.ir.inference import infer
 from vinoir.schemas import Array
 
 LIBRARY = integer_products()
+#: What a sum takes beside its products, where tests do not say otherwise.
+BESIDE = costs.SUMMED
 needs_library = pytest.mark.skipif(LIBRARY is None, reason="the extra fast is not installed")
 
 
@@ -388,15 +390,18 @@ def network(seed: int) -> ir.Model:
 
 @pytest.mark.parametrize("library", [False, pytest.param(True, marks=needs_library)])
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("small", [True, False], ids=["all sums", "long sums"])
 def test_whole_networks_are_as_near_as_openvino_is_to_itself(
-    seed: int, library: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: bool, seed: int, library: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rounding near halves goes either way, which OpenVINO's int8 and its f32 show, too."""
     ov = pytest.importorskip("openvino")
     if not library:
         monkeypatch.setattr(counted_on, "integer_products", lambda: None)
+    if not small:
+        monkeypatch.setattr(costs, "SUMMED", BESIDE)
     model = network(seed)
-    assert not library or integer_nodes(model) == 3
+    assert not library or integer_nodes(model) == (3 if small else 2)
     path = tmp_path / "model.xml"
     ir.write(model, path)
     array = np.random.default_rng(seed).standard_normal((1, 3, 16, 16)).astype("f4")
@@ -411,6 +416,30 @@ def test_whole_networks_are_as_near_as_openvino_is_to_itself(
     apart = float(np.abs(theirs[0] - theirs[1]).max())
     nearest = min(float(np.abs(ours - other).max()) for other in theirs)
     assert nearest <= max(apart, 1e-5 * scale)
+
+
+@needs_library
+@pytest.mark.parametrize("kind", ["Convolution", "MatMul"])
+@pytest.mark.parametrize("taken", [16, 27, 64, 128, 256])
+def test_short_sums_are_of_numbers(taken: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert LIBRARY is not None
+    monkeypatch.setattr(LIBRARY, "rate", 2.0)
+    monkeypatch.setattr(costs, "SUMMED", BESIDE)
+    net = Net(taken)
+    if kind == "MatMul":
+        shape: tuple[int, ...] = (1, 200, taken)
+        words: dict[str, Any] = {"transpose_b": True}
+        weights = net.weights(48, taken)
+    else:
+        shape = (1, taken, 15, 15)
+        words = {
+            "strides": [1, 1], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0]
+        }  # fmt: skip
+        weights = net.weights(48, taken, 1, 1)
+    x = net.net.parameter("x", "f32", shape)
+    model = net.model(net.add(kind, net.quantized(x, True), weights, **words))
+    assert integer_nodes(model) == (taken >= 64)
+    compared(model, [net.rng.standard_normal(shape).astype("f4")])
 
 
 @pytest.mark.parametrize("behind", [0, 10, 64])

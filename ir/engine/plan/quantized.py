@@ -110,6 +110,9 @@ def integers(node: Node, packed: Compressed, grid: Grid, rate: float) -> Integer
         return None
     if not packed.is_symmetric or node.outputs[0].type != np.float32:
         return None
+    taken = prod(packed.shape) // outer
+    if PRODUCT * (taken - -(-taken // 64) * 64 / rate) <= SUMMED:
+        return None
     scale = np.broadcast_to(packed.scale.reshape(-1), (outer,)).astype(np.float64)
     return Integers(grid, scale, np.zeros(outer))
 
@@ -161,9 +164,10 @@ def _nanoseconds(count: int, inner: int, each: int, taps: tuple[int, int], rate:
 #: Groups together have at most so many channels.
 MOST = 64
 #: What choices suppose of one core, in nanoseconds: a product of float32 in a product of matrices,
-#: in one of groups, and one by itself; and what makes a number of a sum. So many times quicker
-#: are the quickest products of integers; so many times quicker is worth it.
-PRODUCT, GROUPED, SUM, SCALED = 0.016, 0.025, 0.11, 1.0
+#: in one of groups, and one by itself; what a sum of integers takes beside its products, and what
+#: makes a number of it. So many times quicker are the quickest products of integers; so many times
+#: quicker is worth it.
+PRODUCT, GROUPED, SUM, SUMMED, SCALED = 0.016, 0.025, 0.11, 0.5, 1.0
 AMX, WORTH = 8.0, 1.2
 
 
