@@ -196,6 +196,73 @@ def test_few_rows_by_packed_levels_and_by_streamed_ones(
         np.testing.assert_array_equal(np.isfinite(found), np.isfinite(right))
 
 
+@pytest.mark.parametrize("zero", ["none", "between"])
+@pytest.mark.parametrize("columns", [30, 700])
+@pytest.mark.parametrize(
+    ("inner", "groups"),
+    [
+        (64, 0),
+        (100, 0),
+        (896, 0),
+        (896, 7),
+        (1200, 3),
+        (2048, 16),
+        (2304, 0),
+        (2309, 0),
+        (4800, 2),
+    ],
+)
+@pytest.mark.parametrize("rows", [1, 9, 31, 130, 300])
+def test_any_rows_by_streamed_levels(
+    rows: int, inner: int, groups: int, columns: int, zero: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pieces of one length and of two, short and long, as numbers in a core's own cache."""
+    monkeypatch.setattr(level_kernels, "by_digits", lambda *told: False)
+    rng = np.random.default_rng(rows + columns)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, rows, inner))
+    matrix = weights(net, rng, (columns, inner), groups=groups, zero=zero)
+    y = net.add("MatMul", "opset1", [x, matrix], transpose_b=True)
+    net.result(net.add("Add", "opset1", [y, net.constant(rng.random((1, columns)), "f32")]))
+    array = rng.standard_normal((1, rows, inner)).astype("f4")
+    (found,) = compared(net.model(), [array], memory="small")([array]).values()
+    for threads in (1, 3):
+        (other,) = ir.compile(net.model(), threads=threads, memory="small")([array]).values()
+        np.testing.assert_array_equal(found, other)
+
+
+@pytest.mark.parametrize("groups", [0, 4])
+def test_prompts_and_tokens_share_what_levels_lie_in(way: str, groups: int) -> None:
+    """Of some levels there is one array beside the file, whatever the rows that come."""
+    rng = np.random.default_rng(6)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,?,512")
+    y = net.add(
+        "MatMul", "opset1", [x, weights(net, rng, (160, 512), groups=groups, kind="u4")],
+        transpose_b=True,
+    )  # fmt: skip
+    net.result(net.add("ReLU", "opset1", [y]))
+    program = ir.compile(net.model(), threads=1, memory="small")
+    for rows in (40, 1, 3, 90):
+        (found,) = program([rng.random((1, rows, 512)).astype("f4")]).values()
+        assert found.shape == (1, rows, 160)
+    kept = {
+        value.packed
+        for planned in program._plans.values() if planned is not None
+        for node in planned.plan.nodes for value in node.inputs if value.packed is not None
+    }  # fmt: skip
+    (one,) = kept
+    assert one is not None
+    tiles = LIBRARY is not None and way == "numkong" and LIBRARY.by_tiles
+    laid_out = {key[0]: found for key, found in one.laid_out.items()}
+    assert set(laid_out) <= {"streamed", *(["packed"] if tiles else [])}
+    for run in laid_out["streamed"].alike:
+        assert run.dtype == np.int8
+    assert sum(run.size for run in laid_out["streamed"].alike) == 160 * 512
+    # Of the rest only what goes with them is kept.
+    assert laid_out["streamed"].beside.shape == (groups or 1, 512 // (groups or 1), 160)
+
+
 @pytest.mark.parametrize("groups", [0, 4])
 def test_large_and_small_numbers_in_a_row(way: str, groups: int) -> None:
     """Digits reach below the last bit of the largest: what is small beside it counts."""

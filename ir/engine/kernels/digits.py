@@ -16,19 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
-from ..memory import is_wished, shelved, side_by_side
-from ..plan import Columns, Compressed, Node, Value
+from ..plan import Beside, Compressed, Node, Value
 from ..workers import IntegerProducts, Part, spans
-from .blocks import LINE, Scratch, epilogue, even, followed, sequence
-from .matrices import pieces
+from .blocks import Scratch, epilogue, followed, sequence
+from .matrices import pieces as pieces_of
+from .streamed import DIGITS, SUMS, Streamed, pieces, streamed
 
-#: Rows that are multiplied together, and columns that are packed together, at most.
-ROWS, WIDE = 64, 512
-#: So few are multiplied by columns as they come from memory. These are cut into even pieces, of
-#: so many at most, unless they are longer than that: of lines of cache, so many levels each.
-FEW, PIECE, LONG, LEVELS = 4, 256, 2048, 64
-#: Digits of a number, and the power of two that its integer stays below.
-DIGITS, BITS = 4, 30
+#: Rows that are multiplied together, at most.
+ROWS = 64
+#: The power of two that the integer of a number stays below.
+BITS = 30
 #: What the sums of each digit stand for, of a row whose largest is below two.
 POWERS = np.ldexp(np.float32(1), 8 * np.arange(DIGITS) - BITS + 1)[None]
 #: Added to an integer, and taken from each digit but the first, it makes these signed.
@@ -40,8 +37,6 @@ BYTES = slice(None) if sys.byteorder == "little" else slice(None, None, -1)
 HALF, ONE = np.float32(0.5), np.float32(1)
 #: No power of two is above this one.
 LARGEST = 127
-#: Sums that are brought together at once: so many stay in cache.
-SUMS = 1 << 17
 
 
 class Digits(NamedTuple):
@@ -63,13 +58,13 @@ class Known(NamedTuple):
 class Packed(NamedTuple):
     """Levels as the library wants them: of each block of columns, a matrix for each group."""
 
-    columns: Columns
+    beside: Beside
     wide: int
     blocks: list[list[Any]]
 
     def shares(self, rows: int, lanes: int, scratch: Scratch) -> Iterator[tuple[int, list[slice]]]:
         """Blocks of columns for each part."""
-        count = self.columns.levels.shape[2]
+        count = self.beside.shape[2]
         for part, (first, stop) in scratch.dealt(spans(len(self.blocks), lanes)):
             edges = [min(number * self.wide, count) for number in range(first, stop + 1)]
             yield part, list(map(slice, edges, edges[1:]))
@@ -77,31 +72,6 @@ class Packed(NamedTuple):
     def matrices(self, some: slice) -> list[Any]:
         """What one of the blocks is multiplied by."""
         return self.blocks[some.start // self.wide]
-
-
-class Streamed(NamedTuple):
-    """Levels as pieces of columns, those of a piece one after the other in memory."""
-
-    columns: Columns
-    pieces: list[Array]
-
-    def shares(self, rows: int, lanes: int, scratch: Scratch) -> Iterator[tuple[int, list[slice]]]:
-        """Blocks of columns for each part, whose sums stay in cache."""
-        levels, zero, _ = self.columns
-        groups, _, count = levels.shape
-        at_once = max(LINE, SUMS // (DIGITS * rows * len(self.pieces)))
-        lines = -(-count // LINE)
-        # What BLAS makes of zeros of groups depends on how columns are cut.
-        with_zeros = zero is not None and groups > 1
-        dealt = scratch.dealt(spans(lines, lanes)) if with_zeros else scratch.runs(lines, lanes)
-        for part, (first, stop) in dealt:
-            begin, end = first * LINE, min(stop * LINE, count)
-            runs = spans(end - begin, -(-(end - begin) // at_once))
-            yield part, [slice(begin + low, begin + high) for low, high in runs]
-
-    def matrices(self, some: slice) -> list[Any]:
-        """What columns are multiplied by."""
-        return [piece[some] for piece in self.pieces]
 
 
 def by_integers(
@@ -118,13 +88,13 @@ def by_integers(
     assert output.store is not None
     rows = prod(output.shape[:-1])
     weights: Packed | Streamed
-    if rows <= FEW and not library.by_tiles:
-        weights, block = _streamed(packed, transposed=op.transpose_b), _streamed_block
-    else:
+    if library.by_tiles:
         weights, block = _packed(packed, library, transposed=op.transpose_b), _block
-    groups, each, columns = weights.columns.levels.shape
+    else:
+        weights, block = streamed(packed, transposed=op.transpose_b), _streamed_block
+    groups, each, columns = weights.beside.shape
     followers = epilogue(node, scratch)
-    making, taken = _rows_as_digits(node.inputs[0], a, weights.columns, abreast, scratch)
+    making, taken = _rows_as_digits(node.inputs[0], a, weights.beside, abreast, scratch)
     lanes = abreast if rows * groups * each * columns > 1 << 18 else 1
     parts: list[Part] = []
     for part, blocks in weights.shares(rows, lanes, scratch):
@@ -134,7 +104,7 @@ def by_integers(
             for some in blocks:
                 scratch.reset()
                 steps += block(
-                    digits, weights.columns, weights.matrices(some), some, whole[:, some],
+                    digits, weights.beside, weights.matrices(some), some, whole[:, some],
                     library, part, scratch,
                 )  # fmt: skip
             some = slice(blocks[0].start, blocks[-1].stop)
@@ -147,14 +117,14 @@ def by_integers(
 
 
 def _rows_as_digits(
-    value: Value, a: Array, columns: Columns, abreast: int, scratch: Scratch
+    value: Value, a: Array, beside: Beside, abreast: int, scratch: Scratch
 ) -> tuple[list[Part], list[tuple[Any, Digits]]]:
     """What makes digits of rows, some at a time; nothing where these are digits already.
 
     Queries, keys and values are products of the same rows: digits stay until others are made.
     """
-    groups, each, _ = columns.levels.shape
-    with_sums = columns.zero is not None
+    groups, each, _ = beside.shape
+    with_sums = beside.zero is not None
     known = scratch.digits
     if (
         isinstance(known, Known)
@@ -166,7 +136,7 @@ def _rows_as_digits(
     room.reset()
     taken: list[tuple[Any, Digits]] = []
     work: list[tuple[Array, Digits, slice]] = []
-    for index in pieces(a.shape[:-1], ROWS):
+    for index in pieces_of(a.shape[:-1], ROWS):
         rows = prod(a[index].shape[:-1])
         digits = room.take_bytes(0, groups, DIGITS, rows, each)
         one = Digits(digits, room.take(0, rows), room.take(0, rows, groups))
@@ -232,7 +202,7 @@ def _split(
 
 def _block(
     digits: Digits,
-    columns: Columns,
+    beside: Beside,
     matrices: list[Any],
     some: slice,
     target: Array,
@@ -248,7 +218,7 @@ def _block(
     numbers = scratch.take(part, at_once, DIGITS, rows * wide)
     joined = scratch.take(part, at_once, 1, rows * wide)
     total = scratch.take(part, rows, wide)
-    powers, zero, scale = digits.powers[:, None], columns.zero, columns.scale[:, some]
+    powers, zero, scale = digits.powers[:, None], beside.zero, beside.scale[:, some]
     shift = None if zero is None else np.ascontiguousarray(zero[:, some] * scale)
     steps: list[Part] = []
     for begin in range(0, groups, at_once):
@@ -270,7 +240,7 @@ def _block(
 
 def _streamed_block(
     digits: Digits,
-    columns: Columns,
+    beside: Beside,
     matrices: list[Any],
     some: slice,
     target: Array,
@@ -280,26 +250,26 @@ def _streamed_block(
 ) -> list[Part]:
     """Few rows by one block of columns that are fetched one after the other."""
     groups, _, rows, each = digits.digits.shape
-    pieces, wide = _pieces(each), target.shape[1]
+    cut, wide = pieces(each), target.shape[1]
     steps: list[Part] = []
     few = digits.digits.reshape(groups, DIGITS * rows, each)
     if rows > 1:  # digits of a row beside each other
         few = scratch.take_bytes(part, groups, rows * DIGITS, each)
-        beside = few.reshape(groups, rows, DIGITS, each).swapaxes(1, 2)
-        steps.append(partial(np.copyto, beside, digits.digits))
-    sums = scratch.take(part, groups, len(pieces), wide, rows * DIGITS).view(np.int32)
+        by_row = few.reshape(groups, rows, DIGITS, each).swapaxes(1, 2)
+        steps.append(partial(np.copyto, by_row, digits.digits))
+    sums = scratch.take(part, groups, len(cut), wide, rows * DIGITS).view(np.int32)
     numbers = scratch.take(part, groups * wide * rows, DIGITS)
     joined = scratch.take(part, groups, wide, rows)
     total = joined[0] if groups == 1 else scratch.take(part, wide, rows)
     room = scratch.take(part, rows, wide)
-    given = [group[:, some] for group in few for some in pieces]
+    given = [group[:, some] for group in few for some in cut]
     made = sums.reshape(-1, wide, rows * DIGITS)
     steps += map(library.multiplied_anew, matrices, given, made)
-    if len(pieces) > 1:
+    if len(cut) > 1:
         of_pieces = sums
         sums = scratch.take(part, groups, 1, wide, rows * DIGITS).view(np.int32)
         steps.append(partial(np.add.reduce, of_pieces, axis=1, out=sums[:, 0]))
-    scale = columns.scale[:, some]
+    scale = beside.scale[:, some]
     by_columns = total.T
     steps += [
         partial(np.copyto, numbers.reshape(groups, wide, -1), sums[:, 0], casting="unsafe"),
@@ -308,8 +278,8 @@ def _streamed_block(
     ]
     if groups > 1:
         steps.append(partial(np.add.reduce, joined, axis=0, out=total))
-    if columns.zero is not None:
-        shift = np.ascontiguousarray(columns.zero[:, some] * scale)
+    if beside.zero is not None:
+        shift = np.ascontiguousarray(beside.zero[:, some] * scale)
         steps.append(without_zeros(digits.sums, shift, room, by_columns))
     return [*steps, partial(np.multiply, by_columns, digits.powers[:, None], out=target)]
 
@@ -370,55 +340,13 @@ def _packed(packed: Compressed, library: IntegerProducts, *, transposed: bool) -
         columns = packed.columns(transposed=transposed)
         assert columns is not None
         count = columns.levels.shape[2]
-        wide = even(count, WIDE)
+        wide = library.wide(count)
         blocks = [
             [library.pack(group[:, begin : begin + wide].T) for group in columns.levels]
             for begin in range(0, count, wide)
         ]
-        found = packed.laid_out["packed", transposed] = Packed(columns, wide, blocks)
+        found = packed.laid_out["packed", transposed] = Packed(columns.beside, wide, blocks)
     return found
-
-
-def _streamed(packed: Compressed, *, transposed: bool) -> Streamed:
-    """Levels as pieces of columns that lie one after the other; plans share them.
-
-    From memory such pieces come sooner than packed matrices, or than whole columns of some
-    hundred levels, of which several are multiplied at once.
-    """
-    key = "streamed", transposed
-    if key not in packed.laid_out:
-        columns = packed.columns(transposed=transposed)
-        assert columns is not None
-        levels = columns.levels
-        groups, each, count = levels.shape
-        whole = side_by_side(levels.size).view(np.int8)
-        pieces = _cut(whole, groups, each, count)
-        cut = [group[some] for group in levels for some in _pieces(each)]
-        for piece, some in zip(pieces, cut, strict=True):
-            np.copyto(piece, some.T)
-        if is_wished():
-            pieces = _cut(shelved(whole), groups, each, count)
-        packed.laid_out[key] = Streamed(columns, pieces)
-    found: Streamed = packed.laid_out[key]
-    return found
-
-
-def _cut(whole: Array, groups: int, each: int, count: int) -> list[Array]:
-    """Memory as pieces (count, levels) of each group's columns."""
-    found = []
-    for group in whole.reshape(groups, each * count):
-        for some in _pieces(each):
-            memory = group[some.start * count : some.stop * count]
-            found.append(memory.reshape(count, -1))
-    return found
-
-
-def _pieces(each: int) -> list[slice]:
-    """The pieces into which columns of so many levels are cut."""
-    if each > LONG:
-        return [slice(0, each)]
-    edges = [LEVELS * begin for begin, _ in spans(each // LEVELS, -(-each // PIECE))]
-    return list(map(slice, edges, [*edges[1:], each]))
 
 
 __all__ = ["by_integers", "checked", "without_zeros"]

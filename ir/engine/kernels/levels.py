@@ -8,34 +8,30 @@ all rows of a column, its scale and its zero, comes after the product.
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ....schemas import Array
-from ..memory import is_wished, shelved, side_by_side
-from ..plan import Columns, Compressed, Node, by_digits
+from ..plan import Node, by_digits
 from ..workers import Part, integer_products, spans
-from . import products
-from .blocks import CACHE, Scratch, epilogue, even, followed, sequence
+from .blocks import Scratch, epilogue, even, followed, sequence
 from .calls import call
 from .digits import by_integers, checked, without_zeros
 from .matrices import lying, pieces, rows_of
+from .products import MILLION, blas_copies
+from .streamed import Streamed, streamed
 
-#: So many numbers stay in cache while they are multiplied, in blocks of so many columns at most.
-NUMBERS, WIDE = 1 << 18, 128
-#: Rows that are multiplied together, at most.
-ROWS = 256
-#: Each group is multiplied by itself where it has so many numbers for each row.
-LONG = 4
-
-
-class Blocks(NamedTuple):
-    """Levels in blocks of columns (taken, wide), each without gaps; the last may be narrower."""
-
-    columns: Columns
-    wide: int
-    levels: list[Array]
+#: So many numbers stay in cache while they are multiplied, in blocks of so many columns at most;
+#: and of more where there are but so few rows.
+NUMBERS, WIDE, WIDER, FEW = 3 << 17, 64, 128, 30
+#: Rows that meet columns while these are numbers, and that are multiplied together, at most; and
+#: sums of so many products.
+ROWS, TOGETHER, LONG = 256, 64, 256
+#: So many rows at a time are turned: numbers of a column may be in the same few lines of a cache.
+TURNED = 8
+#: So many results at a time are turned back and scaled.
+PANEL = 1 << 16
 
 
 def gathered(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
@@ -44,7 +40,10 @@ def gathered(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     assert table is not None
     assert output.store is not None
     target, places, count = output.store, node.inputs[1], table.shape[0]
-    held = table.levels
+    # Plans share what is not a view of the file.
+    held: Array | None = table.laid_out.get("rows")
+    if held is None:
+        held = table.laid_out["rows"] = table.levels
 
     def run() -> None:
         rows = np.asarray(places.array)
@@ -72,20 +71,23 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     integers = integer_products()
     if integers is not None and by_digits(packed, rows, output.shape[-1], integers.rate):
         return [*before, *by_integers(node, a, packed, integers, abreast, scratch)]
-    blocks = _blocks(packed, transposed=op.transpose_b)
+    weights = streamed(packed, transposed=op.transpose_b)
     lanes = abreast if rows * prod(packed.shape) > 1 << 18 else 1
     followers = epilogue(node, scratch)
+    columns = output.shape[-1]
+    wide = WIDE if rows > FEW else WIDER
+    wide = even(columns, max(16, min(wide, NUMBERS // a.shape[-1] // 16 * 16)))
     parts: list[Part] = []
-    for part, (first, stop) in scratch.dealt(spans(len(blocks.levels), lanes)):
+    for part, (first, stop) in scratch.dealt(spans(-(-columns // wide), lanes)):
         steps: list[Part] = []
+        some = slice(first * wide, min(stop * wide, columns))
         for index in pieces(output.shape[:-1], ROWS):
             scratch.reset()
             flat, gather = rows_of(a[index], part, scratch)
+            out = output.store[index].reshape(-1, columns)[:, some]
             steps += gather
-            whole = output.store[index].reshape(-1, output.shape[-1])
-            steps += _lane(flat, blocks, (first, stop), whole, node, part, scratch)
-            begin, end = first * blocks.wide, min(stop * blocks.wide, output.shape[-1])
-            place = (*index, ..., slice(begin, end))
+            steps += _lane(flat, weights, some, wide, out, node, part, scratch)
+            place = (*index, ..., some)
             steps += followed(followers, output.store[place], place)
         parts.append(sequence(steps))
     return [*before, parts]
@@ -93,85 +95,115 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
 
 def _lane(
     flat: Array,
-    blocks: Blocks,
-    span: tuple[int, int],
-    whole: Array,
+    weights: Streamed,
+    some: slice,
+    wide: int,
+    out: Array,
     node: Node,
     part: int,
     scratch: Scratch,
 ) -> list[Part]:
-    """Rows by some blocks, into their columns of the output."""
-    (levels, zero, scale), wide, matrices = blocks
-    groups, each, columns = levels.shape
+    """Rows by some columns, so many at a time: these are made numbers, and multiply the rows."""
+    (groups, each, _), zero, scale = weights.beside
     packed, op = node.inputs[1].packed, node.op
     assert packed is not None
-    memory = scratch.take(part, groups * each * wide)
-    by_group = groups > 1 and LONG * len(flat) <= each
-    cut = products.cuts_in_cache(groups * each, wide)
-    room = scratch.take(part, CACHE // 4) if cut > 1 else None
-    steps: list[Part] = []
+    rows, taken = len(flat), groups * each
+    memory, across = scratch.take(part, wide * taken), scratch.take(part, taken, rows)
+    # Columns lie as rows do: products of a row each with what lies turned are the quickest.
+    steps: list[Part] = [
+        call(np.copyto, across[:, first : first + TURNED], flat[first : first + TURNED].T)
+        for first in range(0, rows, TURNED)
+    ]
+    at_once = _at_once(rows, wide, max(run.shape[2] // _cut(run) for run in weights.alike))
+    held = sum(len(run) * _cut(run) for run in weights.alike)
+    # Results are turned back and scaled some blocks at a time.
+    panel = min(wide * max(1, PANEL // (wide * rows)), some.stop - some.start)
+    total = scratch.take(part, panel, rows)
+    products = scratch.take(part, held * wide * at_once)
     if zero is not None:
-        sums = scratch.take(part, len(flat), groups)
-        grouped = flat.reshape(len(flat), groups, each)
+        sums = scratch.take(part, rows, groups)
+        grouped = flat.reshape(rows, groups, each)
         steps.append(call(np.matmul, grouped, np.ones(each, np.float32), out=sums))
-        shift, over = zero * scale, scratch.take(part, len(flat) * wide)
-    left = flat.reshape(len(flat), groups, each).swapaxes(0, 1)
-    by_groups = scratch.take(part, groups, len(flat), wide) if by_group else flat
-    for number in range(*span):
-        given = matrices[number]
-        begin = number * wide
-        some = slice(begin, begin + given.shape[1])
-        numbers, out = memory[: given.size].reshape(given.shape), whole[:, some]
-        steps.append(call(np.copyto, numbers, given))
-        grouped = numbers.reshape(groups, each, -1)
-        if by_group:
-            made = by_groups[:, :, : given.shape[1]]
-            steps += [
-                call(np.matmul, left, grouped, out=made),
-                call(np.multiply, made, scale[:, None, some], out=made),
-                call(np.add.reduce, made, axis=0, out=out),
-            ]
+        shift, over = zero * scale, scratch.take(part, rows * panel)
+    for begin in range(some.start, some.stop, panel):
+        panelled = slice(begin, min(begin + panel, some.stop))
+        for block in map(slice, *_edges(panelled, wide)):
+            made = total[block.start - begin : block.stop - begin]
+            numbers = _numbers(weights, block, memory)
+            steps += [call(np.copyto, into, given) for into, given in numbers]
+            for first, stop in spans(rows, -(-rows // at_once)):
+                found = products[: held * len(made) * (stop - first)]
+                found = found.reshape(held, len(made), -1)
+                steps += _products(numbers, across[:, first:stop], found)
+                if groups > 1:
+                    by_piece = np.repeat(scale[:, block], held // groups, axis=0)
+                    steps.append(call(np.multiply, found, by_piece[..., None], out=found))
+                steps.append(call(np.add.reduce, found, axis=0, out=made[:, first:stop]))
+        target = out[:, panelled.start - some.start : panelled.stop - some.start]
+        turned = total[: target.shape[1]].T
+        if groups > 1:
+            steps.append(call(np.copyto, target, turned))
         else:
-            if groups > 1:
-                steps.append(call(np.multiply, grouped, scale[:, None, some], out=grouped))
-            steps += products.multiplied(flat, numbers[None], out, cut=cut, room=room)
-            if groups == 1:
-                steps.append(call(np.multiply, out, scale[0, some], out=out))
+            steps.append(call(np.multiply, turned, scale[0, panelled], out=target))
         if zero is not None:
             # There are far fewer products than numbers to take it from.
-            lost = over[: out.size].reshape(out.shape)
-            steps.append(without_zeros(sums, np.ascontiguousarray(shift[:, some]), lost, out))
-    some = slice(span[0] * wide, min(span[1] * wide, columns))
+            lost = over[: target.size].reshape(target.shape)
+            offset = np.ascontiguousarray(shift[:, panelled])
+            steps.append(without_zeros(sums, offset, lost, target))
     if zero is not None:
         # Infinity less infinity is no number, of which the numbers themselves would know more.
-        turned: bool = op.transpose_b  # type: ignore[attr-defined]  # MatMul has it
-        steps.append(checked(flat, sums, packed, some, whole[:, some], transposed=turned))
+        transposed: bool = op.transpose_b  # type: ignore[attr-defined]  # MatMul has it
+        steps.append(checked(flat, sums, packed, some, out, transposed=transposed))
     return steps
 
 
-def _blocks(packed: Compressed, *, transposed: bool) -> Blocks:
-    """Levels in blocks; plans share them."""
-    found = packed.laid_out.get(("blocks", transposed))
-    if found is None:
-        columns = packed.columns(transposed=transposed)
-        assert columns is not None
-        levels = columns.levels
-        groups, each, count = levels.shape
-        wide = even(count, max(16, min(WIDE, NUMBERS // (groups * each) // 16 * 16)))
-        taken = groups * each
-        whole = side_by_side(taken * count).view(np.int8)
+def _edges(some: slice, wide: int) -> tuple[list[int], list[int]]:
+    """Where blocks of so many columns begin, and where they end."""
+    begins = list(range(some.start, some.stop, wide))
+    return begins, [*begins[1:], some.stop]
 
-        def block(begin: int) -> Array:
-            end = min(begin + wide, count)
-            return whole[taken * begin : taken * end].reshape(groups, each, end - begin)
 
-        for begin in range(0, count, wide):
-            block(begin)[...] = levels[:, :, begin : begin + wide]
-        if is_wished():
-            whole = shelved(whole)
-        laid = [block(begin).reshape(taken, -1) for begin in range(0, count, wide)]
-        found = packed.laid_out["blocks", transposed] = Blocks(columns, wide, laid)
+def _numbers(weights: Streamed, block: slice, memory: Array) -> list[tuple[Array, Array]]:
+    """Where numbers go that are made of some columns of levels, in short pieces, and these."""
+    found, first = [], 0
+    for run in weights.alike:
+        pieces, _, size = run.shape
+        cut, count = _cut(run), block.stop - block.start
+        shape = pieces, cut, count, size // cut
+        stop = first + prod(shape)
+        given = run[:, block].reshape(pieces, count, cut, -1).swapaxes(1, 2)
+        found.append((memory[first:stop].reshape(shape), given))
+        first = stop
     return found
+
+
+def _products(numbers: list[tuple[Array, Array]], across: Array, found: Array) -> list[Part]:
+    """The parts that multiply columns, piece by piece, by some rows that lie turned."""
+    steps: list[Part] = []
+    first = start = 0
+    for by, _ in numbers:
+        pieces, cut, count, size = by.shape
+        stop, end = first + pieces * cut, start + pieces * cut * size
+        right = across[start:end].reshape(pieces, cut, size, -1)
+        made = found[first:stop].reshape(pieces, cut, count, -1)
+        steps.append(call(np.matmul, by, right, out=made))
+        first, start = stop, end
+    return steps
+
+
+def _cut(run: Array) -> int:
+    """Into how many equal ones pieces of columns are cut, if they are long."""
+    size = run.shape[2]
+    least = -(-size // LONG)
+    return next((count for count in range(least, 2 * least) if size % count == 0), 1)
+
+
+def _at_once(rows: int, wide: int, taken: int) -> int:
+    """How many rows are multiplied together: so many that BLAS takes them as they lie."""
+    if blas_copies():
+        return rows
+    most = min(TOGETHER, max(8, MILLION // (wide * taken)))
+    return -(-rows // -(-rows // most))
 
 
 __all__ = ["gathered", "multiplied"]

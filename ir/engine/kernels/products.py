@@ -64,16 +64,6 @@ def cuts(taken: int, rows: int | None = None) -> int:
     return found
 
 
-def cuts_in_cache(taken: int, wide: int) -> int:
-    """The same of so many columns of weights that are in a core's cache, whatever meets them.
-
-    To meet these once more takes next to nothing: a few rows at a time are enough.
-    """
-    least = -(-FOUR * wide * taken // MILLION)
-    counts = () if blas_copies() else range(least, 2 * least + 1)
-    return next((count for count in counts if taken % count == 0), 0)
-
-
 def blas_copies() -> bool:
     """Whether BLAS copies whatever it multiplies."""
     library = blas()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .channels import pads_nothing as pads_nothing
     from .channels import per_channel as per_channel
     from .channels import scale_and_shift as scale_and_shift
-    from .compressed import Columns as Columns
+    from .compressed import Beside as Beside
     from .compressed import Compressed as Compressed
     from .compressed import as_quick as as_quick
     from .compressed import by_digits as by_digits
@@ -84,7 +84,7 @@ __getattr__, __dir__ = face(
             "is_depthwise is_incoming_image is_pointwise multiplies_channels pads_nothing "
             "per_channel scale_and_shift"
         ),
-        "compressed": "Columns Compressed as_quick by_digits",
+        "compressed": "Beside Compressed as_quick by_digits",
         "formulas": "Factors along factors is_numpy maker single",
         "moving": "in_order reshaping transposing",
         "nodes": "Means Node Plan Region Scales Steps Value constant only_user",

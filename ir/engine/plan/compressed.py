@@ -26,6 +26,15 @@ READERS = frozenset({("MatMul", 1), ("Convolution", 1), ("GroupConvolution", 1),
 _REAL = (ElementType.F16, ElementType.F32)
 
 
+class Beside(NamedTuple):
+    """What goes with levels (groups, each, columns), wherever these lie."""
+
+    shape: tuple[int, ...]
+    #: For each group and column.
+    zero: Array | None
+    scale: Array
+
+
 class Columns(NamedTuple):
     """A matrix (groups * each, columns) whose scales are those of groups of rows.
 
@@ -35,6 +44,11 @@ class Columns(NamedTuple):
     levels: Array
     zero: Array | None
     scale: Array
+
+    @property
+    def beside(self) -> Beside:
+        """What is not the levels: who has laid these out should not keep them."""
+        return Beside(self.levels.shape, self.zero, self.scale)
 
 
 class Compressed:
@@ -364,4 +378,4 @@ FETCHED, MADE, BEGUN, GROUP = 9, 5, 7_000_000, 270_000
 CALLS, GROUP_CALLS = 2_000_000, 100_000
 
 
-__all__ = ["Columns", "Compressed", "as_quick", "by_digits", "compressed_weights"]
+__all__ = ["Beside", "Columns", "Compressed", "as_quick", "by_digits", "compressed_weights"]

@@ -1,0 +1,93 @@
+"""Weights kept as levels, in pieces of columns that lie one after the other in memory.
+
+From memory such pieces come sooner than whole columns of some hundred levels, of which several are
+multiplied at once. Whoever multiplies by these weights takes them from here: rows by integers,
+or by the numbers that some columns are made in a core's own cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from ....schemas import Array
+from ..memory import is_wished, shelved, side_by_side
+from ..plan import Beside, Compressed
+from ..workers import spans
+from .blocks import LINE, Scratch
+
+#: Columns are cut into even pieces, of so many levels at most, unless they are longer than that:
+#: of lines of cache, so many levels each.
+PIECE, LONG, LEVELS = 256, 2048, 64
+#: Digits of a number; sums of products of these that are brought together at once stay in cache.
+DIGITS, SUMS = 4, 1 << 17
+
+
+class Streamed(NamedTuple):
+    """Levels as pieces (columns, levels), alike ones side by side (pieces, columns, levels)."""
+
+    beside: Beside
+    alike: list[Array]
+
+    def shares(self, rows: int, lanes: int, scratch: Scratch) -> Iterator[tuple[int, list[slice]]]:
+        """Blocks of columns for each part, whose sums of digits stay in cache."""
+        groups, _, count = self.beside.shape
+        pieces = sum(map(len, self.alike))
+        at_once = max(LINE, SUMS // (DIGITS * rows * pieces))
+        lines = -(-count // LINE)
+        # What BLAS makes of zeros of groups depends on how columns are cut.
+        with_zeros = self.beside.zero is not None and groups > 1
+        dealt = scratch.dealt(spans(lines, lanes)) if with_zeros else scratch.runs(lines, lanes)
+        for part, (first, stop) in dealt:
+            begin, end = first * LINE, min(stop * LINE, count)
+            runs = spans(end - begin, -(-(end - begin) // at_once))
+            yield part, [slice(begin + low, begin + high) for low, high in runs]
+
+    def matrices(self, some: slice) -> list[Array]:
+        """What some columns are multiplied by, piece by piece."""
+        return [piece[some] for run in self.alike for piece in run]
+
+
+def streamed(packed: Compressed, *, transposed: bool) -> Streamed:
+    """Levels as pieces of columns that lie one after the other; plans share them."""
+    key = "streamed", transposed
+    if key not in packed.laid_out:
+        columns = packed.columns(transposed=transposed)
+        assert columns is not None
+        _, each, count = columns.levels.shape
+        whole = side_by_side(columns.levels.size).view(np.int8)
+        cut = [group[some] for group in columns.levels for some in pieces(each)]
+        place = 0
+        for some in cut:
+            np.copyto(whole[place : place + some.size].reshape(count, len(some)), some.T)
+            place += some.size
+        if is_wished():
+            whole = shelved(whole)
+        packed.laid_out[key] = Streamed(columns.beside, _alike(whole, list(map(len, cut)), count))
+    found: Streamed = packed.laid_out[key]
+    return found
+
+
+def pieces(each: int) -> list[slice]:
+    """The pieces into which columns of so many levels are cut."""
+    if each > LONG:
+        return [slice(0, each)]
+    edges = [LEVELS * begin for begin, _ in spans(each // LEVELS, -(-each // PIECE))]
+    return list(map(slice, edges, [*edges[1:], each]))
+
+
+def _alike(whole: Array, sizes: list[int], count: int) -> list[Array]:
+    """Memory as pieces of so many levels, those of a size that follow each other together."""
+    found, place = [], 0
+    for size, run in groupby(sizes):
+        shape = len(list(run)), count, size
+        found.append(whole[place : place + prod(shape)].reshape(shape))
+        place += prod(shape)
+    return found
+
+
+__all__ = ["DIGITS", "SUMS", "Streamed", "pieces", "streamed"]
