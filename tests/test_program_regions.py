@@ -15,8 +15,9 @@ from vinoir.ir.engine.memory import Growing
 from vinoir.ir.engine.patterns import Patterns, holds
 from vinoir.ir.engine.plan import unrolling
 from vinoir.ir.engine.program import Planned
+from vinoir.layers.budget import within
 from vinoir.layers.shape import ReshapeV1
-from vinoir.schemas import Array, ElementType, Tensor
+from vinoir.schemas import Array, ElementType, LimitError, Tensor
 
 HEADS, DEEP, WIDE = 4, 2, 8
 
@@ -354,6 +355,7 @@ def test_rooms_are_written_behind_what_was_seen_only(axis: int) -> None:
         sizes[axis] = int(rng.integers(0, 3))
         new = numbers(*sizes, seed=step)
         found = growing.join(past, new)
+        assert found is not None
         np.testing.assert_array_equal(found, np.concatenate([past, new], axis))
         held.append(found)
         copies.append(found.copy())
@@ -370,8 +372,24 @@ def test_rooms_are_written_behind_what_was_seen_only(axis: int) -> None:
 def test_what_is_joined_in_a_room_fits(
     past: tuple[int, ...], new: tuple[int, ...], axis: int, fits: bool
 ) -> None:
-    assert Growing(axis).fits(numbers(*past), numbers(*new)) is fits
-    assert not Growing(axis).fits(numbers(*past), numbers(*new).astype("f2"))
+    assert (Growing(axis).join(numbers(*past), numbers(*new)) is not None) is fits
+    assert Growing(axis).join(numbers(*past), numbers(*new).astype("f2")) is None
+
+
+def test_what_goes_on_in_a_room_is_looked_at() -> None:
+    growing, new = Growing(0), numbers(1, 3)
+    found = growing.join(numbers(2, 3), new)
+    assert found is not None
+    assert growing.join(found, new.astype("f2")) is None
+    assert growing.join(found, numbers(1, 4)) is None
+    other = numbers(600, 3)
+    with within(max_memory=1000), pytest.raises(LimitError):
+        growing.join(other, new)
+    # As if nobody had asked.
+    made = growing.join(found, new)
+    assert made is not None
+    np.testing.assert_array_equal(made, np.concatenate([found, new]))
+    assert np.may_share_memory(made, found)
 
 
 def test_constants_that_are_not_aligned_are_copied_once(tmp_path: Path) -> None:

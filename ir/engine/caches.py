@@ -49,10 +49,9 @@ class Cache(NamedTuple):
                 if not is_all(places, past):
                     with at():
                         (past,) = general(past, places, axis)
-            found = (
-                growing.join(past, new) if growing.fits(past, new)
-                else by_definition(join, past, new)[0]
-            )  # fmt: skip
+            found = growing.join(past, new)
+            if found is None:
+                (found,) = by_definition(join, past, new)
             if name is not None:
                 variables.assigned[name] = found
             return (found,)

@@ -182,10 +182,8 @@ class Outside:
             growing = Growing(op.axis)  # type: ignore[attr-defined]  # Concat has it
 
             def joined(past: Array, new: Array) -> tuple[Array, ...]:
-                return (
-                    (growing.join(past, new),) if growing.fits(past, new)
-                    else by_definition(op, past, new)
-                )  # fmt: skip
+                found = growing.join(past, new)
+                return by_definition(op, past, new) if found is None else (found,)
 
             return joined
         others = [value.constant for value in node.inputs[1:]]

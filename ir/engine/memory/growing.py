@@ -23,8 +23,35 @@ class Growing:
         self._axis = axis
         self._room: Array | None = None
         self._used = 0
+        #: What was made last, of something new of this shape; what selects all before the axis.
+        self._given: Array | None = None
+        self._step: tuple[int, ...] = ()
+        self._lead: tuple[slice, ...] = ()
 
-    def fits(self, past: Array, new: Array) -> bool:
+    def join(self, past: Array, new: Array) -> Array | None:
+        """The concatenation, made in place where ``past`` is what the last call gave.
+
+        None where the two cannot be joined as they are.
+        """
+        room = self._room
+        # Between two calls all of this has left the caches: what comes each time looks at little.
+        if past is not self._given or new.shape != self._step or room is None:
+            if not self._fits(past, new):
+                return None
+            room = self._fitting(past, new.shape[self._axis])
+            self._step, self._lead = new.shape, (slice(None),) * (self._axis % past.ndim)
+        elif new.dtype != room.dtype:
+            return None
+        lead, axis = self._lead, len(self._lead)
+        used = self._used + new.shape[axis]
+        if used > room.shape[axis]:
+            room = self._larger(past, used)
+        room[(*lead, slice(self._used, used))] = new
+        self._used = used
+        self._given = room[(*lead, slice(0, used))]
+        return self._given
+
+    def _fits(self, past: Array, new: Array) -> bool:
         """Whether the two can be joined as they are."""
         if past.dtype != new.dtype or past.ndim != new.ndim or not past.ndim:
             return False
@@ -34,23 +61,25 @@ class Growing:
         one, other = past.shape, new.shape
         return one[:axis] == other[:axis] and one[axis + 1 :] == other[axis + 1 :]
 
-    def join(self, past: Array, new: Array) -> Array:
-        """The concatenation; made in place where ``past`` is what the last call gave."""
+    def _fitting(self, past: Array, more: int) -> Array:
+        """The buffer, if the past lies at its end; else another one, with the past and room."""
+        axis, room = self._axis % past.ndim, self._room
+        if room is not None and self._ends(past, room, axis):
+            return room
+        length = past.shape[axis]
+        made = self._larger(past, length + more)
+        self._used = length  # when there is memory, not before
+        return made
+
+    def _larger(self, past: Array, used: int) -> Array:
+        """A buffer with room for so much and more, the past in it."""
         axis = self._axis % past.ndim
-        length, more = past.shape[axis], new.shape[axis]
-        used = length + more
-        lead = (slice(None),) * axis
-        room = self._room
-        if room is None or not self._ends(past, room, axis) or used > room.shape[axis]:
-            shape = list(past.shape)
-            shape[axis] = used + MORE + used // SHARE
-            require(int(np.prod(shape)) * past.itemsize)
-            room = self._room = np.empty(shape, past.dtype)
-            room[(*lead, slice(0, length))] = past
-        room[(*lead, slice(length, used))] = new
-        self._used = used
-        joined: Array = room[(*lead, slice(0, used))]
-        return joined
+        shape = list(past.shape)
+        shape[axis] = used + MORE + used // SHARE
+        require(int(np.prod(shape)) * past.itemsize)
+        room = self._room = np.empty(shape, past.dtype)
+        room[(*(slice(None),) * axis, slice(0, past.shape[axis]))] = past
+        return room
 
     def _ends(self, past: Array, room: Array, axis: int) -> bool:
         """Whether an array lies at the beginning of the buffer, with nothing written behind it."""
