@@ -17,8 +17,8 @@ from .value_bounds import largest
 
 #: Adding some rows together takes as long as meeting so many elements one by one.
 TURN = 1000
-#: Rows of fewer elements are met one by one.
-SHORT = 16
+#: Rows of fewer elements are met one by one; so few longer ones, row by row.
+SHORT, FEW = 16, 32
 #: Sums of so many places for each update are not worth an array of them all.
 SPARSE = 8
 
@@ -64,8 +64,15 @@ def _by_rows(rule: np.ufunc, out: Array, where: tuple[Any, ...], updates: Array)
     # They are counted from either end.
     wrapped = [np.where(index < 0, index + size, index)
                for index, size in zip(where, leading, strict=True)]  # fmt: skip
-    places = np.ravel_multi_index(np.broadcast_arrays(*wrapped), leading).reshape(-1)
+    if len(wrapped) > 1:
+        wrapped = [np.ravel_multi_index(np.broadcast_arrays(*wrapped), leading)]
+    places = wrapped[0].reshape(-1)
     slots, rows = out.reshape(-1, prod(inner)), updates.reshape(len(places), -1)
+    if rows.shape[1] >= SHORT and len(places) <= FEW:
+        for place, row in zip(places.tolist(), rows, strict=True):
+            slot = slots[place]
+            rule(slot, row, out=slot)
+        return True
     if rows.shape[1] >= SHORT:
         return _in_turns(rule, slots, places, rows)
     if rule is np.add and out.dtype == np.float32 and out.size <= SPARSE * updates.size:
