@@ -2,7 +2,8 @@
 
 Writes benchmarks.md, benchmarks.json and benchmarks.svg into the folder given by ``--into``.
 Models are made and kept in the temporary folder. ``python -m tests.benchmarks networks FOLDER``
-measures the networks of a folder instead: see ``families``.
+measures the networks of a folder instead, ``held FOLDER`` the memory they take: see ``families``
+and ``holding``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import sys
 from pathlib import Path
 
-from . import families, speed
+from . import families, holding, speed
 from .report import plot, table
 
 SUITE = {
@@ -64,5 +65,9 @@ def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["networks"]:
         families.main(sys.argv[2:])
+    elif sys.argv[1:2] == ["held"]:
+        holding.main(sys.argv[2:])
+    elif sys.argv[1:2] == ["held-by"]:
+        holding.tell(sys.argv[2], Path(sys.argv[3]))
     else:
         main()
