@@ -333,9 +333,24 @@ def test_many_rows_are_multiplied_by_numbers_where_that_is_asked_for(
     x = net.parameter("x", "f32", (128, 32))
     net.result(net.add("MatMul", "opset1", [x, weights(net, rng, (64, 32))], transpose_b=True))
     array = rng.standard_normal((128, 32)).astype("f4")
-    told = [repr(compared(net.model(), [array], memory=memory)) for memory in ("fast", "small")]
+    ways = ("fast", "small", None)
+    told = [repr(compared(net.model(), [array], memory=memory)) for memory in ways]
     assert "memory fast: 0 weights as levels, 2048 as numbers" in told[0]
     assert "memory small: 2048 weights as levels, 0 as numbers" in told[1]
+    # So few numbers take next to no memory, and many calls as levels.
+    assert "memory balanced: 0 weights as levels, 2048 as numbers" in told[2]
+
+
+def test_levels_are_worth_some_time_where_nobody_says_otherwise(way: str) -> None:
+    rng = np.random.default_rng(3)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (24, 768))
+    net.result(net.add("MatMul", "opset1", [x, weights(net, rng, (768, 768))], transpose_b=True))
+    array = rng.standard_normal((24, 768)).astype("f4")
+    told = [repr(compared(net.model(), [array], memory=memory)) for memory in ("fast", None)]
+    if way == "numpy":
+        assert "0 weights as levels, 589824 as numbers" in told[0]
+    assert "balanced: 589824 weights as levels, 0 as numbers" in told[1]
 
 
 @pytest.mark.parametrize(
@@ -355,6 +370,8 @@ def test_levels_stay_where_they_are_as_quick(
     levels = next(layer for layer in net.model().order() if layer.is_constant)
     packed = Compressed(levels, None, np.ones(1, "f4"), (columns, 512))
     assert as_quick(packed, rows, columns, integers) is stay
+    assert as_quick(packed, rows, columns, integers, patience=1e9)
+    assert not as_quick(packed, rows, columns, integers, patience=0)
 
 
 def test_little_memory_keeps_levels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -575,8 +575,9 @@ def compile(
             close all files, sleep between calls, and end with the program.
         max_memory: Bytes that preparing, or a call, may take; None for what the machine has left.
         memory: ``"small"`` keeps weights that the file has in few bits so, and makes numbers of
-            them in a core's cache each time; ``"fast"`` makes them once where many rows are
-            multiplied by them. None for what the free memory allows; ``repr`` says which.
+            them in a core's cache each time; ``"fast"`` makes them once where that is quicker.
+            None for numbers where levels would take much longer, if there is memory for these;
+            ``repr`` says what was done.
         max_seconds: Limit of preparing and of a call, looked at between layers and turns of
             loops; a call that is planned is one piece, of which the memory alone is limited.
 

@@ -66,7 +66,8 @@ def _multiplies(node: Node, packed: Compressed, means: Means) -> bool:
     if not packed.has_columns(transposed=op.transpose_b) or not prod(output.shape):
         return False
     rows = prod(output.shape[:-1])
-    return means.is_small or as_quick(packed, rows, output.shape[-1], means.integers)
+    columns = output.shape[-1]
+    return means.is_small or as_quick(packed, rows, columns, means.integers, means.patience)
 
 
 #: So many times quicker than those of numbers products of integers must be, to make up for what

@@ -340,17 +340,20 @@ def by_digits(packed: Compressed, rows: int, columns: int, integers: float) -> b
     return bool(integers) and _digits(packed, rows, columns, integers) < rows + EXPANDED
 
 
-def as_quick(packed: Compressed, rows: int, columns: int, integers: float) -> bool:
+def as_quick(
+    packed: Compressed, rows: int, columns: int, integers: float, patience: float = 1.0
+) -> bool:
     """Whether levels are multiplied no later than numbers that are there and come from memory.
 
-    Levels take a quarter of the memory, but more calls; all of it is told in products of a row.
+    That may take some times as long. Levels take a quarter of the memory, but more calls; all of
+    it is told in products of a row.
     """
     numbers, groups = prod(packed.shape), _groups(packed)
     taken = rows + MADE + (BEGUN + GROUP * groups) / numbers
     if integers:
         digits = _digits(packed, rows, columns, integers)
         taken = min(taken, digits + (CALLS + GROUP_CALLS * groups) / numbers)
-    return FETCHED / 4 + taken <= FETCHED + rows
+    return FETCHED / 4 + taken <= patience * (FETCHED + rows)
 
 
 def _groups(packed: Compressed) -> int:

@@ -295,8 +295,10 @@ PAGES = 1 << 24
 class Means(NamedTuple):
     """What a plan may count on."""
 
-    #: Whether weights stay levels wherever they can.
+    #: Whether weights stay levels wherever they can; else, how many times as long as numbers
+    #: they may take.
     is_small: bool = False
+    patience: float = 1.0
     #: How many times quicker products of int8 are than those of float32; 0 where there are none.
     integers: float = 0.0
     #: By what Swish would rather have multiplied what it takes.
