@@ -28,8 +28,9 @@ BLOCKS = 4
 SHORT = 48
 #: So many products are done before another worker has begun.
 ALONE = 1 << 18
-#: So many rows are worth to be shared sooner than the columns.
-FEW = 128
+#: So many rows are worth to be shared sooner than the columns, if so many of them are multiplied
+#: at a time.
+FEW, MANY = 128, 64
 
 
 class Weights(NamedTuple):
@@ -135,11 +136,12 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     a = lying(left, before, abreast, scratch)
     a = np.broadcast_to(a, (*output.shape[:-2], *a.shape[-2:]))
     rows, columns = prod(output.shape[:-1]), output.shape[-1]
-    by_columns = rows < FEW
+    # Who has some of the columns has room for more rows, of which products are the quicker.
+    by_columns = rows < FEW or _rows_at_once(a.shape[-1], columns) < MANY
     weights = _weights(node, library, integers, by_columns=by_columns)
     made = output.type != np.float32
-    at_once = max(1, 2 * CACHE // (a.shape[-1] + 8 * columns))
     lanes = abreast if rows * columns * a.shape[-1] > ALONE else 1
+    at_once = _rows_at_once(a.shape[-1], -(-columns // lanes) if by_columns else columns)
     if not by_columns:
         at_once = min(at_once, -(-rows // lanes))
     found = even_pieces(output.shape[:-1], at_once, 1 if by_columns else lanes)
@@ -174,6 +176,11 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
             steps += followed(followers, block, place, target)
         parts.append(sequence(steps))
     return [*before, parts]
+
+
+def _rows_at_once(taken: int, columns: int) -> int:
+    """How many rows stay in cache with their sums and what is made of these."""
+    return max(1, 2 * CACHE // (taken + 8 * columns))
 
 
 def _rows(
