@@ -119,6 +119,7 @@ class Patterns:
             if found != tensor.shape:
                 told[layer.id] = Tensor(tensor.type, found)
         if told:
+            self.hopes.begin()
             known = infer_graph(model, given | told, new_shapes=True, naming=True, hope=hope)
         return Inferred(model, known)
 

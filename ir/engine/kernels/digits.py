@@ -18,12 +18,12 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Beside, Compressed, Node, Value
 from ..workers import IntegerProducts, Part, spans
-from .blocks import Scratch, epilogue, followed, sequence
+from .blocks import Scratch, epilogue, even, followed, sequence
 from .matrices import pieces as pieces_of
 from .streamed import DIGITS, SUMS, Streamed, pieces, streamed
 
-#: Rows that are multiplied together, at most.
-ROWS = 64
+#: Rows that are multiplied together, and columns that are packed together, at most.
+ROWS, WIDE = 64, 512
 #: The power of two that the integer of a number stays below.
 BITS = 30
 #: What the sums of each digit stand for, of a row whose largest is below two.
@@ -340,7 +340,7 @@ def _packed(packed: Compressed, library: IntegerProducts, *, transposed: bool) -
         columns = packed.columns(transposed=transposed)
         assert columns is not None
         count = columns.levels.shape[2]
-        wide = library.wide(count)
+        wide = even(count, WIDE)
         blocks = [
             [library.pack(group[:, begin : begin + wide].T) for group in columns.levels]
             for begin in range(0, count, wide)
