@@ -15,7 +15,7 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node, by_digits
 from ..workers import Part, integer_products, spans
-from .blocks import Scratch, epilogue, even, followed, sequence
+from .blocks import Scratch, epilogue, followed, sequence
 from .calls import call
 from .digits import by_integers, checked, without_zeros
 from .matrices import lying, pieces, rows_of
@@ -23,8 +23,9 @@ from .products import MILLION, blas_copies
 from .streamed import Streamed, streamed
 
 #: So many numbers stay in cache while they are multiplied, in blocks of so many columns at most;
-#: and of more where there are but so few rows.
-NUMBERS, WIDE, WIDER, FEW = 3 << 17, 64, 128, 30
+#: of more, in fewer calls, where there are no more than so many rows.
+NUMBERS, WIDE = 3 << 17, 64
+WIDER = ((4, 384), (30, 128))
 #: Rows that meet columns while these are numbers, and that are multiplied together, at most; and
 #: sums of so many products.
 ROWS, TOGETHER, LONG = 256, 64, 256
@@ -75,8 +76,7 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     lanes = abreast if rows * prod(packed.shape) > 1 << 18 else 1
     followers = epilogue(node, scratch)
     columns = output.shape[-1]
-    wide = WIDE if rows > FEW else WIDER
-    wide = even(columns, max(16, min(wide, NUMBERS // a.shape[-1] // 16 * 16)))
+    wide = _wide(rows, a.shape[-1], columns, lanes)
     parts: list[Part] = []
     for part, (first, stop) in scratch.dealt(spans(-(-columns // wide), lanes)):
         steps: list[Part] = []
@@ -91,6 +91,14 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
             steps += followed(followers, output.store[place], place)
         parts.append(sequence(steps))
     return [*before, parts]
+
+
+def _wide(rows: int, taken: int, columns: int, lanes: int) -> int:
+    """How many columns are made numbers at once: who share them have as many blocks each."""
+    most = next((many for few, many in WIDER if rows <= few), WIDE)
+    most = max(16, min(most, NUMBERS // taken // 16 * 16))
+    blocks = -(-columns // (most * lanes)) * lanes
+    return -(-columns // (16 * blocks)) * 16
 
 
 def _lane(
