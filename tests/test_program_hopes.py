@@ -145,3 +145,23 @@ def test_cuts_past_axes_that_come_and_go() -> None:
     op = layers.StridedSliceV1.read(words | {"shrink_axis_mask": "0,1,0"})
     given_ = [Tensor("f32", [1, 8, 4]), *map(Tensor.of, np.array([[0, 0, 2], [0, 0, 5]]))]
     assert list(op.cuts(*given_)) == [(1, 2, 5)]
+
+
+@pytest.mark.parametrize(
+    ("strides", "begin_mask", "end_mask", "cuts"),
+    [
+        ([1, 1], "0,0", "0,0", [(0, 2, 5), (1, 1, 3)]),
+        ([2, 1], "0,0", "0,0", [(1, 1, 3)]),
+        ([1, -1], "0,0", "0,0", [(0, 2, 5)]),
+        (None, "1,0", "0,1", [(0, 0, 5)]),
+        (None, "0,1", "0,0", [(0, 2, 5), (1, 0, 3)]),
+        (None, "0,0", "1,1", []),
+    ],
+)
+def test_cuts_by_masks_and_strides(
+    strides: list[int] | None, begin_mask: str, end_mask: str, cuts: list[tuple[int, ...]]
+) -> None:
+    op = layers.StridedSliceV1.read({"begin_mask": begin_mask, "end_mask": end_mask})
+    ends = [np.array([2, 1]), np.array([5, 3]), *([] if strides is None else [np.array(strides)])]
+    given_ = [Tensor("f32", [8, 4]), *map(Tensor.of, ends)]
+    assert list(op.cuts(*given_)) == cuts
