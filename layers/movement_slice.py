@@ -193,12 +193,7 @@ class SliceV8(Op):
         return (Tensor(data.type, sliced_shape(data.shape, start, stop, step, axes)),)
 
     def cuts(
-        self,
-        data: Tensor,
-        start: Tensor,
-        stop: Tensor,
-        step: Tensor,
-        axes: Tensor | None = None,
+        self, data: Tensor, start: Tensor, stop: Tensor, step: Tensor, axes: Tensor | None = None
     ) -> Iterator[Cut]:
         """The axes of the output that are cut place by place, and from where to where."""
         starts, stops, steps = known_sizes(start), known_sizes(stop), step.ints()

@@ -68,13 +68,12 @@ def _by_rows(rule: np.ufunc, out: Array, where: tuple[Any, ...], updates: Array)
         wrapped = [np.ravel_multi_index(np.broadcast_arrays(*wrapped), leading)]
     places = wrapped[0].reshape(-1)
     slots, rows = out.reshape(-1, prod(inner)), updates.reshape(len(places), -1)
-    if rows.shape[1] >= SHORT and len(places) <= FEW:
-        for place, row in zip(places.tolist(), rows, strict=True):
-            slot = slots[place]
-            rule(slot, row, out=slot)
-        return True
     if rows.shape[1] >= SHORT:
-        return _in_turns(rule, slots, places, rows)
+        if len(places) > FEW:
+            return _in_turns(rule, slots, places, rows)
+        for place, row in zip(places.tolist(), rows, strict=True):
+            rule(slots[place], row, out=slots[place])
+        return True
     if rule is np.add and out.dtype == np.float32 and out.size <= SPARSE * updates.size:
         each = rows.shape[1]
         spread = (places[:, None] * each + np.arange(each)).reshape(-1)

@@ -47,8 +47,6 @@ GENEROUS = frozenset(
 FEW = 1 << 12
 #: Bytes of arrays that are worth being counted.
 COUNTED = 1 << 15
-
-
 #: A region keeps its plans for so many shapes.
 LENGTHS = 2
 

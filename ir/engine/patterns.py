@@ -39,6 +39,11 @@ def holds(pattern: Pattern, shapes: Pattern) -> bool:
     return True
 
 
+def is_open(pattern: Pattern) -> bool:
+    """Whether a pattern leaves a size open."""
+    return any(OPEN in shape for shape in pattern if shape is not None)
+
+
 class Patterns:
     """Chooses the pattern for shapes that no plan holds for, by what has been seen before."""
 
@@ -107,7 +112,7 @@ class Patterns:
         }
         self.hopes.begin()
         # Where a size is open, what is cut to it is most likely there.
-        hope = self.hopes.of if any(OPEN in shape for shape in pattern if shape) else None
+        hope = self.hopes.of if is_open(pattern) else None
         known = infer_graph(model, given, new_shapes=True, naming=True, hope=hope)
         told: dict[int, Tensor] = {}
         for layer in self._readers:

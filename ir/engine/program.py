@@ -56,7 +56,7 @@ from .memory import (
 )
 from .outside import Outside, take_in
 from .passes import optimize
-from .patterns import OPEN, Pattern, Patterns, holds
+from .patterns import Pattern, Patterns, holds, is_open
 from .plan import POOLINGS, Constants, Node, Plan, Value, build, cut_regions, work
 from .short import Short
 from .workers import (
@@ -506,7 +506,7 @@ class Program(Shown):
                 plan = build(
                     self.model, inferred, assigned, self._constants, make_all, unrolls=few
                 )
-                if not any(OPEN in shape for shape in pattern if shape is not None):
+                if not is_open(pattern):
                     cut_regions(plan)  # where sizes grow with each call, none would come again
                 self._patterns.hopes.note(plan)
                 plan.means = means(plan, self.memory)

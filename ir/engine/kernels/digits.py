@@ -19,8 +19,8 @@ from ....schemas import Array
 from ..plan import Beside, Compressed, Node, Value
 from ..workers import IntegerProducts, Part, spans
 from .blocks import Scratch, epilogue, even, followed, sequence
-from .matrices import pieces as pieces_of
-from .streamed import DIGITS, SUMS, Streamed, pieces, streamed
+from .matrices import pieces
+from .streamed import DIGITS, SUMS, Streamed, column_pieces, streamed
 
 #: Rows that are multiplied together, and columns that are packed together, at most.
 ROWS, WIDE = 64, 512
@@ -136,7 +136,7 @@ def _rows_as_digits(
     room.reset()
     taken: list[tuple[Any, Digits]] = []
     work: list[tuple[Array, Digits, slice]] = []
-    for index in pieces_of(a.shape[:-1], ROWS):
+    for index in pieces(a.shape[:-1], ROWS):
         rows = prod(a[index].shape[:-1])
         digits = room.take_bytes(0, groups, DIGITS, rows, each)
         one = Digits(digits, room.take(0, rows), room.take(0, rows, groups))
@@ -250,7 +250,7 @@ def _streamed_block(
 ) -> list[Part]:
     """Few rows by one block of columns that are fetched one after the other."""
     groups, _, rows, each = digits.digits.shape
-    cut, wide = pieces(each), target.shape[1]
+    cut, wide = column_pieces(each), target.shape[1]
     steps: list[Part] = []
     few = digits.digits.reshape(groups, DIGITS * rows, each)
     if rows > 1:  # digits of a row beside each other

@@ -7,6 +7,7 @@ all rows of a column, its scale and its zero, comes after the product.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -42,9 +43,9 @@ def gathered(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     assert output.store is not None
     target, places, count = output.store, node.inputs[1], table.shape[0]
     # Plans share what is not a view of the file.
-    held: Array | None = table.laid_out.get("rows")
+    held: Array | None = table.laid_out.get(("rows",))
     if held is None:
-        held = table.laid_out["rows"] = table.levels
+        held = table.laid_out["rows",] = table.levels
 
     def run() -> None:
         rows = np.asarray(places.array)
@@ -133,19 +134,18 @@ def _lane(
         grouped = flat.reshape(rows, groups, each)
         steps.append(call(np.matmul, grouped, np.ones(each, np.float32), out=sums))
         shift, over = zero * scale, scratch.take(part, rows * panel)
-    for begin in range(some.start, some.stop, panel):
-        panelled = slice(begin, min(begin + panel, some.stop))
-        for block in map(slice, *_edges(panelled, wide)):
-            made = total[block.start - begin : block.stop - begin]
+    for panelled in _runs(some, panel):
+        for block in _runs(panelled, wide):
+            made = total[block.start - panelled.start : block.stop - panelled.start]
             numbers = _numbers(weights, block, memory)
             steps += [call(np.copyto, into, given) for into, given in numbers]
+            by_piece = np.repeat(scale[:, block, None], held // groups, axis=0)
             for first, stop in spans(rows, -(-rows // at_once)):
                 found = products[: held * len(made) * (stop - first)]
                 found = found.reshape(held, len(made), -1)
                 steps += _products(numbers, across[:, first:stop], found)
                 if groups > 1:
-                    by_piece = np.repeat(scale[:, block], held // groups, axis=0)
-                    steps.append(call(np.multiply, found, by_piece[..., None], out=found))
+                    steps.append(call(np.multiply, found, by_piece, out=found))
                 steps.append(call(np.add.reduce, found, axis=0, out=made[:, first:stop]))
         target = out[:, panelled.start - some.start : panelled.stop - some.start]
         turned = total[: target.shape[1]].T
@@ -165,10 +165,10 @@ def _lane(
     return steps
 
 
-def _edges(some: slice, wide: int) -> tuple[list[int], list[int]]:
-    """Where blocks of so many columns begin, and where they end."""
-    begins = list(range(some.start, some.stop, wide))
-    return begins, [*begins[1:], some.stop]
+def _runs(some: slice, wide: int) -> Iterator[slice]:
+    """Columns, so many at a time."""
+    for begin in range(some.start, some.stop, wide):
+        yield slice(begin, min(begin + wide, some.stop))
 
 
 def _numbers(weights: Streamed, block: slice, memory: Array) -> list[tuple[Array, Array]]:

@@ -60,7 +60,7 @@ def streamed(packed: Compressed, *, transposed: bool) -> Streamed:
         assert columns is not None
         _, each, count = columns.levels.shape
         whole = side_by_side(columns.levels.size).view(np.int8)
-        cut = [group[some] for group in columns.levels for some in pieces(each)]
+        cut = [group[some] for group in columns.levels for some in column_pieces(each)]
         place = 0
         for some in cut:
             np.copyto(whole[place : place + some.size].reshape(count, len(some)), some.T)
@@ -72,7 +72,7 @@ def streamed(packed: Compressed, *, transposed: bool) -> Streamed:
     return found
 
 
-def pieces(each: int) -> list[slice]:
+def column_pieces(each: int) -> list[slice]:
     """The pieces into which columns of so many levels are cut."""
     if each > LONG:
         return [slice(0, each)]
@@ -90,4 +90,4 @@ def _alike(whole: Array, sizes: list[int], count: int) -> list[Array]:
     return found
 
 
-__all__ = ["DIGITS", "SUMS", "Streamed", "pieces", "streamed"]
+__all__ = ["DIGITS", "SUMS", "Streamed", "column_pieces", "streamed"]

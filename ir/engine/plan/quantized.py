@@ -111,7 +111,7 @@ def integers(node: Node, packed: Compressed, grid: Grid, rate: float) -> Integer
     if not packed.is_symmetric or node.outputs[0].type != np.float32:
         return None
     taken = prod(packed.shape) // outer
-    if PRODUCT * (taken - -(-taken // 64) * 64 / rate) <= SUMMED:
+    if PRODUCT * (taken - _in_vectors(taken) / rate) <= SUMMED:
         return None
     scale = np.broadcast_to(packed.scale.reshape(-1), (outer,)).astype(np.float64)
     return Integers(grid, scale, np.zeros(outer))
@@ -155,10 +155,15 @@ def groups_together(groups: int, inner: int, each: int, taps: tuple[int, int]) -
 def _nanoseconds(count: int, inner: int, each: int, taps: tuple[int, int], rate: float) -> float:
     """About how long a number takes, made of so many groups together, on one core."""
     columns, taken = count * each, prod(taps) * count * inner
-    products = -(-taken // 64) * 64 * -(-columns // 16) * 16 / columns
+    products = _in_vectors(taken) * -(-columns // 16) * 16 / columns
     # Of a few sizes elements are copied sooner.
     pieces = [2.0 if size in (1, 2, 4, 8, 16) else 5.0 for size in (count * inner, columns)]
     return products * PRODUCT / rate + (taps[0] * pieces[0] + pieces[1]) / columns + SCALED
+
+
+def _in_vectors(taken: int) -> int:
+    """As long as how many products of integers a sum of so many takes."""
+    return -(-taken // 64) * 64
 
 
 #: Groups together have at most so many channels.
