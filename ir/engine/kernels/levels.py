@@ -23,10 +23,10 @@ from .matrices import lying, pieces, rows_of
 from .products import MILLION, blas_copies
 from .streamed import Streamed, streamed
 
-#: So many numbers stay in cache while they are multiplied, in blocks of so many columns at most;
-#: of more, in fewer calls, where there are no more than so many rows.
-NUMBERS, WIDE = 3 << 17, 64
-WIDER = ((4, 384), (30, 128))
+#: So many numbers stay in cache while they are multiplied, in blocks of so many columns at most,
+#: by no more than so many rows.
+NUMBERS, WIDE = 3 << 17, 128
+WIDER = ((4, 384), (30, 128), (64, 64))
 #: Rows that meet columns while these are numbers, and that are multiplied together, at most; and
 #: sums of so many products.
 ROWS, TOGETHER, LONG = 256, 64, 256
@@ -78,20 +78,46 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     followers = epilogue(node, scratch)
     columns = output.shape[-1]
     wide = _wide(rows, a.shape[-1], columns, lanes)
-    parts: list[Part] = []
-    for part, (first, stop) in scratch.dealt(spans(-(-columns // wide), lanes)):
-        steps: list[Part] = []
-        some = slice(first * wide, min(stop * wide, columns))
-        for index in pieces(output.shape[:-1], ROWS):
+    found = list(pieces(output.shape[:-1], ROWS))
+    most = max(prod(output.store[index].shape[:-1]) for index in found)
+    room = scratch.shared.take(0, a.shape[-1] * most)
+    for index in found:
+        flat, gather = rows_of(a[index], 0, scratch.shared)
+        if gather:
+            before.append([sequence(gather)])
+        # Columns lie as rows do: products of a row each with what lies turned are the quickest.
+        across = room[: flat.size].reshape(a.shape[-1], len(flat))
+        before.append(_turned(flat, across, lanes))
+        parts: list[Part] = []
+        for part, (first, stop) in scratch.dealt(spans(-(-columns // wide), lanes)):
             scratch.reset()
-            flat, gather = rows_of(a[index], part, scratch)
+            some = slice(first * wide, min(stop * wide, columns))
             out = output.store[index].reshape(-1, columns)[:, some]
-            steps += gather
-            steps += _lane(flat, weights, some, wide, out, node, part, scratch)
             place = (*index, ..., some)
-            steps += followed(followers, output.store[place], place)
+            parts.append(
+                sequence([
+                    *_lane(flat, across, weights, some, wide, out, node, part, scratch),
+                    *followed(followers, output.store[place], place),
+                ])
+            )  # fmt: skip
+        before.append(parts)
+    return before
+
+
+def _turned(flat: Array, across: Array, lanes: int) -> list[Part]:
+    """The parts that lay rows out as columns, some numbers of all rows each."""
+    parts = []
+    for begin, end in spans(len(across), lanes):
+        steps = [
+            call(
+                np.copyto,
+                across[begin:end, first : first + TURNED],
+                flat[first : first + TURNED, begin:end].T,
+            )
+            for first in range(0, len(flat), TURNED)
+        ]
         parts.append(sequence(steps))
-    return [*before, parts]
+    return parts
 
 
 def _wide(rows: int, taken: int, columns: int, lanes: int) -> int:
@@ -104,6 +130,7 @@ def _wide(rows: int, taken: int, columns: int, lanes: int) -> int:
 
 def _lane(
     flat: Array,
+    across: Array,
     weights: Streamed,
     some: slice,
     wide: int,
@@ -117,18 +144,15 @@ def _lane(
     packed, op = node.inputs[1].packed, node.op
     assert packed is not None
     rows, taken = len(flat), groups * each
-    memory, across = scratch.take(part, wide * taken), scratch.take(part, taken, rows)
-    # Columns lie as rows do: products of a row each with what lies turned are the quickest.
-    steps: list[Part] = [
-        call(np.copyto, across[:, first : first + TURNED], flat[first : first + TURNED].T)
-        for first in range(0, rows, TURNED)
-    ]
+    memory = scratch.take(part, wide * taken)
+    steps: list[Part] = []
+    by_pieces = _is_by_pieces(rows)
     at_once = _at_once(rows, wide, max(run.shape[2] // _cut(run) for run in weights.alike))
     held = sum(len(run) * _cut(run) for run in weights.alike)
     # Results are turned back and scaled some blocks at a time.
     panel = min(wide * max(1, PANEL // (wide * rows)), some.stop - some.start)
     total = scratch.take(part, panel, rows)
-    products = scratch.take(part, held * wide * at_once)
+    products = scratch.take(part, held * wide * at_once if by_pieces else 0)
     if zero is not None:
         sums = scratch.take(part, rows, groups)
         grouped = flat.reshape(rows, groups, each)
@@ -137,6 +161,9 @@ def _lane(
     for panelled in _runs(some, panel):
         for block in _runs(panelled, wide):
             made = total[block.start - panelled.start : block.stop - panelled.start]
+            if not by_pieces:
+                steps += _by_columns(weights, block, memory, across, made)
+                continue
             numbers = _numbers(weights, block, memory)
             steps += [call(np.copyto, into, given) for into, given in numbers]
             by_piece = np.repeat(scale[:, block, None], held // groups, axis=0)
@@ -163,6 +190,31 @@ def _lane(
         transposed: bool = op.transpose_b  # type: ignore[attr-defined]  # MatMul has it
         steps.append(checked(flat, sums, packed, some, out, transposed=transposed))
     return steps
+
+
+def _is_by_pieces(rows: int) -> bool:
+    """Whether columns meet rows piece by piece: of more, the sums of pieces take too long."""
+    return rows <= TOGETHER and not blas_copies()
+
+
+def _by_columns(
+    weights: Streamed, block: slice, memory: Array, across: Array, made: Array
+) -> list[Part]:
+    """Parts that make numbers of whole columns, and multiply them by all rows at once."""
+    groups, each, _ = weights.beside.shape
+    numbers = memory[: len(made) * groups * each].reshape(len(made), groups * each)
+    steps: list[Part] = []
+    start = 0
+    for run in weights.alike:
+        for piece in run:
+            into = numbers[:, start : start + piece.shape[1]]
+            steps.append(call(np.copyto, into, piece[block]))
+            start += piece.shape[1]
+    if groups > 1:
+        by_group = numbers.reshape(len(made), groups, each)
+        scale = np.ascontiguousarray(weights.beside.scale[:, block].T)[..., None]
+        steps.append(call(np.multiply, by_group, scale, out=by_group))
+    return [*steps, call(np.matmul, numbers, across, out=made)]
 
 
 def _runs(some: slice, wide: int) -> Iterator[slice]:
@@ -208,8 +260,6 @@ def _cut(run: Array) -> int:
 
 def _at_once(rows: int, wide: int, taken: int) -> int:
     """How many rows are multiplied together: so many that BLAS takes them as they lie."""
-    if blas_copies():
-        return rows
     most = min(TOGETHER, max(8, MILLION // (wide * taken)))
     return -(-rows // -(-rows // most))
 
