@@ -13,7 +13,7 @@ from ....schemas import Array
 from ..memory import is_wished, shelved
 from ..plan import Node, Scales, Value
 from ..workers import Part, spans
-from .blocks import CACHE, LINE, Scratch, epilogue, followed, sequence
+from .blocks import CACHE, LINE, Room, Scratch, epilogue, followed, sequence
 from .calls import call
 from .copies import copied
 from .halves import by_halves, if_wanted
@@ -395,7 +395,7 @@ def _runs(
     return found
 
 
-def rows_of(array: Array, part: int, scratch: Scratch) -> tuple[Array, list[Part]]:
+def rows_of(array: Array, part: int, scratch: Scratch | Room) -> tuple[Array, list[Part]]:
     """An array as rows, and what copies it where it cannot be seen so."""
     flat = array.reshape(-1, array.shape[-1])
     if np.may_share_memory(flat, array):
