@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -109,11 +110,46 @@ def sigmoid(x: Array, out: Array, *, by_two: bool) -> list[Part]:
     """``1 / (1 + exp(-x))``, or the same by powers of two."""
     return [
         partial(np.multiply, x, MINUS_LOG2, out) if by_two else partial(np.negative, x, out),
-        partial(np.exp2 if by_two else np.exp, out, out),
+        power_of_two(out, out) if by_two else partial(np.exp, out, out),
         partial(np.add, out, ONE, out),
         # By a division of many: to ask for reciprocals takes twice as long.
         partial(np.divide, ONE, out, out),
     ]
+
+
+def power_of_two(exponents: Array, out: Array) -> Part:
+    """``2 ** exponents``, to which one is added: so those next to nothing may be as large as any.
+
+    NumPy takes ten to a hundred times as long for powers that are next to nothing or endless. So
+    now and then it is looked whether there are such, and if so, exponents are kept away from
+    there: who is below gets a little more, and who is above gets it by a product, but for the few
+    that are between the largest power and none. To results that makes no difference.
+    """
+    turn = count()
+    faint = strong = False
+
+    def kept_away() -> None:
+        if strong:
+            beyond = np.subtract(exponents, QUICK_EXPONENT)
+            between = np.flatnonzero((beyond > ZERO) & (beyond < TWO))
+            large = np.exp2(exponents[between])
+            np.exp2(beyond.clip(ZERO, TWO, beyond), beyond)
+        np.exp2(exponents.clip(-QUICK_EXPONENT, QUICK_EXPONENT, out), out)
+        if strong:
+            np.multiply(out, beyond, out)
+            out[between] = large
+
+    def run() -> None:
+        nonlocal faint, strong
+        if next(turn) % LOOKED_AT == 0:
+            faint = bool(np.fmin.reduce(exponents, axis=None) < -QUICK_EXPONENT)
+            strong = bool(np.fmax.reduce(exponents, axis=None) > QUICK_EXPONENT)
+        if faint or strong:
+            kept_away()
+        else:
+            np.exp2(exponents, out)
+
+    return run
 
 
 def swish_of(beta: float) -> Way:
@@ -166,25 +202,24 @@ def swish_by_powers(beta: float, *, by_two: bool) -> Way:
     (factor,) = numbers(-beta / math.log(2) if by_two else -beta)
 
     def calls(x: Array, out: Array, value: Array) -> list[Part]:
-        first = partial(np.multiply, x, factor, value)
-        return [first, *_weighted(x, value, out, np.exp2 if by_two else np.exp)]
+        power = power_of_two(value, value) if by_two else partial(np.exp, value, value)
+        return [partial(np.multiply, x, factor, value), power, *_weighted(x, value, out)]
 
     return Way(1, calls)
 
 
-def _weighted(x: Array, value: Array, out: Array, power: Callable[..., Any]) -> list[Part]:
-    """``x / (1 + exp(value))``, or a power of two in the place of that of e."""
+def _weighted(x: Array, power: Array, out: Array) -> list[Part]:
+    """``x / (1 + power)``, which is written over."""
     return [
-        partial(power, value, value),
-        partial(np.add, value, ONE, value),
-        partial(np.divide, x, value, out),
+        partial(np.add, power, ONE, power),
+        partial(np.divide, x, power, out),
     ]
 
 
 def swish_of_power(scaled: Array, out: Array, value: Array) -> list[Part]:
     """``h / (c * (1 + exp2(h)))``, h being ``c * x`` and c minus the logarithm of e."""
     return [
-        partial(np.exp2, scaled, value),
+        power_of_two(scaled, value),
         partial(np.multiply, value, MINUS_LOG2, value),
         partial(np.add, value, MINUS_LOG2, value),
         partial(np.divide, scaled, value, out),
@@ -197,7 +232,7 @@ def swish_of_power_by_sums(
     """The same by sums of products."""
     factor = float(MINUS_LOG2)
     return [
-        partial(np.exp2, scaled, value),
+        power_of_two(scaled, value),
         library.lined(factor, factor, value, value),
         partial(np.divide, scaled, value, out),
     ]
@@ -315,7 +350,8 @@ def gelu_by_powers(x: Array, out: Array, value: Array) -> list[Part]:
         partial(np.multiply, value, more, value),
         partial(np.add, value, first, value),
         partial(np.multiply, value, x, value),
-        *_weighted(x, value, out, np.exp),
+        partial(np.exp, value, value),
+        *_weighted(x, value, out),
     ]
 
 
@@ -470,6 +506,10 @@ ONE, MINUS_ONE, TWO, HALF, THREE, SIX, ZERO, SIXTH = numbers(1, -1, 2, 0.5, 3, 6
 #: What Swish would rather have what it takes multiplied by: of powers of two, a tangent, or powers
 #: of e, this takes the least time here.
 SWISH_FACTOR = float(MINUS_LOG2) if QUICK_POWERS else 0.5 if QUICK_TANH else -1.0
+#: Powers of two with larger exponents take long; two more, and they are endless.
+(QUICK_EXPONENT,) = numbers(126)
+#: So often exponents are looked at.
+LOOKED_AT = 16
 #: From here on Mish and SoftPlus are x.
 STEEP = 20.0
 
