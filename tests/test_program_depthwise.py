@@ -281,3 +281,30 @@ def test_fewer_channels_are_put_apart_than_are_long_runs() -> None:
     assert apart(16, 2)
     assert not apart(16, 1)
     assert not apart(512, 2)
+
+
+@pytest.mark.parametrize("width", [13, 31, 94, 97])
+@pytest.mark.parametrize("kernel", [(3, 3), (5, 3)])
+@pytest.mark.parametrize(("made", "step", "gap"), [(1, 1, 1), (2, 1, 1), (1, 2, 1), (3, 3, 2)])
+def test_rows_are_summed_in_runs_though_no_run_divides_them(
+    width: int, kernel: tuple[int, int], made: int, step: int, gap: int,
+    chosen: list[Tile | None], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    assert not chosen
+    found, real = [], depthwise.runs_across
+    monkeypatch.setattr(depthwise, "CALL", 0)
+    monkeypatch.setattr(depthwise, "RUN", 64)
+    monkeypatch.setattr(
+        depthwise, "runs_across", lambda *words: (found.append(real(*words)), found[-1])[1]
+    )
+    weights = np.random.default_rng(0).standard_normal((8, made, 1, *kernel)).astype("f4")
+    model = network(
+        weights, (2, 8, 11, width * step), bias=True, strides=(1, step), dilations=(1, gap),
+        pads_begin=(1, 1), pads_end=(1, gap),
+    )  # fmt: skip
+    agree(model, (2, 8, 11, width * step))
+    assert any(len(runs) == 2 for runs in found)
+    for runs in found:
+        ends = [run.first + run.runs * run.times for run in runs]
+        assert [0, *ends] == [*(run.first for run in runs), ends[-1]]
+        assert all(run.times <= 8 for run in runs)

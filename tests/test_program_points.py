@@ -137,6 +137,27 @@ def test_values_are_found_a_few_at_a_time(
         agree(model, (images, 48, 17, 33))
 
 
+@pytest.mark.parametrize("width", [11, 13, 47])
+@pytest.mark.parametrize("follower", [None, "Swish"])
+def test_rows_of_values_are_summed_beyond_their_end(
+    width: int, follower: str | None, chosen: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no run of neighbours divides a row, the last one is as long as the others."""
+    chosen.append(3)
+    found, real = [], at_points._neighbours
+    monkeypatch.setattr(at_points, "RUN", 100)
+    monkeypatch.setattr(
+        at_points, "_neighbours", lambda *words: (found.append(real(*words)), found[-1])[1]
+    )
+    model = network(
+        weighing(16, 5, 3), (2, 16, 12, width), bias=True, follower=follower,
+        pads_begin=(2, 1), pads_end=(2, 1),
+    )  # fmt: skip
+    agree(model, (2, 16, 12, width))
+    assert found
+    assert all(1 < times <= 6 and width % times for times in found)
+
+
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_drawn_windows_at_points(data: st.DataObject) -> None:

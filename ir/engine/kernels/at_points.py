@@ -233,7 +233,19 @@ def _tiled(sizes: Sizes, weights: Array) -> Array:
     """Weights (products, taps, channels) as rows for as many neighbours as are one run."""
     _, taps, channels = weights.shape
     most = min(RUN, TAPS_RUN // taps) // channels if sizes.strides[1] == 1 else 1
-    return np.ascontiguousarray(np.tile(weights, divisor(sizes.out[1], max(most, 1))))
+    return np.ascontiguousarray(
+        np.tile(weights, _neighbours(sizes.out[1], max(most, 1), channels))
+    )
+
+
+def _neighbours(width: int, most: int, channels: int) -> int:
+    """How many are one run: a divisor of the width, or more where the last run may be too long."""
+
+    def took(times: int) -> float:
+        runs = -(-width // times)
+        return runs * (RUN_BEGINS + times * channels * SUM)
+
+    return min(divisor(width, most), -(-width // -(-width // most)), key=took)
 
 
 def _runs(channels: int, pieces: int) -> list[tuple[int, int]]:
@@ -254,11 +266,12 @@ class Lane:
         products, taps, _ = weights.shape
         count = channels.stop - channels.start
         (_, width), (_, along), self.left = sizes.out, sizes.strides, sizes.pads[1][0]
-        wide = (width - 1) * along + taps
         #: The columns of the image that windows meet.
-        self.columns = max(0, min(sizes.size[1], wide - self.left))
-        # So many neighbours are summed as one run.
+        self.columns = max(0, min(sizes.size[1], (width - 1) * along + taps - self.left))
+        # So many neighbours are summed as one run; the last may reach beyond what is wanted.
         self.weights, times = weights, weights.shape[2] // count
+        runs = -(-width // times)
+        wide = (runs * times - 1) * along + taps
         #: What is the padding, if it is not zero; of each point, its values.
         self.fill = np.broadcast_to(np.float32(sizes.fill), sizes.groups)[channels]
         self.outside = None
@@ -270,16 +283,18 @@ class Lane:
         most = max(end - begin for begin, end in self.groups)
         take = partial(_taken, scratch, part)
         self.values = take(most, wide, count)
-        self.sums = take(products, width, count).reshape(products, -1)
+        self.sums = take(products, runs * times, count).reshape(products, -1)
+        #: What is wanted of them.
+        self.wanted = self.sums[:, : width * count]
         self.block = take(found.size, width, count)
         self.given = take(found.inputs.shape[1], self.columns, count)
         # What is added at the point 1, to the powers of which outputs are alike, reaches them all.
         one = int(np.flatnonzero((found.outputs == 1).all(axis=0))[0])
-        self.biased, bias = self.sums[one].reshape(width, count), work.finish.bias
+        self.biased, bias = self.wanted[one].reshape(width, count), work.finish.bias
         self.bias = None if bias is None else np.broadcast_to(bias[channels], (width, count))
         row, pixel, number = self.values.strides
         self.windows = as_strided(
-            self.values, (most, width // times, taps, times * count),
+            self.values, (most, runs, taps, times * count),
             (row, pixel * along * times, pixel, number), writeable=False,
         )  # fmt: skip
 
@@ -317,7 +332,7 @@ class Lane:
         if block.dtype != np.float32 or not _has_long_rows(block):
             block = self.block[: len(block)]
         out = block.reshape(len(block), -1)
-        parts.append(by_long_rows(self.found.outputs[: len(block)], self.sums, out))
+        parts.append(by_long_rows(self.found.outputs[: len(block)], self.wanted, out))
         return parts + finish.parts(block, self.image, rows, self.channels, biased=True)
 
     def _met(self, tile: Met) -> tuple[list[Part], Array, Array]:

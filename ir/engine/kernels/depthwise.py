@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import gcd, prod
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -38,33 +38,64 @@ def depthwise(work: Work) -> list[list[Part]]:
         taken = np.ascontiguousarray(sizes.weights[outer, 0].transpose(1, 2, 0))
         apart = _is_apart(sizes, channels)
         most = min(TAPS_TILE // prod(sizes.kernel), RUN) // channels
-        times = divisor(sizes.out[1], most) if apart or sizes.strides[1] == 1 else 1
+        often = min(at_once, bottom - top) * prod(sizes.kernel)
+        is_tiled = apart or sizes.strides[1] == 1
+        columns = runs_across(sizes.out[1], most if is_tiled else 1, often)
         # Of each channel one is made after the other, then put beside those before it.
-        weights = [np.tile(taken[..., turn::made], (1, 1, times)) for turn in range(made)]
+        weights = [
+            [np.tile(taken[..., turn::made], (1, 1, run.times)) for run in columns]
+            for turn in range(made)
+        ]
         given = source[image, :, :, first:stop]
         parts: list[Part] = []
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             scratch.reset()
             rows = slice(top + begin, top + end)
-            windows, gather = _runs(work, given, rows, times, part, apart=apart)
+            windows, gather = _windows(work, given, rows, columns, part, apart=apart)
             parts += gather
             block = finish.target(image, rows, outer)
             if finish or not block.flags.c_contiguous or block.dtype != np.float32:
                 block = scratch.take(part, *block.shape)
             out = block if made == 1 else scratch.take(part, *block.shape[:-1], channels)
-            sums = out.reshape(end - begin, -1, times * channels)
-            more = scratch.take(part, *sums.shape) if len(windows) > 1 else sums
+            more = scratch.take(part, *out.shape) if apart else out
             for turn, tiled in enumerate(weights):
-                for number, (taps, view) in enumerate(windows):
-                    some = np.ascontiguousarray(tiled[:, taps])
-                    parts.append(_summed(view, some, more if number else sums))
-                    if number:
-                        parts.append(call(np.add, sums, more, out=sums))
+                for run, repeated, views in zip(columns, tiled, windows, strict=True):
+                    parts += _joined(run, views, repeated, out, more)
                 if out is not block:
                     parts.append(call(np.copyto, block[..., turn::made], out))
             parts += finish.parts(block, image, rows, outer)
         steps.append(sequence(parts))
     return [steps]
+
+
+class Across(NamedTuple):
+    """Columns of a row from one on: so many runs of so many neighbours each."""
+
+    first: int
+    runs: int
+    times: int
+
+    def of(self, rows: Array) -> Array:
+        """These columns of rows (rows, columns, channels), each run as one row of numbers."""
+        some = rows[:, self.first : self.first + self.runs * self.times]
+        return some.reshape(len(rows), self.runs, -1)
+
+
+#: Some taps of a row, and what they meet.
+Taps: TypeAlias = tuple[slice, Array]
+
+
+def runs_across(width: int, most: int, often: int) -> list[Across]:
+    """Runs of at most so many neighbours, and what is left; each run is begun so often.
+
+    Unless runs of one length are so few that another call takes longer than their beginnings.
+    """
+    alike = divisor(width, most)
+    times = -(-width // -(-width // max(most, 1)))
+    count, left = divmod(width, times)
+    if (width // alike - count - 1) * often * RUN_BEGINS <= CALL:
+        return [Across(0, width // alike, alike)]
+    return [Across(0, count, times), *([Across(width - left, 1, left)] if left else [])]
 
 
 #: An image, some of its rows, and some groups.
@@ -124,10 +155,10 @@ def nanoseconds(sizes: Sizes) -> float:
     return outputs * (each + PASS) + prod(sizes.out) * prod(sizes.strides) * PADDED
 
 
-def _runs(
-    work: Work, image: Array, rows: slice, times: int, part: int, *, apart: bool
-) -> tuple[list[tuple[slice, Array]], list[Part]]:
-    """The windows of some rows, so many neighbours as one run of channels, and what fills them.
+def _windows(
+    work: Work, image: Array, rows: slice, columns: list[Across], part: int, *, apart: bool
+) -> tuple[list[list[Taps]], list[Part]]:
+    """The windows of some rows, for each run of columns, and what fills them.
 
     For all taps of a row, or for some and then others, they are a view (rows, runs, kh, kw,
     channels).
@@ -135,31 +166,55 @@ def _runs(
     sizes, finish, scratch = work.sizes, work.finish, work.scratch
     count = rows.stop - rows.start
 
-    def view(room: Array, taps: int, pixel: int, column: int) -> Array:
+    def view(room: Array, run: Across, taps: int, pixel: int, column: int) -> Array:
         line = room.strides[0]
-        shape = count, sizes.out[1] // times, sizes.kernel[0], taps, times * image.shape[2]
-        strides = line * sizes.strides[0], pixel * times, line * sizes.dilations[0], column, 4
+        shape = count, run.runs, sizes.kernel[0], taps, run.times * image.shape[2]
+        strides = line * sizes.strides[0], pixel * run.times, line * sizes.dilations[0], column, 4
         return as_strided(room, shape, strides, writeable=False)
 
     step, gap = sizes.strides[1], sizes.dilations[1]
     if apart:
         room, parts = _columns(work, image, rows, part)
-        pixel, found = room.strides[2], []
-        common = gcd(step, gap)
+        pixel, common = room.strides[2], gcd(step, gap)
+        found: list[list[Taps]] = [[] for _ in columns]
         for first in range(min(step // common, sizes.kernel[1])):
             # These taps meet each ``step``-th column, from neighbours or further apart on.
             taps = slice(first, None, step // common)
             place, rest = divmod(first * gap, step)
             number = len(range(sizes.kernel[1])[taps])
-            found.append((taps, view(room[:, rest, place:], number, pixel, pixel * gap // common)))
+            for views, run in zip(found, columns, strict=True):
+                given = room[:, rest, place + run.first :]
+                views.append((taps, view(given, run, number, pixel, pixel * gap // common)))
         return found, parts
     room, parts = reached(sizes, image, (rows.start, rows.stop), part, scratch, put=finish.put)
-    if times > 1 and room.strides[1] != room.shape[2] * room.itemsize:
+    if columns[0].times > 1 and room.strides[1] != room.shape[2] * room.itemsize:
         whole = scratch.take(part, *room.shape)
         parts.append(call(np.copyto, whole, room))
         room = whole
     beside = room.strides[1]
-    return [(slice(None), view(room, sizes.kernel[1], beside * step, beside * gap))], parts
+    return [
+        [
+            (
+                slice(None),
+                view(
+                    room[:, run.first * step :], run, sizes.kernel[1], beside * step, beside * gap
+                ),
+            )
+        ]
+        for run in columns
+    ], parts
+
+
+def _joined(run: Across, views: list[Taps], weights: Array, out: Array, more: Array) -> list[Part]:
+    """Parts that sum what taps make of a run of columns, and of other taps add that."""
+    sums, others = (run.of(array) for array in (out, more))
+    parts: list[Part] = []
+    for number, (taps, view) in enumerate(views):
+        some = np.ascontiguousarray(weights[:, taps])
+        parts.append(_summed(view, some, others if number else sums))
+        if number:
+            parts.append(call(np.add, sums, others, out=sums))
+    return parts
 
 
 def _columns(work: Work, image: Array, rows: slice, part: int) -> tuple[Array, list[Part]]:
@@ -193,6 +248,8 @@ FEWEST = 64
 #: What choices suppose of one core, in nanoseconds: a product and its sum, to begin a run of them,
 #: to add a bias, and to copy a number between pads.
 SUM, RUN_BEGINS, PASS, PADDED = 0.108, 11.0, 0.15, 0.1
+#: And another call for what is left, or two with a sum of both.
+CALL = 12000
 
 
 def _summed(windows: Array, weights: Array, out: Array) -> Part:
