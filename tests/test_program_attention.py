@@ -86,13 +86,13 @@ def test_rows_without_numbers_stay_alone() -> None:
 def test_products_are_cut_where_small_ones_are_quicker(monkeypatch: pytest.MonkeyPatch) -> None:
     q = np.zeros((2, 197, 64), np.float32)
     monkeypatch.setattr(attention, "cuts", lambda taken: 1)
-    assert attention._sizes(q, 197, 64) == (66, 197, 68)
-    assert attention._sizes(q[:, :20], 197, 64) is None  # too few
-    assert attention._sizes(q, 2000, 64) == (100, 128, 4)  # too many keys for all
-    assert attention._sizes(q, 2000, 80) == (100, 128, 0)  # BLAS would pad rows of these
-    assert attention._sizes(q.swapaxes(1, 2), 197, 64) is None  # BLAS would copy it
+    assert attention._sizes(q, 197, 208, 64) == (66, 208, 68)  # with what keys are padded by
+    assert attention._sizes(q[:, :20], 197, 208, 64) is None  # too few
+    assert attention._sizes(q, 2000, 2000, 64) == (100, 128, 4)  # too many keys for all
+    assert attention._sizes(q, 2000, 2000, 80) == (100, 128, 0)  # BLAS would pad rows of these
+    assert attention._sizes(q.swapaxes(1, 2), 197, 208, 64) is None  # BLAS would copy it
     monkeypatch.setattr(attention, "cuts", lambda taken: 0)
-    assert attention._sizes(q, 197, 64) is None
+    assert attention._sizes(q, 197, 208, 64) is None
 
 
 @pytest.mark.parametrize("other", ["last", "rows", "all"])

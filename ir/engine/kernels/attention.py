@@ -131,16 +131,19 @@ class Sizes(NamedTuple):
     weighed: int
 
 
-def _sizes(q: Array, keys: int, depth: int) -> Sizes | None:
-    """How many queries and keys are multiplied together; None where that gains nothing."""
+def _sizes(q: Array, keys: int, wide: int, depth: int) -> Sizes | None:
+    """How many queries and keys are multiplied together; None where that gains nothing.
+
+    Scores of the keys are put into rows so wide.
+    """
     rows, taken = q.shape[-2:]
     down, along = q.strides[-2:]
     if not cuts(max(taken, depth)) or rows < 2 * DOZEN:
         return None
     if along != q.itemsize or down < taken * q.itemsize:
         return None
-    few = 2 * DOZEN * keys * max(taken, depth) > MILLION
-    across = KEYS if few else keys
+    few = 2 * DOZEN * wide * max(taken, depth) > MILLION
+    across = KEYS if few else wide
     queries, weighed = rows_at_once(rows, taken, across), rows_at_once(rows, keys, depth)
     if few and (depth % EVEN or weighed < FEWEST):
         weighed = 0
@@ -188,8 +191,9 @@ def _attended(
     largest of all. Unless a mask is ``calm``, what is next to nothing is made zero.
     """
     keys = k.shape[-1]
-    sizes = _sizes(q, keys, v.shape[-1])
-    wide = -(-keys // LINE) * LINE if sizes and keys >= PADDED else keys
+    wide = -(-keys // LINE) * LINE if keys >= PADDED else keys
+    sizes = _sizes(q, keys, wide, v.shape[-1])
+    wide = wide if sizes else keys
     # First of all, so that it is the same memory for all queries of one head.
     room = scratch.take(part, *k.shape[:-1], wide) if sizes else scratch.take(part, *q.shape)
     padded = scratch.take(part, *q.shape[:-1], wide)
