@@ -12,7 +12,7 @@ from vinoir import ir
 from vinoir.ir.engine.kernels.matrices import even_pieces
 from vinoir.ir.engine.kernels.products import shared_width
 from vinoir.ir.engine.plan import Node
-from vinoir.ir.engine.workers import spans
+from vinoir.ir.engine.workers import hands, shares, spans
 from vinoir.schemas import Array
 
 
@@ -48,6 +48,34 @@ def test_each_lane_has_about_as_many_rows(
     rows = [np.empty(shape)[index].size for index in found]
     shares = [sum(rows[begin:end]) for begin, end in spans(len(rows), lanes)]
     assert max(shares) * lanes <= 1.06 * prod(shape)
+
+
+@given(images=st.integers(0, 12), rows=st.integers(1, 70), pieces=st.sampled_from([1, 2, 4, 8]))
+def test_images_are_shared_out_whole_as_far_as_they_go_round(
+    images: int, rows: int, pieces: int
+) -> None:
+    found = shares(images, rows, pieces)
+    seen = np.zeros((images, rows), np.int32)
+    for image, (begin, end) in found:
+        seen[image, begin:end] += 1
+    assert (seen == 1).all()
+    whole = [image for image, run in found if run == (0, rows)]
+    assert sorted(whole) == list(range(images - images % pieces if rows > 1 else images))
+    if rows % pieces:
+        return
+    sizes = [end - begin for _, (begin, end) in found]
+    for workers in (1, 2, 4, 8):
+        if workers <= pieces:
+            loads = [sum(sizes[begin:end]) for begin, end in spans(len(sizes), workers)]
+            assert set(loads) == {images * rows // workers} or not images
+
+
+def test_images_are_cut_more_where_their_cutter_wants_that() -> None:
+    found = hands(3, 2, lambda each: [f"{part} of {2 * each}" for part in range(2 * each)])
+    assert found == [
+        (0, "0 of 2"), (0, "1 of 2"), (2, "0 of 4"), (2, "1 of 4"),
+        (1, "0 of 2"), (1, "1 of 2"), (2, "2 of 4"), (2, "3 of 4"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("shape", "lanes", "most"), [((14, 32), 4, 8), ((30, 24), 4, 8)])

@@ -15,13 +15,14 @@ padding above and below: where tiles reach beyond the image, the matrix has fewe
 from __future__ import annotations
 
 from functools import cache, partial
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
-from ..workers import Part, single_blas, spans
+from ..workers import Part, cuts, hands, single_blas, spans
 from .banded import SETS, WAYS
 from .blocks import CACHE, LINE, Scratch, are_moderate, filling, lined, padded, sequence
 from .convolution_work import Sizes, Work
@@ -156,7 +157,7 @@ def nanoseconds(sizes: Sizes, size: int, pieces: int) -> float:
     each = SUM + RUN_BEGINS / (RUN if along == 1 else sizes.groups)
     summed = len(tiles) * products * width * (wide * each + BEGIN)
     made = height * width * (output + products * PRODUCT)
-    lanes, across = _shared(sizes, len(tiles), pieces)
+    lanes, across = _shared(sizes, len(tiles), cuts(sizes.images, pieces))
     copied = COPY * (sizes.size[0] * columns + height * width) if across > 1 else 0.0
     if np.any(sizes.fill):  # rows of padding are put beside those of an image
         copied += COPY * columns * 2 * ((size - 1) * down + tall)
@@ -184,9 +185,8 @@ def _tiles(sizes: Sizes, size: int) -> list[Met]:
     return found
 
 
-def _shared(sizes: Sizes, tiles: int, pieces: int) -> tuple[int, int]:
-    """Into how many runs tiles, and channels, of an image are cut for so many pieces of all."""
-    each = max(1, pieces // min(sizes.images, pieces))
+def _shared(sizes: Sizes, tiles: int, each: int) -> tuple[int, int]:
+    """Into how many runs tiles, and channels, are cut of an image that is cut into so many."""
     down = next(down for down in range(each, 0, -1) if not (each % down or tiles % down))
     if sizes.groups >= each // down * TOGETHER:
         return down, each // down
@@ -200,13 +200,13 @@ def at_points(work: Work, size: int) -> list[list[Part]]:
     weights = _at(found, sizes.weights)
     steps: list[Part] = []
     laid: dict[int, Array] = {}
-    down, across = _shared(sizes, len(tiles), abreast)
-    lanes = [
-        (image, run, channels)
-        for image in range(len(target)) for run in spans(len(tiles), down)
-        for channels in _runs(sizes.groups, across)
-    ]  # fmt: skip
-    for part, (image, (begin, end), (left, right)) in scratch.dealt(lanes):
+
+    def cut(each: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        down, across = _shared(sizes, len(tiles), each)
+        return list(product(spans(len(tiles), down), _runs(sizes.groups, across)))
+
+    lanes = hands(len(target), abreast, cut)
+    for part, (image, ((begin, end), (left, right))) in scratch.dealt(lanes):
         parts: list[Part] = []
         few = max(TOGETHER, CACHE // (4 * len(found.taps) * sizes.out[1]))
         for first, stop in _runs(right - left, round((right - left) / few)):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
-from ..workers import Part, shares, spans
+from ..workers import Part, cuts, shares, spans
 from . import depthwise
 from .blocks import Scratch, filling, sequence
 from .calls import call
@@ -162,10 +162,9 @@ def banded(work: Work, tile: Tile, matrices: Array) -> list[list[Part]]:
     """The steps: workers share channels, or rows where there are few channels."""
     sizes, _, target, _, abreast, scratch = work
     images, height = len(target), sizes.out[0]
-    pieces = -(-abreast // images)
-    if sizes.groups >= pieces * ABREAST // 2:
-        runs = [((0, height), run) for run in spans(sizes.groups, pieces)]
-        lanes = [(image, *run) for image in range(images) for run in runs]
+    if sizes.groups >= cuts(images, abreast) * ABREAST // 2:
+        runs = shares(images, sizes.groups, abreast)
+        lanes = [(image, (0, height), channels) for image, channels in runs]
     else:
         lanes = [(image, run, (0, sizes.groups)) for image, run in shares(images, height, abreast)]
     steps: list[Part] = []

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ....schemas import Array
-from ..workers import Part, shares, spans
+from ..workers import Part, cuts, hands, shares, spans
 from .blocks import CACHE, padded, sequence
 from .calls import call
 from .convolution_work import Sizes, Work, reached
@@ -116,19 +116,19 @@ def _lanes(work: Work) -> tuple[list[Lane], int]:
     per_channel = width * 4 * (sums + prod(sizes.strides))
     cache = BY_THREADS if work.scratch.by_threads else CACHE
     at_once = max(1, cache // (per_channel * sizes.groups))
-    by_rows = shares(images, height, abreast)
-    most = max(end - begin for _, (begin, end) in by_rows)
+    each = cuts(images, abreast)
+    most = -(-height // each)
     rows = min(at_once, most)
     again = sizes.reach[0] - sizes.strides[0]
     mixed = sizes.shuffled or work.finish.leads or np.ndim(sizes.fill) > 0
-    uneven = most * len(by_rows) > UNEVEN * height * images
+    uneven = most * each > UNEVEN * height
     if (again > rows * sizes.strides[0] or uneven) and not mixed:
         few = max(FEWEST, cache // (per_channel * height + 4 * width * again) // 16 * 16)
-        pieces = max(-(-sizes.groups // few), -(-abreast // images))
-        if sizes.groups >= pieces * FEWEST:
-            runs = spans(sizes.groups, pieces)
-            whole = 0, height
-            return [(image, whole, run) for image in range(images) for run in runs], height
+        pieces = -(-sizes.groups // few)
+        if sizes.groups >= max(pieces, each) * FEWEST:
+            runs = hands(images, abreast, lambda each: spans(sizes.groups, max(pieces, each)))
+            return [(image, (0, height), run) for image, run in runs], height
+    by_rows = shares(images, height, abreast)
     return [(image, run, (0, sizes.groups)) for image, run in by_rows], at_once
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ....schemas import Array
 from ..plan import Node, Steps, scale_and_shift
-from ..workers import Part, sequence, spans
+from ..workers import Part, cuts, sequence, spans
 from .blocks import CACHE, Scratch, followed, followers
 from .repeats import repeats
 
@@ -135,7 +135,7 @@ def _normalized(
 
 def _lanes(source: Array, axis: int, abreast: int) -> list[list[tuple[int, int]]]:
     """The blocks of an image along an axis, in as many lists as share it."""
-    each = 1 if source[0].size < SHARED else max(1, abreast // len(source))
+    each = 1 if source[0].size < SHARED else cuts(len(source), abreast)
     per_row = 4 * prod(source.shape[axis + 1 :])
     return [
         [(begin + first, begin + stop)

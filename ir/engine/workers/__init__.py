@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .team import Team as Team
     from .team import Threads as Threads
     from .team import core_count as core_count
+    from .team import cuts as cuts
+    from .team import hands as hands
     from .team import lanes as lanes
     from .team import sequence as sequence
     from .team import shares as shares
@@ -44,8 +46,8 @@ __getattr__, __dir__ = face(
         "processes": "can_fork hire shared",
         "preparing": "side_by_side",
         "team": (
-            "Helpers HelpersLostError MANY Part Step Team Threads core_count lanes sequence "
-            "shares spans thread_share"
+            "Helpers HelpersLostError MANY Part Step Team Threads core_count cuts hands lanes "
+            "sequence shares spans thread_share"
         ),
     },
 )

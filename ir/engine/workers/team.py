@@ -15,7 +15,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Protocol, TypeAlias
+from math import gcd
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from .blas_threads import single_blas
 from .cores import KeepOffCore
 from .signals import Signal
 
+T = TypeVar("T")
 #: A piece of work with its arrays already bound.
 Part: TypeAlias = Callable[[], None]
 #: Parts that may run at the same time.
@@ -311,10 +313,40 @@ def lanes(amount: int) -> int:
     return next((parts for least, parts in WORTH if amount >= least), 1)
 
 
+def cuts(images: int, pieces: int) -> int:
+    """Into how many runs an image is cut that is left where the others go round."""
+    return pieces // gcd(images, pieces)
+
+
+def hands(images: int, pieces: int, cut: Callable[[int], list[T]]) -> list[tuple[int, T]]:
+    """Runs of images, which are cut into so many, in an order in which neighbours are as much.
+
+    So many pieces of all are as many whole images, then as many runs of those that are left: of
+    three images each of two has one and a half.
+    """
+    left = images % pieces
+    runs = cut(1) if left < images else []
+    whole = [(image, run) for image in range(images - left) for run in runs]
+    runs = cut(cuts(images, pieces)) if left else []
+    others = [(image, run) for image in range(images - left, images) for run in runs]
+    return [
+        lane
+        for lanes in zip(*(_dealt(lanes, pieces) for lanes in (whole, others)), strict=True)
+        for some in lanes
+        for lane in some
+    ]
+
+
+def _dealt(lanes: list[T], pieces: int) -> list[list[T]]:
+    return [
+        lanes[len(lanes) * hand // pieces : len(lanes) * (hand + 1) // pieces]
+        for hand in range(pieces)
+    ]
+
+
 def shares(images: int, rows: int, pieces: int) -> list[tuple[int, tuple[int, int]]]:
-    """Rows of images, each image cut into as many runs as make so many pieces of all."""
-    each = max(1, pieces // max(1, min(images, pieces)))
-    return [(image, run) for image in range(images) for run in spans(rows, each)]
+    """Rows of images for so many pieces of all: whole images, and runs of those that are left."""
+    return hands(images, pieces, lambda each: spans(rows, each))
 
 
 def spans(count: int, pieces: int) -> list[tuple[int, int]]:
