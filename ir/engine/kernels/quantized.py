@@ -7,6 +7,7 @@ quarter of what numbers are. Where a number was rounded to a level, its integer 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, NamedTuple
 
@@ -33,13 +34,24 @@ ALONE = 1 << 18
 FEW, MANY = 128, 64
 
 
-class Weights(NamedTuple):
-    """Columns as the library wants them, and ``factor * sums + shift`` for each."""
+class Block(NamedTuple):
+    """Some columns as the library wants them, which makes sums of so many."""
 
+    columns: slice
     wide: int
-    blocks: list[Any]
+    matrix: Any
+
+
+class Weights(NamedTuple):
+    """All columns in blocks, and ``factor * sums + shift`` for each."""
+
+    blocks: list[Block]
     factor: Array
     shift: Array
+
+    def columns(self, first: int, stop: int) -> slice:
+        """The columns of a run of blocks."""
+        return slice(self.blocks[first].columns.start, self.blocks[stop - 1].columns.stop)
 
 
 def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
@@ -60,11 +72,15 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     images, before = images_of_levels(source, sizes, integers, abreast, scratch)
     places = prod(sizes.out)
     by_columns = places < FEW and not sizes.shuffled
-    weights = _weights(node, library, integers, by_columns=by_columns)
+    taken = prod(sizes.kernel) * sizes.inner
+    per_row, at_once = sizes.out[1] * (taken + 8 * sizes.outer), places
+    if not by_columns:
+        tall = min(len(target) * sizes.out[0] // abreast, 2 * CACHE // per_row)
+        at_once = max(1, min(tall, sizes.out[0])) * sizes.out[1]
+    weights = _weights(node, library, integers, at_once, by_columns=by_columns)
     if by_columns:
         return [*before, *_by_columns(images, weights, finish, library, abreast, scratch)]
-    taken = prod(sizes.kernel) * sizes.inner
-    per_row, whole = sizes.out[1] * (taken + 8 * sizes.outer), (0, len(weights.blocks))
+    whole = (0, len(weights.blocks))
     parts: list[Part] = []
     for part, (image, (top, bottom)) in scratch.dealt(shares(len(target), sizes.out[0], abreast)):
         given, steps = images.reached(image, top, bottom)
@@ -112,7 +128,7 @@ def _by_columns(
             gather.append(sequence(steps))
     parts: list[Part] = []
     for part, (first, stop) in scratch.dealt(spans(len(weights.blocks), abreast)):
-        channels = slice(first * weights.wide, min(stop * weights.wide, sizes.outer))
+        channels = weights.columns(first, stop)
         steps = []
         for image, windows in enumerate(given):
             scratch.reset()
@@ -138,7 +154,6 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     rows, columns = prod(output.shape[:-1]), output.shape[-1]
     # Who has some of the columns has room for more rows, of which products are the quicker.
     by_columns = rows < FEW or _rows_at_once(a.shape[-1], columns) < MANY
-    weights = _weights(node, library, integers, by_columns=by_columns)
     made = output.type != np.float32
     lanes = abreast if rows * columns * a.shape[-1] > ALONE else 1
     at_once = _rows_at_once(a.shape[-1], -(-columns // lanes) if by_columns else columns)
@@ -151,6 +166,7 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
         levels, making = _rows(a, found, integers, abreast, scratch)
         before.append(making)
     followers = epilogue(node, scratch)
+    weights = _weights(node, library, integers, min(rows, at_once), by_columns=by_columns)
     whole = (0, len(weights.blocks))
     work = [
         [(number, span) for number in some]
@@ -165,7 +181,7 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
         steps = []
         for number, (first, stop) in pairs:
             scratch.reset()
-            some = slice(first * weights.wide, min(stop * weights.wide, columns))
+            some = weights.columns(first, stop)
             place = (*found[number], ..., some)
             target = output.store[place]
             block = scratch.take(part, *target.shape) if made else target
@@ -327,15 +343,14 @@ def _columns(
     scratch: Scratch,
 ) -> list[Part]:
     """Parts that multiply rows of levels by some blocks of columns, and scale."""
-    start, wide = span[0] * weights.wide, weights.wide
-    columns = slice(start, start + out.shape[1])
+    columns, blocks = weights.columns(*span), weights.blocks[slice(*span)]
     numbers = out if out.flags.c_contiguous else scratch.take(part, *out.shape)
-    memory = scratch.take(part, len(rows) * min(wide, out.shape[1])).view(np.int32)
+    memory = scratch.take(part, len(rows) * max(block.wide for block in blocks)).view(np.int32)
     steps: list[Part] = []
-    for number in range(*span):
-        made = numbers[:, number * wide - start :][:, :wide]
-        sums = memory[: made.size].reshape(made.shape)
-        steps += [library.multiplied(rows, weights.blocks[number], sums), _cut(sums, made)]
+    for some, wide, matrix in blocks:
+        made = numbers[:, some.start - columns.start : some.stop - columns.start]
+        sums = memory[: len(rows) * wide].reshape(len(rows), wide)
+        steps += [library.multiplied(rows, matrix, sums), _cut(sums[:, : made.shape[1]], made)]
     steps.append(_scaled(np.multiply, numbers, weights.factor[columns], numbers, scratch))
     if weights.shift.any():
         steps.append(_scaled(np.add, numbers, weights.shift[columns], out, scratch))
@@ -349,28 +364,35 @@ def _scaled(function: Any, numbers: Array, row: Array, out: Array, scratch: Scra
 
 
 def _weights(
-    node: Node, library: IntegerProducts, integers: Integers, *, by_columns: bool
+    node: Node, library: IntegerProducts, integers: Integers, rows: int, *, by_columns: bool
 ) -> Weights:
-    """The columns packed, in blocks where workers share them; plans share these."""
+    """The columns packed, in blocks that suit so many rows at a time; plans share these."""
     packed = node.inputs[1].packed
     op: Any = node.op
     assert packed is not None
     turned = node.kind == "MatMul" and not op.transpose_b
-    key = "quantized", by_columns, turned
+    levels = packed.signed
+    count = levels.shape[-1 if turned else 0]
+    wide = library.blocks(rows, levels.size // count, count, BLOCKS if by_columns else 1)
+    key = "quantized", turned, *wide
     found = packed.laid_out.get(key)
     if found is None:
-        levels = packed.signed
         # The channels of a window side by side.
-        rows = levels.T if turned else np.moveaxis(levels, 1, -1).reshape(len(levels), -1)
-        wide = library.wide(len(rows), BLOCKS if by_columns else 1)
-        blocks = [library.pack(rows[begin : begin + wide]) for begin in range(0, len(rows), wide)]
-        found = packed.laid_out[key] = wide, blocks, rows.sum(1, dtype=np.int64)
-    wide, blocks, totals = found
+        columns = levels.T if turned else np.moveaxis(levels, 1, -1).reshape(count, -1)
+        some = [
+            slice(begin, min(end, count)) for begin, end in pairwise(accumulate(wide, initial=0))
+        ]
+        blocks = [
+            Block(each, width, library.pack(columns[each], width))
+            for each, width in zip(some, wide, strict=True)
+        ]
+        found = packed.laid_out[key] = blocks, columns.sum(1, dtype=np.int64)
+    blocks, totals = found
     grid = integers.grid
     # Of a level less the middle one.
     shift = integers.scale * (grid.first + MIDDLE * grid.step) * totals + integers.shift
     factor = integers.scale * grid.step
-    return Weights(wide, blocks, factor.astype(np.float32), shift.astype(np.float32))
+    return Weights(blocks, factor.astype(np.float32), shift.astype(np.float32))
 
 
 __all__ = ["convolution", "images_of_levels", "multiplied"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,20 @@ RATES = (
 SLOW = (), 0.7, 16
 #: For which processors it rounds, and makes sums of numbers, as quickly as NumPy adds them.
 QUICK_LINES = ("skylake", "haswell")
-#: Of 128 columns packed together and more a product by vectors takes half as long again as of
-#: fewer. Blocks of columns are a multiple of so many.
-WIDE, LINE = 112, 16
+#: Blocks of columns are a multiple of so many, and about so wide: their sums should stay in the
+#: nearest cache.
+LINE, WIDE = 16, 112
+#: By vectors, up to so many rows are multiplied in one go.
+ROWS = 64
+#: If there are twice as many columns, and a multiple of eight, rows are met one by one. That takes
+#: so long for each sum, and for each of its products (ns).
+SINGLE = 0.505, 0.008
+#: Else four rows meet four columns, which takes so long, for each of the products, and longer
+#: where there are not four of both.
+FOUR = 4
+SQUARE, LOOSE = (11.5, 0.0788), 8.0
+#: As long takes a call, and what is to be done with its sums (ns).
+CALL = 1200
 #: So many numbers at a time it does alike, if it does fewer otherwise: vectors of AVX2, AVX-512.
 LANES = (1, 8, 16)
 #: The library's names of what it rounds to.
@@ -66,16 +78,27 @@ class IntegerProducts:
         self._lanes = 1
         self.rounds = quick and self._rounds() and any(map(self._lines, LANES))
 
-    def wide(self, columns: int, shares: int = 1) -> int:
-        """How many columns are packed together, so that there are equal blocks for all shares."""
+    def blocks(self, rows: int, taken: int, columns: int, shares: int = 1) -> list[int]:
+        """How wide the blocks are in which columns are packed, as many for each who shares them.
+
+        The last may be wider than what there is of it.
+        """
         most = columns if self.by_tiles else WIDE
         count = -(-columns // (most * shares)) * shares
-        return -(-columns // (LINE * count)) * LINE if count > 1 else columns
+        wide = -(-columns // (LINE * count)) * LINE if count > 1 else columns
+        alike = [wide] * -(-columns // wide)
+        if self.by_tiles:
+            return alike
+        return min(
+            (alike, _odd(columns, count, shares)),
+            key=lambda found: sum(_effort(rows, taken, wide) + CALL for wide in found),
+        )
 
-    def pack(self, rows: Array) -> Any:
-        """A matrix (columns, taken) of int8, to multiply by."""
-        whole = np.zeros((len(rows), self._whole(rows.shape[1])), np.int8)
-        whole[:, : rows.shape[1]] = rows
+    def pack(self, rows: Array, wide: int = 0) -> Any:
+        """A matrix (columns, taken) of int8, to multiply by: so many columns, if it has fewer."""
+        columns, taken = rows.shape
+        whole = np.zeros((max(wide, columns), self._whole(taken)), np.int8)
+        whole[:columns, :taken] = rows
         return self._library.dots_pack(whole, dtype="int8")
 
     def multiplied(self, left: Array, packed: Any, out: Array) -> Part:
@@ -88,11 +111,21 @@ class IntegerProducts:
         assert left.strides[1] == 1
         assert out.flags.c_contiguous
         given, bring = self._reaching(left)
-        multiply = partial(
-            self._library.dots_packed, seen(self._library, given), packed,
-            out=seen(self._library, out),
-        )  # fmt: skip
-        return multiply if bring is None else sequence([bring, multiply])
+        (rows, taken), wide = given.shape, out.shape[1]
+        runs, fours = [slice(0, rows)], rows - rows % FOUR
+        if FOUR < fours < rows and not self.by_tiles:
+            # The last few may be sooner done with those before, once more.
+            each = [_effort(count, taken, wide) for count in (rows, fours, FOUR)]
+            if each[0] > each[1] + each[2] + CALL / 4:
+                runs = [slice(0, fours), slice(rows - FOUR, rows)]
+        multiply = [
+            partial(
+                self._library.dots_packed, seen(self._library, given[run]), packed,
+                out=seen(self._library, out[run]),
+            )
+            for run in runs
+        ]  # fmt: skip
+        return sequence(multiply if bring is None else [bring, *multiply])
 
     def _whole(self, taken: int) -> int:
         return -(-taken // self._vector) * self._vector
@@ -212,6 +245,35 @@ class IntegerProducts:
                 if (found != wanted[cut:]).any():
                     return False
         return True
+
+
+def _odd(columns: int, count: int, shares: int) -> list[int]:
+    """Blocks of an odd number of fours: rows meet these four by four, however many there are."""
+    fours = -(-columns // FOUR)
+    count = min(count, fours)
+    if (fours - count) % 2:
+        count, fours = (count + 1, fours) if shares == 1 else (count, fours + 1)
+    pairs = (fours - count) // 2
+    ends = [pairs * number // count for number in range(count + 1)]
+    return [FOUR * (1 + 2 * (stop - first)) for first, stop in pairwise(ends)]
+
+
+def _effort(rows: int, taken: int, columns: int) -> float:
+    """About how long a product by vectors takes (ns)."""
+    whole, rest = divmod(rows, ROWS)
+    return sum(
+        times * _effort_at_once(some, taken, columns)
+        for times, some in ((whole, ROWS), (1, rest))
+        if times and some
+    )
+
+
+def _effort_at_once(rows: int, taken: int, columns: int) -> float:
+    if columns % 8 == 0 and columns >= 2 * rows:
+        return rows * columns * (SINGLE[0] + SINGLE[1] * taken)
+    squares = -(-rows // FOUR) * -(-columns // FOUR)
+    loose = LOOSE if rows % FOUR or columns % FOUR else 0.0
+    return squares * (SQUARE[0] + SQUARE[1] * taken + loose)
 
 
 def seen(library: Any, array: Array) -> Any:
