@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -460,3 +461,31 @@ def test_the_library_that_is_there_is_used_whatever_lies_behind_rows(
         part()
         np.testing.assert_array_equal(out, rows.astype("i4") @ columns.astype("i4").T)
         memory[:] = rng.integers(-128, 128, memory.size)
+
+
+@needs_library
+@pytest.mark.parametrize("shares", [1, 4])
+def test_columns_are_packed_in_blocks_that_suit_the_rows(
+    shares: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert LIBRARY is not None
+    monkeypatch.setattr(LIBRARY, "by_tiles", False)
+    rng = np.random.default_rng(shares)
+    for rows, columns in product((1, 4, 7, 42, 64, 99), (1, 3, 8, 12, 64, 100, 127, 384, 516)):
+        left, right = rng.integers(-128, 128, (2, max(rows, columns), 320)).astype("i1")
+        left, right = left[:rows], right[:columns]
+        found = LIBRARY.blocks(rows, 320, columns, shares)
+        assert sum(found[:-1]) < columns <= sum(found) < columns + 8
+        if columns >= 127:
+            assert len(found) % shares == 0
+        if columns >= 128 and rows > 40:
+            # Four rows meet four columns wherever they lie: else it takes half as long again.
+            assert all(wide % 8 == 4 or wide < 2 * min(rows % 64 or 64, 64) for wide in found)
+        ends = np.cumsum([0, *found])
+        for begin, wide in zip(ends, found, strict=False):
+            some = right[begin : begin + wide]
+            out = np.full((rows, wide), 7, "i4")
+            LIBRARY.multiplied(left, LIBRARY.pack(some, wide), out)()
+            wanted = left.astype("i4") @ some.astype("i4").T
+            np.testing.assert_array_equal(out[:, : len(some)], wanted)
+            assert not out[:, len(some) :].any()

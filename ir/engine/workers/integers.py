@@ -33,7 +33,7 @@ SLOW = (), 0.7, 16
 QUICK_LINES = ("skylake", "haswell")
 #: Blocks of columns are a multiple of so many, and about so wide: their sums should stay in the
 #: nearest cache.
-LINE, WIDE = 16, 112
+LINE, WIDE = 16, 256
 #: By vectors, up to so many rows are multiplied in one go.
 ROWS = 64
 #: If there are twice as many columns, and a multiple of eight, rows are met one by one. That takes
@@ -43,8 +43,8 @@ SINGLE = 0.505, 0.008
 #: where there are not four of both.
 FOUR = 4
 SQUARE, LOOSE = (11.5, 0.0788), 8.0
-#: As long takes a call, and what is to be done with its sums (ns).
-CALL = 1200
+#: As long takes a block, and what is to be done with its sums, or a call that has none of these.
+CALL, AGAIN = 4000, 500
 #: So many numbers at a time it does alike, if it does fewer otherwise: vectors of AVX2, AVX-512.
 LANES = (1, 8, 16)
 #: The library's names of what it rounds to.
@@ -81,17 +81,18 @@ class IntegerProducts:
     def blocks(self, rows: int, taken: int, columns: int, shares: int = 1) -> list[int]:
         """How wide the blocks are in which columns are packed, as many for each who shares them.
 
-        The last may be wider than what there is of it.
+        The last may be somewhat wider than what there is of it.
         """
         most = columns if self.by_tiles else WIDE
         count = -(-columns // (most * shares)) * shares
         wide = -(-columns // (LINE * count)) * LINE if count > 1 else columns
-        alike = [wide] * -(-columns // wide)
+        alike = [min(wide, columns - begin) for begin in range(0, columns, wide)]
         if self.by_tiles:
             return alike
+        whole = self._whole(taken)
         return min(
             (alike, _odd(columns, count, shares)),
-            key=lambda found: sum(_effort(rows, taken, wide) + CALL for wide in found),
+            key=lambda found: sum(_effort(rows, whole, wide) + CALL for wide in found),
         )
 
     def pack(self, rows: Array, wide: int = 0) -> Any:
@@ -111,21 +112,21 @@ class IntegerProducts:
         assert left.strides[1] == 1
         assert out.flags.c_contiguous
         given, bring = self._reaching(left)
-        (rows, taken), wide = given.shape, out.shape[1]
-        runs, fours = [slice(0, rows)], rows - rows % FOUR
-        if FOUR < fours < rows and not self.by_tiles:
-            # The last few may be sooner done with those before, once more.
-            each = [_effort(count, taken, wide) for count in (rows, fours, FOUR)]
-            if each[0] > each[1] + each[2] + CALL / 4:
-                runs = [slice(0, fours), slice(rows - FOUR, rows)]
-        multiply = [
-            partial(
-                self._library.dots_packed, seen(self._library, given[run]), packed,
-                out=seen(self._library, out[run]),
-            )
-            for run in runs
-        ]  # fmt: skip
-        return sequence(multiply if bring is None else [bring, *multiply])
+        parts = [] if bring is None else [bring]
+        for run in self._runs(*given.shape, out.shape[1]):
+            rows, made = (seen(self._library, matrix[run]) for matrix in (given, out))
+            parts.append(partial(self._library.dots_packed, rows, packed, out=made))
+        return sequence(parts)
+
+    def _runs(self, rows: int, taken: int, columns: int) -> list[slice]:
+        """Rows that are multiplied together: the last few may be sooner done with some before."""
+        fours = rows - rows % FOUR
+        if self.by_tiles or not FOUR < fours < rows:
+            return [slice(rows)]
+        whole, most, last = (_effort(count, taken, columns) for count in (rows, fours, FOUR))
+        if whole <= most + last + AGAIN:
+            return [slice(rows)]
+        return [slice(fours), slice(rows - FOUR, rows)]
 
     def _whole(self, taken: int) -> int:
         return -(-taken // self._vector) * self._vector
