@@ -349,7 +349,8 @@ def as_quick(
     it is told in products of a row.
     """
     numbers, groups = prod(packed.shape), _groups(packed)
-    taken = rows + MADE + (BEGUN + GROUP * groups) / numbers
+    scaled = rows * SCALED * columns / numbers
+    taken = rows + scaled + MADE + (BEGUN + GROUP * groups) / numbers
     if integers:
         digits = _digits(packed, rows, columns, integers)
         taken = min(taken, digits + (CALLS + GROUP_CALLS * groups) / numbers)
@@ -374,6 +375,8 @@ def _digits(packed: Compressed, rows: int, columns: int, integers: float) -> flo
 #: To make a number of a level takes as long as to multiply it by so many rows, to scale and add up
 #: the sums of a group of products as long as so many of these, and to make digits of a number.
 EXPANDED, JOINED, SPLIT = 12, 72, 120
+#: To scale a sum and bring it to where it belongs takes as long as so many products.
+SCALED = 100
 #: To fetch a number from memory takes as long as to multiply it by so many rows; to make it in
 #: cache, less what else it would wait for. The calls for levels take as long as so many products,
 #: and for each group as long as so many more; those for digits of a few rows far less.

@@ -15,8 +15,8 @@ import numpy as np
 from ....layers.base import Op
 from ....schemas import Array
 
-#: What takes longer to compute than to look up.
-CURVES = frozenset({"Elu", "Erf", "Gelu", "Mish", "SoftPlus"})
+#: What takes longer to compute than to look up; Gelu does so no longer.
+CURVES = frozenset({"Elu", "Erf", "Mish", "SoftPlus"})
 #: The places of a table; below so many of its entries are levels, as bytes.
 PLACES, BYTES = 1 << 16, 256
 #: Where levels change is looked for among numbers so far from zero, and so many of them.

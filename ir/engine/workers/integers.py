@@ -113,7 +113,7 @@ class IntegerProducts:
         assert out.flags.c_contiguous
         given, bring = self._reaching(left)
         parts = [] if bring is None else [bring]
-        for run in self._runs(*given.shape, out.shape[1]):
+        for run in self._runs(len(given), given.shape[1], out.shape[1]):
             rows, made = (seen(self._library, matrix[run]) for matrix in (given, out))
             parts.append(partial(self._library.dots_packed, rows, packed, out=made))
         return sequence(parts)
