@@ -156,8 +156,12 @@ def test_long_sums_of_numbers_all_of_one_sign(
 @pytest.mark.parametrize("zero", ["none", "between"])
 @pytest.mark.parametrize("columns", [30, 1500])
 @pytest.mark.parametrize(
-    ("inner", "groups"), [(512, 16), (512, 0), (900, 0), (100, 0), (2048, 4), (2300, 0)]
-)
+    ("inner", "groups"),
+    [
+        (512, 16), (512, 32), (480, 15), (960, 20), (512, 0), (900, 0), (100, 0), (2048, 4),
+        (2300, 0),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("rows", [1, 4])
 def test_few_rows_by_packed_levels_and_by_streamed_ones(
     by_tiles: bool,
@@ -203,6 +207,9 @@ def test_few_rows_by_packed_levels_and_by_streamed_ones(
     [
         (64, 0),
         (100, 0),
+        (512, 16),
+        (512, 32),
+        (480, 15),
         (896, 0),
         (896, 7),
         (1200, 3),

@@ -91,7 +91,8 @@ def by_integers(
     if library.by_tiles:
         weights, block = _packed(packed, library, transposed=op.transpose_b), _block
     else:
-        weights, block = streamed(packed, transposed=op.transpose_b), _streamed_block
+        weights = streamed(packed, transposed=op.transpose_b)
+        block = partial(_streamed_block, weights.together)
     groups, each, columns = weights.beside.shape
     followers = epilogue(node, scratch)
     making, taken = _rows_as_digits(node.inputs[0], a, weights.beside, abreast, scratch)
@@ -239,6 +240,7 @@ def _block(
 
 
 def _streamed_block(
+    together: int,
     digits: Digits,
     beside: Beside,
     matrices: list[Any],
@@ -248,40 +250,60 @@ def _streamed_block(
     part: int,
     scratch: Scratch,
 ) -> list[Part]:
-    """Few rows by one block of columns that are fetched one after the other."""
+    """Few rows by one block of columns that are fetched one after the other.
+
+    Where so many groups are one piece, rows meet it once for each, with zeros for the others.
+    """
     groups, _, rows, each = digits.digits.shape
-    cut, wide = column_pieces(each), target.shape[1]
+    cut, wide, count = column_pieces(together * each), target.shape[1], groups // together
     steps: list[Part] = []
     few = digits.digits.reshape(groups, DIGITS * rows, each)
-    if rows > 1:  # digits of a row beside each other
-        few = scratch.take_bytes(part, groups, rows * DIGITS, each)
-        by_row = few.reshape(groups, rows, DIGITS, each).swapaxes(1, 2)
-        steps.append(partial(np.copyto, by_row, digits.digits))
-    sums = scratch.take(part, groups, len(cut), wide, rows * DIGITS).view(np.int32)
+    if rows > 1 or together > 1:  # digits of a row beside each other
+        few = scratch.take_bytes(part, count, together * rows * DIGITS, together * each)
+        by_group = few.reshape(count, together, rows, DIGITS, together, each)
+        given = digits.digits.reshape(count, together, DIGITS, rows, each).swapaxes(2, 3)
+        if together > 1:
+            steps.append(_emptied(few))
+        steps += [
+            partial(np.copyto, by_group[:, group, ..., group, :], given[:, group])
+            for group in range(together)
+        ]
+    sums = scratch.take(part, count, len(cut), wide, together * rows * DIGITS).view(np.int32)
     numbers = scratch.take(part, groups * wide * rows, DIGITS)
-    joined = scratch.take(part, groups, wide, rows)
-    total = joined[0] if groups == 1 else scratch.take(part, wide, rows)
+    joined = scratch.take(part, count, wide, together, rows)
+    total = joined[0, :, 0] if groups == 1 else scratch.take(part, wide, rows)
     room = scratch.take(part, rows, wide)
-    given = [group[:, some] for group in few for some in cut]
-    made = sums.reshape(-1, wide, rows * DIGITS)
-    steps += map(library.multiplied_anew, matrices, given, made)
+    pieces = [piece[:, levels] for piece in few for levels in cut]
+    made = sums.reshape(-1, wide, together * rows * DIGITS)
+    steps += map(library.multiplied_anew, matrices, pieces, made)
     if len(cut) > 1:
         of_pieces = sums
         sums = scratch.take(part, groups, 1, wide, rows * DIGITS).view(np.int32)
         steps.append(partial(np.add.reduce, of_pieces, axis=1, out=sums[:, 0]))
     scale = beside.scale[:, some]
     by_columns = total.T
+    by_piece = scale.reshape(count, together, wide).swapaxes(1, 2)[..., None]
+    if together > 1:
+        by_piece = np.ascontiguousarray(by_piece)
     steps += [
-        partial(np.copyto, numbers.reshape(groups, wide, -1), sums[:, 0], casting="unsafe"),
+        partial(np.copyto, numbers.reshape(count, wide, -1), sums[:, 0], casting="unsafe"),
         partial(np.matmul, numbers, POWERS[0], out=joined.reshape(-1)),
-        partial(np.multiply, joined, scale[:, :, None], out=joined),
+        partial(np.multiply, joined, by_piece, out=joined),
     ]
-    if groups > 1:
-        steps.append(partial(np.add.reduce, joined, axis=0, out=total))
+    if together > 1:
+        inner = scratch.take(part, wide, together, rows)
+        steps.append(partial(np.add.reduce, joined, axis=0, out=inner))
+        steps.append(partial(np.add.reduce, inner, axis=1, out=total))
+    elif groups > 1:
+        steps.append(partial(np.add.reduce, joined[:, :, 0], axis=0, out=total))
     if beside.zero is not None:
         shift = np.ascontiguousarray(beside.zero[:, some] * scale)
         steps.append(without_zeros(digits.sums, shift, room, by_columns))
     return [*steps, partial(np.multiply, by_columns, digits.powers[:, None], out=target)]
+
+
+def _emptied(levels: Array) -> Part:
+    return lambda: levels.fill(0)
 
 
 def without_zeros(sums: Array, shift: Array, room: Array, products: Array) -> Part:

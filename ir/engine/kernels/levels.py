@@ -147,8 +147,10 @@ def _lane(
     memory = scratch.take(part, wide * taken)
     steps: list[Part] = []
     by_pieces = _is_by_pieces(rows)
-    at_once = _at_once(rows, wide, max(run.shape[2] // _cut(run) for run in weights.alike))
-    held = sum(len(run) * _cut(run) for run in weights.alike)
+    cuts = [_cut(run, weights.together) for run in weights.alike]
+    longest = max(run.shape[2] // cut for run, cut in zip(weights.alike, cuts, strict=True))
+    at_once = _at_once(rows, wide, longest)
+    held = sum(len(run) * cut for run, cut in zip(weights.alike, cuts, strict=True))
     # Results are turned back and scaled some blocks at a time.
     panel = min(wide * max(1, PANEL // (wide * rows)), some.stop - some.start)
     total = scratch.take(part, panel, rows)
@@ -228,11 +230,13 @@ def _numbers(weights: Streamed, block: slice, memory: Array) -> list[tuple[Array
     found, first = [], 0
     for run in weights.alike:
         pieces, _, size = run.shape
-        cut, count = _cut(run), block.stop - block.start
-        shape = pieces, cut, count, size // cut
-        stop = first + prod(shape)
+        cut, count = _cut(run, weights.together), block.stop - block.start
+        stop = first + pieces * count * size
         given = run[:, block].reshape(pieces, count, cut, -1).swapaxes(1, 2)
-        found.append((memory[first:stop].reshape(shape), given))
+        into = memory[first:stop].reshape(pieces, cut, count, -1)
+        if weights.together > 1:  # short ones stay beside each other: that is sooner copied
+            into = memory[first:stop].reshape(pieces, count, cut, -1).swapaxes(1, 2)
+        found.append((into, given))
         first = stop
     return found
 
@@ -251,9 +255,11 @@ def _products(numbers: list[tuple[Array, Array]], across: Array, found: Array) -
     return steps
 
 
-def _cut(run: Array) -> int:
-    """Into how many equal ones pieces of columns are cut, if they are long."""
+def _cut(run: Array, groups: int) -> int:
+    """Into how many equal ones pieces of columns are cut, of groups or if they are long."""
     size = run.shape[2]
+    if groups > 1:
+        return groups
     least = -(-size // LONG)
     return next((count for count in range(least, 2 * least) if size % count == 0), 1)
 

@@ -32,11 +32,13 @@ class Streamed(NamedTuple):
 
     beside: Beside
     alike: list[Array]
+    #: The groups of a piece.
+    together: int
 
     def shares(self, rows: int, lanes: int, scratch: Scratch) -> Iterator[tuple[int, list[slice]]]:
         """Blocks of columns for each part, whose sums of digits stay in cache."""
         groups, _, count = self.beside.shape
-        pieces = sum(map(len, self.alike))
+        pieces = sum(map(len, self.alike)) * self.together
         at_once = max(LINE, SUMS // (DIGITS * rows * pieces))
         lines = -(-count // LINE)
         # What BLAS makes of zeros of groups depends on how columns are cut.
@@ -58,18 +60,27 @@ def streamed(packed: Compressed, *, transposed: bool) -> Streamed:
     if key not in packed.laid_out:
         columns = packed.columns(transposed=transposed)
         assert columns is not None
-        _, each, count = columns.levels.shape
-        whole = side_by_side(columns.levels.size).view(np.int8)
-        cut = [group[some] for group in columns.levels for some in column_pieces(each)]
+        groups, each, count = columns.levels.shape
+        together = _together(groups, each)
+        levels = columns.levels.reshape(-1, together * each, count)
+        whole = side_by_side(levels.size).view(np.int8)
+        cut = [piece[some] for piece in levels for some in column_pieces(together * each)]
         place = 0
         for some in cut:
             np.copyto(whole[place : place + some.size].reshape(count, len(some)), some.T)
             place += some.size
         if is_wished():
             whole = shelved(whole)
-        packed.laid_out[key] = Streamed(columns.beside, _alike(whole, list(map(len, cut)), count))
+        alike = _alike(whole, list(map(len, cut)), count)
+        packed.laid_out[key] = Streamed(columns.beside, alike, together)
     found: Streamed = packed.laid_out[key]
     return found
+
+
+def _together(groups: int, each: int) -> int:
+    """How many groups are one piece, so that there are enough levels for whole vectors."""
+    count = max(1, LEVELS // each)
+    return count if count * each == LEVELS and groups % count == 0 else 1
 
 
 def column_pieces(each: int) -> list[slice]:
