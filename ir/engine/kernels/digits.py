@@ -32,6 +32,8 @@ POWERS = np.ldexp(np.float32(1), 8 * np.arange(DIGITS) - BITS + 1)[None]
 CARRY = np.int32(0x808080)
 #: So many numbers are made digits at once, which stay in cache; fewer than so many by one worker.
 IN_CACHE, SHARED = 1 << 14, 1 << 12
+#: So many products, digits and all, are sooner done by one worker.
+ALONE = 1 << 17
 #: From the least digit on.
 BYTES = slice(None) if sys.byteorder == "little" else slice(None, None, -1)
 HALF, ONE = np.float32(0.5), np.float32(1)
@@ -96,7 +98,7 @@ def by_integers(
     groups, each, columns = weights.beside.shape
     followers = epilogue(node, scratch)
     making, taken = _rows_as_digits(node.inputs[0], a, weights.beside, abreast, scratch)
-    lanes = abreast if rows * groups * each * columns > 1 << 18 else 1
+    lanes = abreast if rows * groups * each * columns > ALONE else 1
     parts: list[Part] = []
     for part, blocks in weights.shares(rows, lanes, scratch):
         steps: list[Part] = []
