@@ -44,6 +44,7 @@ from ..inference import (
 )
 from ..opening import ModelLike, opened
 from .bodies import run_bodies
+from .decompression import halved_layers, rounded_to_half
 from .variables import State
 
 #: Arrays for the inputs: by name or index, or in order.
@@ -203,6 +204,7 @@ class Interpreter:
         #: What is assigned in a walk: who reads a variable in the same one gets its old value.
         self._assigned: State = {}
         self._tensors = _needed_tensors(graph, order, inferred)
+        self._halved = halved_layers(graph, order)
         sources = [_sources(graph, layer) for layer in order]
         uses = _last_uses(order, sources, kept)
         self.steps = [
@@ -271,6 +273,12 @@ class Interpreter:
 
     def _kernel(self, layer: Layer) -> Callable[..., tuple[Array, ...]] | None:
         """What computes a layer; None for a Parameter, whose array is given."""
+        kernel = self._unrounded(layer)
+        if kernel is None or layer.id not in self._halved:
+            return kernel
+        return lambda *inputs: tuple(map(rounded_to_half, kernel(*inputs)))
+
+    def _unrounded(self, layer: Layer) -> Callable[..., tuple[Array, ...]] | None:
         if layer.is_constant:
             if layer.has_value and layer.element_type.bits < 8:
                 # Unpacked it is several times as large as in the file.

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...schemas import Array, ElementType, UsageError
 from ..document import Graph, Info, Layer, Model, Port
+from ..execution import is_decompression
 from ..opening import ModelLike, opened
 from ..storage import blocks
 from .outcome import Operated, Surgery, size_of
@@ -150,11 +151,6 @@ def _compressed(graph: Graph, layer: Layer) -> Layer | None:
     return source[0] if wide else None
 
 
-def is_decompression(layer: Layer) -> bool:
-    """Whether a layer is marked as the end of a compression."""
-    return layer.rt_info is not None and layer.rt_info.find("decompression") is not None
-
-
 def _graphs(model: Model) -> list[Graph]:
     return [model, *(body for x in model.everywhere() for body in x.bodies.values())]
 
@@ -286,4 +282,4 @@ def _place_behind(graph: Graph, pairs: list[tuple[Layer, Layer]]) -> None:
     graph.arrange(order)
 
 
-__all__ = ["compress", "decompress", "is_decompression"]
+__all__ = ["compress", "decompress"]

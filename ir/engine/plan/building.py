@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ....layers.casting import aligned, as_computed, computed, computing, tensor
 from ....layers.memory import nbytes, without_collection
 from ....schemas import Array, ElementType, IRError, Tensor
 from ...document import Graph, Layer
-from ...execution import refuse_unknown
+from ...execution import halved_layers, refuse_unknown, rounded_to_half
 from ...inference import Inferred, branch, infer_graph
 from .compressed import Compressed, Sources, compressed_weights
 from .nodes import Node, Plan, Value
@@ -67,6 +67,16 @@ def build(
     return plan
 
 
+class Known(NamedTuple):
+    """A graph's order, what feeds whom, what is constant, kept as levels, rounded to halves."""
+
+    order: list[Layer]
+    sources: Sources
+    fixed: set[int]
+    packed: dict[int, Compressed]
+    halved: set[int]
+
+
 class _Making:
     """The nodes of a plan that is being made."""
 
@@ -79,7 +89,7 @@ class _Making:
         self._make_all = make_all
         self._unrolls = unrolls
         #: Of each graph that was added, what does not change from turn to turn.
-        self._seen: dict[int, tuple[list[Layer], Sources, set[int], dict[int, Compressed]]] = {}
+        self._seen: dict[int, Known] = {}
         #: What may have another shape than is inferred of it.
         self._loose: set[Value] = set()
 
@@ -94,7 +104,7 @@ class _Making:
 
         Of a body that takes the place of its layer, ``given`` are the Parameters.
         """
-        order, sources, fixed, packed = self._known(graph, inferred)
+        order, sources, fixed, packed, halved = self._known(graph, inferred)
         needed = _needed(order, sources, fixed, {*kept, *((place, 0) for place in packed)})
         values: dict[tuple[int, int], Value] = {}
         widened = _widened([layer for layer in order if layer.id in needed], self._make_all)
@@ -126,6 +136,9 @@ class _Making:
                     for source in sources[layer.id] if source is not None
                 ]  # fmt: skip
                 made = self._node(layer, _fed(layer, sources, values), made, tensors, known)
+                for value in made:
+                    if layer.id in halved and value.constant is not None:
+                        value.constant = rounded_to_half(value.constant)
             values |= {(layer.id, index): value for index, value in enumerate(made)}
         for layer in order:
             # Of convolutions the weights are laid out anew, and not wanted as they lay.
@@ -136,16 +149,14 @@ class _Making:
                         kept[place] = values[place].array
         return [values[layer.id, 0] for layer in graph.results]
 
-    def _known(
-        self, graph: Graph, inferred: Inferred
-    ) -> tuple[list[Layer], Sources, set[int], dict[int, Compressed]]:
-        """What is the same of a graph in each turn: order, what feeds whom, what is constant."""
+    def _known(self, graph: Graph, inferred: Inferred) -> Known:
+        """What is the same of a graph in each turn."""
         if id(graph) not in self._seen:
             order = graph.order()
             sources = {layer.id: graph.sources(layer) for layer in order}
-            fixed = _fixed(order, sources, inferred)
-            packed = compressed_weights(order, sources, fixed, inferred)
-            self._seen[id(graph)] = order, sources, fixed, packed
+            fixed, halved = _fixed(order, sources, inferred), halved_layers(graph, order)
+            packed = compressed_weights(order, sources, fixed, halved, inferred)
+            self._seen[id(graph)] = Known(order, sources, fixed, packed, halved)
         return self._seen[id(graph)]
 
     def _node(

@@ -210,9 +210,16 @@ def _without_zeros(levels: Array, zeros: Array) -> Array | None:
 
 
 def compressed_weights(
-    order: Sequence[Layer], sources: Sources, fixed: Collection[int], inferred: Inferred
+    order: Sequence[Layer],
+    sources: Sources,
+    fixed: Collection[int],
+    halved: Collection[int],
+    inferred: Inferred,
 ) -> dict[int, Compressed]:
-    """The layers whose constant output can stay levels, since none but ``READERS`` read it."""
+    """The layers whose constant output can stay levels, since none but ``READERS`` read it.
+
+    What is made of levels that are rounded to half precision on the way is not.
+    """
     found: dict[int, Compressed] = {}
     refused: set[int] = set()
     for layer in order:
@@ -224,13 +231,15 @@ def compressed_weights(
                 refused.add(end.id)
             elif end.id not in found:
                 shape = inferred.of(end)[0].shape
-                chain = _chain(end, sources, shape.static) if shape.is_static else None
+                chain = _chain(end, sources, halved, shape.static) if shape.is_static else None
                 if chain is not None:
                     found[end.id] = chain
     return {place: one for place, one in found.items() if place not in refused}
 
 
-def _chain(layer: Layer, sources: Sources, shape: tuple[int, ...]) -> Compressed | None:
+def _chain(
+    layer: Layer, sources: Sources, halved: Collection[int], shape: tuple[int, ...]
+) -> Compressed | None:
     """``Multiply(Subtract(Convert(levels), zero), scale)``, reshaped or converted after."""
     if layer.type == "FakeQuantize":
         return _rounded(layer, sources)
@@ -239,7 +248,7 @@ def _chain(layer: Layer, sources: Sources, shape: tuple[int, ...]) -> Compressed
         if source is None or source[0].is_constant or not _is_plain(layer):
             return None
         layer = source[0]
-    pair = _split(layer, "Multiply", sources)
+    pair = None if layer.id in halved else _split(layer, "Multiply", sources)
     if pair is None:
         return None
     layer, scale = pair

@@ -1,0 +1,88 @@
+"""Weights that a file makes of levels in half precision, rounded where OpenVINO rounds them.
+
+All else that is declared as f16 is computed in f32. But a Convert that is marked as the end of a
+compression keeps what it converts in f16; where that is made of constants they are folded as they
+are declared, each result rounded. Not so for products and rows of a table: MatMul, Gather and what
+convolves single pixels take levels as they lie, and make numbers of them in f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...layers.casting import as_computed
+from ...schemas import Array, ElementType
+from ..document import Graph, Layer
+
+
+def is_decompression(layer: Layer) -> bool:
+    """Whether a layer is marked as the end of a compression."""
+    return layer.rt_info is not None and layer.rt_info.find("decompression") is not None
+
+
+def halved_layers(graph: Graph, order: Sequence[Layer]) -> set[int]:
+    """The ids of layers whose results, of constants alone, are rounded to half precision."""
+    found: set[int] = set()
+    for layer in order:
+        if layer.type == "Convert" and _is_half(layer.producers[0]) and is_decompression(layer):
+            made = _made_of_constants(layer, graph)
+            if made and not _takes_levels(layer):
+                found |= made
+    return found
+
+
+def rounded_to_half(array: Array) -> Array:
+    """An array as half precision holds it, in the type in which it is computed."""
+    with np.errstate(over="ignore"):
+        return as_computed(array.astype(np.float16)) if array.dtype == np.float32 else array
+
+
+def _is_half(layer: Layer | None) -> bool:
+    """Whether a layer, not a constant itself, gives half precision."""
+    if layer is None or layer.is_constant or layer.type == "Parameter" or not layer.outputs:
+        return False
+    return layer.outputs[0].tensor.type is ElementType.F16
+
+
+def _made_of_constants(end: Layer, graph: Graph) -> set[int]:
+    """The ids of those that make what a layer converts, of constants alone; else none."""
+    found: set[int] = set()
+    ahead = [end]
+    while ahead:
+        for source in graph.sources(ahead.pop()):
+            if source is None or source[0].type == "Parameter" or source[0].bodies:
+                return set()
+            layer = source[0]
+            if layer.is_constant or layer.id in found:
+                continue
+            if not graph.sources(layer) or layer.op is None or layer.op.is_random:
+                return set()  # a variable, or what is not the same each time
+            if _is_half(layer):
+                found.add(layer.id)
+            ahead.append(layer)
+    return found
+
+
+def _takes_levels(layer: Layer) -> bool:
+    """Whether those who read it take levels as they lie."""
+    users = layer.consumers
+    if any(user.type == "Gather" for user in users):
+        return True
+    turned = [user for user in users if user.type == "Transpose"]
+    others = [user for user in users if user.type != "Transpose"]
+    others += [user for one in turned for user in one.consumers]
+    return bool(others) and all(
+        user.type == "MatMul" or (user.type == "Convolution" and _is_of_pixels(layer))
+        for user in others
+    )
+
+
+def _is_of_pixels(layer: Layer) -> bool:
+    """Whether filters of images have one place each."""
+    shape = layer.outputs[0].tensor.shape
+    return shape.is_static and len(shape.static) == 4 and shape.static[2:] == (1, 1)
+
+
+__all__ = ["halved_layers", "is_decompression", "rounded_to_half"]

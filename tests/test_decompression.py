@@ -1,0 +1,146 @@
+"""Weights made of levels in half precision are rounded where OpenVINO rounds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from vinoir import ir
+from vinoir.ir.document import Info
+from vinoir.ir.execution import halved_layers
+
+#: What reads the weights: the layer whose result is wanted, and what else reads them.
+READERS = [
+    ("MatMul", ""), ("MatMul", "MatMul"), ("MatMul", "Gather"), ("MatMul", "ShapeOf"),
+    ("MatMul", "Relu"), ("MatMul", "Result"), ("MatMul", "Reshape"),
+    ("MatMul of Transpose", ""), ("MatMul of Reshape", ""), ("Gather", ""), ("Add", ""),
+    ("Convolution", ""), ("Convolution", "Relu"), ("Convolution of pixels", ""),
+    ("Convolution of pixels", "Relu"), ("Convolution of points", ""),
+    ("GroupConvolution", ""), ("GroupConvolution of pixels", ""), ("ConvolutionBackpropData", ""),
+]  # fmt: skip
+SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "Convolution": ((24, 12, 3, 3), (1, 12, 7, 7)),
+    "Convolution of pixels": ((24, 12, 1, 1), (1, 12, 7, 7)),
+    "Convolution of points": ((24, 12, 1), (1, 12, 7)),
+    "GroupConvolution of pixels": ((24, 1, 1, 1, 1), (1, 24, 7, 7)),
+    "ConvolutionBackpropData": ((12, 6, 3, 3), (1, 12, 7, 7)),
+    "GroupConvolution": ((24, 1, 1, 3, 3), (1, 24, 7, 7)),
+    "Add": ((24, 32), (24, 32)),
+}
+
+
+def weights(net: ir.Builder, shape: tuple[int, ...], kind: str, zero: bool, groups: int) -> Any:
+    rng = np.random.default_rng(3)
+    low, high = {"u8": (0, 256), "i8": (-128, 128), "u4": (0, 16)}[kind]
+    sizes = (shape[0], groups, shape[1] // groups) if groups else shape
+    beside = (shape[0], groups, 1) if groups else (shape[0], *[1] * (len(shape) - 1))
+
+    def levels(sizes: tuple[int, ...]) -> Any:
+        made = net.constant(rng.integers(low, high, sizes), kind)
+        return net.add("Convert", "opset1", [made], destination_type="f16")
+
+    made = levels(sizes)
+    if zero:
+        made = net.add("Subtract", "opset1", [made, levels(beside)])
+    scale = net.constant(rng.random(beside) / 50 + 0.001, "f16")
+    made = net.add("Multiply", "opset1", [made, scale])
+    if groups:
+        made = net.add(
+            "Reshape", "opset1", [made, net.constant(np.array(shape))], special_zero=False
+        )
+    return net.add("Convert", "opset1", [made], name="end", destination_type="f32")
+
+
+def network(
+    reader: str, other: str, *, kind: str = "u8", zero: bool = True, groups: int = 0
+) -> tuple[ir.Model, tuple[int, ...]]:
+    shape, sizes = SHAPES.get(reader, ((24, 32), (5, 32)))
+    net = ir.Builder()
+    x = net.parameter("x", "f32", sizes)
+    end = given = weights(net, shape, kind, zero, groups)
+    places, axis = net.constant(np.array([1, 2])), net.constant(np.array(0))
+    if reader.endswith("Transpose"):
+        given = net.add("Transpose", "opset1", [end, net.constant(np.array([1, 0]))])
+    if reader.endswith("Reshape"):
+        given = net.add(
+            "Reshape", "opset1", [end, net.constant(np.array(shape))], special_zero=False
+        )
+    axes = len(sizes) - 2
+    windows = {name: [1] * axes for name in ("strides", "dilations")}
+    windows |= {name: [0] * axes for name in ("pads_begin", "pads_end")}
+    if reader.startswith("MatMul"):
+        turned = not reader.endswith("Transpose")
+        made = net.add("MatMul", "opset1", [x, given], transpose_b=turned)
+    elif reader == "Gather":
+        net.result(net.add("Relu", "opset1", [x]))
+        made = net.add("Gather", "opset8", [given, places, axis])
+    else:
+        words = windows if reader != "Add" else {}
+        made = net.add(reader.split()[0], "opset1", [x, given], **words)
+    net.result(made)
+    if other == "MatMul":
+        net.result(net.add("MatMul", "opset1", [x, end], transpose_b=True))
+    elif other == "Gather":
+        net.result(net.add("Gather", "opset8", [end, places, axis]))
+    elif other == "ShapeOf":
+        net.result(net.add("ShapeOf", "opset3", [end], output_type="i64"))
+    elif other == "Relu":
+        net.result(net.add("Relu", "opset1", [end]))
+    elif other == "Reshape":
+        net.result(
+            net.add("Reshape", "opset1", [end, net.constant(np.array([-1]))], special_zero=False)
+        )
+    elif other == "Result":
+        net.result(end)
+    model = net.model()
+    return model, sizes
+
+
+def mark(model: ir.Model) -> None:
+    """As the end of a compression, the way models in half precision are saved."""
+    layer = next(layer for layer in model.order() if layer.name == "end")
+    layer.rt_info = Info(
+        "rt_info", {}, [Info("attribute", {"name": "decompression", "version": "0"})]
+    )
+
+
+#: Levels, zeros beside them, groups, which are of matrices; and who reads them.
+CASES = [
+    (*levels, *readers)
+    for levels in (("u8", True, 0), ("i8", False, 0), ("u4", True, 4))
+    for readers in READERS
+    if not levels[2] or len(SHAPES.get(readers[0], ((), ()))[0]) <= 2
+]
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize(("kind", "zero", "groups", "reader", "other"), CASES)
+def test_levels_in_half_precision_become_what_openvino_makes_of_them(
+    kind: str, zero: bool, groups: int, reader: str, other: str, marked: bool, tmp_path: Path
+) -> None:
+    ov = pytest.importorskip("openvino")
+    model, sizes = network(reader, other, kind=kind, zero=zero, groups=groups)
+    if marked:
+        mark(model)
+    path = tmp_path / "model.xml"
+    ir.write(model, path)
+    x = np.random.default_rng(1).standard_normal(sizes).astype("f4")
+    exact = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+    theirs = ov.Core().compile_model(path, "CPU", exact)([x]).values()
+    for ours in (ir.run(path, [x]), ir.compile(path)([x])):
+        for mine, wanted in zip(ours.values(), theirs, strict=True):
+            assert np.abs(mine - wanted).max() <= 2e-6 * np.abs(wanted).max()
+
+
+def test_what_is_rounded_is_told_by_who_reads_it() -> None:
+    for reader, other in READERS:
+        model, _ = network(reader, other)
+        assert not halved_layers(model, model.order())
+        mark(model)
+        takes_levels = reader in (
+            "MatMul", "MatMul of Transpose", "Gather", "Convolution of pixels"
+        )  # fmt: skip
+        rounded = not takes_levels or other not in ("", "MatMul", "Gather")
+        assert bool(halved_layers(model, model.order())) == rounded
