@@ -144,3 +144,19 @@ def test_what_is_rounded_is_told_by_who_reads_it() -> None:
         )  # fmt: skip
         rounded = not takes_levels or other not in ("", "MatMul", "Gather")
         assert bool(halved_layers(model, model.order())) == rounded
+
+
+def test_what_a_variable_holds_is_not_rounded() -> None:
+    """It is no constant, though what it begins with is one."""
+    net = ir.Builder()
+    begin = net.constant(np.zeros(3), "f16")
+    words = {"variable_id": "v", "variable_type": "f16", "variable_shape": "3"}
+    held = net.add("ReadValue", "opset6", [begin], **words)
+    end = net.add("Convert", "opset1", [held], name="end", destination_type="f32")
+    net.result(net.add("Add", "opset1", [net.parameter("x", "f32", (3,)), end]))
+    model = net.model()
+    mark(model)
+    assert not halved_layers(model, model.order())
+    third = np.full(3, 1 / 3, "f4")
+    (found,) = ir.run(model, [third], state={"v": third}).values()
+    np.testing.assert_array_equal(found, third + third)

@@ -22,6 +22,12 @@ def is_decompression(layer: Layer) -> bool:
     return layer.rt_info is not None and layer.rt_info.find("decompression") is not None
 
 
+def is_fixed(layer: Layer) -> bool:
+    """Whether a layer gives the same whenever it takes the same."""
+    kept = layer.type in ("Assign", "ReadValue", "Result")
+    return not (kept or layer.bodies or layer.op is None or layer.op.is_random)
+
+
 def halved_layers(graph: Graph, order: Sequence[Layer]) -> set[int]:
     """The ids of layers whose results, of constants alone, are rounded to half precision."""
     found: set[int] = set()
@@ -52,13 +58,13 @@ def _made_of_constants(end: Layer, graph: Graph) -> set[int]:
     ahead = [end]
     while ahead:
         for source in graph.sources(ahead.pop()):
-            if source is None or source[0].type == "Parameter" or source[0].bodies:
+            if source is None:
                 return set()
             layer = source[0]
             if layer.is_constant or layer.id in found:
                 continue
-            if not graph.sources(layer) or layer.op is None or layer.op.is_random:
-                return set()  # a variable, or what is not the same each time
+            if layer.type == "Parameter" or not is_fixed(layer):
+                return set()
             if _is_half(layer):
                 found.add(layer.id)
             ahead.append(layer)
@@ -85,4 +91,4 @@ def _is_of_pixels(layer: Layer) -> bool:
     return shape.is_static and len(shape.static) == 4 and shape.static[2:] == (1, 1)
 
 
-__all__ = ["halved_layers", "is_decompression", "rounded_to_half"]
+__all__ = ["halved_layers", "is_decompression", "is_fixed", "rounded_to_half"]

@@ -44,7 +44,7 @@ from ..inference import (
 )
 from ..opening import ModelLike, opened
 from .bodies import run_bodies
-from .decompression import halved_layers, rounded_to_half
+from .decompression import halved_layers, is_fixed, rounded_to_half
 from .variables import State
 
 #: Arrays for the inputs: by name or index, or in order.
@@ -222,7 +222,7 @@ class Interpreter:
                 layer, kernel, sources, _ = step
                 if kernel is None or not all(source in known for source, _ in sources):
                     continue
-                if not layer.is_constant and not _is_fixed(layer):
+                if not layer.is_constant and not is_fixed(layer):
                     continue
                 with layer.at():
                     computed = kernel(*(known[source][index] for source, index in sources))
@@ -346,12 +346,6 @@ def answered(op: Op, kernel: Kernel, *arrays: Array) -> tuple[Array, ...]:
     except (ValueError, *MISTAKES):
         op.infer_outputs([Tensor.of(array) for array in arrays])
         raise
-
-
-def _is_fixed(layer: Layer) -> bool:
-    """Whether a layer gives the same whenever it takes the same."""
-    kept = layer.type in ("Assign", "ReadValue", "Result")
-    return not (kept or layer.bodies or layer.op is None or layer.op.is_random)
 
 
 def _locked(array: Array) -> Array:
