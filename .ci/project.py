@@ -5,6 +5,7 @@ Usage: python .ci/project.py commands | oldest | tools | files ARCHIVE | skips L
 
 from __future__ import annotations
 
+import platform
 import re
 import subprocess
 import sys
@@ -92,6 +93,7 @@ def skips(log: str) -> None:
 
 def versions() -> None:
     """A column of the table of dependencies: what is installed here."""
+    print(f"Python {platform.python_version()}")
     for name in map(name_of, PROJECT["dependencies"]):
         print(f"{name} {version(name)}")
 

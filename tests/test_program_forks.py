@@ -10,6 +10,7 @@ import threading
 import time
 
 import numpy as np
+import pytest
 from test_program_threads import (
     KERNELS,
     alone,
@@ -19,8 +20,8 @@ from test_program_threads import (
     same,
     threads_of_blas,
 )
-from vinoir.ir.engine.workers import processes
-from vinoir.ir.engine.workers.blas_threads import APART, single_blas
+from vinoir.ir.engine.workers import blas_threads, processes
+from vinoir.ir.engine.workers.blas_threads import APART, Blas, single_blas
 
 
 def fork_while_another_thread_calls() -> None:
@@ -95,6 +96,93 @@ def test_a_copy_that_was_made_in_a_call_has_all_threads_of_blas() -> None:
             os._exit(threads_of_blas())
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == before
         assert threads_of_blas() == 1
+
+
+class Waking:
+    """Eight threads of a BLAS that begins them anew when their number is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.number = 8
+        library = Blas("one", "", "", lambda: self.number, self.limit, wakes=True)
+        monkeypatch.setattr(blas_threads, "blas", lambda: library)
+
+    def limit(self, number: int) -> None:
+        self.number = number
+
+    def work(self, *, fork: bool) -> int:
+        """A program's work, in which it may fork; how many threads there are in the copy."""
+        with single_blas:
+            assert self.number == 1
+            return self.copy() if fork else 0
+
+    def copy(self) -> int:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(self.number * threading.active_count())
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def settled(self) -> int:
+        """How many threads there are when nobody waits for a pause any more."""
+        until = time.monotonic() + 60
+        while single_blas._waiting is not None and time.monotonic() < until:
+            time.sleep(0.001)
+        return self.number
+
+
+@forking
+def test_threads_of_blas_that_a_fork_has_ended_are_begun_anew_in_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    library = Waking(monkeypatch)
+    assert library.work(fork=True) == 8  # a copy has its own at once, and nobody who waits
+    assert library.number == 1
+    library.work(fork=False)
+    assert library.number == 1
+    assert library.copy() == 8
+    assert library.settled() == 8
+    # They are there now: from one program to the next nothing is begun.
+    library.work(fork=False)
+    assert library.number == 8
+
+
+@forking
+def test_threads_of_blas_are_begun_anew_though_there_is_no_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    library = Waking(monkeypatch)
+    monkeypatch.setattr(blas_threads, "PAUSE", 600.0)
+    library.work(fork=True)
+    assert library.number == 1
+    monkeypatch.setattr(blas_threads, "LATEST", 0.0)
+    library.work(fork=False)
+    assert library.number == 8
+    assert single_blas._waiting is not None
+    single_blas._waiting.leave()
+    single_blas._waiting = None
+
+
+@forking
+def test_what_is_set_before_the_pause_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Waking(monkeypatch)
+    library.work(fork=True)
+    library.limit(3)
+    assert library.settled() == 3
+    library.work(fork=False)
+    assert library.number == 3
+
+
+@forking
+def test_without_a_thread_that_waits_threads_of_blas_are_put_back_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    library = Waking(monkeypatch)
+
+    def refused(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(blas_threads._Pause, "start", refused)
+    library.work(fork=True)
+    assert library.number == 8
 
 
 def copied(seen: list[str]) -> int:

@@ -32,6 +32,9 @@ OPENMP = 2
 #: Seconds that a fork waits for programs of other threads, at most: one of them may wait for what
 #: the thread has that forks. And how often it looks.
 APART, MOMENT = 10.0, 0.0005
+#: Seconds without a program after which threads are begun anew that a fork has ended, and those
+#: after which they are at the next chance.
+PAUSE, LATEST = 0.1, 1.0
 #: Kernels of x86 that work on 512 bits.
 WIDE_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
 
@@ -49,6 +52,8 @@ class Blas:
     limit: Callable[[int], object]
     #: Whether each thread that calls it has a number of its own.
     by_thread: bool = False
+    #: Whether to set the number begins threads anew that a fork has ended.
+    wakes: bool = False
 
 
 @cache
@@ -98,17 +103,20 @@ def _openblas(library: Any) -> Blas | None:
         limit = getattr(library, "omp_set_num_threads", None)
         if count is None or limit is None:
             return None
+        wakes = False
     else:
-        limit = _quietly(library, count) or limit
-    return Blas("OpenBLAS", version, _text(named("get_corename")), count, limit, by_thread)
+        quiet = _quietly(library, count)
+        limit, wakes = quiet or limit, quiet is None
+    kernels = _text(named("get_corename"))
+    return Blas("OpenBLAS", version, kernels, count, limit, by_thread, wakes)
 
 
 def _quietly(library: Any, count: Callable[[], int]) -> Callable[[int], object] | None:
     """What sets OpenBLAS's number of threads without waking any; None where that is not to be had.
 
-    A fork ends its threads. Its own function begins them anew at once, and they stay awake for
-    some hundredths of a second, on the cores that helpers have just got; else they come when a
-    product wants them.
+    A fork ends its threads. Its own function begins them anew at once, and they stay awake for a
+    tenth of a second, on the cores that helpers have just got; else they come when a product
+    wants them. Since 0.3.34 the number is hidden.
     """
     try:
         number = ctypes.c_int.in_dll(library, "blas_cpu_number")
@@ -166,6 +174,9 @@ class _SingleBlas:
     It also keeps forks and programs of different threads apart: OpenBLAS takes memory for a
     product under a lock, and in a copy of the process that is made in that moment nobody will
     ever open it.
+
+    Where a fork has ended threads of BLAS and to put their number back begins them anew, that
+    waits for a pause: they would stay awake beside helpers.
     """
 
     def __init__(self) -> None:
@@ -178,6 +189,11 @@ class _SingleBlas:
         self._forking: list[int] = []
         #: The threads that BLAS had before; None where it had one.
         self._before: int | None = None
+        #: When a fork ended them, if they have not been begun anew; when the last program was
+        #: done; who waits for a pause.
+        self._ended: float | None = None
+        self._done = 0.0
+        self._waiting: _Pause | None = None
         self._here = threading.local()
 
     def __enter__(self) -> None:
@@ -215,7 +231,7 @@ class _SingleBlas:
             # The first who comes finds what was set for all; later ones, what has been set
             # since: that is wanted now.
             library.limit(1)
-            self._before = count
+            self._before, self._ended = count, None
 
     def _back_to(self, me: int, depth: int) -> None:
         """Of the programs in which a thread works, leave those beyond a depth."""
@@ -229,10 +245,40 @@ class _SingleBlas:
                 if not self._working:
                     self._restore(library)
 
-    def _restore(self, library: Blas) -> None:
+    def _restore(self, library: Blas, *, paused: bool = False) -> None:
         if self._before is not None and library.count() == 1:
+            if not (paused or self._ended is None) and library.wakes:
+                self._done = time.monotonic()
+                if self._done < self._ended + LATEST and self._waits():
+                    return
             library.limit(self._before)
-        self._before = None
+        self._before = self._ended = None
+
+    def _waits(self) -> bool:
+        """Whether somebody waits for a pause; False where a thread is not to be had."""
+        if self._waiting is None:
+            waiting = _Pause(self.paused)
+            try:
+                waiting.start()
+            except RuntimeError:  # too many of them, or the interpreter is about to end
+                return False
+            self._waiting = waiting
+        return True
+
+    def paused(self) -> bool:
+        """Put the number back if no program has worked for a while; whether that is done."""
+        if not self._lock.acquire(blocking=False):
+            return False  # perhaps it is a fork's, which waits until nobody does here
+        try:
+            library = blas()
+            if library is not None and self._before is not None:
+                if self._working or time.monotonic() < self._done + PAUSE:
+                    return False
+                self._restore(library, paused=True)
+            self._waiting = None
+            return True
+        finally:
+            self._lock.release()
 
     def stay(self) -> None:
         """Mark this thread as a worker: its products use one thread of BLAS from now on."""
@@ -258,6 +304,9 @@ class _SingleBlas:
 
     def hold(self) -> None:
         """Keep programs of other threads from their work for the length of a fork."""
+        waiting = self._waiting
+        if waiting is not None:  # a copy has no use for it, and Python warns of threads
+            waiting.leave()
         self._forking.append(threading.get_ident())
         self._lock.acquire()
         until = time.monotonic() + APART
@@ -266,6 +315,10 @@ class _SingleBlas:
 
     def go_on(self) -> None:
         """Let them work again: the fork is done."""
+        self._ended = time.monotonic()
+        if self._waiting is not None:
+            self._waiting = None
+            self._waits()
         # A fork that had begun before this module was there has not held them, nor has one whose
         # holding was interrupted.
         with suppress(ValueError, RuntimeError):
@@ -275,6 +328,7 @@ class _SingleBlas:
     def begin_anew(self) -> None:
         """In the forked copy: the other working threads do not exist there."""
         self._lock, self._working, self._forking = threading.RLock(), {}, []
+        self._waiting = self._ended = None
         library = blas() if self._before is not None else None
         if library is not None and not getattr(self._here, "copied", False):
             self._restore(library)
@@ -287,6 +341,27 @@ class _SingleBlas:
             thread not in self._forking and _runs(frames.get(thread), codes)
             for thread, codes in list(self._working.items())
         )
+
+
+class _Pause(threading.Thread):
+    """Asks again and again whether there is a pause, until that is told or it is to leave."""
+
+    def __init__(self, is_over: Callable[[], bool]) -> None:
+        super().__init__(daemon=True, name="vinoir pause")
+        self._is_over = is_over
+        self._left = threading.Event()
+
+    def run(self) -> None:
+        """Wait for the pause."""
+        while not self._left.wait(PAUSE):
+            if self._is_over():
+                return
+
+    def leave(self) -> None:
+        """End it, and see that it has ended."""
+        self._left.set()
+        if self is not threading.current_thread():
+            self.join()
 
 
 def _runs(frame: FrameType | None, codes: list[CodeType]) -> bool:
