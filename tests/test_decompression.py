@@ -9,13 +9,18 @@ import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.document import Info
-from vinoir.ir.execution import halved_layers
+from vinoir.ir.execution import Halves, halves
 
 #: What reads the weights: the layer whose result is wanted, and what else reads them.
 READERS = [
     ("MatMul", ""), ("MatMul", "MatMul"), ("MatMul", "Gather"), ("MatMul", "ShapeOf"),
-    ("MatMul", "Relu"), ("MatMul", "Result"), ("MatMul", "Reshape"),
+    ("MatMul", "Relu"), ("MatMul", "Result"), ("MatMul", "Reshape"), ("MatMul", "old Gather"),
+    ("MatMul", "Gather, ShapeOf"), ("MatMul", "Gather, Relu"), ("MatMul", "Gather, Result"),
+    ("MatMul", "Gather, old Gather"), ("MatMul", "Gather, Reshape"),
+    ("MatMul of Transpose", "Gather, ShapeOf"), ("MatMul of Transpose", "Gather"),
     ("MatMul of Transpose", ""), ("MatMul of Reshape", ""), ("Gather", ""), ("Add", ""),
+    ("MatMul of Reshape", "Gather"), ("Gather", "Gather, ShapeOf"), ("Gather", "old Gather"),
+    ("Convolution", "ShapeOf"),
     ("Convolution", ""), ("Convolution", "Relu"), ("Convolution of pixels", ""),
     ("Convolution of pixels", "Relu"), ("Convolution of points", ""),
     ("GroupConvolution", ""), ("GroupConvolution of pixels", ""), ("ConvolutionBackpropData", ""),
@@ -80,20 +85,22 @@ def network(
         words = windows if reader != "Add" else {}
         made = net.add(reader.split()[0], "opset1", [x, given], **words)
     net.result(made)
-    if other == "MatMul":
-        net.result(net.add("MatMul", "opset1", [x, end], transpose_b=True))
-    elif other == "Gather":
-        net.result(net.add("Gather", "opset8", [end, places, axis]))
-    elif other == "ShapeOf":
-        net.result(net.add("ShapeOf", "opset3", [end], output_type="i64"))
-    elif other == "Relu":
-        net.result(net.add("Relu", "opset1", [end]))
-    elif other == "Reshape":
-        net.result(
-            net.add("Reshape", "opset1", [end, net.constant(np.array([-1]))], special_zero=False)
-        )
-    elif other == "Result":
-        net.result(end)
+    for one in filter(None, other.split(", ")):
+        if one == "MatMul":
+            net.result(net.add("MatMul", "opset1", [x, end], transpose_b=True))
+        elif one == "Gather":
+            net.result(net.add("Gather", "opset8", [end, places, axis]))
+        elif one == "old Gather":
+            net.result(net.add("Gather", "opset1", [end, places, axis]))
+        elif one == "ShapeOf":
+            net.result(net.add("ShapeOf", "opset3", [end], output_type="i64"))
+        elif one == "Relu":
+            net.result(net.add("Relu", "opset1", [end]))
+        elif one == "Reshape":
+            flat = net.constant(np.array([-1]))
+            net.result(net.add("Reshape", "opset1", [end, flat], special_zero=False))
+        elif one == "Result":
+            net.result(end)
     model = net.model()
     return model, sizes
 
@@ -137,13 +144,16 @@ def test_levels_in_half_precision_become_what_openvino_makes_of_them(
 def test_what_is_rounded_is_told_by_who_reads_it() -> None:
     for reader, other in READERS:
         model, _ = network(reader, other)
-        assert not halved_layers(model, model.order())
+        assert halves(model, model.order()) == Halves(set(), set())
         mark(model)
         takes_levels = reader in (
             "MatMul", "MatMul of Transpose", "Gather", "Convolution of pixels"
         )  # fmt: skip
-        rounded = not takes_levels or other not in ("", "MatMul", "Gather")
-        assert bool(halved_layers(model, model.order())) == rounded
+        of_rows = "Gather" in (reader, *other.split(", "))
+        rounded = not takes_levels or bool({*other.split(", ")} - {"", "MatMul", "Gather"})
+        layers, inputs = halves(model, model.order())
+        assert bool(layers) == (rounded and not of_rows)
+        assert bool(inputs) == (rounded and of_rows)
 
 
 def test_what_a_variable_holds_is_not_rounded() -> None:
@@ -156,7 +166,33 @@ def test_what_a_variable_holds_is_not_rounded() -> None:
     net.result(net.add("Add", "opset1", [net.parameter("x", "f32", (3,)), end]))
     model = net.model()
     mark(model)
-    assert not halved_layers(model, model.order())
+    assert halves(model, model.order()) == Halves(set(), set())
     third = np.full(3, 1 / 3, "f4")
     (found,) = ir.run(model, [third], state={"v": third}).values()
     np.testing.assert_array_equal(found, third + third)
+
+
+def test_a_table_that_is_read_rounded_and_as_it_is_is_made_once_for_all_plans() -> None:
+    net = ir.Builder()
+    x, places = net.parameter("x", "f32", "?,32"), net.parameter("places", "i64", (3,))
+    end = weights(net, (24, 32), "u8", True, 0)
+    net.result(net.add("MatMul", "opset1", [x, end], transpose_b=True))
+    net.result(net.add("Gather", "opset8", [end, places, net.constant(np.array(0))]))
+    net.result(net.add("ShapeOf", "opset3", [end], output_type="i64"))
+    model = net.model()
+    mark(model)
+    program = ir.compile(model)
+    for rows in (2, 3):
+        program([np.ones((rows, 32), np.float32), np.array([1, 2, 3])])
+    plans = [planned.plan for planned in program._plans.values() if planned is not None]
+    numbers = []
+    for plan in plans:
+        read = {node.kind: node.inputs for node in plan.nodes}
+        # Rows of the table are taken of levels, numbers are what is multiplied by.
+        assert read["Gather"][0].packed is not None
+        assert read["MatMul"][1].packed is None
+        numbers.append(read["MatMul"][1].constant)
+    first, second = numbers
+    assert first is not None
+    assert second is not None
+    assert np.shares_memory(first, second)

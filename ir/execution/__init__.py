@@ -9,7 +9,8 @@ from ..faces import face
 if TYPE_CHECKING:
     from .bodies import begin_of as begin_of
     from .bodies import run_bodies as run_bodies
-    from .decompression import halved_layers as halved_layers
+    from .decompression import Halves as Halves
+    from .decompression import halves as halves
     from .decompression import is_decompression as is_decompression
     from .decompression import rounded_to_half as rounded_to_half
     from .filling import fill as fill
@@ -36,7 +37,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "bodies": "begin_of run_bodies",
-        "decompression": "halved_layers is_decompression rounded_to_half",
+        "decompression": "Halves halves is_decompression rounded_to_half",
         "filling": "fill is_filling",
         "interpreter": (
             "Inputs Interpreter InterpreterStep Outputs Traced Wanted aliases answered "

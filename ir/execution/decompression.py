@@ -9,12 +9,23 @@ convolves single pixels take levels as they lie, and make numbers of them in f32
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ...layers.casting import as_computed
 from ...schemas import Array, ElementType
 from ..document import Graph, Layer
+
+
+class Halves(NamedTuple):
+    """What is rounded to half precision."""
+
+    #: The ids of layers whose results, of constants alone, are rounded.
+    layers: set[int]
+    #: Inputs, by layer id and index, that are rounded when they are read: others read the same as
+    #: it is. Of levels and their zeros, which are whole, only the product with a scale is rounded.
+    inputs: set[tuple[int, int]]
 
 
 def is_decompression(layer: Layer) -> bool:
@@ -28,14 +39,20 @@ def is_fixed(layer: Layer) -> bool:
     return not (kept or layer.bodies or layer.op is None or layer.op.is_random)
 
 
-def halved_layers(graph: Graph, order: Sequence[Layer]) -> set[int]:
-    """The ids of layers whose results, of constants alone, are rounded to half precision."""
-    found: set[int] = set()
+def halves(graph: Graph, order: Sequence[Layer]) -> Halves:
+    """What is rounded to half precision in a graph."""
+    found = Halves(set(), set())
     for layer in order:
         if layer.type == "Convert" and _is_half(layer.producers[0]) and is_decompression(layer):
             made = _made_of_constants(layer, graph)
-            if made and not _takes_levels(layer):
-                found |= made
+            readers = graph.consumers(layer)
+            others = [reader for reader in readers if not _is_of_rows(*reader)]
+            if not made or _take_levels(layer, [user for user, _ in others]):
+                continue
+            if len(others) == len(readers):
+                found.layers.update(made)
+            else:
+                found.inputs.update((user.id, index) for user, index in others)
     return found
 
 
@@ -71,15 +88,17 @@ def _made_of_constants(end: Layer, graph: Graph) -> set[int]:
     return found
 
 
-def _takes_levels(layer: Layer) -> bool:
-    """Whether those who read it take levels as they lie."""
-    users = layer.consumers
-    if any(user.type == "Gather" for user in users):
-        return True
+def _is_of_rows(user: Layer, index: int) -> bool:
+    """Whether a layer takes rows of a table of levels; older ones do not."""
+    return user.type == "Gather" and user.version not in ("opset1", "opset7") and index == 0
+
+
+def _take_levels(layer: Layer, users: Sequence[Layer]) -> bool:
+    """Whether these who read a layer take levels as they lie."""
     turned = [user for user in users if user.type == "Transpose"]
     others = [user for user in users if user.type != "Transpose"]
     others += [user for one in turned for user in one.consumers]
-    return bool(others) and all(
+    return all(
         user.type == "MatMul" or (user.type == "Convolution" and _is_of_pixels(layer))
         for user in others
     )
@@ -91,4 +110,4 @@ def _is_of_pixels(layer: Layer) -> bool:
     return shape.is_static and len(shape.static) == 4 and shape.static[2:] == (1, 1)
 
 
-__all__ = ["halved_layers", "is_decompression", "is_fixed", "rounded_to_half"]
+__all__ = ["Halves", "halves", "is_decompression", "is_fixed", "rounded_to_half"]

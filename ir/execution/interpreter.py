@@ -44,7 +44,7 @@ from ..inference import (
 )
 from ..opening import ModelLike, opened
 from .bodies import run_bodies
-from .decompression import halved_layers, is_fixed, rounded_to_half
+from .decompression import halves, is_fixed, rounded_to_half
 from .variables import State
 
 #: Arrays for the inputs: by name or index, or in order.
@@ -204,7 +204,7 @@ class Interpreter:
         #: What is assigned in a walk: who reads a variable in the same one gets its old value.
         self._assigned: State = {}
         self._tensors = _needed_tensors(graph, order, inferred)
-        self._halved = halved_layers(graph, order)
+        self._halves = halves(graph, order)
         sources = [_sources(graph, layer) for layer in order]
         uses = _last_uses(order, sources, kept)
         self.steps = [
@@ -274,9 +274,16 @@ class Interpreter:
     def _kernel(self, layer: Layer) -> Callable[..., tuple[Array, ...]] | None:
         """What computes a layer; None for a Parameter, whose array is given."""
         kernel = self._unrounded(layer)
-        if kernel is None or layer.id not in self._halved:
+        if kernel is None:
+            return None
+        if layer.id in self._halves.layers:
+            return lambda *inputs: tuple(map(rounded_to_half, kernel(*inputs)))
+        read = {index for layer_id, index in self._halves.inputs if layer_id == layer.id}
+        if not read:
             return kernel
-        return lambda *inputs: tuple(map(rounded_to_half, kernel(*inputs)))
+        return lambda *inputs: kernel(
+            *(rounded_to_half(x) if index in read else x for index, x in enumerate(inputs))
+        )
 
     def _unrounded(self, layer: Layer) -> Callable[..., tuple[Array, ...]] | None:
         if layer.is_constant:

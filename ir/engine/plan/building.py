@@ -21,7 +21,7 @@ from ....layers.casting import aligned, as_computed, computed, computing, tensor
 from ....layers.memory import nbytes, without_collection
 from ....schemas import Array, ElementType, IRError, Tensor
 from ...document import Graph, Layer
-from ...execution import halved_layers, refuse_unknown, rounded_to_half
+from ...execution import Halves, halves, refuse_unknown, rounded_to_half
 from ...inference import Inferred, branch, infer_graph
 from .compressed import Compressed, Sources, compressed_weights
 from .nodes import Node, Plan, Value
@@ -74,7 +74,7 @@ class Known(NamedTuple):
     sources: Sources
     fixed: set[int]
     packed: dict[int, Compressed]
-    halved: set[int]
+    halved: Halves
 
 
 class _Making:
@@ -105,15 +105,27 @@ class _Making:
         Of a body that takes the place of its layer, ``given`` are the Parameters.
         """
         order, sources, fixed, packed, halved = self._known(graph, inferred)
-        needed = _needed(order, sources, fixed, {*kept, *((place, 0) for place in packed)})
+        needed = _needed(order, sources, fixed, packed, kept)
         values: dict[tuple[int, int], Value] = {}
         widened = _widened([layer for layer in order if layer.id in needed], self._make_all)
+
+        def fed(layer: Layer) -> list[Value]:
+            found = _fed(layer, sources, values)
+            for index, source in enumerate(sources[layer.id]):
+                if (layer.id, index) in halved.inputs and layer.type != "ShapeOf" and source:
+                    # Plans share these, too; a place of their own is that of no output.
+                    place = source[0].id, ~source[1]
+                    if place not in values:
+                        values[place] = _rounded(found[index], kept, place)
+                    found[index] = values[place]
+            return found
+
         for layer in order:
             if layer.type == "Parameter" and given is not None:
                 values[layer.id, 0] = given[layer.id]
                 continue
             if layer.type == "Result":
-                values[layer.id, 0] = _fed(layer, sources, values)[0]
+                values[layer.id, 0] = fed(layer)[0]
                 continue
             tensors = inferred.of(layer)
             made = [value_of(tensor) for tensor in tensors]
@@ -135,9 +147,9 @@ class _Making:
                     inferred.of(source[0])[source[1]]
                     for source in sources[layer.id] if source is not None
                 ]  # fmt: skip
-                made = self._node(layer, _fed(layer, sources, values), made, tensors, known)
+                made = self._node(layer, fed(layer), made, tensors, known)
                 for value in made:
-                    if layer.id in halved and value.constant is not None:
+                    if layer.id in halved.layers and value.constant is not None:
                         value.constant = rounded_to_half(value.constant)
             values |= {(layer.id, index): value for index, value in enumerate(made)}
         for layer in order:
@@ -154,7 +166,7 @@ class _Making:
         if id(graph) not in self._seen:
             order = graph.order()
             sources = {layer.id: graph.sources(layer) for layer in order}
-            fixed, halved = _fixed(order, sources, inferred), halved_layers(graph, order)
+            fixed, halved = _fixed(order, sources, inferred), halves(graph, order)
             packed = compressed_weights(order, sources, fixed, halved, inferred)
             self._seen[id(graph)] = Known(order, sources, fixed, packed, halved)
         return self._seen[id(graph)]
@@ -259,18 +271,35 @@ def _fixed(order: Sequence[Layer], sources: Sources, inferred: Inferred) -> set[
 
 
 def _needed(
-    order: Sequence[Layer], sources: Sources, fixed: set[int], kept: Collection[tuple[int, int]]
+    order: Sequence[Layer],
+    sources: Sources,
+    fixed: set[int],
+    packed: Collection[int],
+    kept: Collection[tuple[int, int]],
 ) -> set[int]:
     """Those of the constant layers that must be computed: read by others and not kept before."""
     found: set[int] = set()
     for layer in reversed(order):
         for source in sources[layer.id]:
-            if source is None or source[0].id not in fixed:
+            if source is None or source[0].id not in fixed or source[0].id in packed:
                 continue
             known = layer.id not in fixed and (source[0].id, source[1]) in kept
             if not known and (layer.id not in fixed or layer.id in found):
                 found.add(source[0].id)
     return found
+
+
+def _rounded(value: Value, kept: Constants, place: tuple[int, int]) -> Value:
+    """A constant as half precision holds it, which is kept at a place."""
+    if not value.is_fixed:
+        return value
+    rounded, before = Value(value.shape, value.type, element=value.element), kept.get(place)
+    if isinstance(before, np.ndarray):
+        rounded.constant = before
+    else:
+        numbers = value.array if value.packed is None else value.packed.expanded()
+        rounded.constant = kept[place] = rounded_to_half(numbers)
+    return rounded
 
 
 def _one_by_one(calls: Iterable[Callable[[], None]]) -> None:

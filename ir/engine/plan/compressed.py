@@ -15,6 +15,7 @@ import numpy as np
 
 from ....schemas import Array, ElementType
 from ...document import Layer
+from ...execution import Halves
 from ...inference import Inferred
 from .grid import WHOLE
 
@@ -213,18 +214,21 @@ def compressed_weights(
     order: Sequence[Layer],
     sources: Sources,
     fixed: Collection[int],
-    halved: Collection[int],
+    halved: Halves,
     inferred: Inferred,
 ) -> dict[int, Compressed]:
     """The layers whose constant output can stay levels, since none but ``READERS`` read it.
 
-    What is made of levels that are rounded to half precision on the way is not.
+    What is made of levels that are rounded to half precision on the way is not; those who round
+    it when they read it have numbers of their own, and ShapeOf wants none.
     """
     found: dict[int, Compressed] = {}
     refused: set[int] = set()
     for layer in order:
         for place, source in enumerate(sources[layer.id]):
             if source is None or source[0].id not in fixed:
+                continue
+            if layer.type == "ShapeOf" or (layer.id, place) in halved.inputs:
                 continue
             end = source[0]
             if layer.id in fixed or (layer.type, place) not in READERS:
@@ -238,7 +242,7 @@ def compressed_weights(
 
 
 def _chain(
-    layer: Layer, sources: Sources, halved: Collection[int], shape: tuple[int, ...]
+    layer: Layer, sources: Sources, halved: Halves, shape: tuple[int, ...]
 ) -> Compressed | None:
     """``Multiply(Subtract(Convert(levels), zero), scale)``, reshaped or converted after."""
     if layer.type == "FakeQuantize":
@@ -247,8 +251,10 @@ def _chain(
         source = sources[layer.id][0]
         if source is None or source[0].is_constant or not _is_plain(layer):
             return None
+        if (layer.id, 0) in halved.inputs:
+            return None
         layer = source[0]
-    pair = None if layer.id in halved else _split(layer, "Multiply", sources)
+    pair = None if layer.id in halved.layers else _split(layer, "Multiply", sources)
     if pair is None:
         return None
     layer, scale = pair
