@@ -3,7 +3,7 @@
 How a product is cut for several threads decides in which order its sums are taken, and threads
 of BLAS would fight with ours for the cores: so whoever runs a program keeps BLAS to one. Most
 libraries know one number of threads for the whole process; it is put back when the last program
-that runs is done, unless somebody else has set it meanwhile.
+that runs is done, or soon after, unless somebody else has set it meanwhile.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ class _SingleBlas:
 
     def _waits(self) -> bool:
         """Whether somebody waits for a pause; False where a thread is not to be had."""
-        if self._waiting is None:
+        if self._waiting is None or not self._waiting.is_alive():
             waiting = _Pause(self.paused)
             try:
                 waiting.start()
@@ -316,8 +316,7 @@ class _SingleBlas:
     def go_on(self) -> None:
         """Let them work again: the fork is done."""
         self._ended = time.monotonic()
-        if self._waiting is not None:
-            self._waiting = None
+        if self._waiting is not None:  # it was let go for the fork
             self._waits()
         # A fork that had begun before this module was there has not held them, nor has one whose
         # holding was interrupted.
