@@ -101,10 +101,13 @@ def test_a_copy_that_was_made_in_a_call_has_all_threads_of_blas() -> None:
 class Waking:
     """Eight threads of a BLAS that begins them anew when their number is set."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, pause: float = 600.0) -> None:
         self.number = 8
         library = Blas("one", "", "", lambda: self.number, self.limit, wakes=True)
         monkeypatch.setattr(blas_threads, "blas", lambda: library)
+        # However long this machine takes, none of it comes by itself.
+        monkeypatch.setattr(blas_threads, "PAUSE", pause)
+        monkeypatch.setattr(blas_threads, "LATEST", 600.0)
 
     def limit(self, number: int) -> None:
         self.number = number
@@ -121,12 +124,15 @@ class Waking:
             os._exit(self.number * threading.active_count())
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
-    def settled(self) -> int:
-        """How many threads there are when nobody waits for a pause any more."""
-        until = time.monotonic() + 60
-        while single_blas._waiting is not None and time.monotonic() < until:
-            time.sleep(0.001)
-        return self.number
+    def pause(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What is done in a pause; who waits for one is let go."""
+        waiting = single_blas._waiting
+        assert waiting is not None
+        assert not single_blas.paused()
+        monkeypatch.setattr(blas_threads, "PAUSE", 0.0)
+        assert single_blas.paused()
+        waiting.leave()
+        assert not waiting.is_alive()
 
 
 @forking
@@ -139,9 +145,21 @@ def test_threads_of_blas_that_a_fork_has_ended_are_begun_anew_in_a_pause(
     library.work(fork=False)
     assert library.number == 1
     assert library.copy() == 8
-    assert library.settled() == 8
+    assert library.number == 1
+    library.pause(monkeypatch)
+    assert library.number == 8
     # They are there now: from one program to the next nothing is begun.
     library.work(fork=False)
+    assert library.number == 8
+
+
+@forking
+def test_the_pause_comes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Waking(monkeypatch, pause=0.01)
+    library.work(fork=True)
+    until = time.monotonic() + 60
+    while library.number == 1 and time.monotonic() < until:
+        time.sleep(0.001)
     assert library.number == 8
 
 
@@ -150,7 +168,6 @@ def test_threads_of_blas_are_begun_anew_though_there_is_no_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     library = Waking(monkeypatch)
-    monkeypatch.setattr(blas_threads, "PAUSE", 600.0)
     library.work(fork=True)
     assert library.number == 1
     monkeypatch.setattr(blas_threads, "LATEST", 0.0)
@@ -158,7 +175,6 @@ def test_threads_of_blas_are_begun_anew_though_there_is_no_pause(
     assert library.number == 8
     assert single_blas._waiting is not None
     single_blas._waiting.leave()
-    single_blas._waiting = None
 
 
 @forking
@@ -166,7 +182,8 @@ def test_what_is_set_before_the_pause_stays(monkeypatch: pytest.MonkeyPatch) -> 
     library = Waking(monkeypatch)
     library.work(fork=True)
     library.limit(3)
-    assert library.settled() == 3
+    library.pause(monkeypatch)
+    assert library.number == 3
     library.work(fork=False)
     assert library.number == 3
 
