@@ -153,7 +153,10 @@ def test_what_is_rounded_is_told_by_who_reads_it() -> None:
         rounded = not takes_levels or bool({*other.split(", ")} - {"", "MatMul", "Gather"})
         layers, inputs = halves(model, model.order())
         assert bool(layers) == (rounded and not of_rows)
-        assert bool(inputs) == (rounded and of_rows)
+        others = {reader, *other.split(", ")} - {"", "Gather", "ShapeOf"}
+        assert bool(inputs) == (rounded and of_rows and bool(others))
+        read = {(x.type, x.version) for x in (model.layer(place) for place, _ in inputs)}
+        assert not read & {("ShapeOf", "opset3"), ("Gather", "opset8")}
 
 
 def test_what_a_variable_holds_is_not_rounded() -> None:

@@ -3,7 +3,8 @@
 All else that is declared as f16 is computed in f32. But a Convert that is marked as the end of a
 compression keeps what it converts in f16; where that is made of constants they are folded as they
 are declared, each result rounded. Not so for products and rows of a table: MatMul, Gather and what
-convolves single pixels take levels as they lie, and make numbers of them in f32.
+convolves single pixels take levels as they lie, and make numbers of them in f32. Gather does so
+whoever else reads them, the others only if nobody else does but Gather.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def halves(graph: Graph, order: Sequence[Layer]) -> Halves:
             if len(others) == len(readers):
                 found.layers.update(made)
             else:
-                found.inputs.update((user.id, index) for user, index in others)
+                # A shape is the same of either.
+                read = [(user.id, index) for user, index in others if user.type != "ShapeOf"]
+                found.inputs.update(read)
     return found
 
 

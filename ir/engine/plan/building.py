@@ -112,7 +112,7 @@ class _Making:
         def fed(layer: Layer) -> list[Value]:
             found = _fed(layer, sources, values)
             for index, source in enumerate(sources[layer.id]):
-                if (layer.id, index) in halved.inputs and layer.type != "ShapeOf" and source:
+                if source is not None and (layer.id, index) in halved.inputs:
                     # Plans share these, too; a place of their own is that of no output.
                     place = source[0].id, ~source[1]
                     if place not in values:

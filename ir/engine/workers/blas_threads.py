@@ -247,7 +247,7 @@ class _SingleBlas:
 
     def _restore(self, library: Blas, *, paused: bool = False) -> None:
         if self._before is not None and library.count() == 1:
-            if not (paused or self._ended is None) and library.wakes:
+            if library.wakes and self._ended is not None and not paused:
                 self._done = time.monotonic()
                 if self._done < self._ended + LATEST and self._waits():
                     return
