@@ -121,13 +121,14 @@ class Waking:
     def copy(self) -> int:
         pid = os.fork()
         if pid == 0:
-            os._exit(self.number * threading.active_count())
+            os._exit(self.number)
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     def pause(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What is done in a pause; who waits for one is let go."""
         waiting = single_blas._waiting
         assert waiting is not None
+        assert waiting.is_alive()
         assert not single_blas.paused()
         monkeypatch.setattr(blas_threads, "PAUSE", 0.0)
         assert single_blas.paused()
@@ -140,12 +141,20 @@ def test_threads_of_blas_that_a_fork_has_ended_are_begun_anew_in_a_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     library = Waking(monkeypatch)
-    assert library.work(fork=True) == 8  # a copy has its own at once, and nobody who waits
+    assert library.work(fork=True) == 8  # a copy has its own at once
     assert library.number == 1
     library.work(fork=False)
     assert library.number == 1
     assert library.copy() == 8
     assert library.number == 1
+    # Python warns of forks beside threads: who waits ends before one, and another comes after it.
+    waiting = single_blas._waiting
+    assert waiting is not None
+    single_blas.hold()
+    try:
+        assert not waiting.is_alive()
+    finally:
+        single_blas.go_on()
     library.pause(monkeypatch)
     assert library.number == 8
     # They are there now: from one program to the next nothing is begun.
