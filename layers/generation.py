@@ -50,9 +50,9 @@ class Range(Op):
     def made(self, start: Array, stop: Array, step: Array, kind: ElementType) -> Array:
         """The numbers."""
         size = count(float(start), float(stop), float(step), whole=kind.is_integral)
-        steps = np.arange(size, dtype=np.int64)
         if kind.is_integral:
-            return (int(start) + steps * int(step)).astype(kind.dtype)
+            return _whole_numbers(int(start), int(step), size, kind)
+        steps = np.arange(size, dtype=np.int64)
         wide = np.float64 if kind is ElementType.F64 else np.float32
         first, apart = (value.astype(kind.dtype).astype(wide) for value in (start, step))
         return np.add(first, np.multiply(steps.astype(wide), apart)).astype(kind.dtype)
@@ -102,6 +102,14 @@ def count(start: float, stop: float, step: float, *, whole: bool) -> int:
     if step == 0:
         raise IRError(f"a range from {start} to {stop} with step 0 has no end")
     return ceil(abs(stop - start) / abs(step))
+
+
+def _whole_numbers(start: int, step: int, size: int, kind: ElementType) -> Array:
+    """So many whole numbers; those that the type does not hold go round."""
+    stop, limits = start + size * step, np.iinfo(kind.dtype)
+    if limits.min <= min(start, stop, step) and max(start, stop, step) <= limits.max:
+        return np.arange(start, stop, step or 1, dtype=kind.dtype)
+    return (start + np.arange(size, dtype=np.int64) * step).astype(kind.dtype)
 
 
 def _named_count(start: Tensor, stop: Tensor, step: Tensor) -> Size:

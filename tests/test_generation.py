@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from vinoir.layers import Op
-from vinoir.schemas import IRError, Shape, Tensor
+from vinoir.schemas import ElementType, IRError, Shape, Tensor
 
 
 def made(name: str, **attributes: str) -> Op:
@@ -79,6 +79,20 @@ def test_ranges(name: str, ends: Any, wanted: list[int]) -> None:
     (output,) = made(name, output_type="i32").infer_outputs(tensors)
     assert output.shape == (len(wanted),)
     assert output.ints() == wanted
+
+
+@pytest.mark.parametrize("kind", ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"])
+@pytest.mark.parametrize(
+    ("start", "step", "size"),
+    [(0, 1, 5), (250, 3, 4), (-4, 2, 6), (9, -4, 5), (2**31 - 2, 1, 4), (2**40, -(2**33), 3)],
+)
+def test_whole_numbers_of_a_range_go_round(kind: str, start: int, step: int, size: int) -> None:
+    op = made("RangeV4", output_type=kind)
+    (found,) = op.run(*map(np.array, (start, start + size * step, step)))
+    bits = 8 * found.dtype.itemsize
+    wanted = [(start + place * step) % 2**bits for place in range(size)]
+    assert found.dtype == ElementType(kind).dtype
+    assert [int(number) % 2**bits for number in found] == wanted
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ def replaced(node: Node, threads: int) -> list[list[Part]] | None:
     outer, inner = data.shape[:depth], data.shape[depth:]
     if any(not _are_within(indices[..., axis], size) for axis, size in enumerate(outer)):
         return None
-    places = np.zeros(indices.shape[:-1], np.intp)
-    for axis, size in enumerate(outer):
+    places = indices[..., 0].astype(np.intp, copy=False)
+    for axis, size in enumerate(outer[1:], 1):
         places = places * size + indices[..., axis]
     slots, updates = target.reshape(-1, *inner), node.inputs[2].array
     copy = copied(data, target, threads)
@@ -168,7 +168,7 @@ def grid(indices: Array) -> Grid | None:
     """Indices as a grid, whatever their shape; None where they are none, or hardly one."""
     if not indices.size:
         return None
-    line = indices.reshape(-1).astype(np.intp)
+    line = indices.reshape(-1).astype(np.intp, copy=False)
     first = int(line[0])
     sizes: list[int] = []
     steps: list[int] = []

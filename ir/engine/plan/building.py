@@ -15,15 +15,14 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ....layers.base import Op
-from ....layers.budget import require
 from ....layers.casting import aligned, as_computed, computed, computing, tensor_as_computed
-from ....layers.memory import nbytes, without_collection
+from ....layers.memory import without_collection
 from ....schemas import Array, ElementType, IRError, Tensor
 from ...document import Graph, Layer
 from ...execution import Halves, halves, refuse_unknown, rounded_to_half
 from ...inference import Inferred, branch, infer_graph
 from .compressed import Compressed, Sources, compressed_weights
+from .folding import UNPLANNED, Folded, fold
 from .nodes import Node, Plan, Value
 from .operations import CONVOLUTIONS, TRANSPOSED
 from .unrolling import known_turns, unrolled
@@ -32,8 +31,6 @@ from .unrolling import known_turns, unrolled
 Constants: TypeAlias = dict[tuple[int, int], "Array | Compressed"]
 #: Makes calls of which none waits for another.
 Calls: TypeAlias = Callable[[Iterable[Callable[[], None]]], None]
-#: Element types that have no place in an arena of bytes.
-UNPLANNED = (ElementType.DYNAMIC, ElementType.STRING)
 #: Layers that are more than an operation on their inputs.
 STATEFUL = ("Assign", "ReadValue")
 
@@ -90,6 +87,7 @@ class _Making:
         self._unrolls = unrolls
         #: Of each graph that was added, what does not change from turn to turn.
         self._seen: dict[int, Known] = {}
+        self._folded: Folded = {}
         #: What may have another shape than is inferred of it.
         self._loose: set[Value] = set()
 
@@ -202,7 +200,7 @@ class _Making:
                 value.inferred = value.inferred or tensor_as_computed(tensor)
             self._loose.update(made)
         plain = not (varies or layer.bodies or layer.type in STATEFUL)
-        if not (plain and fold(layer, op, feeders, made, tensors)):
+        if not (plain and fold(layer, op, feeders, made, tensors, self._folded)):
             node = Node(layer, op, feeders, made)
             node.is_outside = not plain or any(map(needs_care, (*feeders, *made)))
             self.nodes.append(node)
@@ -351,32 +349,3 @@ def _fed(layer: Layer, sources: Sources, values: Mapping[tuple[int, int], Value]
             raise IRError(f"input {index} is fed by nothing", layer.where)
         found.append(values[source[0].id, source[1]])
     return found
-
-
-def fold(
-    layer: Layer,
-    op: Op,
-    inputs: Sequence[Value],
-    outputs: Sequence[Value],
-    known: Iterable[Tensor],
-) -> bool:
-    """Compute a layer whose inputs are all constant, or whose value inference knows.
-
-    Of real numbers inference knows what they are in the types that the file declares, which are
-    not always those in which they are computed.
-    """
-    tensors = list(known)
-    if all(tensor.value is not None and not tensor.type.is_real for tensor in tensors):
-        for value, tensor in zip(outputs, tensors, strict=True):
-            value.constant = tensor.value
-        return True
-    if not inputs or op.is_random or any(value.constant is None for value in inputs):
-        return False
-    if any(tensor.type in UNPLANNED for tensor in tensors):
-        return False
-    with layer.at():
-        require(nbytes(tensors))
-        results = op.prepare([value.tensor for value in inputs])(*(v.constant for v in inputs))
-    for value, result in zip(outputs, results, strict=True):
-        value.constant, value.shape = aligned(result), result.shape
-    return True

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from math import prod
 
 from ....schemas import Array, ElementType, Tensor
-from .building import STATEFUL, fold, needs_care, value_of
+from .building import STATEFUL, needs_care, value_of
+from .folding import Folded, fold
 from .nodes import Member, Node, Plan, Region, Value
 from .operations import CONVOLUTIONS, TRANSPOSED
 
@@ -41,12 +42,13 @@ def plan_region(region: Region, arrays: Iterable[Array]) -> Plan:
         kind = value.element or ElementType.of(value.type)
         inputs[place] = values[value] = value_of(Tensor(kind, array.shape))
     nodes: list[Node] = []
+    folded: Folded = {}
     for layer, op, taken, given in region.members:
         feeders = [values.setdefault(x, _copy(x)) if x.is_fixed else values[x] for x in taken]
         with layer.at():
             tensors = op.infer_outputs([feeder.tensor for feeder in feeders])
         made = [value_of(tensor) for tensor in tensors]
-        if not fold(layer, op, feeders, made, tensors):
+        if not fold(layer, op, feeders, made, tensors, folded):
             node = Node(layer, op, feeders, made)
             node.is_outside = any(map(needs_care, (*feeders, *made)))
             nodes.append(node)

@@ -1,0 +1,87 @@
+"""What is computed of constants is computed once where it is the same, and only there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_program_attention import agree
+from vinoir import ir
+from vinoir.ir.engine.plan import build
+
+SHAPE = (40, 60, 20)
+
+
+def places(net: ir.Builder, first: int, kind: str = "i64") -> object:
+    """The places of some rows of a tensor among all of its elements."""
+    ends = [net.constant(np.int64(end)) for end in (0, np.prod(SHAPE), 1)]
+    counted = net.add("Range", "opset4", ends, output_type=kind)
+    shape, single = net.constant(np.array(SHAPE)), net.constant(np.array([-1, 1]))
+    whole = net.add("Reshape", "opset1", [counted, shape], special_zero="false")
+    cuts = [net.constant(np.array([end])) for end in (first, first + 8, 1, 0)]
+    cut = net.add("Slice", "opset8", [whole, *cuts])
+    return net.add("Reshape", "opset1", [cut, single], special_zero="false")
+
+
+def assigned(parts: list[tuple[int, str]]) -> ir.Model:
+    """One assignment to some rows of a tensor after the other."""
+    net = ir.Builder()
+    flat = net.parameter("x", "f32", (int(np.prod(SHAPE)),))
+    for number, (first, kind) in enumerate(parts):
+        rows = net.parameter(f"rows{number}", "f32", (8 * 60 * 20,))
+        flat = net.add("ScatterNDUpdate", "opset4", [flat, places(net, first, kind), rows])
+    net.result(flat, name="y")
+    return net.model()
+
+
+@pytest.mark.parametrize(
+    ("parts", "different"),
+    [
+        ([(3, "i64")] * 4, 1),
+        ([(3, "i64"), (5, "i64"), (3, "i64"), (5, "i64")], 2),
+        ([(3, "i64"), (3, "i32"), (9, "i32")], 3),
+    ],
+)
+def test_the_same_places_are_made_once(parts: list[tuple[int, str]], different: int) -> None:
+    model, rng = assigned(parts), np.random.default_rng(0)
+    plan = build(model, ir.infer(model))
+    made = {id(node.inputs[1].array) for node in plan.nodes if len(node.inputs) == 3}
+    assert len(made) == different
+    shapes = [ir.infer(model).of(each)[0].shape.static for each in model.parameters]
+    agree(model, [rng.standard_normal(shape).astype("f4") for shape in shapes])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_differs_is_not_the_same(seed: int) -> None:
+    rng, net = np.random.default_rng(seed), ir.Builder()
+    numbers = rng.integers(0, 120, (200, 100))
+    alike = [net.constant(numbers.astype("i4")), net.constant(numbers.astype("u4"))]
+    # Of the same bytes.
+    few = np.array([1, 2, 3, 4], "f4")
+    spread = [few, few.view("i4"), few.reshape(4, 1), few.view("i4").reshape(4, 1)]
+    shape, made = net.constant(np.array([2000, 4, 4])), []
+    for _ in range(14):
+        taken = alike[rng.integers(2)]
+        chosen = rng.integers(5)
+        if chosen == 0:
+            kind = str(rng.choice(["u8", "i8", "f32", "boolean", "i64"]))
+            found = net.add("Convert", "opset1", [taken], destination_type=kind)
+        elif chosen == 4:
+            row = net.constant(spread[rng.integers(4)])
+            found = net.add("Broadcast", "opset3", [row, shape], mode="bidirectional")
+        elif chosen == 1:
+            order = net.constant(np.array([[0, 1], [1, 0]][rng.integers(2)]))
+            found = net.add("Transpose", "opset1", [taken, order])
+        elif chosen == 2:
+            found = net.add(
+                "CumSum", "opset3", [taken, net.constant(np.int64(rng.integers(2)))],
+                exclusive=str(bool(rng.integers(2))).lower(),
+                reverse=str(bool(rng.integers(2))).lower(),
+            )  # fmt: skip
+        else:
+            repeats = net.constant(rng.integers(1, 3, 2))
+            found = net.add("Tile", "opset1", [taken, repeats])
+        made.append(net.add("Convert", "opset1", [found], destination_type="f64"))
+    x = net.parameter("x", "f64", ())
+    for number, found in enumerate(made):
+        net.result(net.add("Multiply", "opset1", [found, x]), name=f"y{number}")
+    agree(net.model(), [np.float64(3)])
