@@ -24,6 +24,7 @@ import numpy as np
 
 from ...layers.budget import is_limited, within
 from ...layers.memory import without_collection
+from ...layers.turns import quick_turns
 from ...schemas import Array, ElementType, UsageError
 from ...schemas.printing import Table, printable_name
 from ..document import Model, input_names, output_keys
@@ -45,15 +46,7 @@ from .handing_out import handing_out
 from .hopes import LoosenedError
 from .kernels import Scratch, lay_out_weights, steps_of
 from .means import Memory, kept_weights, means
-from .memory import (
-    Direct,
-    direct_values,
-    lay_out,
-    private,
-    straight_copy,
-    together,
-    unshared_copy,
-)
+from .memory import Direct, direct_values, lay_out, private, straight_copy, together, unshared_copy
 from .outside import Outside, take_in
 from .passes import optimize
 from .patterns import Pattern, Patterns, holds, is_open
@@ -315,7 +308,7 @@ class Program(Shown):
         for place, parameter in reversed(list(enumerate(model.parameters))):
             self._names |= dict.fromkeys([place, *input_names(parameter)], parameter.id)
         refuse_unknown(model.order())
-        with within(max_memory, max_seconds):
+        with quick_turns, within(max_memory, max_seconds):
             inferred = infer(model, shapes)
             shown = [inferred.of(parameter)[0].shape for parameter in model.parameters]
             if all(shape.is_static for shape in shown):
@@ -336,7 +329,7 @@ class Program(Shown):
             arrays = check_inputs(self.model, inputs)
             self._types = {place: arrays[place].dtype for place in self._types}
             shapes = self._shapes(arrays)
-        with self._exclusive(), within(self.max_memory, self.max_seconds):
+        with self._exclusive(), quick_turns, within(self.max_memory, self.max_seconds):
             self._short = None  # it may be the way through a plan that is let go of
             found = self._found_by_plan(arrays, shapes, pattern)
             if found is None:
@@ -366,7 +359,7 @@ class Program(Shown):
 
     def _shortly(self, arrays: Mapping[int, Array]) -> list[Array] | None:
         """The outputs by the short way, if it is still there and takes these arrays."""
-        with self._exclusive():
+        with self._exclusive(), quick_turns:
             return None if self._short is None else self._short(arrays)
 
     def _short_way(self, planned: Planned) -> Short | None:
@@ -442,7 +435,7 @@ class Program(Shown):
     def times(self, inputs: Inputs | None, runs: int = 5) -> list[tuple[Node, float]] | None:
         """The least seconds of each step for these inputs; None where nothing is planned."""
         arrays = check_inputs(self.model, inputs)
-        with self._exclusive():
+        with self._exclusive(), quick_turns:
             planned = self._planned(self._shapes(arrays))
             return None if planned is None else planned.times(arrays, runs, self.state)
 

@@ -20,6 +20,7 @@ from ...layers.base import Kernel, Op
 from ...layers.budget import budget, within
 from ...layers.casting import aligned, as_computed, computed, computing, tensor_as_computed
 from ...layers.memory import run_within_memory
+from ...layers.turns import quick_turns
 from ...schemas import Array, ElementType, IRError, Shape, Tensor, UnsupportedError, UsageError
 from ...schemas.errors import MISTAKES
 from ...schemas.printing import Table, printable_name
@@ -140,7 +141,7 @@ def run(
         UsageError: An input is missing, unknown, or of the wrong type or shape.
         IRError: A layer does not accept its inputs; whatever their values, before anything runs.
     """
-    with within(max_memory, max_seconds):
+    with quick_turns, within(max_memory, max_seconds):
         return _run(opened(model), inputs, outputs, state, trace)
 
 
