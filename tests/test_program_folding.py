@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from test_program_attention import agree
@@ -11,7 +13,7 @@ from vinoir.ir.engine.plan import build
 SHAPE = (40, 60, 20)
 
 
-def places(net: ir.Builder, first: int, kind: str = "i64") -> object:
+def places(net: ir.Builder, first: int, kind: str = "i64") -> Any:
     """The places of some rows of a tensor among all of its elements."""
     ends = [net.constant(np.int64(end)) for end in (0, np.prod(SHAPE), 1)]
     counted = net.add("Range", "opset4", ends, output_type=kind)
@@ -84,4 +86,20 @@ def test_what_differs_is_not_the_same(seed: int) -> None:
     x = net.parameter("x", "f64", ())
     for number, found in enumerate(made):
         net.result(net.add("Multiply", "opset1", [found, x]), name=f"y{number}")
-    agree(net.model(), [np.float64(3)])
+    agree(net.model(), [np.array(3.0)])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_outputs_that_are_the_same_are_not_one_array(threads: int) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (3,))
+    for number in range(3):
+        ends = [net.constant(np.int64(end)) for end in (0, 50_000, 1)]
+        net.result(net.add("Range", "opset4", ends, output_type="i64"), name=f"y{number}")
+    net.result(net.add("ReLU", "opset1", [x]), name="z")
+    program, given = ir.compile(net.model(), threads=threads), [np.ones(3, "f4")]
+    found = [program(given)[f"y{number}"] for _ in range(2) for number in range(3)]
+    for number, array in enumerate(found):
+        array[:] = number
+    assert [int(array[0]) for array in found] == list(range(6))
+    assert program(given)["y1"][:3].tolist() == [0, 1, 2]
