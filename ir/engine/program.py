@@ -70,7 +70,7 @@ from .workers import (
 #: Plans for so many different input shapes are kept.
 KEPT = 4
 #: How often each way to share work is tried.
-TRIALS = 3
+TRIALS = 6
 #: So many products take longer than it takes to fork a helper, and to end one; and so many
 #: longer than it takes to wake it.
 LARGE, SMALL = 1_000_000_000, 10_000_000
