@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino as ov
 import pytest
+from openvino import opset13
 from test_program_attention import agree
 from vinoir import ir
 from vinoir.ir.engine.plan import build
@@ -103,3 +107,29 @@ def test_outputs_that_are_the_same_are_not_one_array(threads: int) -> None:
         array[:] = number
     assert [int(array[0]) for array in found] == list(range(6))
     assert program(given)["y1"][:3].tolist() == [0, 1, 2]
+
+
+def test_turns_of_a_loop_keep_nothing_of_those_before(tmp_path: Path) -> None:
+    x = opset13.parameter([1, 512], np.float32)
+    turn, carried = opset13.parameter([], np.int64), opset13.parameter([1, 512], np.float32)
+    table = opset13.constant(np.ones((512, 512), "f4"))
+    scaled = opset13.multiply(table, opset13.convert(turn, "f32"))
+    total = opset13.reduce_sum(opset13.add(scaled, table), opset13.constant(np.int64(0)), True)
+    found = opset13.add(carried, total)
+    loop = opset13.loop(opset13.constant(np.int64(40)), opset13.constant(True))
+    loop.set_function(ov.Model([found, opset13.constant(True)], [turn, carried]))
+    loop.set_special_body_ports([0, 1])
+    loop.set_merged_input(carried, x.output(0), found.output(0))
+    last = loop.get_iter_value(found.output(0), -1)
+    ov.save_model(ov.Model([last], [x]), tmp_path / "loop.xml", compress_to_fp16=False)
+    model = ir.read(tmp_path / "loop.xml")
+    tracemalloc.start()
+    try:
+        plan = build(model, ir.infer(model))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert not any(node.kind == "Loop" or node.is_outside for node in plan.nodes)
+    assert most < 12 * 512 * 512 * 4  # three a turn, and what is kept of the first
+    (made,) = ir.compile(model)([np.zeros((1, 512), "f4")]).values()
+    np.testing.assert_allclose(made, np.full((1, 512), 512 * (40 + 780)), rtol=1e-6)

@@ -87,7 +87,6 @@ class _Making:
         self._unrolls = unrolls
         #: Of each graph that was added, what does not change from turn to turn.
         self._seen: dict[int, Known] = {}
-        self._folded: Folded = {}
         #: What may have another shape than is inferred of it.
         self._loose: set[Value] = set()
 
@@ -105,6 +104,8 @@ class _Making:
         order, sources, fixed, packed, halved = self._known(graph, inferred)
         needed = _needed(order, sources, fixed, packed, kept)
         values: dict[tuple[int, int], Value] = {}
+        # What turns make is not the next one's, and would fill the memory.
+        folded: Folded = {}
         widened = _widened([layer for layer in order if layer.id in needed], self._make_all)
 
         def fed(layer: Layer) -> list[Value]:
@@ -145,7 +146,7 @@ class _Making:
                     inferred.of(source[0])[source[1]]
                     for source in sources[layer.id] if source is not None
                 ]  # fmt: skip
-                made = self._node(layer, fed(layer), made, tensors, known)
+                made = self._node(layer, fed(layer), made, tensors, known, folded)
                 for value in made:
                     if layer.id in halved.layers and value.constant is not None:
                         value.constant = rounded_to_half(value.constant)
@@ -176,6 +177,7 @@ class _Making:
         made: list[Value],
         tensors: Sequence[Tensor],
         known: list[Tensor],
+        folded: Folded,
     ) -> list[Value]:
         """What a layer gives, as it is known by now; a node computes it, if it must."""
         assert layer.op is not None  # else it would have been refused
@@ -200,7 +202,7 @@ class _Making:
                 value.inferred = value.inferred or tensor_as_computed(tensor)
             self._loose.update(made)
         plain = not (varies or layer.bodies or layer.type in STATEFUL)
-        if not (plain and fold(layer, op, feeders, made, tensors, self._folded)):
+        if not (plain and fold(layer, op, feeders, made, tensors, folded)):
             node = Node(layer, op, feeders, made)
             node.is_outside = not plain or any(map(needs_care, (*feeders, *made)))
             self.nodes.append(node)
