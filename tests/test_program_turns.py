@@ -99,7 +99,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.mark.parametrize("kind", ["MaxPool", "Convolution"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_whatever_computes_a_model_does_so_in_short_turns(
+def test_a_model_is_compiled_and_called_and_run_in_short_turns(
     kind: str, threads: int, chosen: list[float]
 ) -> None:
     net, array = ir.Builder(), np.ones((1, 8, 20, 20), "f4")
