@@ -88,35 +88,57 @@ def by_integers(
     output = node.outputs[0]
     op: Any = node.op
     assert output.store is not None
-    rows = prod(output.shape[:-1])
+    store, rows = output.store, prod(output.shape[:-1])
     weights: Packed | Streamed
     if library.by_tiles:
-        weights, block = _packed(packed, library, transposed=op.transpose_b), _block
+        weights = _packed(packed, library, transposed=op.transpose_b)
+        block = partial(_block, weights)
     else:
         weights = streamed(packed, transposed=op.transpose_b)
-        block = partial(_streamed_block, weights.together)
+        block = partial(_streamed_block, weights)
     groups, each, columns = weights.beside.shape
     followers = epilogue(node, scratch)
     making, taken = _rows_as_digits(node.inputs[0], a, weights.beside, abreast, scratch)
     lanes = abreast if rows * groups * each * columns > ALONE else 1
+    found = [making] if making else []
+    turned = op.transpose_b
+
+    def ended(index: Any, digits: Digits, some: slice) -> list[Part]:
+        """What is done to some columns of what was multiplied."""
+        place, out = (*index, ..., some), store[index].reshape(-1, columns)[:, some]
+        odd = checked(a[index], digits.powers, packed, some, out, transposed=turned)
+        return [odd, *followed(followers, store[place], place)]
+
     parts: list[Part] = []
+    if isinstance(weights, Streamed) and weights.is_narrow(rows, lanes):
+        everything = slice(0, columns)
+        shared = [scratch.shared.take(0, lanes, columns, len(one.powers)) for _, one in taken]
+        for part, (turn, run) in scratch.dealt(list(enumerate(spans(weights.bundles, lanes)))):
+            steps = []
+            for (_, digits), sums in zip(taken, shared, strict=True):
+                scratch.reset()
+                steps += _by_pieces(
+                    digits, weights, everything, run, sums[turn], library, part, scratch
+                )
+            parts.append(sequence(steps))
+        steps = []
+        scratch.reset()
+        for (index, digits), sums in zip(taken, shared, strict=True):
+            target = store[index].reshape(-1, columns)
+            steps.append(partial(np.add.reduce, sums, axis=0, out=sums[0]))
+            steps += _scaled(digits, weights.beside, everything, sums[0], target, 0, scratch)
+            steps += ended(index, digits, everything)
+        return [*found, parts, [sequence(steps)]]
     for part, blocks in weights.shares(rows, lanes, scratch):
-        steps: list[Part] = []
+        steps = []
         for index, digits in taken:
-            whole = output.store[index].reshape(-1, columns)
+            whole = store[index].reshape(-1, columns)
             for some in blocks:
                 scratch.reset()
-                steps += block(
-                    digits, weights.beside, weights.matrices(some), some, whole[:, some],
-                    library, part, scratch,
-                )  # fmt: skip
-            some = slice(blocks[0].start, blocks[-1].stop)
-            flat, out, turned = a[index], whole[:, some], op.transpose_b
-            steps.append(checked(flat, digits.powers, packed, some, out, transposed=turned))
-            place = (*index, ..., some)
-            steps += followed(followers, output.store[place], place)
+                steps += block(digits, some, whole[:, some], library, part, scratch)
+            steps += ended(index, digits, slice(blocks[0].start, blocks[-1].stop))
         parts.append(sequence(steps))
-    return [making, parts] if making else [parts]
+    return [*found, parts]
 
 
 def _rows_as_digits(
@@ -204,9 +226,8 @@ def _split(
 
 
 def _block(
+    weights: Packed,
     digits: Digits,
-    beside: Beside,
-    matrices: list[Any],
     some: slice,
     target: Array,
     library: IntegerProducts,
@@ -214,6 +235,7 @@ def _block(
     scratch: Scratch,
 ) -> list[Part]:
     """Rows by one block of columns, into these of the output."""
+    beside, matrices = weights.beside, weights.matrices(some)
     groups, _, rows, each = digits.digits.shape
     wide = target.shape[1]
     at_once = min(groups, max(1, SUMS // (DIGITS * rows * wide)))
@@ -242,66 +264,114 @@ def _block(
 
 
 def _streamed_block(
-    together: int,
+    weights: Streamed,
     digits: Digits,
-    beside: Beside,
-    matrices: list[Any],
     some: slice,
     target: Array,
     library: IntegerProducts,
     part: int,
     scratch: Scratch,
 ) -> list[Part]:
-    """Few rows by one block of columns that are fetched one after the other.
+    """Few rows by one block of columns that are fetched one after the other."""
+    total = scratch.take(part, some.stop - some.start, len(digits.powers))
+    everything = 0, weights.bundles
+    return [
+        *_by_pieces(digits, weights, some, everything, total, library, part, scratch),
+        *_scaled(digits, weights.beside, some, total, target, part, scratch),
+    ]
+
+
+def _scaled(
+    digits: Digits,
+    beside: Beside,
+    some: slice,
+    total: Array,
+    target: Array,
+    part: int,
+    scratch: Scratch,
+) -> list[Part]:
+    """What puts the sums of some columns (columns, rows) into these of the output."""
+    steps: list[Part] = []
+    if beside.zero is not None:
+        shift = np.ascontiguousarray(beside.zero[:, some] * beside.scale[:, some])
+        room = scratch.take(part, *target.shape)
+        steps.append(without_zeros(digits.sums, shift, room, total.T))
+    return [*steps, partial(np.multiply, total.T, digits.powers[:, None], out=target)]
+
+
+def _by_pieces(
+    digits: Digits,
+    weights: Streamed,
+    some: slice,
+    run: tuple[int, int],
+    total: Array,
+    library: IntegerProducts,
+    part: int,
+    scratch: Scratch,
+) -> list[Part]:
+    """Few rows by some pieces of some columns, as sums (columns, rows).
 
     Where so many groups are one piece, rows meet it once for each, with zeros for the others.
     """
     groups, _, rows, each = digits.digits.shape
-    cut, wide, count = column_pieces(together * each), target.shape[1], groups // together
+    together, wide = weights.together, some.stop - some.start
+    cut, matrices = column_pieces(together * each), weights.matrices(some)
     steps: list[Part] = []
-    few = digits.digits.reshape(groups, DIGITS * rows, each)
+    few = digits.digits.reshape(groups, DIGITS * rows, each)[slice(*run)]
+    count = run[1] - run[0]
     if rows > 1 or together > 1:  # digits of a row beside each other
         few = scratch.take_bytes(part, count, together * rows * DIGITS, together * each)
         by_group = few.reshape(count, together, rows, DIGITS, together, each)
-        given = digits.digits.reshape(count, together, DIGITS, rows, each).swapaxes(2, 3)
+        given = digits.digits.reshape(-1, together, DIGITS, rows, each)[slice(*run)]
         if together > 1:
             steps.append(_emptied(few))
         steps += [
-            partial(np.copyto, by_group[:, group, ..., group, :], given[:, group])
+            partial(np.copyto, by_group[:, group, ..., group, :], given[:, group].swapaxes(1, 2))
             for group in range(together)
         ]
-    sums = scratch.take(part, count, len(cut), wide, together * rows * DIGITS).view(np.int32)
-    numbers = scratch.take(part, groups * wide * rows, DIGITS)
-    joined = scratch.take(part, count, wide, together, rows)
-    total = joined[0, :, 0] if groups == 1 else scratch.take(part, wide, rows)
-    room = scratch.take(part, rows, wide)
-    pieces = [piece[:, levels] for piece in few for levels in cut]
-    made = sums.reshape(-1, wide, together * rows * DIGITS)
-    steps += map(library.multiplied_anew, matrices, pieces, made)
+    made = together * rows * DIGITS
+    # The sums of so many pieces are brought together at once.
+    most = min(count, max(1, SUMS // (len(cut) * wide * made)))
+    of_pieces = scratch.take(part, most, len(cut), wide, made).view(np.int32)
+    whole = of_pieces[:, 0]
     if len(cut) > 1:
-        of_pieces = sums
-        sums = scratch.take(part, groups, 1, wide, rows * DIGITS).view(np.int32)
-        steps.append(partial(np.add.reduce, of_pieces, axis=1, out=sums[:, 0]))
-    scale = beside.scale[:, some]
-    by_columns = total.T
-    by_piece = scale.reshape(count, together, wide).swapaxes(1, 2)[..., None]
+        whole = scratch.take(part, most, wide, made).view(np.int32)
+    numbers = scratch.take(part, most, wide, made)
+    # What was added up is the first of those that are added next: so sums are taken in one order.
+    joined = scratch.take(part, 1 + most, wide, together, rows)
+    scale = weights.beside.scale[:, some].reshape(-1, together, wide)[slice(*run)]
+    by_piece = scale.swapaxes(1, 2)[..., None]
     if together > 1:
         by_piece = np.ascontiguousarray(by_piece)
-    steps += [
-        partial(np.copyto, numbers.reshape(count, wide, -1), sums[:, 0], casting="unsafe"),
-        partial(np.matmul, numbers, POWERS[0], out=joined.reshape(-1)),
-        partial(np.multiply, joined, by_piece, out=joined),
-    ]
-    if together > 1:
-        inner = scratch.take(part, wide, together, rows)
-        steps.append(partial(np.add.reduce, joined, axis=0, out=inner))
-        steps.append(partial(np.add.reduce, inner, axis=1, out=total))
-    elif groups > 1:
-        steps.append(partial(np.add.reduce, joined[:, :, 0], axis=0, out=total))
-    if beside.zero is not None:
-        shift = np.ascontiguousarray(beside.zero[:, some] * scale)
-        steps.append(without_zeros(digits.sums, shift, room, by_columns))
-    return [*steps, partial(np.multiply, by_columns, digits.powers[:, None], out=target)]
+    ends = joined[0] if together > 1 else total.reshape(wide, 1, rows)
+    for begin, end in spans(count, -(-count // most)):
+        held = end - begin
+        steps += [
+            library.multiplied_anew(
+                matrices[len(cut) * (run[0] + piece) + number],
+                few[piece, :, levels],
+                of_pieces[piece - begin, number],
+            )
+            for piece in range(begin, end)
+            for number, levels in enumerate(cut)
+        ]
+        if len(cut) > 1:
+            steps.append(partial(np.add.reduce, of_pieces[:held], axis=1, out=whole[:held]))
+        by_digits, by_row = numbers[:held], joined[1 : 1 + held]
+        steps += [
+            partial(np.copyto, by_digits, whole[:held], casting="unsafe"),
+            partial(np.matmul, by_digits.reshape(-1, DIGITS), POWERS[0], out=by_row.reshape(-1)),
+            partial(np.multiply, by_row, by_piece[begin:end], out=by_row),
+        ]
+        out = ends if end == count else joined[0]
+        steps.append(
+            partial(np.add.reduce, joined[1 if begin == 0 else 0 : 1 + held], axis=0, out=out)
+        )
+    if together > 1:  # reduced, rows of so few would take ten times as long
+        first, *others = ends.swapaxes(0, 1)
+        steps += [partial(np.add, total if turn else first, one, out=total)
+                  for turn, one in enumerate(others)]  # fmt: skip
+    return steps
 
 
 def _emptied(levels: Array) -> Part:

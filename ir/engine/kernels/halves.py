@@ -17,11 +17,14 @@ from ..plan import Node, Value
 from ..workers import HalfProducts, Part, half_products
 from .blocks import CACHE, LINE, Scratch, epilogue, followed, sequence
 from .calls import call
+from .lines import fetched
 
 #: The power of two that the largest number of a row stays below.
 BITS = 15
-#: The least that the largest is taken for: what brings it there is a number, too.
-LEAST = BITS - 127
+#: Bytes of a number.
+HALF = 2
+#: The least that the largest is taken for: what brings it there, and back, has all its bits.
+LEAST = BITS - 126
 
 
 class Pairs(NamedTuple):
@@ -61,7 +64,7 @@ def by_halves(
     for part, (first, stop) in scratch.runs(-(-columns // LINE), lanes):
         scratch.reset()
         begin, end = first * LINE, min(stop * LINE, columns)
-        sums = scratch.take_bytes(part, 2, 8 * (end - begin)).view(np.float64)
+        sums = scratch.take(part, end - begin, 2)
         steps: list[Part] = []
         for place, pair, power, matrix in zip(
             places, pairs.halves.swapaxes(0, 1), pairs.powers, matrices[:, begin:end], strict=True
@@ -89,7 +92,7 @@ def _rows_as_pairs(
         rows = room.take(0, *rows.shape)
         steps.append(call(np.copyto, rows.reshape(a.shape), a))
     halves = room.take_bytes(0, 2, 2 * rows.size).view(np.float16).reshape(2, *rows.shape)
-    pairs = Pairs(halves, room.take_bytes(0, 8 * len(rows)).view(np.float64).reshape(-1, 1))
+    pairs = Pairs(halves, room.take(0, len(rows), 1))
     scaled, widened = room.take(0, *rows.shape), room.take(0, *rows.shape)
     scratch.digits = Known(value, a.shape, pairs)
     steps.append(_split(rows, pairs, scaled, widened, library))
@@ -113,7 +116,7 @@ def _split(rows: Array, into: Pairs, scaled: Array, widened: Array, library: Hal
             finite = np.isfinite(largest)
             exponents = np.maximum(np.frexp(np.where(finite, largest, 1))[1], LEAST)
             np.multiply(rows, np.ldexp(np.float32(1), BITS - exponents)[:, None], scaled)
-            np.ldexp(1.0, exponents - BITS, powers)
+            np.ldexp(np.float32(1), exponents - BITS, powers)
             scaled[~finite] = 0
             powers[~finite] = np.nan
         rounded()
@@ -135,21 +138,24 @@ def _product(
 ) -> Part:
     """What multiplies a pair by a matrix."""
     columns, taken = matrix.shape
-    # So many columns stay in cache until the second half of the row has met them, too.
-    high = max(LINE, CACHE // (2 * taken))
-    some = [slice(at, min(at + high, columns)) for at in range(0, columns, high)]
-    products = [library.multiplied(pair, matrix[each], sums[:, each]) for each in some]
-    first, second = sums
+    assert matrix.flags.c_contiguous
+    # Four columns are met at once, which are too short for the processor to fetch them ahead.
+    high = max(LINE, CACHE // (HALF * taken))
+    steps: list[Part] = []
+    for begin in range(0, columns, high):
+        some = matrix[begin : begin + high]
+        product = library.multiplied(some, pair, sums[begin : begin + high])
+        steps += [fetched(some), product]
+    first, second = sums.T
 
     def run() -> None:
         if np.isnan(power[0]):
-            for each in some:
-                np.matmul(matrix[each].astype(np.float32), row, out=target[each])
+            np.matmul(matrix.astype(np.float32), row, out=target)
             return
-        for product in products:
-            product()
-        np.add(first, second, first)
-        np.multiply(first, power, target, casting="unsafe")
+        for step in steps:
+            step()
+        np.add(first, second, target)
+        np.multiply(target, power, target)
 
     return run
 

@@ -19,6 +19,7 @@ from ..workers import Part, integer_products, spans
 from .blocks import Scratch, epilogue, followed, sequence
 from .calls import call
 from .digits import by_integers, checked, without_zeros
+from .lines import fetched
 from .matrices import lying, pieces, rows_of
 from .products import MILLION, blas_copies
 from .streamed import Streamed, streamed
@@ -27,13 +28,15 @@ from .streamed import Streamed, streamed
 #: by no more than so many rows.
 NUMBERS, WIDE = 3 << 17, 128
 WIDER = ((4, 384), (30, 128), (64, 64))
+#: Of pieces of columns so many are numbers at a time.
+NEAR = 1 << 17
 #: Rows that meet columns while these are numbers, and that are multiplied together, at most; and
 #: sums of so many products.
 ROWS, TOGETHER, LONG = 256, 64, 256
 #: So many rows at a time are turned: numbers of a column may be in the same few lines of a cache.
 TURNED = 8
 #: So many results at a time are turned back and scaled.
-PANEL = 1 << 16
+PANEL = 1 << 14
 
 
 def gathered(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
@@ -77,7 +80,7 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     lanes = abreast if rows * prod(packed.shape) > 1 << 18 else 1
     followers = epilogue(node, scratch)
     columns = output.shape[-1]
-    wide = _wide(rows, a.shape[-1], columns, lanes)
+    wide = _wide(rows, 1 if _is_by_pieces(rows) else a.shape[-1], columns, lanes)
     found = list(pieces(output.shape[:-1], ROWS))
     most = max(prod(output.store[index].shape[:-1]) for index in found)
     room = scratch.shared.take(0, a.shape[-1] * most)
@@ -144,17 +147,16 @@ def _lane(
     packed, op = node.inputs[1].packed, node.op
     assert packed is not None
     rows, taken = len(flat), groups * each
-    memory = scratch.take(part, wide * taken)
     steps: list[Part] = []
     by_pieces = _is_by_pieces(rows)
     cuts = [_cut(run, weights.together) for run in weights.alike]
     longest = max(run.shape[2] // cut for run, cut in zip(weights.alike, cuts, strict=True))
-    at_once = _at_once(rows, wide, longest)
-    held = sum(len(run) * cut for run, cut in zip(weights.alike, cuts, strict=True))
+    memory = scratch.take(part, max(NEAR, wide * longest) if by_pieces else wide * taken)
+    together = spans(rows, -(-rows // _at_once(rows, wide, longest)))
     # Results are turned back and scaled some blocks at a time.
     panel = min(wide * max(1, PANEL // (wide * rows)), some.stop - some.start)
     total = scratch.take(part, panel, rows)
-    products = scratch.take(part, held * wide * at_once if by_pieces else 0)
+    products = scratch.take(part, _held(weights) * wide * rows if by_pieces else 0)
     if zero is not None:
         sums = scratch.take(part, rows, groups)
         grouped = flat.reshape(rows, groups, each)
@@ -166,16 +168,7 @@ def _lane(
             if not by_pieces:
                 steps += _by_columns(weights, block, memory, across, made)
                 continue
-            numbers = _numbers(weights, block, memory)
-            steps += [call(np.copyto, into, given) for into, given in numbers]
-            by_piece = np.repeat(scale[:, block, None], held // groups, axis=0)
-            for first, stop in spans(rows, -(-rows // at_once)):
-                found = products[: held * len(made) * (stop - first)]
-                found = found.reshape(held, len(made), -1)
-                steps += _products(numbers, across[:, first:stop], found)
-                if groups > 1:
-                    steps.append(call(np.multiply, found, by_piece, out=found))
-                steps.append(call(np.add.reduce, found, axis=0, out=made[:, first:stop]))
+            steps += _by_pieces(weights, block, (memory, products), across, together, made)
         target = out[:, panelled.start - some.start : panelled.stop - some.start]
         turned = total[: target.shape[1]].T
         if groups > 1:
@@ -225,34 +218,66 @@ def _runs(some: slice, wide: int) -> Iterator[slice]:
         yield slice(begin, min(begin + wide, some.stop))
 
 
-def _numbers(weights: Streamed, block: slice, memory: Array) -> list[tuple[Array, Array]]:
-    """Where numbers go that are made of some columns of levels, in short pieces, and these."""
-    found, first = [], 0
-    for run in weights.alike:
-        pieces, _, size = run.shape
-        cut, count = _cut(run, weights.together), block.stop - block.start
-        stop = first + pieces * count * size
-        given = run[:, block].reshape(pieces, count, cut, -1).swapaxes(1, 2)
-        into = memory[first:stop].reshape(pieces, cut, count, -1)
-        if weights.together > 1:  # short ones stay beside each other: that is sooner copied
-            into = memory[first:stop].reshape(pieces, count, cut, -1).swapaxes(1, 2)
-        found.append((into, given))
-        first = stop
-    return found
+def _by_pieces(
+    weights: Streamed,
+    block: slice,
+    rooms: tuple[Array, Array],
+    across: Array,
+    together: list[tuple[int, int]],
+    made: Array,
+) -> list[Part]:
+    """Parts that make numbers of some columns, piece by piece, and multiply them by rows.
 
-
-def _products(numbers: list[tuple[Array, Array]], across: Array, found: Array) -> list[Part]:
-    """The parts that multiply columns, piece by piece, by some rows that lie turned."""
+    Rows lie turned, and runs of them are multiplied together. As many pieces are numbers at once
+    as stay in cache. What groups give is scaled and added up as one product for each column.
+    """
+    (memory, products), scale = rooms, weights.beside.scale
+    groups, held, count = len(scale), _held(weights), len(made)
+    found: list[Array] = []
+    for first, stop in together:
+        sums = products[held * count * first : held * count * stop]
+        by_column = sums.reshape(count, held, -1).swapaxes(0, 1)
+        found.append(by_column if groups > 1 else sums.reshape(held, count, -1))
     steps: list[Part] = []
-    first = start = 0
-    for by, _ in numbers:
-        pieces, cut, count, size = by.shape
-        stop, end = first + pieces * cut, start + pieces * cut * size
-        right = across[start:end].reshape(pieces, cut, size, -1)
-        made = found[first:stop].reshape(pieces, cut, count, -1)
-        steps.append(call(np.matmul, by, right, out=made))
-        first, start = stop, end
+    place = start = 0
+    for run in weights.alike:
+        cut = _cut(run, weights.together)
+        levels = run[:, block].reshape(len(run), count, cut, -1).swapaxes(1, 2)
+        size = levels.shape[3]
+        for some in _fitting(len(run), cut * count * size, len(memory)):
+            of_each = levels[slice(*some)]
+            steps.append(fetched(run[slice(*some), block]))
+            for cuts in _fitting(cut, len(of_each) * count * size, len(memory)):
+                given = of_each[:, slice(*cuts)]
+                into = memory[: given.size].reshape(given.shape)
+                if weights.together > 1:  # short ones stay side by side: that is sooner copied
+                    into = memory[: given.size].reshape(given.swapaxes(1, 2).shape).swapaxes(1, 2)
+                steps.append(call(np.copyto, into, given))
+                end = place + given.shape[0] * given.shape[1]
+                last = start + given.shape[0] * given.shape[1] * size
+                for (first, stop), sums in zip(together, found, strict=True):
+                    right = across[start:last, first:stop].reshape(*given.shape[:2], size, -1)
+                    out = sums[place:end].reshape(*given.shape[:3], -1)
+                    steps.append(call(np.matmul, into, right, out=out))
+                place, start = end, last
+    by_piece = np.repeat(scale[:, block].T, held // groups, axis=1)[:, None]
+    for (first, stop), sums in zip(together, found, strict=True):
+        if groups > 1:
+            into = made[:, None, first:stop]
+            steps.append(call(np.matmul, by_piece, sums.swapaxes(0, 1), out=into))
+        else:
+            steps.append(call(np.add.reduce, sums, axis=0, out=made[:, first:stop]))
     return steps
+
+
+def _held(weights: Streamed) -> int:
+    """How many pieces a column is, those cut that are long."""
+    return sum(len(run) * _cut(run, weights.together) for run in weights.alike)
+
+
+def _fitting(count: int, size: int, room: int) -> list[tuple[int, int]]:
+    """Runs of what is of such a size each, that fit into a room, but for one that does not."""
+    return spans(count, -(-count // max(1, room // size)))
 
 
 def _cut(run: Array, groups: int) -> int:

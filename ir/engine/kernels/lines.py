@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 
 import numpy as np
 
 from ....schemas import Array
 from ..memory import side_by_side
+from ..workers import Part
+
+#: The bytes of a line.
+BYTES = 64
 
 
 def on_lines(*shape: int) -> Array:
@@ -21,8 +26,19 @@ def on_lines(*shape: int) -> Array:
 
 def laid_out(array: Array) -> Array:
     """Numbers one after the other, from the start of a cache line on: a copy, if need be."""
-    if array.flags.c_contiguous and not array.ctypes.data % 64:
+    if array.flags.c_contiguous and not array.ctypes.data % BYTES:
         return array
     found = on_lines(*array.shape)
     np.copyto(found, array)
     return found
+
+
+def fetched(array: Array) -> Part:
+    """What looks at each line of an array, whose rows have no gaps, before it is read.
+
+    Read in its order it comes from memory in a third of the time that it takes whoever reads
+    several rows at once, or changes the type of numbers.
+    """
+    rows = 1 if array.flags.c_contiguous else len(array)
+    lines = array.reshape(rows, -1).view(np.uint8)[:, ::BYTES]
+    return partial(np.bitwise_or.reduce, lines, axis=None)

@@ -8,7 +8,7 @@ or by the numbers that some columns are made in a core's own cache.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -23,8 +23,9 @@ from .blocks import LINE, Scratch
 #: Columns are cut into even pieces, of so many levels at most, unless they are longer than that:
 #: of lines of cache, so many levels each.
 PIECE, LONG, LEVELS = 256, 2048, 64
-#: Digits of a number; sums of products of these that are brought together at once stay in cache.
-DIGITS, SUMS = 4, 1 << 17
+#: Digits of a number; sums of products of these that are brought together at once stay in cache,
+#: and of more BLAS takes four times as long for each; they are of so many pieces, at least.
+DIGITS, SUMS, ABREAST = 4, 1 << 16, 4
 
 
 class Streamed(NamedTuple):
@@ -35,11 +36,25 @@ class Streamed(NamedTuple):
     #: The groups of a piece.
     together: int
 
+    @property
+    def bundles(self) -> int:
+        """How often rows meet a column: each group, or each so many together, by itself."""
+        return len(self.beside.scale) // self.together
+
+    def is_narrow(self, rows: int, lanes: int) -> bool:
+        """Whether workers rather share groups than columns: runs of so few would be short."""
+        are_few = self._at_once(rows) >= self.beside.shape[2]
+        return are_few and lanes > 1 and self.bundles >= 2 * lanes
+
+    def _at_once(self, rows: int) -> int:
+        """Of how many columns the sums stay in cache."""
+        pieces = min(sum(map(len, self.alike)), ABREAST) * self.together
+        return max(LINE, SUMS // (DIGITS * rows * pieces))
+
     def shares(self, rows: int, lanes: int, scratch: Scratch) -> Iterator[tuple[int, list[slice]]]:
         """Blocks of columns for each part, whose sums of digits stay in cache."""
         groups, _, count = self.beside.shape
-        pieces = sum(map(len, self.alike)) * self.together
-        at_once = max(LINE, SUMS // (DIGITS * rows * pieces))
+        at_once = self._at_once(rows)
         lines = -(-count // LINE)
         # What BLAS makes of zeros of groups depends on how columns are cut.
         with_zeros = self.beside.zero is not None and groups > 1
@@ -87,8 +102,11 @@ def column_pieces(each: int) -> list[slice]:
     """The pieces into which columns of so many levels are cut."""
     if each > LONG:
         return [slice(0, each)]
-    edges = [LEVELS * begin for begin, _ in spans(each // LEVELS, -(-each // PIECE))]
-    return list(map(slice, edges, [*edges[1:], each]))
+    runs = spans(each // LEVELS, -(-each // PIECE))
+    # Those of a size follow each other: they are met by one call.
+    sizes = sorted((LEVELS * (stop - begin) for begin, stop in runs), reverse=True)
+    edges = [0, *accumulate(sizes[:-1]), each]
+    return [slice(*run) for run in pairwise(edges)]
 
 
 def _alike(whole: Array, sizes: list[int], count: int) -> list[Array]:

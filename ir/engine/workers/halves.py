@@ -30,10 +30,14 @@ class HalfProducts:
     def __init__(self, library: Any) -> None:
         self._library = library
 
-    def multiplied(self, left: Array, rows: Array, out: Array) -> Part:
-        """What puts ``left @ rows.T`` into a float64 matrix; of all three, rows may lie apart."""
-        given, others, made = (seen(self._library, matrix) for matrix in (left, rows, out))
-        return partial(self._library.cdist, given, others, metric="dot", out=made)
+    def multiplied(self, left: Array, few: Array, out: Array) -> Part:
+        """What puts ``left @ few.T`` into a float32 matrix; rows of both may lie apart.
+
+        The few rows are packed, as float32, at each call: up to four take as long as one.
+        """
+        given, others, made = (seen(self._library, matrix) for matrix in (left, few, out))
+        multiply, pack = self._library.dots_packed, self._library.dots_pack
+        return lambda: multiply(given, pack(others, dtype="float16"), out=made)
 
     def rounded(self, numbers: Array, out: Array) -> Part:
         """What puts float32 numbers into an array of float16, or the other way round."""
@@ -82,11 +86,12 @@ def _is_right(library: HalfProducts) -> bool:
         halves = np.zeros_like(wanted)
         if library.halved(numbers, halves) or not np.array_equal(halves, wanted):
             return False
-        left, rows = halves[:2], halves[2:]
-        out, one, other = np.zeros((2, 9)), left.astype(np.float64), rows.T.astype(np.float64)
-        library.multiplied(left, rows, out[:, 1:7])()
-        if (np.abs(out[:, 1:7] - one @ other) > NEARLY * (np.abs(one) @ np.abs(other))).any():
+        left, few = halves[:6], halves[6:]
+        out = np.zeros((8, 2), np.float32)
+        one, other = left.astype(np.float64), few.T.astype(np.float64)
+        library.multiplied(left, few, out[1:7])()
+        if (np.abs(out[1:7] - one @ other) > NEARLY * (np.abs(one) @ np.abs(other))).any():
             return False
-        if out[:, [0, 7, 8]].any() or not library.halved(wanted.astype(np.float32), halves):
+        if out[[0, 7]].any() or not library.halved(wanted.astype(np.float32), halves):
             return False
     return True
