@@ -389,7 +389,7 @@ def _digits(packed: Compressed, rows: int, columns: int, integers: float) -> flo
 
 #: To make a number of a level takes as long as to multiply it by so many rows, to scale and add up
 #: the sums of a group of products as long as so many of these, and to make digits of a number.
-EXPANDED, JOINED, SPLIT = 12, 72, 120
+EXPANDED, JOINED, SPLIT = 12, 130, 120
 #: To scale a sum and bring it to where it belongs takes as long as so many products.
 SCALED = 100
 #: To fetch a number from memory takes as long as to multiply it by so many rows; to make it in
