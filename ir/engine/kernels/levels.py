@@ -30,9 +30,9 @@ NUMBERS, WIDE = 3 << 17, 128
 WIDER = ((4, 384), (30, 128), (64, 64))
 #: Of pieces of columns so many are numbers at a time.
 NEAR = 1 << 17
-#: Rows that meet columns while these are numbers, and that are multiplied together, at most; and
-#: sums of so many products.
-ROWS, TOGETHER, LONG = 256, 64, 256
+#: Rows that meet columns while these are numbers, and that are multiplied together, at most, one
+#: by one or by groups; and sums of so many products.
+ROWS, TOGETHER, GROUPED, LONG = 256, 64, 192, 256
 #: So many rows at a time are turned: numbers of a column may be in the same few lines of a cache.
 TURNED = 8
 #: So many results at a time are turned back and scaled.
@@ -80,7 +80,7 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     lanes = abreast if rows * prod(packed.shape) > 1 << 18 else 1
     followers = epilogue(node, scratch)
     columns = output.shape[-1]
-    wide = _wide(rows, 1 if _is_by_pieces(rows) else a.shape[-1], columns, lanes)
+    wide = _wide(rows, weights, columns, lanes)
     found = list(pieces(output.shape[:-1], ROWS))
     most = max(prod(output.store[index].shape[:-1]) for index in found)
     room = scratch.shared.take(0, a.shape[-1] * most)
@@ -123,10 +123,13 @@ def _turned(flat: Array, across: Array, lanes: int) -> list[Part]:
     return parts
 
 
-def _wide(rows: int, taken: int, columns: int, lanes: int) -> int:
+def _wide(rows: int, weights: Streamed, columns: int, lanes: int) -> int:
     """How many columns are made numbers at once: who share them have as many blocks each."""
-    most = next((many for few, many in WIDER if rows <= few), WIDE)
-    most = max(16, min(most, NUMBERS // taken // 16 * 16))
+    groups, each, _ = weights.beside.shape
+    by_pieces = _is_by_pieces(rows, groups)
+    most = next((many for few, many in WIDER if rows <= few), WIDER[-1][1] if by_pieces else WIDE)
+    if not by_pieces:
+        most = max(16, min(most, NUMBERS // (groups * each) // 16 * 16))
     blocks = -(-columns // (most * lanes)) * lanes
     return -(-columns // (16 * blocks)) * 16
 
@@ -148,11 +151,11 @@ def _lane(
     assert packed is not None
     rows, taken = len(flat), groups * each
     steps: list[Part] = []
-    by_pieces = _is_by_pieces(rows)
+    by_pieces = _is_by_pieces(rows, groups)
     cuts = [_cut(run, weights.together) for run in weights.alike]
     longest = max(run.shape[2] // cut for run, cut in zip(weights.alike, cuts, strict=True))
     memory = scratch.take(part, max(NEAR, wide * longest) if by_pieces else wide * taken)
-    together = spans(rows, -(-rows // _at_once(rows, wide, longest)))
+    together = spans(rows, -(-rows // _at_once(rows, groups, wide * longest)))
     # Results are turned back and scaled some blocks at a time.
     panel = min(wide * max(1, PANEL // (wide * rows)), some.stop - some.start)
     total = scratch.take(part, panel, rows)
@@ -187,9 +190,16 @@ def _lane(
     return steps
 
 
-def _is_by_pieces(rows: int) -> bool:
-    """Whether columns meet rows piece by piece: of more, the sums of pieces take too long."""
-    return rows <= TOGETHER and not blas_copies()
+def _is_by_pieces(rows: int, groups: int) -> bool:
+    """Whether columns meet rows piece by piece: of more, the sums of pieces take too long.
+
+    So does it to scale the numbers of groups.
+    """
+    return rows <= _most(groups) and not blas_copies()
+
+
+def _most(groups: int) -> int:
+    return GROUPED if groups > 1 else TOGETHER
 
 
 def _by_columns(
@@ -289,9 +299,9 @@ def _cut(run: Array, groups: int) -> int:
     return next((count for count in range(least, 2 * least) if size % count == 0), 1)
 
 
-def _at_once(rows: int, wide: int, taken: int) -> int:
-    """How many rows are multiplied together: so many that BLAS takes them as they lie."""
-    most = min(TOGETHER, max(8, MILLION // (wide * taken)))
+def _at_once(rows: int, groups: int, numbers: int) -> int:
+    """How many rows meet so many numbers together: so many that BLAS takes them as they lie."""
+    most = min(_most(groups), max(8, MILLION // numbers))
     return -(-rows // -(-rows // most))
 
 
