@@ -34,6 +34,8 @@ CARRY = np.int32(0x808080)
 IN_CACHE, SHARED = 1 << 14, 1 << 12
 #: So many products, digits and all, are sooner done by one worker.
 ALONE = 1 << 17
+#: Sums of digits that are brought together at once where the library multiplies by tiles.
+BY_TILES = 1 << 17
 #: From the least digit on.
 BYTES = slice(None) if sys.byteorder == "little" else slice(None, None, -1)
 HALF, ONE = np.float32(0.5), np.float32(1)
@@ -74,6 +76,18 @@ class Packed(NamedTuple):
     def matrices(self, some: slice) -> list[Any]:
         """What one of the blocks is multiplied by."""
         return self.blocks[some.start // self.wide]
+
+
+class Hand(NamedTuple):
+    """What a part is made with: the library, and memory of the worker who will run it."""
+
+    library: IntegerProducts
+    part: int
+    scratch: Scratch
+
+    def take(self, *shape: int) -> Array:
+        """Memory for numbers."""
+        return self.scratch.take(self.part, *shape)
 
 
 def by_integers(
@@ -118,7 +132,7 @@ def by_integers(
             for (_, digits), sums in zip(taken, shared, strict=True):
                 scratch.reset()
                 steps += _by_pieces(
-                    digits, weights, everything, run, sums[turn], library, part, scratch
+                    digits, weights, everything, run, sums[turn], Hand(library, part, scratch)
                 )
             parts.append(sequence(steps))
         steps = []
@@ -126,7 +140,9 @@ def by_integers(
         for (index, digits), sums in zip(taken, shared, strict=True):
             target = store[index].reshape(-1, columns)
             steps.append(partial(np.add.reduce, sums, axis=0, out=sums[0]))
-            steps += _scaled(digits, weights.beside, everything, sums[0], target, 0, scratch)
+            steps += _scaled(
+                digits, weights.beside, everything, sums[0], target, Hand(library, 0, scratch)
+            )
             steps += ended(index, digits, everything)
         return [*found, parts, [sequence(steps)]]
     for part, blocks in weights.shares(rows, lanes, scratch):
@@ -135,7 +151,7 @@ def by_integers(
             whole = store[index].reshape(-1, columns)
             for some in blocks:
                 scratch.reset()
-                steps += block(digits, some, whole[:, some], library, part, scratch)
+                steps += block(digits, some, whole[:, some], Hand(library, part, scratch))
             steps += ended(index, digits, slice(blocks[0].start, blocks[-1].stop))
         parts.append(sequence(steps))
     return [*found, parts]
@@ -225,24 +241,16 @@ def _split(
     return run
 
 
-def _block(
-    weights: Packed,
-    digits: Digits,
-    some: slice,
-    target: Array,
-    library: IntegerProducts,
-    part: int,
-    scratch: Scratch,
-) -> list[Part]:
+def _block(weights: Packed, digits: Digits, some: slice, target: Array, hand: Hand) -> list[Part]:
     """Rows by one block of columns, into these of the output."""
     beside, matrices = weights.beside, weights.matrices(some)
     groups, _, rows, each = digits.digits.shape
     wide = target.shape[1]
-    at_once = min(groups, max(1, SUMS // (DIGITS * rows * wide)))
-    sums = scratch.take(part, at_once, DIGITS * rows, wide).view(np.int32)
-    numbers = scratch.take(part, at_once, DIGITS, rows * wide)
-    joined = scratch.take(part, at_once, 1, rows * wide)
-    total = scratch.take(part, rows, wide)
+    at_once = min(groups, max(1, BY_TILES // (DIGITS * rows * wide)))
+    sums = hand.take(at_once, DIGITS * rows, wide).view(np.int32)
+    numbers = hand.take(at_once, DIGITS, rows * wide)
+    joined = hand.take(at_once, 1, rows * wide)
+    total = hand.take(rows, wide)
     powers, zero, scale = digits.powers[:, None], beside.zero, beside.scale[:, some]
     shift = None if zero is None else np.ascontiguousarray(zero[:, some] * scale)
     steps: list[Part] = []
@@ -250,7 +258,7 @@ def _block(
         count = min(at_once, groups - begin)
         for place in range(count):
             left = digits.digits[begin + place].reshape(DIGITS * rows, each)
-            steps.append(library.multiplied(left, matrices[begin + place], sums[place]))
+            steps.append(hand.library.multiplied(left, matrices[begin + place], sums[place]))
         steps.append(
             _joined(
                 (sums[:count], numbers[:count], joined[:count]),
@@ -264,50 +272,31 @@ def _block(
 
 
 def _streamed_block(
-    weights: Streamed,
-    digits: Digits,
-    some: slice,
-    target: Array,
-    library: IntegerProducts,
-    part: int,
-    scratch: Scratch,
+    weights: Streamed, digits: Digits, some: slice, target: Array, hand: Hand
 ) -> list[Part]:
     """Few rows by one block of columns that are fetched one after the other."""
-    total = scratch.take(part, some.stop - some.start, len(digits.powers))
+    total = hand.take(some.stop - some.start, len(digits.powers))
     everything = 0, weights.bundles
     return [
-        *_by_pieces(digits, weights, some, everything, total, library, part, scratch),
-        *_scaled(digits, weights.beside, some, total, target, part, scratch),
+        *_by_pieces(digits, weights, some, everything, total, hand),
+        *_scaled(digits, weights.beside, some, total, target, hand),
     ]
 
 
 def _scaled(
-    digits: Digits,
-    beside: Beside,
-    some: slice,
-    total: Array,
-    target: Array,
-    part: int,
-    scratch: Scratch,
+    digits: Digits, beside: Beside, some: slice, total: Array, target: Array, hand: Hand
 ) -> list[Part]:
     """What puts the sums of some columns (columns, rows) into these of the output."""
     steps: list[Part] = []
     if beside.zero is not None:
         shift = np.ascontiguousarray(beside.zero[:, some] * beside.scale[:, some])
-        room = scratch.take(part, *target.shape)
+        room = hand.take(*target.shape)
         steps.append(without_zeros(digits.sums, shift, room, total.T))
     return [*steps, partial(np.multiply, total.T, digits.powers[:, None], out=target)]
 
 
 def _by_pieces(
-    digits: Digits,
-    weights: Streamed,
-    some: slice,
-    run: tuple[int, int],
-    total: Array,
-    library: IntegerProducts,
-    part: int,
-    scratch: Scratch,
+    digits: Digits, weights: Streamed, some: slice, run: tuple[int, int], total: Array, hand: Hand
 ) -> list[Part]:
     """Few rows by some pieces of some columns, as sums (columns, rows).
 
@@ -320,7 +309,7 @@ def _by_pieces(
     few = digits.digits.reshape(groups, DIGITS * rows, each)[slice(*run)]
     count = run[1] - run[0]
     if rows > 1 or together > 1:  # digits of a row beside each other
-        few = scratch.take_bytes(part, count, together * rows * DIGITS, together * each)
+        few = hand.scratch.take_bytes(hand.part, count, together * rows * DIGITS, together * each)
         by_group = few.reshape(count, together, rows, DIGITS, together, each)
         given = digits.digits.reshape(-1, together, DIGITS, rows, each)[slice(*run)]
         if together > 1:
@@ -332,13 +321,13 @@ def _by_pieces(
     made = together * rows * DIGITS
     # The sums of so many pieces are brought together at once.
     most = min(count, max(1, SUMS // (len(cut) * wide * made)))
-    of_pieces = scratch.take(part, most, len(cut), wide, made).view(np.int32)
+    of_pieces = hand.take(most, len(cut), wide, made).view(np.int32)
     whole = of_pieces[:, 0]
     if len(cut) > 1:
-        whole = scratch.take(part, most, wide, made).view(np.int32)
-    numbers = scratch.take(part, most, wide, made)
+        whole = hand.take(most, wide, made).view(np.int32)
+    numbers = hand.take(most, wide, made)
     # What was added up is the first of those that are added next: so sums are taken in one order.
-    joined = scratch.take(part, 1 + most, wide, together, rows)
+    joined = hand.take(1 + most, wide, together, rows)
     scale = weights.beside.scale[:, some].reshape(-1, together, wide)[slice(*run)]
     by_piece = scale.swapaxes(1, 2)[..., None]
     if together > 1:
@@ -347,7 +336,7 @@ def _by_pieces(
     for begin, end in spans(count, -(-count // most)):
         held = end - begin
         steps += [
-            library.multiplied_anew(
+            hand.library.multiplied_anew(
                 matrices[len(cut) * (run[0] + piece) + number],
                 few[piece, :, levels],
                 of_pieces[piece - begin, number],
