@@ -141,16 +141,16 @@ def _product(
     assert matrix.flags.c_contiguous
     # Four columns are met at once, which are too short for the processor to fetch them ahead.
     high = max(LINE, CACHE // (HALF * taken))
+    some = [slice(at, min(at + high, columns)) for at in range(0, columns, high)]
     steps: list[Part] = []
-    for begin in range(0, columns, high):
-        some = matrix[begin : begin + high]
-        product = library.multiplied(some, pair, sums[begin : begin + high])
-        steps += [fetched(some), product]
+    for each in some:
+        steps += [fetched(matrix[each]), library.multiplied(matrix[each], pair, sums[each])]
     first, second = sums.T
 
     def run() -> None:
         if np.isnan(power[0]):
-            np.matmul(matrix.astype(np.float32), row, out=target)
+            for each in some:
+                np.matmul(matrix[each].astype(np.float32), row, out=target[each])
             return
         for step in steps:
             step()
