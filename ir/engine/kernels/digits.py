@@ -325,9 +325,12 @@ def _by_pieces(
     whole = of_pieces[:, 0]
     if len(cut) > 1:
         whole = hand.take(most, wide, made).view(np.int32)
-    numbers = hand.take(most, wide, made)
+    # BLAS sums up the last of an odd number otherwise than those before: there is one more, whose
+    # sum nobody asks for.
+    numbers = hand.take(most * wide * together * rows + 1, DIGITS)
     # What was added up is the first of those that are added next: so sums are taken in one order.
-    joined = hand.take(1 + most, wide, together, rows)
+    room = hand.take((1 + most) * wide * together * rows + 1)
+    joined = room[:-1].reshape(1 + most, wide, together, rows)
     scale = weights.beside.scale[:, some].reshape(-1, together, wide)[slice(*run)]
     by_piece = scale.swapaxes(1, 2)[..., None]
     if together > 1:
@@ -346,10 +349,17 @@ def _by_pieces(
         ]
         if len(cut) > 1:
             steps.append(partial(np.add.reduce, of_pieces[:held], axis=1, out=whole[:held]))
-        by_digits, by_row = numbers[:held], joined[1 : 1 + held]
+        by_row = joined[1 : 1 + held]
+        even = by_row.size + by_row.size % 2
+        start = joined[0].size
         steps += [
-            partial(np.copyto, by_digits, whole[:held], casting="unsafe"),
-            partial(np.matmul, by_digits.reshape(-1, DIGITS), POWERS[0], out=by_row.reshape(-1)),
+            partial(
+                np.copyto,
+                numbers[: by_row.size].reshape(whole[:held].shape),
+                whole[:held],
+                casting="unsafe",
+            ),
+            partial(np.matmul, numbers[:even], POWERS[0], out=room[start : start + even]),
             partial(np.multiply, by_row, by_piece[begin:end], out=by_row),
         ]
         out = ends if end == count else joined[0]

@@ -140,7 +140,7 @@ def _product(
     columns, taken = matrix.shape
     assert matrix.flags.c_contiguous
     # Four columns are met at once, which are too short for the processor to fetch them ahead.
-    high = max(LINE, CACHE // (HALF * taken))
+    high = max(LINE, CACHE // (HALF * taken) // LINE * LINE)
     some = [slice(at, min(at + high, columns)) for at in range(0, columns, high)]
     steps: list[Part] = []
     for each in some:

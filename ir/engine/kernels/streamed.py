@@ -55,14 +55,16 @@ class Streamed(NamedTuple):
         """Blocks of columns for each part, whose sums of digits stay in cache."""
         groups, _, count = self.beside.shape
         at_once = self._at_once(rows)
-        lines = -(-count // LINE)
+        # Who has the last line has what is left, too: a column alone would be summed otherwise.
+        lines = max(1, count // LINE)
         # What BLAS makes of zeros of groups depends on how columns are cut.
         with_zeros = self.beside.zero is not None and groups > 1
         dealt = scratch.dealt(spans(lines, lanes)) if with_zeros else scratch.runs(lines, lanes)
         for part, (first, stop) in dealt:
-            begin, end = first * LINE, min(stop * LINE, count)
-            runs = spans(end - begin, -(-(end - begin) // at_once))
-            yield part, [slice(begin + low, begin + high) for low, high in runs]
+            runs = spans(stop - first, -(-(stop - first) * LINE // at_once))
+            edges = [LINE * (first + low) for low, _ in runs]
+            edges.append(count if stop == lines else LINE * stop)
+            yield part, [slice(*run) for run in pairwise(edges)]
 
     def matrices(self, some: slice) -> list[Array]:
         """What some columns are multiplied by, piece by piece."""
