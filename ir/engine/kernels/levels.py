@@ -128,8 +128,8 @@ def _wide(rows: int, weights: Streamed, columns: int, lanes: int) -> int:
     groups, each, _ = weights.beside.shape
     by_pieces = _is_by_pieces(rows, groups)
     most = next((many for few, many in WIDER if rows <= few), WIDER[-1][1] if by_pieces else WIDE)
-    if not by_pieces:
-        most = max(16, min(most, NUMBERS // (groups * each) // 16 * 16))
+    taken = _longest(weights) if by_pieces else groups * each
+    most = max(16, min(most, NUMBERS // taken // 16 * 16))
     blocks = -(-columns // (most * lanes)) * lanes
     return -(-columns // (16 * blocks)) * 16
 
@@ -152,8 +152,7 @@ def _lane(
     rows, taken = len(flat), groups * each
     steps: list[Part] = []
     by_pieces = _is_by_pieces(rows, groups)
-    cuts = [_cut(run, weights.together) for run in weights.alike]
-    longest = max(run.shape[2] // cut for run, cut in zip(weights.alike, cuts, strict=True))
+    longest = _longest(weights)
     memory = scratch.take(part, max(NEAR, wide * longest) if by_pieces else wide * taken)
     together = spans(rows, -(-rows // _at_once(rows, groups, wide * longest)))
     # Results are turned back and scaled some blocks at a time.
@@ -283,6 +282,11 @@ def _by_pieces(
 def _held(weights: Streamed) -> int:
     """How many pieces a column is, those cut that are long."""
     return sum(len(run) * _cut(run, weights.together) for run in weights.alike)
+
+
+def _longest(weights: Streamed) -> int:
+    """The levels of the longest of them."""
+    return max(run.shape[2] // _cut(run, weights.together) for run in weights.alike)
 
 
 def _fitting(count: int, size: int, room: int) -> list[tuple[int, int]]:
