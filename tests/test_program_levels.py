@@ -463,19 +463,21 @@ def test_rows_become_digits_once_for_all_who_want_them(rows: int) -> None:
 
 @pytest.mark.usefixtures("by_digits")
 @pytest.mark.parametrize("columns", [17, 1111, 10_673, 21_333])
-@pytest.mark.parametrize("groups", [0, 4, 8])
+@pytest.mark.parametrize(("inner", "groups"), [(256, 0), (256, 4), (256, 8), (1792, 7)])
 @pytest.mark.parametrize("rows", [1, 3])
-def test_any_number_of_workers_gives_the_same(columns: int, groups: int, rows: int) -> None:
+def test_any_number_of_workers_gives_the_same(
+    columns: int, inner: int, groups: int, rows: int
+) -> None:
     """Wherever columns are cut: BLAS sums up the last of an odd number otherwise."""
     rng = np.random.default_rng(columns)
     net = ir.Builder()
-    x = net.parameter("x", "f32", (rows, 256))
-    matrix = weights(net, rng, (columns, 256), groups=groups, kind="i8", zero="none")
+    x = net.parameter("x", "f32", (rows, inner))
+    matrix = weights(net, rng, (columns, inner), groups=groups, kind="i8", zero="none")
     net.result(net.add("MatMul", "opset1", [x, matrix], transpose_b=True))
     model = net.model()
     programs = [ir.compile(model, threads=count, memory="small") for count in (1, 2, 3, 5)]
-    for _ in range(4):
-        array = rng.standard_normal((rows, 256)).astype("f4")
+    for _ in range(12):
+        array = rng.standard_normal((rows, inner)).astype("f4")
         first, *others = (next(iter(program([array]).values())) for program in programs)
         for other in others:
             np.testing.assert_array_equal(other, first)

@@ -78,7 +78,7 @@ class Packed(NamedTuple):
         return self.blocks[some.start // self.wide]
 
 
-class Hand(NamedTuple):
+class Tools(NamedTuple):
     """What a part is made with: the library, and memory of the worker who will run it."""
 
     library: IntegerProducts
@@ -89,6 +89,10 @@ class Hand(NamedTuple):
         """Memory for numbers."""
         return self.scratch.take(self.part, *shape)
 
+    def take_bytes(self, *shape: int) -> Array:
+        """The same for int8."""
+        return self.scratch.take_bytes(self.part, *shape)
+
 
 def by_integers(
     node: Node,
@@ -98,7 +102,7 @@ def by_integers(
     abreast: int,
     scratch: Scratch,
 ) -> list[list[Part]]:
-    """Rows are made digits, unless they are; then workers share the columns."""
+    """Rows are made digits, unless they are; then workers share columns or, of few, the groups."""
     output = node.outputs[0]
     op: Any = node.op
     assert output.store is not None
@@ -123,38 +127,48 @@ def by_integers(
         odd = checked(a[index], digits.powers, packed, some, out, transposed=turned)
         return [odd, *followed(followers, store[place], place)]
 
-    parts: list[Part] = []
     if isinstance(weights, Streamed) and weights.is_narrow(rows, lanes):
-        everything = slice(0, columns)
-        shared = [scratch.shared.take(0, lanes, columns, len(one.powers)) for _, one in taken]
-        for part, (turn, run) in scratch.dealt(list(enumerate(spans(weights.bundles, lanes)))):
-            steps = []
-            for (_, digits), sums in zip(taken, shared, strict=True):
-                scratch.reset()
-                steps += _by_pieces(
-                    digits, weights, everything, run, sums[turn], Hand(library, part, scratch)
-                )
-            parts.append(sequence(steps))
-        steps = []
+        parts, shared = _by_groups(taken, weights, lanes, library, scratch)
+        everything, tools = slice(0, columns), Tools(library, 0, scratch)
+        steps: list[Part] = []
         scratch.reset()
         for (index, digits), sums in zip(taken, shared, strict=True):
             target = store[index].reshape(-1, columns)
             steps.append(partial(np.add.reduce, sums, axis=0, out=sums[0]))
-            steps += _scaled(
-                digits, weights.beside, everything, sums[0], target, Hand(library, 0, scratch)
-            )
+            steps += _scaled(digits, weights.beside, everything, sums[0], target, tools)
             steps += ended(index, digits, everything)
         return [*found, parts, [sequence(steps)]]
+    parts = []
     for part, blocks in weights.shares(rows, lanes, scratch):
         steps = []
         for index, digits in taken:
             whole = store[index].reshape(-1, columns)
             for some in blocks:
                 scratch.reset()
-                steps += block(digits, some, whole[:, some], Hand(library, part, scratch))
+                steps += block(digits, some, whole[:, some], Tools(library, part, scratch))
             steps += ended(index, digits, slice(blocks[0].start, blocks[-1].stop))
         parts.append(sequence(steps))
     return [*found, parts]
+
+
+def _by_groups(
+    taken: list[tuple[Any, Digits]],
+    weights: Streamed,
+    lanes: int,
+    library: IntegerProducts,
+    scratch: Scratch,
+) -> tuple[list[Part], list[Array]]:
+    """Parts that share the groups of all columns; of what is taken, their sums side by side."""
+    columns, parts = weights.beside.shape[2], []
+    shared = [scratch.shared.take(0, lanes, columns, len(one.powers)) for _, one in taken]
+    for part, (turn, run) in scratch.dealt(list(enumerate(spans(weights.bundles, lanes)))):
+        steps: list[Part] = []
+        for (_, digits), sums in zip(taken, shared, strict=True):
+            scratch.reset()
+            tools = Tools(library, part, scratch)
+            steps += _by_pieces(digits, weights, slice(0, columns), run, sums[turn], tools)
+        parts.append(sequence(steps))
+    return parts, shared
 
 
 def _rows_as_digits(
@@ -241,16 +255,18 @@ def _split(
     return run
 
 
-def _block(weights: Packed, digits: Digits, some: slice, target: Array, hand: Hand) -> list[Part]:
+def _block(
+    weights: Packed, digits: Digits, some: slice, target: Array, tools: Tools
+) -> list[Part]:
     """Rows by one block of columns, into these of the output."""
     beside, matrices = weights.beside, weights.matrices(some)
     groups, _, rows, each = digits.digits.shape
     wide = target.shape[1]
     at_once = min(groups, max(1, BY_TILES // (DIGITS * rows * wide)))
-    sums = hand.take(at_once, DIGITS * rows, wide).view(np.int32)
-    numbers = hand.take(at_once, DIGITS, rows * wide)
-    joined = hand.take(at_once, 1, rows * wide)
-    total = hand.take(rows, wide)
+    sums = tools.take(at_once, DIGITS * rows, wide).view(np.int32)
+    numbers = tools.take(at_once, DIGITS, rows * wide)
+    joined = tools.take(at_once, 1, rows * wide)
+    total = tools.take(rows, wide)
     powers, zero, scale = digits.powers[:, None], beside.zero, beside.scale[:, some]
     shift = None if zero is None else np.ascontiguousarray(zero[:, some] * scale)
     steps: list[Part] = []
@@ -258,7 +274,7 @@ def _block(weights: Packed, digits: Digits, some: slice, target: Array, hand: Ha
         count = min(at_once, groups - begin)
         for place in range(count):
             left = digits.digits[begin + place].reshape(DIGITS * rows, each)
-            steps.append(hand.library.multiplied(left, matrices[begin + place], sums[place]))
+            steps.append(tools.library.multiplied(left, matrices[begin + place], sums[place]))
         steps.append(
             _joined(
                 (sums[:count], numbers[:count], joined[:count]),
@@ -272,31 +288,36 @@ def _block(weights: Packed, digits: Digits, some: slice, target: Array, hand: Ha
 
 
 def _streamed_block(
-    weights: Streamed, digits: Digits, some: slice, target: Array, hand: Hand
+    weights: Streamed, digits: Digits, some: slice, target: Array, tools: Tools
 ) -> list[Part]:
     """Few rows by one block of columns that are fetched one after the other."""
-    total = hand.take(some.stop - some.start, len(digits.powers))
+    total = tools.take(some.stop - some.start, len(digits.powers))
     everything = 0, weights.bundles
     return [
-        *_by_pieces(digits, weights, some, everything, total, hand),
-        *_scaled(digits, weights.beside, some, total, target, hand),
+        *_by_pieces(digits, weights, some, everything, total, tools),
+        *_scaled(digits, weights.beside, some, total, target, tools),
     ]
 
 
 def _scaled(
-    digits: Digits, beside: Beside, some: slice, total: Array, target: Array, hand: Hand
+    digits: Digits, beside: Beside, some: slice, total: Array, target: Array, tools: Tools
 ) -> list[Part]:
     """What puts the sums of some columns (columns, rows) into these of the output."""
     steps: list[Part] = []
     if beside.zero is not None:
         shift = np.ascontiguousarray(beside.zero[:, some] * beside.scale[:, some])
-        room = hand.take(*target.shape)
+        room = tools.take(*target.shape)
         steps.append(without_zeros(digits.sums, shift, room, total.T))
     return [*steps, partial(np.multiply, total.T, digits.powers[:, None], out=target)]
 
 
 def _by_pieces(
-    digits: Digits, weights: Streamed, some: slice, run: tuple[int, int], total: Array, hand: Hand
+    digits: Digits,
+    weights: Streamed,
+    some: slice,
+    run: tuple[int, int],
+    total: Array,
+    tools: Tools,
 ) -> list[Part]:
     """Few rows by some pieces of some columns, as sums (columns, rows).
 
@@ -309,7 +330,9 @@ def _by_pieces(
     few = digits.digits.reshape(groups, DIGITS * rows, each)[slice(*run)]
     count = run[1] - run[0]
     if rows > 1 or together > 1:  # digits of a row beside each other
-        few = hand.scratch.take_bytes(hand.part, count, together * rows * DIGITS, together * each)
+        few = tools.scratch.take_bytes(
+            tools.part, count, together * rows * DIGITS, together * each
+        )
         by_group = few.reshape(count, together, rows, DIGITS, together, each)
         given = digits.digits.reshape(-1, together, DIGITS, rows, each)[slice(*run)]
         if together > 1:
@@ -321,15 +344,15 @@ def _by_pieces(
     made = together * rows * DIGITS
     # The sums of so many pieces are brought together at once.
     most = min(count, max(1, SUMS // (len(cut) * wide * made)))
-    of_pieces = hand.take(most, len(cut), wide, made).view(np.int32)
+    of_pieces = tools.take(most, len(cut), wide, made).view(np.int32)
     whole = of_pieces[:, 0]
     if len(cut) > 1:
-        whole = hand.take(most, wide, made).view(np.int32)
+        whole = tools.take(most, wide, made).view(np.int32)
     # BLAS sums up the last of an odd number otherwise than those before: there is one more, whose
     # sum nobody asks for.
-    numbers = hand.take(most * wide * together * rows + 1, DIGITS)
+    numbers = tools.take(most * wide * together * rows + 1, DIGITS)
     # What was added up is the first of those that are added next: so sums are taken in one order.
-    room = hand.take((1 + most) * wide * together * rows + 1)
+    room = tools.take((1 + most) * wide * together * rows + 1)
     joined = room[:-1].reshape(1 + most, wide, together, rows)
     scale = weights.beside.scale[:, some].reshape(-1, together, wide)[slice(*run)]
     by_piece = scale.swapaxes(1, 2)[..., None]
@@ -339,7 +362,7 @@ def _by_pieces(
     for begin, end in spans(count, -(-count // most)):
         held = end - begin
         steps += [
-            hand.library.multiplied_anew(
+            tools.library.multiplied_anew(
                 matrices[len(cut) * (run[0] + piece) + number],
                 few[piece, :, levels],
                 of_pieces[piece - begin, number],

@@ -21,8 +21,6 @@ from .lines import fetched
 
 #: The power of two that the largest number of a row stays below.
 BITS = 15
-#: Bytes of a number.
-HALF = 2
 #: The least that the largest is taken for: what brings it there, and back, has all its bits.
 LEAST = BITS - 126
 
@@ -137,10 +135,10 @@ def _product(
     library: HalfProducts,
 ) -> Part:
     """What multiplies a pair by a matrix."""
-    columns, taken = matrix.shape
+    columns = len(matrix)
     assert matrix.flags.c_contiguous
     # Four columns are met at once, which are too short for the processor to fetch them ahead.
-    high = max(LINE, CACHE // (HALF * taken) // LINE * LINE)
+    high = max(LINE, CACHE // matrix.strides[0] // LINE * LINE)
     some = [slice(at, min(at + high, columns)) for at in range(0, columns, high)]
     steps: list[Part] = []
     for each in some:

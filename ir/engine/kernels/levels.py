@@ -198,6 +198,7 @@ def _is_by_pieces(rows: int, groups: int) -> bool:
 
 
 def _most(groups: int) -> int:
+    """The most rows that meet columns piece by piece, and together."""
     return GROUPED if groups > 1 else TOGETHER
 
 

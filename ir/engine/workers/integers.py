@@ -147,9 +147,7 @@ class IntegerProducts:
 
     def multiplied_anew(self, left: Array, rows: Array, out: Array) -> Part:
         """The same by a few rows, which are packed at each call."""
-        given, others, made = (seen(self._library, matrix) for matrix in (left, rows, out))
-        multiply, pack = self._library.dots_packed, self._library.dots_pack
-        return lambda: multiply(given, pack(others, dtype="int8"), out=made)
+        return packed_anew(self._library, left, rows, out)
 
     def rounded(self, numbers: Array, out: Array) -> Part:
         """What puts the nearest int8, uint8 or uint16 to each number into an array of such.
@@ -281,6 +279,16 @@ def seen(library: Any, array: Array) -> Any:
     """An array as the library takes it: it is looked at once, not at each call."""
     place, kind = array.ctypes.data, array.dtype.name
     return library.from_pointer(place, array.shape, kind, strides=array.strides, owner=array)
+
+
+def packed_anew(library: Any, left: Array, few: Array, out: Array) -> Part:
+    """What puts ``left @ few.T`` into an array; the few rows are packed at each call.
+
+    Rows of both may lie apart. Up to four take as long as one.
+    """
+    given, others, made = (seen(library, matrix) for matrix in (left, few, out))
+    multiply, pack, kind = library.dots_packed, library.dots_pack, few.dtype.name
+    return lambda: multiply(given, pack(others, dtype=kind), out=made)
 
 
 @cache
