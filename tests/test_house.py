@@ -120,6 +120,45 @@ def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+#: What is done again in each turn.
+TURNS = ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
+#: What makes a collection, however large, to look one thing up.
+MAKERS = ast.BinOp, ast.ListComp, ast.SetComp, ast.DictComp
+UNITED = "a | b", "a - b", "{x for x in a}", "[*a]"
+
+
+def looked_up_anew(tree: ast.AST) -> Iterator[ast.Compare]:
+    """Where a loop makes a collection at each turn, not of constants alone, to look one up."""
+    for loop in ast.walk(tree):
+        for node in ast.walk(loop) if isinstance(loop, TURNS) else ():
+            if not isinstance(node, ast.Compare):
+                continue
+            if not isinstance(node.ops[0], ast.In | ast.NotIn):
+                continue
+            wanted = node.comparators[0]
+            united = isinstance(wanted, ast.List | ast.Set) and any(
+                isinstance(one, ast.Starred) for one in wanted.elts
+            )
+            names = {name.id for name in ast.walk(wanted) if isinstance(name, ast.Name)}
+            if (united or isinstance(wanted, MAKERS)) and not all(map(str.isupper, names)):
+                yield node
+
+
+@pytest.mark.parametrize("united", UNITED)
+def test_what_is_looked_up_anew_is_found(united: str) -> None:
+    for text in (f"for x in y:\n  if x in {united}: pass", f"[x for x in y if x not in {united}]"):
+        assert len(list(looked_up_anew(ast.parse(text)))) == 1
+    assert not list(looked_up_anew(ast.parse(f"if x in {united}: pass")))
+    assert not list(looked_up_anew(ast.parse("while y:\n  if x in A | B: pass")))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=named)
+def test_no_loop_makes_a_collection_to_look_one_thing_up(path: Path) -> None:
+    """Each turn would take as long as all of it: a hundred thousand layers took minutes more."""
+    found = looked_up_anew(ast.parse(path.read_text("utf-8")))
+    assert not [f"line {node.lineno}: {ast.unparse(node)}" for node in found]
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=named)
 def test_imports_go_one_way(path: Path) -> None:
     own = parts_of(path)[0]

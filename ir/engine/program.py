@@ -481,7 +481,6 @@ class Program(Shown):
             self._plans.move_to_end(pattern)
             self._patterns.seen(shapes)
             return self._plans[pattern]
-        refuse_unknown(self.model.order())
         pattern = self._patterns.choose(shapes)
         if inferred is None:
             inferred = self._patterns.infer(pattern)

@@ -180,8 +180,8 @@ def _cut(
     ]
     keeping = {id(layer) for layer in part.layers.values()}
     keeping |= {id(layer) for layer in wanted if layer is not None}
-    whole = {id(s.layer) for s in part.fed or () if s.layer.type == "Parameter"}
-    gone = [x for x in graph.layers if id(x) not in keeping | whole]
+    stays = keeping | {id(s.layer) for s in part.fed or () if s.layer.type == "Parameter"}
+    gone = [x for x in graph.layers if id(x) not in stays]
     bench.set_aside(gone)
     fed: list[Layer] = []
     standing: dict[tuple[int, int], Source] = {}

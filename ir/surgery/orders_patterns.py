@@ -55,6 +55,7 @@ class Replace(Edit):
     @model_validator(mode="after")
     def _is_ordered(self) -> Any:
         known = {name for node in self.pattern for name in node.inputs}
+        given = known | {node.id for node in self.pattern}
         for nodes in (self.pattern, self.snippet):
             seen: set[str] = set()
             later = {node.id for node in nodes}
@@ -65,9 +66,7 @@ class Replace(Edit):
                 for name in node.inputs:
                     if name == node.id or name in later:
                         raise ValueError(f'"{node.id}" comes before its input "{name}"')
-                    if nodes is self.snippet and name not in seen | known | {
-                        x.id for x in self.pattern
-                    }:
+                    if nodes is self.snippet and name not in seen and name not in given:
                         raise ValueError(f'"{name}" is nothing of the pattern')
                 seen.add(node.id)
         if not self.snippet and self.output not in known:

@@ -19,7 +19,7 @@ from ....layers.casting import aligned, as_computed, computed, computing, tensor
 from ....layers.memory import without_collection
 from ....schemas import Array, ElementType, IRError, Tensor
 from ...document import Graph, Layer
-from ...execution import Halves, halves, refuse_unknown, rounded_to_half
+from ...execution import Halves, halves, rounded_to_half
 from ...inference import Inferred, branch, infer_graph
 from .compressed import Compressed, Sources, compressed_weights
 from .folding import UNPLANNED, Folded, fold
@@ -45,7 +45,7 @@ def build(
     *,
     unrolls: bool = True,
 ) -> Plan:
-    """Make the plan of a graph whose types and shapes were inferred.
+    """Make the plan of a graph whose types and shapes were inferred, and of which all can be run.
 
     Args:
         graph: The model, or a body.
@@ -55,7 +55,6 @@ def build(
         make_all: What makes calls that need not wait for each other; None: one by one.
         unrolls: Whether turns that are known take the place of their loop.
     """
-    refuse_unknown(graph.order())
     making = _Making(assigned, make_all or _one_by_one, unrolls)
     results = making.add(graph, inferred, {} if kept is None else kept)
     plan = Plan(making.nodes, making.inputs, results)
@@ -151,11 +150,12 @@ class _Making:
                     if layer.id in halved.layers and value.constant is not None:
                         value.constant = rounded_to_half(value.constant)
             values |= {(layer.id, index): value for index, value in enumerate(made)}
+        # Of convolutions the weights are laid out anew, and not wanted as they lay.
+        lying, anew = fixed - packed.keys(), CONVOLUTIONS | TRANSPOSED
         for layer in order:
-            # Of convolutions the weights are laid out anew, and not wanted as they lay.
-            if layer.id not in fixed and layer.type not in CONVOLUTIONS | TRANSPOSED:
+            if layer.id not in fixed and layer.type not in anew:
                 for source in sources[layer.id]:
-                    if source is not None and source[0].id in fixed - packed.keys():
+                    if source is not None and source[0].id in lying:
                         place = source[0].id, source[1]
                         kept[place] = values[place].array
         return [values[layer.id, 0] for layer in graph.results]
