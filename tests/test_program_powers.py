@@ -19,7 +19,6 @@ def between(low: float, high: float) -> Array:
     return np.arange(first, last, dtype="i4").view("f4")
 
 
-@pytest.mark.skipif(not activations.QUICK_POWERS, reason="powers of two are not used here")
 def test_powers_to_which_one_is_added_have_the_bits_of_numpy() -> None:
     ends = between(125.9, 128.1)
     exponents = np.concatenate([np.linspace(-FAR, FAR, 50021), ends, -ends, ODD]).astype("f4")
