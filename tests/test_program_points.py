@@ -13,7 +13,7 @@ from test_program_depthwise import agree, network, sizes_of
 from test_program_families import Same
 from test_program_kernels import DRAWS, Draw
 from vinoir import ir
-from vinoir.ir.engine.kernels import at_points, convolution
+from vinoir.ir.engine.kernels import at_points, convolution, depthwise
 from vinoir.ir.engine.kernels.at_points import points, quickest_size
 from vinoir.ir.engine.kernels.convolution_work import Sizes
 from vinoir.ir.engine.plan import Grid, build
@@ -241,3 +241,15 @@ def test_levels_are_summed_as_they_are() -> None:
     assert isinstance(convolution._each_alone(node, Sizes(node)), int)
     node.inputs[0].grid = Grid(0.1, 0.0, 256)
     assert not isinstance(convolution._each_alone(node, Sizes(node)), int)
+
+
+def test_smaller_windows_are_made_at_points_where_products_are_quicker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ways = {"pads_begin": (1, 1), "pads_end": (1, 1)}
+    sizes = sizes_of(network(weighing(192, 3, 3), (1, 192, 28, 28), bias=True, **ways))
+    least = depthwise.nanoseconds(sizes)
+    monkeypatch.setattr(at_points, "blas_copies", bool)
+    for rates, size in ((at_points.USUAL, None), (at_points.OF_ZEN_5, 7)):
+        monkeypatch.setattr(at_points, "rates", lambda rates=rates: rates)
+        assert quickest_size(sizes, least, 2) == size

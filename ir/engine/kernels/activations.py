@@ -13,6 +13,7 @@ import numpy as np
 from ....layers.base import Op
 from ....schemas import Array
 from ..workers import IntegerProducts, Part, integer_products, sequence, spans
+from .processor import is_zen_5
 from .rooms import NEAR, Rooms, all_of, in_rooms, rooms
 
 #: Puts what it makes of the first array into the second; they may be the same.
@@ -498,8 +499,10 @@ def _kernels(name: str) -> str:
 QUICK_TANH = _kernels("tanh").startswith("X86_V4") or "AVX512" in _kernels("tanh")
 #: Whether NumPy takes many powers less one at a time; else a tangent is three times as quick.
 QUICK_DIFFERENCE = not _kernels("expm1").startswith("baseline")
-#: Whether NumPy takes many logarithms and powers of two at a time on this machine.
-QUICK_POWERS = not _kernels("exp2").startswith("baseline")
+#: Whether NumPy takes many logarithms at a time on this machine, and whether it does so with
+#: powers of two in each process.
+QUICK_LOGARITHMS = not _kernels("log1p").startswith("baseline")
+QUICK_POWERS = not (_kernels("exp2").startswith("baseline") or is_zen_5())
 ONE, MINUS_ONE, TWO, HALF, THREE, SIX, ZERO, SIXTH = numbers(1, -1, 2, 0.5, 3, 6, 0, 1 / 6)
 #: What turns a power of e into the inverse of one of two.
 (MINUS_LOG2,) = numbers(-1 / math.log(2))
@@ -563,5 +566,5 @@ FUNCTIONS: dict[str, Function | Way] = {
     "HSigmoid": HSIGMOID,
     "HSwish": HSWISH,
     "Mish": MISH,
-    "SoftPlus": SOFT_PLUS if QUICK_POWERS else SOFT_PLUS_BY_LOGARITHMS,
+    "SoftPlus": SOFT_PLUS if QUICK_LOGARITHMS else SOFT_PLUS_BY_LOGARITHMS,
 }

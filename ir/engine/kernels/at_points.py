@@ -27,6 +27,7 @@ from .banded import SETS, WAYS
 from .blocks import CACHE, LINE, Scratch, are_moderate, filling, lined, padded, sequence
 from .convolution_work import Sizes, Work
 from .depthwise import RUN, RUN_BEGINS, SUM
+from .processor import is_zen_5
 from .products import blas_copies, by_long_rows
 from .repeats import divisor
 
@@ -41,13 +42,27 @@ FEWEST = 3
 TOGETHER, AT_LEAST = 48, 4
 #: Tiled weights of a point, which meet one run of values after the other, are so many numbers.
 TAPS_RUN = 1 << 13
-#: What the choice supposes of one core, in nanoseconds: a product in one of matrices; a value at a
-#: point, and an output, and the same where BLAS copies what it multiplies; to begin a sum; to
-#: copy an input, or an output, where workers share channels; and all calls for a tile.
-PRODUCT, VALUE, OUTPUT, VALUE_COPIED, OUTPUT_COPIED, BEGIN = 0.0155, 0.056, 0.09, 0.2, 0.32, 0.08
-COPY, CALLS = 0.15, 4000
-#: It has to win by so much: there are more calls, and more passes through caches.
-MARGIN = 0.9
+#: What the choice supposes of one core, in nanoseconds: a value at a point, and an output, and the
+#: same where BLAS copies what it multiplies; to begin a sum; and to copy an input, or an output,
+#: where workers share channels.
+VALUE, OUTPUT, VALUE_COPIED, OUTPUT_COPIED, BEGIN, COPY = 0.056, 0.09, 0.2, 0.32, 0.08, 0.15
+
+
+class Rates(NamedTuple):
+    """What it supposes of a processor, and by how much it has to win: it passes caches oftener."""
+
+    #: A product in one of matrices, and all calls for a tile.
+    product: float
+    calls: float
+    margin: float
+
+
+USUAL, OF_ZEN_5 = Rates(0.0155, 4000, 0.9), Rates(0.008, 2500, 0.95)
+
+
+def rates() -> Rates:
+    """What holds here: BLAS's kernels for AVX2 make no use of what Zen 5 has."""
+    return OF_ZEN_5 if is_zen_5() and not blas_copies() else USUAL
 
 
 class Points(NamedTuple):
@@ -137,7 +152,7 @@ def quickest_size(sizes: Sizes, least: float, pieces: int) -> int | None:
     # What is not finite, or nearly not, would spread over its column.
     if sizes.shuffled or sizes.led or not are_moderate(sizes.weights, sizes.fill):
         return None
-    best, least = None, MARGIN * least
+    best, least = None, rates().margin * least
     for size in SIZES:
         if -(-taps // stride) + size - 1 <= MOST and size <= max(sizes.out[0], 2):
             took = nanoseconds(sizes, size, pieces)
@@ -150,18 +165,19 @@ def nanoseconds(sizes: Sizes, size: int, pieces: int) -> float:
     """About how long a channel takes by tiles of so many outputs, on one core."""
     (tall, wide), (down, along), (height, width) = sizes.kernel, sizes.strides, sizes.out
     value, output = (VALUE_COPIED, OUTPUT_COPIED) if blas_copies() else (VALUE, OUTPUT)
+    rate = rates()
     products, tiles = _products(tall, down, size), _tiles(sizes, size)
     columns = min(sizes.size[1], (width - 1) * along + wide)
     met = sum(tile.met for tile in tiles)
-    evaluated = columns * products * (len(tiles) * value + met * PRODUCT)
+    evaluated = columns * products * (len(tiles) * value + met * rate.product)
     each = SUM + RUN_BEGINS / (RUN if along == 1 else sizes.groups)
     summed = len(tiles) * products * width * (wide * each + BEGIN)
-    made = height * width * (output + products * PRODUCT)
+    made = height * width * (output + products * rate.product)
     lanes, across = _shared(sizes, len(tiles), cuts(sizes.images, pieces))
     copied = COPY * (sizes.size[0] * columns + height * width) if across > 1 else 0.0
     if np.any(sizes.fill):  # rows of padding are put beside those of an image
         copied += COPY * columns * 2 * ((size - 1) * down + tall)
-    spent = evaluated + summed + made + copied + len(tiles) * CALLS * across / sizes.groups
+    spent = evaluated + summed + made + copied + len(tiles) * rate.calls * across / sizes.groups
     # Who has the most tiles is waited for.
     return spent * (-(-len(tiles) // lanes) * lanes / len(tiles))
 
