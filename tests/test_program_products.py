@@ -191,10 +191,38 @@ def test_weights_are_transformed_once_for_some_images(
      (640, 49, 2), (1031, 49, 0), (1031, 24, 1), (4096, 384, 4), (4096, 385, 0), (1024, 385, 1)],
 )  # fmt: skip
 def test_sums_are_cut_evenly_where_that_pays(
-    taken: int, rows: int | None, parts: int, request: pytest.FixtureRequest
+    taken: int,
+    rows: int | None,
+    parts: int,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(products, "is_zen_5", bool)
     small = "copied" not in request.node.name
     assert products.cuts(taken, rows) == (parts if small else 0)
+
+
+@pytest.mark.parametrize(
+    ("taken", "rows", "parts"),
+    [(512, 4000, 1), (1024, 385, 1), (1536, 385, 2), (2048, 1000, 4), (3072, 1500, 4),
+     (4096, 384, 4), (1031, 400, 0)],
+)  # fmt: skip
+def test_long_sums_of_many_rows_are_cut_on_zen_5(
+    taken: int,
+    rows: int,
+    parts: int,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(products, "is_zen_5", lambda: True)
+    small = "copied" not in request.node.name
+    assert products.cuts(taken, rows) == (parts if small else 0)
+    rng = np.random.default_rng(taken)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (rows, taken))
+    y = net.add("MatMul", "opset1", [x, net.constant(numbers(rng, taken, 100))])
+    net.result(net.add("Gelu", "opset7", [y]), name="y")
+    same(net, numbers(rng, rows, taken))
 
 
 @pytest.mark.parametrize("groups", [1, 2])
@@ -236,13 +264,16 @@ def test_states_of_many_units(kind: str, gates: int, batch: int) -> None:
     same(net, *(numbers(rng, *shape) for shape in shapes))
 
 
+KINDS = ["LSTM", "GRU of a reset state", "GRU that resets sums", "RNN", "RNN, rectified"]
+
+
 @pytest.mark.parametrize("library", [True, False])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize(
     ("batch", "count", "hidden"),
     [(1, 130, 16), (3, 64, 20), (4, 65, 128), (9, 70, 40), (33, 129, 32), (2, 66, 320)],
 )
-@pytest.mark.parametrize("kind", ["LSTM", "GRU", "GRU that resets sums", "RNN"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_sequences_of_several_runs(
     kind: str,
     batch: int,
@@ -255,16 +286,39 @@ def test_sequences_of_several_runs(
     """Samples, or units, that are shared among lanes, and states that are put out run by run."""
     if not library:
         monkeypatch.setattr(recurrent, "integer_products", lambda: None)
+    sequences(kind, batch, count, hidden, direction)
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_directions_of_many_units_one_after_the_other(
+    kind: str, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recurrent, "WORTH_OF_TWO", 0)
+    monkeypatch.setattr(recurrent, "RUN", 16)
+    met: list[int] = []
+    meet = recurrent._together
+    monkeypatch.setattr(
+        recurrent, "_together", lambda lanes: met.append(len(lanes)) or meet(lanes)
+    )
+    sequences(kind, batch, 37, 64, "bidirectional")
+    assert not met if "state" in kind else met and set(met) == {2}
+
+
+def sequences(kind: str, batch: int, count: int, hidden: int, direction: str) -> None:
+    """Hold the sequence of some kind against its definition."""
     rng = np.random.default_rng(count)
     net = ir.Builder()
     ways = 2 if direction == "bidirectional" else 1
     gates = {"L": 4, "G": 3, "R": 1}[kind[0]]
-    name = f"{kind.split()[0]}Sequence"
+    name = kind.replace(",", "").split()[0] + "Sequence"
     shapes = [(batch, count, 8), *[(batch, ways, hidden)] * (2 if gates == 4 else 1)]
     given = [net.parameter(f"x{n}", "f32", shape) for n, shape in enumerate(shapes)]
     words: dict[str, object] = {"hidden_size": hidden, "direction": direction}
     if "sums" in kind:
         words["linear_before_reset"] = True
+    if "rectified" in kind:
+        words["activations"] = ["ReLU"]
     weights = [(ways, gates * hidden, 8), (ways, gates * hidden, hidden)]
     weights.append((ways, (gates + ("sums" in kind)) * hidden))
     # Of larger ones a state of many steps is what rounding makes it.

@@ -20,6 +20,10 @@ from .rooms import NEAR, Rooms, all_of, in_rooms, rooms
 Function: TypeAlias = Callable[[Array, Array], Any]
 
 
+#: Numbers in a cache line. Runs begin at one: what is left of a vector takes calls of its own.
+LINE = 16
+
+
 class Way(NamedTuple):
     """How an activation is made: by calls on numbers, their results, and so many temporaries."""
 
@@ -52,10 +56,13 @@ def activation(
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), None)
     if op.xml_type in UFUNCS or axis is None:
         return done(found, block, target, own)
-    rows = block.shape[axis]
+    rows, unit = block.shape[axis], LINE if block.ndim == 1 else 1
     lead = (slice(None),) * axis
-    runs = spans(rows, -(-block.size // near))
-    pairs = [(block[(*lead, slice(*run))], target[(*lead, slice(*run))]) for run in runs]
+    runs = [
+        slice(begin * unit, min(end * unit, rows))
+        for begin, end in spans(-(-rows // unit), -(-block.size // near))
+    ]
+    pairs = [(block[(*lead, run)], target[(*lead, run)]) for run in runs]
     return sequence([done(found, *pair, own) for pair in pairs])
 
 

@@ -2,7 +2,8 @@
 
 Each direction is a lane of work of its own, or several that have some of the samples each. Where
 there is one, and its weights are more than stays in a core's cache, the hidden units are cut into
-two lanes, which meet after each step.
+two lanes, which meet after each step; as where the weights of two are more than stays in the cache
+that cores share, and one direction is gone through after the other.
 
 A step is a few calls on a few numbers: what counts is how many there are, and that each meets one
 run of memory. So gates lie one after the other, each of all samples; states of many steps are
@@ -31,8 +32,8 @@ from .products import MILLION, columns_in_blocks, cuts, multiplied
 #: the first, have a sigmoid.
 GATES = {"LSTMSequence": (3, 1, 0, 2), "GRUSequence": (0, 1, 2), "RNNSequence": (0,)}
 SMOOTH = {"LSTMSequence": 3, "GRUSequence": 2, "RNNSequence": 0}
-#: Bytes of weights that are worth being shared in each step.
-WORTH = 1 << 20
+#: Bytes of weights that are worth being shared in each step, of one direction and of two.
+WORTH, WORTH_OF_TWO = 1 << 20, 1 << 24
 #: Bytes of what the inputs of many steps are multiplied to; and the most steps of a run, whose
 #: calls are all made beforehand.
 AHEAD, RUN = 1 << 22, 64
@@ -56,7 +57,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return None
     # A name for each gate of each direction: the first direction's stand for all.
     names = tuple(name.lower() for name in op.activations[: len(op.usual)]) or op.usual
-    if names != op.usual or op.clip > 0 or any(value.last for value in (x, *node.outputs)):
+    known = names == op.usual or (node.kind == "RNNSequence" and names == ("relu",))
+    if not known or op.clip > 0 or any(value.last for value in (x, *node.outputs)):
         return None
     (batch, count, taken), hidden = x.shape, r.shape[-1]
     if (lengths.constant < count).any() or w.shape[-1] != taken:
@@ -67,8 +69,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return None
     directions = len(op.backward())
     meeting = (
-        directions == 1
-        and 4 * prod(r.shape) >= WORTH
+        4 * prod(r.shape) >= (WORTH if directions == 1 else WORTH_OF_TWO)
         and hidden % 32 == 0
         and count <= MANY
         and (node.kind != "GRUSequence" or op.linear_before_reset)
@@ -78,18 +79,26 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     few, most = batch // max(2, ENOUGH // max(hidden, 1)), abreast // directions
     pieces = min(most, max(min(LANES // directions, few), batch // MANY_SAMPLES))
     samples = spans(batch, 1 if meeting else max(1, pieces))
-    lanes: list[Lane] = []
+    alone: list[Part] = []
+    found: list[list[Part]] = []
     for way, backward in enumerate(op.backward()):
         for some in samples:
             size = some[1] - some[0]
             ahead = min(count, RUN, max(1, AHEAD // (4 * size * r.shape[1])))
             kept = scratch.shared.take(0, ahead + 1, size, hidden)
-            lanes += [
+            lanes = [
                 Lane(node, way, slice(*some), slice(*cut), kept, scratch, backward=backward)
                 for cut in units
             ]
-    if not meeting:
-        return [[lane.run for lane in lanes]]
+            if meeting:
+                found += _together(lanes)
+            else:
+                alone += [lane.run for lane in lanes]
+    return found or [alone]
+
+
+def _together(lanes: list[Lane]) -> list[list[Part]]:
+    """The steps of lanes that meet after each."""
     found: list[list[Part]] = []
     for first, stop in lanes[0].runs():
         found.append([partial(lane.begin, first, stop) for lane in lanes])
@@ -134,6 +143,8 @@ class Lane:
         self._bias = (chosen(b.constant, order) * halves[:, None])[:, None]
         recurrent = chosen(r.constant, order) * halves[:, None, None]
         self._inner = None
+        #: Whether no unit is below zero, where a tangent is usual.
+        self._rectified = [name.lower() for name in op.activations[:1]] == ["relu"]
         #: A long short-term memory keeps its state doubled, which saves to halve it at each step.
         self._doubled = kind == "LSTMSequence"
         if self._doubled:
@@ -296,7 +307,10 @@ class Lane:
 
     def _plain(self, slot: int, products: list[Part], before: Array, after: Array) -> list[Part]:
         (gate,), (given,) = self._gates[:1], self._given[slot]
-        return [*products, partial(np.add, gate, given, gate), partial(np.tanh, gate, after)]
+        ending: Part = partial(np.tanh, gate, after)
+        if self._rectified:
+            ending = partial(np.maximum, gate, np.zeros_like(gate), out=after)
+        return [*products, partial(np.add, gate, given, gate), ending]
 
 
 def _products(state: Array, blocks: Array, out: Array, room: Array | None) -> list[Part]:
