@@ -475,3 +475,33 @@ def test_what_is_joined_again_and_again_is_joined_once(
         found = ir.compile(model, threads=threads)([array]).values()
         for value, right in zip(found, wanted, strict=True):
             np.testing.assert_allclose(value, right, atol=1e-5 * float(abs(right).max()))
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_a_scale_that_others_read_is_part_of_branches(read: bool) -> None:
+    """A mixer less the norm of what it takes, times a factor, and that again: one convolution."""
+    net, rng = ir.Builder(), np.random.default_rng(4)
+    x = net.parameter("x", "f32", (1, 6, 9, 9))
+    factor, shift, last = (net.constant(numbers(rng, 1, 6, 1, 1)) for _ in range(3))
+    norm = net.add("Multiply", "opset1", [x, factor])
+    norm = net.add("Add", "opset1", [norm, shift])
+    sides = net.constant(numbers(rng, 6, 1, 1, 3, 3))
+    ways = windows(2, pads_begin=[1, 1], pads_end=[1, 1])
+    mixed = net.add("GroupConvolution", "opset1", [x, sides], **ways)
+    mixed = net.add("Add", "opset1", [mixed, norm])
+    less = net.add("Subtract", "opset1", [mixed, norm])
+    found = net.add("Add", "opset1", [x, net.add("Multiply", "opset1", [less, last])])
+    net.result(found, name="y")
+    if read:
+        net.result(net.add("Exp", "opset1", [norm]), name="z")
+    model, given = net.model(), numbers(rng, 1, 6, 9, 9)
+    left = kinds(model)
+    assert left["GroupConvolution"] == 1
+    assert left["Multiply"] == read
+    assert not left["Subtract"]
+    for name, wanted in ir.run(model, [given]).items():
+        np.testing.assert_allclose(ir.compile(model)([given])[name], wanted, atol=1e-5)
+
+
+def numbers(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.standard_normal(shape).astype("f4")

@@ -124,11 +124,15 @@ def _convolution(node: Node) -> Linear | None:
 
 
 def _of(value: Value, reader: Node, known: dict[Value, Linear]) -> Linear | None:
-    """A value as its one reader may take it: as what it is made of, else as itself."""
+    """A value as a reader may take it: as what it is made of, else as itself.
+
+    What others read, too, is made anew where that is a scale by channel.
+    """
     if value.is_fixed or value.is_outside or value.shape != reader.outputs[0].shape:
         return None
-    if value in known and only_user(value) is reader:
-        return known[value]
+    made = known.get(value)
+    if made is not None and (made.head is None or only_user(value) is reader):
+        return made
     channels, axes = value.shape[1], len(value.shape) - 2
     one = np.ones((channels, 1, *[1] * axes), np.float32)
     ones, zeros = np.ones(channels), np.zeros(channels)
