@@ -505,3 +505,35 @@ def test_a_scale_that_others_read_is_part_of_branches(read: bool) -> None:
 
 def numbers(rng: np.random.Generator, *shape: int) -> Array:
     return rng.standard_normal(shape).astype("f4")
+
+
+@pytest.mark.parametrize("kind", ["MaxPool", "AvgPool"])
+@pytest.mark.parametrize(
+    ("shape", "kernel", "strides", "before", "after"),
+    [((3, 1, 383, 1, 1), (256, 1, 1), (1, 1, 1), (0, 0, 0), (0, 0, 0)),
+     ((2, 5, 20, 7, 9), (4, 3, 2), (1, 1, 1), (2, 1, 0), (1, 1, 1)),
+     ((1, 33, 19, 8, 6), (7, 2, 5), (3, 2, 1), (0, 0, 2), (4, 1, 2)),
+     ((1, 4, 40, 5, 5), (9, 5, 5), (2, 3, 4), (5, 2, 3), (5, 2, 3))],
+)  # fmt: skip
+def test_windows_that_reach_over_many_images(
+    kind: str,
+    shape: tuple[int, ...],
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    before: tuple[int, ...],
+    after: tuple[int, ...],
+) -> None:
+    net, rng = ir.Builder(), np.random.default_rng(6)
+    x = net.parameter("x", "f32", shape)
+    words: dict[str, object] = {"kernel": kernel, "strides": strides}
+    words |= {"pads_begin": before, "pads_end": after, "rounding_type": "floor"}
+    if kind == "AvgPool":
+        words["exclude-pad"] = True
+    y = net.add("ReLU", "opset1", [net.add(kind, "opset1", [x], **words)])
+    other = net.constant(numbers(rng, 1, shape[1], 1, 1, 1))
+    net.result(net.add("Multiply", "opset1", [y, other]), name="y")
+    model, given = net.model(), numbers(rng, *shape)
+    wanted = ir.run(model, [given])["y"]
+    found = [ir.compile(model, threads=threads)([given])["y"] for threads in (1, 2)]
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-5, atol=1e-6, strict=True)
+    np.testing.assert_array_equal(found[0], found[1])

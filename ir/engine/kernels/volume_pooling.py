@@ -1,4 +1,8 @@
-"""Pooling over one axis or three, prepared: images are joined first, then rows, then columns."""
+"""Pooling over one axis or three, prepared: images are joined first, then rows, then columns.
+
+Images are joined for each place of the windows, which leaves them in the cache; where windows
+reach over many of them, which they share, runs of images are joined once for all places.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,14 @@ from ....schemas import Array
 from ....schemas.shapes import number
 from ..plan import Node
 from ..workers import Part, spans
-from .blocks import CACHE, Scratch, epilogue, filling, followed, sequence
+from .blocks import CACHE, Follower, Scratch, epilogue, filling, followed, sequence
 from .calls import call
 from .pooling import joined
 
 #: Begin and end of a padding.
 Pads = tuple[int, int]
+#: Of so many images those that windows share are joined anew as soon as once for all.
+FEW = 3
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -50,6 +56,8 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return None  # a window of padding alone
     followers = epilogue(node, scratch)
     images, depth, height, _, channels = targets.shape
+    if depth > 1 and window.kernel[0] > FEW:
+        return [_by_images(window, volumes, targets, factor, followers, scratch)]
     per_row = 4 * volumes.shape[3] * channels * (window.strides[1] + 2)
     runs = spans(height, -(-height * per_row // CACHE))
     work = [(image, z, run) for image in range(images) for z in range(depth) for run in runs]
@@ -69,6 +77,26 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
                 parts += followed(followers, block, (image, z, slice(top, bottom)))
         lanes.append(sequence(parts))
     return [lanes]
+
+
+def _by_images(
+    window: Window,
+    volumes: Array,
+    targets: Array,
+    factor: Array | None,
+    followers: Sequence[Follower],
+    scratch: Scratch,
+) -> list[Part]:
+    """Each image in whole, axis by axis."""
+    lanes: list[Part] = []
+    for part, image in scratch.dealt(range(len(targets))):
+        scratch.reset()
+        target = targets[image]
+        parts = window.whole(volumes[image], target, part, scratch)
+        if factor is not None:
+            parts.append(call(np.multiply, target, factor, out=target))
+        lanes.append(sequence(parts + followed(followers, target, (image,))))
+    return lanes
 
 
 class Window:
@@ -112,6 +140,18 @@ class Window:
         return parts + joined(
             self.join, turned[0], self.kernel[2], stride, turned[1], part, scratch
         )
+
+    def whole(self, volume: Array, target: Array, part: int, scratch: Scratch) -> list[Part]:
+        """Parts that make all of one image of the output, axis by axis."""
+        parts: list[Part] = []
+        for axis, order in enumerate(((0, 1, 2, 3), (1, 0, 2, 3), (2, 0, 1, 3))):
+            kernel, stride, (before, _) = self.kernel[axis], self.strides[axis], self.pads[axis]
+            shape = [*target.shape[: axis + 1], *volume.shape[axis + 1 :]]
+            room = target if axis == 2 else scratch.take(part, *shape)
+            given, made = volume.transpose(order), room.transpose(order)
+            parts += joined(self.join, given, kernel, stride, made, part, scratch, before=before)
+            volume = room
+        return parts
 
     def _together(self, images: list[Array], out: Array) -> list[Part]:
         """Parts that join images, place by place."""
