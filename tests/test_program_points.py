@@ -253,3 +253,34 @@ def test_smaller_windows_are_made_at_points_where_products_are_quicker(
     for rates, size in ((at_points.USUAL, None), (at_points.OF_ZEN_5, 7)):
         monkeypatch.setattr(at_points, "rates", lambda rates=rates: rates)
         assert quickest_size(sizes, least, 2) == size
+
+
+@pytest.mark.parametrize("taps", [2, 3, 5])
+@pytest.mark.parametrize("follower", [None, "Swish"])
+def test_volumes_are_sums_of_images_made_at_points(
+    taps: int, follower: str | None, chosen: list[int]
+) -> None:
+    """What a tap adds to may not lie where it writes before it adds."""
+    chosen.append(4)
+    net, rng = ir.Builder(), np.random.default_rng(taps)
+    x = net.parameter("x", "f32", (2, 20, 6, 9, 8))
+    weights = net.constant(rng.standard_normal((20, 1, 1, taps, 3, 5)).astype("f4"))
+    pads = [taps // 2, 1, 2]
+    ways = {"strides": [1, 2, 1], "dilations": [1, 1, 1], "pads_begin": pads, "pads_end": pads}
+    y = net.add("GroupConvolution", "opset1", [x, weights], **ways)
+    y = y if follower is None else net.add(follower, "opset4", [y])
+    net.result(y, name="y")
+    agree(net.model(), (2, 20, 6, 9, 8))
+
+
+@pytest.mark.parametrize("each", [1, 2, 24, 66])
+@pytest.mark.parametrize("size", [4, 12])
+def test_volumes_in_groups_by_whatever_way_is_quickest(each: int, size: int) -> None:
+    groups = 96 if each < 24 else 9
+    net, rng = ir.Builder(), np.random.default_rng(each)
+    shape = (1, groups * each, 3, size, size)
+    x = net.parameter("x", "f32", shape)
+    weights = rng.standard_normal((groups, each, each, 3, 3, 3)).astype("f4")
+    ways = {name: [1, 1, 1] for name in ("strides", "dilations", "pads_begin", "pads_end")}
+    net.result(net.add("GroupConvolution", "opset1", [x, net.constant(weights)], **ways), name="y")
+    agree(net.model(), shape)

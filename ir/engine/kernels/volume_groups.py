@@ -1,7 +1,8 @@
 """Convolution of volumes in many groups: a sum over the taps along the first axis.
 
 What a tap there meets are images, and images in groups have kernels of their own: each adds what
-it makes to what those before it made.
+it makes to what those before it made. That lies elsewhere than where it writes, which a kernel
+may do before it adds: one writes where the output belongs, the next beside it, the last there.
 """
 
 from __future__ import annotations
@@ -78,11 +79,13 @@ def convolution(
             room = scratch.volumes.take(0, sum(pads[0]) + len(volume), *volume.shape[1:])
             steps.append(_padded(volume, pads[0][0], room, abreast))
             volume = room
-        result = images_of(target)
+        beside = scratch.volumes.take(0, *target.shape) if taps > 1 else target
+        results = [images_of(target), images_of(beside)]
         for tap in range(taps):
+            result, before = (results[(taps - 1 - tap + turn) % 2] for turn in (0, 1))
             begin = tap * along.dilations[0]
             met = volume[begin : begin + (made - 1) * along.strides[0] + 1 : along.strides[0]]
-            follow: Steps = [(Op.registry["Add", 1].read({}), [None, result])] if tap else []
+            follow: Steps = [(Op.registry["Add", 1].read({}), [None, before])] if tap else []
             bias: list[Value] = []
             if tap == taps - 1:
                 bias = list(node.inputs[2:])
