@@ -284,3 +284,21 @@ def test_volumes_in_groups_by_whatever_way_is_quickest(each: int, size: int) -> 
     ways = {name: [1, 1, 1] for name in ("strides", "dilations", "pads_begin", "pads_end")}
     net.result(net.add("GroupConvolution", "opset1", [x, net.constant(weights)], **ways), name="y")
     agree(net.model(), shape)
+
+
+@pytest.mark.parametrize("images", [1, 3, 5])
+@pytest.mark.parametrize("channels", [97, 128, 480])
+@pytest.mark.parametrize("height", [6, 13])
+def test_images_that_do_not_go_round_are_cut_otherwise_than_others(
+    images: int, channels: int, height: int, chosen: list[int]
+) -> None:
+    """Lanes of some images have other runs of channels than those of the rest."""
+    chosen.append(6)
+    ways = {"pads_begin": (2, 2), "pads_end": (2, 2)}
+    shape = (images, channels, height, 27)
+    model = network(weighing(channels, 5, 5), shape, bias=True, **ways)
+    agree(model, shape, threads=(1, 2, 3))
+    image = np.random.default_rng(3).standard_normal(shape).astype("f4")
+    found = [ir.compile(model, threads=threads)([image])["y"] for threads in (1, 2, 3)]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])

@@ -215,7 +215,7 @@ def at_points(work: Work, size: int) -> list[list[Part]]:
     found, tiles = points(sizes.kernel[0], sizes.strides[0], size), _tiles(sizes, size)
     weights = _at(found, sizes.weights)
     steps: list[Part] = []
-    laid: dict[int, Array] = {}
+    laid: dict[tuple[int, int], Array] = {}
 
     def cut(each: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         down, across = _shared(sizes, len(tiles), each)
@@ -226,10 +226,11 @@ def at_points(work: Work, size: int) -> list[list[Part]]:
         parts: list[Part] = []
         few = max(TOGETHER, CACHE // (4 * len(found.taps) * sizes.out[1]))
         for first, stop in _runs(right - left, round((right - left) / few)):
-            channels = slice(left + first, left + stop)
-            if channels.start not in laid:
-                laid[channels.start] = _tiled(sizes, weights[:, :, channels])
-            lane = Lane(work, found, laid[channels.start], image, channels, part)
+            run = left + first, left + stop
+            channels = slice(*run)
+            if run not in laid:  # lanes of some images may have other runs than those of others
+                laid[run] = _tiled(sizes, weights[:, :, channels])
+            lane = Lane(work, found, laid[run], image, channels, part)
             parts += lane.opened()
             for number in range(begin, end):
                 parts += lane.rows(tiles[number], number * size)
