@@ -185,7 +185,7 @@ def test_channels_are_shared_where_rows_cannot_be_evenly(
     taken: list[list[depthwise.Lane]] = []
     lanes = depthwise._lanes
     monkeypatch.setattr(
-        depthwise, "_lanes", lambda work: (found := lanes(work), taken.append(found[0]))[0]
+        depthwise, "_lanes", lambda *words: (found := lanes(*words), taken.append(found[0]))[0]
     )
     rng = np.random.default_rng(kernel)
     weights = rng.standard_normal((392, made, 1, kernel, kernel)).astype("f4")
@@ -308,3 +308,19 @@ def test_rows_are_summed_in_runs_though_no_run_divides_them(
         ends = [run.first + run.runs * run.times for run in runs]
         assert [0, *ends] == [*(run.first for run in runs), ends[-1]]
         assert all(run.times <= 8 for run in runs)
+
+
+@pytest.mark.parametrize("channels", [64, 240, 480])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_threads_sum_as_processes_do(channels: int, stride: int) -> None:
+    """However rows and channels are shared out, columns that windows skip to are apart or not."""
+    weights = np.random.default_rng(0).standard_normal((channels, 1, 1, 5, 7)).astype("f4")
+    ways = {"strides": (1, stride), "dilations": (2, 1), "pads_begin": (1, 4), "pads_end": (3, 3)}
+    model = network(weights, (1, channels, 23, 29), **ways)
+    image = np.random.default_rng(1).standard_normal((1, channels, 23, 29)).astype("f4")
+    found = [
+        ir.compile(model, threads=threads, fork=fork)([image])["y"]
+        for threads, fork in ((1, False), (2, False), (2, True), (3, False), (4, True))
+    ]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])

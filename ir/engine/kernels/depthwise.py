@@ -31,12 +31,14 @@ def depthwise(work: Work) -> list[list[Part]]:
     sizes, source, _, finish, _, scratch = work
     made = sizes.outer // sizes.groups
     steps: list[Part] = []
-    lanes, at_once = _lanes(work)
+    lanes, at_once = _lanes(work, BY_THREADS if scratch.by_threads else CACHE)
+    # Sums are the same whoever works: as many channels count as lanes of processes would have.
+    usual = _lanes(work, CACHE)[0] if scratch.by_threads else lanes
+    apart = _is_apart(sizes, max(stop - first for _, _, (first, stop) in usual))
     for part, (image, (top, bottom), (first, stop)) in scratch.dealt(lanes):
         channels = stop - first
         outer = slice(first * made, stop * made)
         taken = np.ascontiguousarray(sizes.weights[outer, 0].transpose(1, 2, 0))
-        apart = _is_apart(sizes, channels)
         most = min(TAPS_TILE // prod(sizes.kernel), RUN) // channels
         often = min(at_once, bottom - top) * prod(sizes.kernel)
         is_tiled = apart or sizes.strides[1] == 1
@@ -102,7 +104,7 @@ def runs_across(width: int, most: int, often: int) -> list[Across]:
 Lane: TypeAlias = tuple[int, tuple[int, int], tuple[int, int]]
 
 
-def _lanes(work: Work) -> tuple[list[Lane], int]:
+def _lanes(work: Work, cache: int) -> tuple[list[Lane], int]:
     """How a depthwise convolution is shared out, and how many rows are worked on at once.
 
     Rows of many channels leave the cache before windows have met enough of them: then what is
@@ -114,7 +116,6 @@ def _lanes(work: Work) -> tuple[list[Lane], int]:
     made = sizes.outer // sizes.groups
     sums = made + (made > 1) + _is_apart(sizes, sizes.groups)
     per_channel = width * 4 * (sums + prod(sizes.strides))
-    cache = BY_THREADS if work.scratch.by_threads else CACHE
     at_once = max(1, cache // (per_channel * sizes.groups))
     each = cuts(images, abreast)
     most = -(-height // each)
