@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_program_kernels import DRAWS, Draw, windows
 from vinoir import ir
-from vinoir.ir.engine.kernels import copies
+from vinoir.ir.engine.kernels import copies, volume_pooling
 from vinoir.ir.engine.memory import in_blocks, in_runs, straight_copy, turning
 from vinoir.schemas import Array
 
@@ -507,6 +507,7 @@ def numbers(rng: np.random.Generator, *shape: int) -> Array:
     return rng.standard_normal(shape).astype("f4")
 
 
+@pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("kind", ["MaxPool", "AvgPool"])
 @pytest.mark.parametrize(
     ("shape", "kernel", "strides", "before", "after"),
@@ -522,7 +523,10 @@ def test_windows_that_reach_over_many_images(
     strides: tuple[int, ...],
     before: tuple[int, ...],
     after: tuple[int, ...],
+    whole: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(volume_pooling.Window, "is_sooner_whole", lambda *_: whole)
     net, rng = ir.Builder(), np.random.default_rng(6)
     x = net.parameter("x", "f32", shape)
     words: dict[str, object] = {"kernel": kernel, "strides": strides}
@@ -537,3 +541,16 @@ def test_windows_that_reach_over_many_images(
     found = [ir.compile(model, threads=threads)([given])["y"] for threads in (1, 2)]
     np.testing.assert_allclose(found[0], wanted, rtol=1e-5, atol=1e-6, strict=True)
     np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize(
+    ("shape", "taken", "stops", "whole"),
+    [((64, 383, 1, 1, 1), 256, 128, True), ((1, 500, 7, 7, 8), 64, 437, True),
+     ((1, 32, 32, 32, 32), 5, 32, False), ((1, 16, 28, 28, 64), 4, 9, False),
+     ((3, 8, 14, 14, 128), 7, 8, False), ((1, 64, 1, 1, 1), 1, 64, False)],
+)  # fmt: skip
+def test_many_small_images_are_joined_once(
+    shape: tuple[int, ...], taken: int, stops: int, whole: bool
+) -> None:
+    window = volume_pooling.Window((taken, 1, 1), (1, 1, 1), [(0, 0)] * 3, np.add)
+    assert window.is_sooner_whole(shape, stops, 2) is whole

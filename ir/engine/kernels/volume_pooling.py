@@ -1,12 +1,13 @@
 """Pooling over one axis or three, prepared: images are joined first, then rows, then columns.
 
 Images are joined for each place of the windows, which leaves them in the cache; where windows
-reach over many of them, which they share, runs of images are joined once for all places.
+reach over many small ones, which they share, runs of images are joined once for all places.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,9 @@ from .pooling import joined
 
 #: Begin and end of a padding.
 Pads = tuple[int, int]
-#: Of so many images those that windows share are joined anew as soon as once for all.
-FEW = 3
+#: What the choice supposes, in nanoseconds: a call, and to join a number of one image, which is in
+#: the cache, or of all.
+CALL, NEAR, FAR = 500, 0.05, 0.15
 
 
 def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
@@ -56,7 +58,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return None  # a window of padding alone
     followers = epilogue(node, scratch)
     images, depth, height, _, channels = targets.shape
-    if depth > 1 and window.kernel[0] > FEW:
+    if depth > 1 and window.is_sooner_whole(volumes.shape, depth, abreast):
         return [_by_images(window, volumes, targets, factor, followers, scratch)]
     per_row = 4 * volumes.shape[3] * channels * (window.strides[1] + 2)
     runs = spans(height, -(-height * per_row // CACHE))
@@ -111,6 +113,14 @@ class Window:
     ) -> None:
         self.kernel, self.strides, self.pads, self.join = kernel, strides, pads, join
         self.fill = 0.0 if join is np.add else float(np.finfo(np.float32).min)
+
+    def is_sooner_whole(self, shape: tuple[int, ...], stops: int, abreast: int) -> bool:
+        """Whether images are joined sooner in runs, for all stops, than for each stop anew."""
+        images, depth, *rest = shape
+        plane, taken = prod(rest), self.kernel[0]
+        anew = images * stops * (taken - 1) * (CALL + plane * NEAR) / abreast
+        once = 2 * taken.bit_length() * (CALL + depth * plane * FAR) * -(-images // abreast)
+        return once < anew
 
     def parts(
         self, volume: Array, z: int, top: int, block: Array, part: int, scratch: Scratch
