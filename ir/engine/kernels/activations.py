@@ -13,15 +13,12 @@ import numpy as np
 from ....layers.base import Op
 from ....schemas import Array
 from ..workers import IntegerProducts, Part, integer_products, sequence, spans
+from .lines import LINE
 from .processor import is_zen_5
 from .rooms import NEAR, Rooms, all_of, in_rooms, rooms
 
 #: Puts what it makes of the first array into the second; they may be the same.
 Function: TypeAlias = Callable[[Array, Array], Any]
-
-
-#: Numbers in a cache line. Runs begin at one: what is left of a vector takes calls of its own.
-LINE = 16
 
 
 class Way(NamedTuple):
@@ -56,6 +53,7 @@ def activation(
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), None)
     if op.xml_type in UFUNCS or axis is None:
         return done(found, block, target, own)
+    # Runs begin at cache lines: what is left of a vector takes calls of its own.
     rows, unit = block.shape[axis], LINE if block.ndim == 1 else 1
     lead = (slice(None),) * axis
     runs = [

@@ -24,9 +24,10 @@ from numpy.lib.stride_tricks import as_strided
 from ....schemas import Array
 from ..workers import Part, cuts, hands, single_blas, spans
 from .banded import SETS, WAYS
-from .blocks import CACHE, LINE, Scratch, are_moderate, filling, lined, padded, sequence
+from .blocks import CACHE, Scratch, are_moderate, filling, lined, padded, sequence
 from .convolution_work import Sizes, Work
 from .depthwise import RUN, RUN_BEGINS, SUM
+from .lines import LINE
 from .processor import is_zen_5
 from .products import blas_copies, by_long_rows
 from .repeats import divisor

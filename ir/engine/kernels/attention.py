@@ -18,6 +18,7 @@ from ..workers import Part, flushing, spans
 from .activations import MINUS_LOG2, QUICK_POWERS
 from .blocks import CACHE, Scratch, sequence
 from .copies import copied
+from .lines import LINE
 from .matrices import even_pieces, lying
 from .products import DOZEN, MILLION, cuts, rows_at_once
 from .rows import CALM, LEAST, MOST
@@ -27,7 +28,7 @@ FEW = 16
 #: So many are taken at a time, however many keys there are: BLAS copies these for each product.
 TOGETHER = 320
 #: Scores of so many keys or more are padded to whole cache lines of numbers.
-PADDED, LINE = 128, 16
+PADDED = 128
 #: So many keys are taken together where all are too many for a product of enough queries.
 KEYS = 128
 #: Numbers of a value of which so many, or a multiple, are a row that BLAS takes as it lies even

@@ -23,7 +23,7 @@ from . import depthwise
 from .blocks import Scratch, filling, sequence
 from .calls import call
 from .convolution_work import Sizes, Work, untiled
-from .lines import on_lines
+from .lines import LINE, on_lines
 from .products import blas_copies
 
 #: Sizes of tiles that are tried, and the most outputs that one has.
@@ -32,8 +32,8 @@ TALL, WIDE, MOST = (1, 2, 3, 4, 6, 8, 12, 16), (*range(1, 17), 20, 24, 32), 64
 #: and of strips that are cut and multiplied at a time.
 ROOM, ABREAST, NEAR = 1 << 20, 32, 1 << 18
 #: Numbers that are turned at a time; of lines that lie a multiple of so many bytes apart, the
-#: nearest cache holds so many; and the numbers in a line.
-TURNED, SETS, WAYS, LINE = 9216, 4096, 12, 16
+#: nearest cache holds so many.
+TURNED, SETS, WAYS = 9216, 4096, 12
 #: What the choice supposes of one core, in nanoseconds: to copy a number into a plane, from there
 #: a row of a strip, and an output from its tile; to fetch a weight; to begin a product; and a step
 #: of it with sixteen columns, with AVX-512 and without.

@@ -20,6 +20,7 @@ from ..workers import sequence as sequence
 from .activations import activation, leaked, sloped
 from .beside_levels import beside, joined
 from .calls import call, called
+from .lines import LINE
 from .quantizing import quantized, rounding
 from .repeats import repeats as repetitions
 from .rooms import NEAR, NEAR_FOR_THREADS, Rooms
@@ -36,8 +37,8 @@ CACHE = 1 << 19
 #: Products of integers read less than so many numbers beyond what they are given.
 SPARE = 16
 
-#: Blocks that workers share are a multiple of so many, and begin at a multiple of so many columns.
-SHARED, LINE = 4, 16
+#: Blocks that workers share are a multiple of so many, and begin at a cache line of columns.
+SHARED = 4
 
 #: Makes memory of so many bytes.
 Allocate = Callable[[int], Array]

@@ -15,9 +15,9 @@ import numpy as np
 from ....schemas import Array
 from ..plan import Node, Value
 from ..workers import HalfProducts, Part, half_products
-from .blocks import CACHE, LINE, Scratch, epilogue, followed, sequence
+from .blocks import CACHE, Scratch, epilogue, followed, sequence
 from .calls import call
-from .lines import fetched
+from .lines import LINE, fetched
 
 #: The power of two that the largest number of a row stays below.
 BITS = 15

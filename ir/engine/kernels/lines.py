@@ -11,8 +11,9 @@ from ....schemas import Array
 from ..memory import side_by_side
 from ..workers import Part
 
-#: The bytes of a line.
+#: The bytes of a line, and the numbers.
 BYTES = 64
+LINE = BYTES // 4
 
 
 def on_lines(*shape: int) -> Array:

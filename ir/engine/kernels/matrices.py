@@ -13,11 +13,11 @@ from ....schemas import Array
 from ..memory import is_wished, shelved
 from ..plan import Node, Scales, Value
 from ..workers import Part, spans
-from .blocks import CACHE, LINE, Room, Scratch, epilogue, followed, sequence
+from .blocks import CACHE, Room, Scratch, epilogue, followed, sequence
 from .calls import call
 from .copies import copied
 from .halves import by_halves, if_wanted
-from .lines import laid_out
+from .lines import LINE, laid_out
 from .products import BLOCK, MILLION, UNEVEN, cuts, equal, multiplied, shared_width, sums, width
 
 #: Fewer rows than this are not worth a product of their own.

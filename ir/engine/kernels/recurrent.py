@@ -33,7 +33,7 @@ from .products import MILLION, columns_in_blocks, cuts, multiplied
 GATES = {"LSTMSequence": (3, 1, 0, 2), "GRUSequence": (0, 1, 2), "RNNSequence": (0,)}
 SMOOTH = {"LSTMSequence": 3, "GRUSequence": 2, "RNNSequence": 0}
 #: Bytes of weights that are worth being shared in each step, of one direction and of two.
-WORTH, WORTH_OF_TWO = 1 << 20, 1 << 24
+WORTH, WORTH_OF_TWO = 1 << 20, 24 << 20
 #: Bytes of what the inputs of many steps are multiplied to; and the most steps of a run, whose
 #: calls are all made beforehand.
 AHEAD, RUN = 1 << 22, 64

@@ -18,7 +18,8 @@ from ....schemas import Array
 from ..memory import is_wished, shelved, side_by_side
 from ..plan import Beside, Compressed
 from ..workers import spans
-from .blocks import LINE, Scratch
+from .blocks import Scratch
+from .lines import LINE
 
 #: Columns are cut into even pieces, of so many levels at most, unless they are longer than that:
 #: of lines of cache, so many levels each.
