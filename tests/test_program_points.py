@@ -48,7 +48,7 @@ def test_points_make_windows(taps: int, stride: int) -> None:
             np.add.outer(stride * np.arange(size), np.arange(taps))
         ]
         np.testing.assert_allclose(met, wanted, atol=2e-6)
-        assert len(found.taps) == at_points._products(taps, stride, size)
+        assert len(found.taps) == at_points.count_of(taps, stride, size)
         # Three for each tap of two that would be needed, and a few.
         assert len(found.taps) <= 1.5 * (size * min(stride, taps) + taps) + 2
 

@@ -133,7 +133,7 @@ def _roots(count: int) -> int:
     return max(count - 2 - len(PLACES), min(count - 2, 2), 1)
 
 
-def _products(taps: int, stride: int, size: int) -> int:
+def count_of(taps: int, stride: int, size: int) -> int:
     """How many products a row of outputs takes for each row of a window."""
     total = 0
     for first in range(min(stride, taps)):
@@ -167,7 +167,7 @@ def nanoseconds(sizes: Sizes, size: int, pieces: int) -> float:
     (tall, wide), (down, along), (height, width) = sizes.kernel, sizes.strides, sizes.out
     value, output = (VALUE_COPIED, OUTPUT_COPIED) if blas_copies() else (VALUE, OUTPUT)
     rate = rates()
-    products, tiles = _products(tall, down, size), _tiles(sizes, size)
+    products, tiles = count_of(tall, down, size), _tiles(sizes, size)
     columns = min(sizes.size[1], (width - 1) * along + wide)
     met = sum(tile.met for tile in tiles)
     evaluated = columns * products * (len(tiles) * value + met * rate.product)
@@ -192,11 +192,15 @@ class Met(NamedTuple):
 
 
 def _tiles(sizes: Sizes, size: int) -> list[Met]:
-    """The tiles of so many rows of outputs, one below the other."""
-    stride, tall = sizes.strides[0], sizes.size[0]
-    reach, found = (size - 1) * stride + sizes.kernel[0], []
-    for tile in range(-(-sizes.out[0] // size)):
-        first = tile * size * stride - sizes.pads[0][0]
+    (stride, _), (tall, _), ((pad, _), _) = sizes.strides, sizes.size, sizes.pads
+    return tiles_of(sizes.out[0], tall, sizes.kernel[0], stride, pad, size)
+
+
+def tiles_of(out: int, tall: int, taps: int, stride: int, pad: int, size: int) -> list[Met]:
+    """The tiles of so many rows of outputs, one below the other, of an image so tall."""
+    reach, found = (size - 1) * stride + taps, []
+    for tile in range(-(-out // size)):
+        first = tile * size * stride - pad
         start = min(max(first, 0), tall)
         found.append(Met(start, start - first, max(0, min(first + reach, tall) - start)))
     return found
@@ -220,13 +224,13 @@ def at_points(work: Work, size: int) -> list[list[Part]]:
 
     def cut(each: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         down, across = _shared(sizes, len(tiles), each)
-        return list(product(spans(len(tiles), down), _runs(sizes.groups, across)))
+        return list(product(spans(len(tiles), down), runs_of(sizes.groups, across)))
 
     lanes = hands(len(target), abreast, cut)
     for part, (image, ((begin, end), (left, right))) in scratch.dealt(lanes):
         parts: list[Part] = []
         few = max(TOGETHER, CACHE // (4 * len(found.taps) * sizes.out[1]))
-        for first, stop in _runs(right - left, round((right - left) / few)):
+        for first, stop in runs_of(right - left, round((right - left) / few)):
             run = left + first, left + stop
             channels = slice(*run)
             if run not in laid:  # lanes of some images may have other runs than those of others
@@ -266,7 +270,7 @@ def _neighbours(width: int, most: int, channels: int) -> int:
     return min(divisor(width, most), -(-width // -(-width // most)), key=took)
 
 
-def _runs(channels: int, pieces: int) -> list[tuple[int, int]]:
+def runs_of(channels: int, pieces: int) -> list[tuple[int, int]]:
     """Runs of about as many channels, each a whole number of cache lines where all are."""
     unit = 16 if channels % 16 == 0 else 1
     return [(begin * unit, end * unit) for begin, end in spans(channels // unit, pieces)]

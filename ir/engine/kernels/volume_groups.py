@@ -15,14 +15,19 @@ import numpy as np
 from ....layers.base import Op
 from ....schemas import Array
 from ..plan import Node, Steps, Value, constant
-from ..workers import Part, spans
+from ..plan import work as amount
+from ..workers import Part, lanes, spans
+from . import at_points, depthwise, volume_points
 from .blocks import Scratch, filling, sequence
 from .calls import call
 from .convolution import choose_tilings, lay_out
 from .convolution import prepare as prepare_images
+from .convolution_work import Finish, Sizes
 
 #: The padding of an axis, before and after.
 Pads = tuple[int, int]
+#: What the choice supposes of one core, in nanoseconds: to add an output to what there is.
+ADDED = 0.3
 
 
 def over_images(
@@ -70,6 +75,12 @@ def convolution(
     assert value.store is not None
     assert output.store is not None
     small = over_images(node, along.strides[1:], along.dilations[1:], pads[1:])
+    numbers = volume_points.numbers_of(node, pads)
+    size = None if numbers is None else _size_of_tiles(numbers, small, node)
+    finish = None if size is None else _below_each_other(node, scratch)
+    if numbers is not None and size is not None and finish is not None:
+        stores = value.store, output.store
+        return volume_points.steps(numbers, size, *stores, finish, abreast, scratch)
     made, taps = output.store.shape[1], weights.shape[3]
     laid_out: dict[int, object] = {}
     steps: list[list[Part]] = []
@@ -103,6 +114,68 @@ def convolution(
             assert found is not None
             steps += found
     return steps
+
+
+def _size_of_tiles(numbers: volume_points.Numbers, small: Op, node: Node) -> int | None:
+    """Of how many outputs tiles are along the first axis; None where taps take less by turns."""
+    (deep, *_), (planes, height, width), (*_, tall, wide) = (
+        numbers.kernel,
+        numbers.out,
+        numbers.size,
+    )
+    pieces, channels = lanes(amount(node)), len(numbers.weights)
+    took, size = volume_points.nanoseconds(numbers, pieces)
+    given, made = (
+        Value((planes, channels, *some), np.dtype(np.float32))
+        for some in ((tall, wide), (height, width))
+    )
+    taps = constant(numbers.weights[:, None, None, 0])
+    sizes = Sizes(Node(node.layer, small, [given, taps], [made]))
+    least = depthwise.nanoseconds(sizes)
+    along = at_points.quickest_size(sizes, least, pieces)
+    if along is not None:
+        least = at_points.nanoseconds(sizes, along, pieces)
+    least = deep * planes * (least + ADDED * height * width)
+    return size if took < at_points.rates().margin * least else None
+
+
+def _below_each_other(node: Node, scratch: Scratch) -> Finish | None:
+    """What follows a convolution, for images that are the images of a volume below each other.
+
+    None where another operand does not lie so.
+    """
+    store = node.outputs[0].store
+    assert store is not None
+    images, deep, height, *rest = store.shape
+    target = store.reshape(images, deep * height, *rest)
+    if not np.may_share_memory(target, store):
+        return None
+    found: Steps = []
+    for step, others in node.epilogue:
+        given = [_rows_of(other, deep, height) for other in others]
+        if any((a is None) != (b is None) for a, b in zip(given, others, strict=True)):
+            return None
+        found.append((step, given))
+    value = images_of(target)
+    op = over_images(node, (1, 1), (1, 1), [(0, 0)] * 2)
+    one = constant(np.ones((rest[1], 1, 1, 1, 1), np.float32))
+    small = Node(node.layer, op, [value, one, *node.inputs[2:]], [value])
+    small.set_epilogue(found)
+    return Finish(small, target, Sizes(small), scratch)
+
+
+def _rows_of(value: Value | None, deep: int, height: int) -> Value | None:
+    """A value broadcast to volumes, as their images one below the other; None if it cannot."""
+    if value is None or len(value.shape) < 3:
+        return value
+    array = value.array.reshape((1,) * (5 - len(value.shape)) + value.shape)
+    if array.shape[2:4] not in ((deep, height), (1, 1)):
+        return None
+    last = np.moveaxis(array, 1, -1)
+    images = last.reshape(len(last), -1, *last.shape[3:])
+    if value.constant is not None:
+        return constant(np.moveaxis(images, -1, 1))
+    return images_of(images) if np.may_share_memory(images, array) else None
 
 
 def _padded(volume: Array, before: int, room: Array, abreast: int) -> list[Part]:
