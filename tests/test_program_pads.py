@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
+from vinoir.ir.engine.workers import integer_products
 from vinoir.schemas import Array
 
 
@@ -64,6 +65,63 @@ def compared(net: ir.Builder, *arrays: Array) -> list[str]:
 
 @settings(max_examples=60, deadline=None)
 @given(
+    margins=st.lists(st.integers(-3, 3), min_size=8, max_size=8),
+    mode=st.sampled_from(["constant", "constant", "edge", "reflect", "symmetric"]),
+    version=st.sampled_from(["opset1", "opset12"]),
+    fill=st.sampled_from([0, 2.5, None]),
+    convolved=st.booleans(),
+    sign=st.sampled_from([-1, 0]),
+)
+def test_what_is_cut_off_is_a_view(
+    margins: list[int], mode: str, version: str, fill: float | None, convolved: bool, sign: int
+) -> None:
+    """Negative paddings cut off, and the others are laid around what is left."""
+    if sign:
+        margins, version = [-abs(margin) for margin in margins], "opset12"
+    elif version == "opset1":
+        margins = list(map(abs, margins))
+    begins, ends = margins[:4], margins[4:]
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (7, 8, 9, 10))
+    y = pad(net, net.add("ReLU", "opset1", [x]), begins, ends, mode=mode, fill=fill,
+            version=version)  # fmt: skip
+    channels = 8 + begins[1] + ends[1]
+    if convolved:
+        filters = net.constant(numbers(5, channels, 1, 1))
+        y = net.add("Convolution", "opset1", [y, filters], strides="1,1", dilations="1,1",
+                    pads_begin="0,0", pads_end="0,0")  # fmt: skip
+    net.result(y)
+    found = compared(net, numbers(7, 8, 9, 10))
+    if max(margins) <= 0 and any(margins):
+        assert "Pad" not in found
+
+
+def test_levels_stay_levels_where_some_are_cut_off() -> None:
+    """A convolution of images of few levels, of which some is cut off, is one of integers."""
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 64, 20, 20))
+    limits = [net.constant(np.float32(n)) for n in (-2, 1.984375, -2, 1.984375)]
+    y = net.add("FakeQuantize", "opset1", [x, *limits], levels=256)
+    y = pad(net, y, [0, 0, -2, -3], [0, 0, -1, 0], version="opset12")
+    levels = np.random.default_rng(0).integers(-127, 128, (16, 64, 3, 3)).astype("i1")
+    weights = net.add("Convert", "opset1", [net.constant(levels)], destination_type="f32")
+    weights = net.add("Multiply", "opset1", [weights, net.constant(np.float32(0.01))])
+    y = net.add("Convolution", "opset1", [y, weights], strides="1,1", dilations="1,1",
+                pads_begin="1,1", pads_end="1,1")  # fmt: skip
+    net.result(y)
+    model, given = net.model(), numbers(1, 64, 20, 20)
+    program = ir.compile(model, threads=1)
+    found, right = program([given])[0], ir.run(model, [given])[0]
+    np.testing.assert_allclose(found, right, atol=1e-5 * np.abs(right).max())
+    (planned,) = program._plans.values()
+    assert planned is not None
+    if integer_products() is not None:
+        (convolved,) = (n for n, *_ in planned.spans if n.kind == "Convolution")
+        assert convolved.integers is not None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
     axes=st.sampled_from([1, 2, 2, 3]),
     margins=st.lists(st.integers(0, 6), min_size=6, max_size=6),
     size=st.integers(1, 9),
@@ -109,7 +167,6 @@ def test_all_who_read_are_convolutions() -> None:
         ([0, 0, 1, 1], {"mode": "reflect", "fill": None}),
         ([0, 0, 1, 1], {"mode": "edge", "fill": None}),
         ([0, 0, 1, 1], {"fill": 0.5}),
-        ([0, 0, -1, 1], {"version": "opset12"}),
         ([1, 0, 1, 1], {}),
         ([0, 0, 1, 1], {"version": "opset12", "fill": -1.0}),
     ],
@@ -119,6 +176,13 @@ def test_other_margins_stay(begins: list[int], words: dict[str, Any]) -> None:
     x = net.parameter("x", "f32", (1, 8, 9, 9))
     net.result(convolution(net, pad(net, x, begins, [0, 0, 1, 1], **words)))
     assert "Pad" in compared(net, numbers(1, 8, 9, 9))
+
+
+def test_zeros_around_what_is_left_are_paddings() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 8, 9, 9))
+    net.result(convolution(net, pad(net, x, [0, 0, -1, 1], [0, 0, 1, 1], version="opset12")))
+    assert "Pad" not in compared(net, numbers(1, 8, 9, 9))
 
 
 @pytest.mark.parametrize("who", ["output", "pooling", "weights"])

@@ -34,6 +34,7 @@ from .absorb_followers import absorb_followers
 from .average_first import average_first
 from .clip_before import clip_before
 from .convolve_first import convolve_first
+from .cut_pads import cut_pads
 from .dilate_convolutions import dilate_convolutions
 from .drop_clips import drop_clips
 from .fold_affine import fold_affine
@@ -79,6 +80,8 @@ from .write_once import write_once
 
 #: The passes in order.
 PASSES: tuple[Callable[[Plan], None], ...] = (
+    cut_pads,
+    take_pads,
     settle_weights,
     multiply_whole,
     round_once,
@@ -88,7 +91,6 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     multiply_einsums,
     dilate_convolutions,
     pool_evenly,
-    take_pads,
     trim_windows,
     join_splits,
     split_batch_norm,
