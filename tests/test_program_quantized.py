@@ -401,6 +401,7 @@ def test_whole_networks_are_as_near_as_openvino_is_to_itself(
         monkeypatch.setattr(counted_on, "integer_products", lambda: None)
     if not small:
         monkeypatch.setattr(costs, "SUMMED", BESIDE)
+        monkeypatch.setattr(counted_on, "quickness", lambda: 1.0)
     model = network(seed)
     assert not library or integer_nodes(model) == (3 if small else 2)
     path = tmp_path / "model.xml"
@@ -422,10 +423,14 @@ def test_whole_networks_are_as_near_as_openvino_is_to_itself(
 @needs_library
 @pytest.mark.parametrize("kind", ["Convolution", "MatMul"])
 @pytest.mark.parametrize("taken", [16, 27, 64, 128, 256])
-def test_short_sums_are_of_numbers(taken: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("quicker", [1.0, 2.0])
+def test_short_sums_are_of_numbers(
+    taken: int, kind: str, quicker: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert LIBRARY is not None
     monkeypatch.setattr(LIBRARY, "rate", 2.0)
     monkeypatch.setattr(costs, "SUMMED", BESIDE)
+    monkeypatch.setattr(counted_on, "quickness", lambda: quicker)
     net = Net(taken)
     if kind == "MatMul":
         shape: tuple[int, ...] = (1, 200, taken)
@@ -439,7 +444,7 @@ def test_short_sums_are_of_numbers(taken: int, kind: str, monkeypatch: pytest.Mo
         weights = net.weights(48, taken, 1, 1)
     x = net.net.parameter("x", "f32", shape)
     model = net.model(net.add(kind, net.quantized(x, True), weights, **words))
-    assert integer_nodes(model) == (taken >= 64)
+    assert integer_nodes(model) == (taken >= 64 * quicker)
     compared(model, [net.rng.standard_normal(shape).astype("f4")])
 
 

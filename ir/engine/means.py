@@ -6,7 +6,7 @@ from math import prod
 from typing import Literal, TypeAlias
 
 from ...layers.budget import fits
-from .kernels import SWISH_FACTOR
+from .kernels import SWISH_FACTOR, quickness
 from .plan import Means, Plan
 from .workers import integer_products
 
@@ -30,7 +30,7 @@ def means(plan: Plan, memory: Memory | None) -> Means:
     is_small = memory == "small" or (memory is None and not fits(2 * taken))
     rate, rounds = (found.rate, found.rounds) if found else (0.0, False)
     patience = 1.0 if memory == "fast" else PATIENCE
-    return Means(is_small, patience, rate, SWISH_FACTOR, rounds)
+    return Means(is_small, patience, rate, quickness(), SWISH_FACTOR, rounds)
 
 
 def kept_weights(plan: Plan) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .laying_out import lay_out_weights as lay_out_weights
     from .loose import fits as fits
     from .loose import quick as quick
+    from .products import quickness as quickness
     from .sharing import shared as shared
     from .table import KERNELS as KERNELS
     from .table import steps_of as steps_of
@@ -23,6 +24,7 @@ __getattr__, __dir__ = face(
         "blocks": "Scratch",
         "laying_out": "lay_out_weights",
         "loose": "fits quick",
+        "products": "quickness",
         "sharing": "shared",
         "table": "KERNELS steps_of",
     },

@@ -26,7 +26,7 @@ def settle_weights(plan: Plan) -> None:
                 continue
             grid = known.get(node.inputs[0])
             if place == 1 and grid is not None and plan.means.integers > QUICKER:
-                node.integers = integers(node, packed, grid, plan.means.integers)
+                node.integers = integers(node, packed, grid, plan.means)
             if node.integers is not None or _stays(node, place, packed, plan.means):
                 kept.add(packed)
                 continue

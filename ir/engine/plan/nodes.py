@@ -301,6 +301,8 @@ class Means(NamedTuple):
     patience: float = 1.0
     #: How many times quicker products of int8 are than those of float32; 0 where there are none.
     integers: float = 0.0
+    #: How many times quicker those of float32 are than it is usual.
+    quicker: float = 1.0
     #: By what Swish would rather have multiplied what it takes.
     swish: float = -1.0
     #: Whether who multiplies them rounds to bytes and places, too.

@@ -17,7 +17,7 @@ from ....schemas import Array
 from ....schemas.shapes import number
 from .compressed import Compressed
 from .grid import Grid, Integers
-from .nodes import Node, Plan, Value
+from .nodes import Means, Node, Plan, Value
 from .operations import BINARY, UNARY
 
 #: Operations that only choose and move what is in their first input, or in all of them.
@@ -87,8 +87,8 @@ def grid_of(node: Node) -> Grid | None:
     return Grid(step, first, op.levels) if np.isfinite(first) and 0 < step < np.inf else None
 
 
-def integers(node: Node, packed: Compressed, grid: Grid, rate: float) -> Integers | None:
-    """A node as a product of integers, so many times quicker; None where it is more than that."""
+def integers(node: Node, packed: Compressed, grid: Grid, means: Means) -> Integers | None:
+    """A node as a product of integers; None where it is more than that, or no quicker so."""
     if node.kind == "MatMul":
         op: Any = node.op
         if len(packed.inner) != 2 or not packed.has_columns(transposed=op.transpose_b):
@@ -105,13 +105,14 @@ def integers(node: Node, packed: Compressed, grid: Grid, rate: float) -> Integer
         ):
             return None
     elif node.kind == "GroupConvolution" and len(packed.shape) in (4, 5):
-        return _grouped(node, packed, grid, rate)
+        return _grouped(node, packed, grid, means.integers)
     else:
         return None
     if not packed.is_symmetric or node.outputs[0].type != np.float32:
         return None
     taken = prod(packed.shape) // outer
-    if PRODUCT * (taken - _in_vectors(taken) / rate) <= SUMMED:
+    spared = taken - _in_vectors(taken) / means.integers
+    if PRODUCT / means.quicker * spared <= SUMMED:
         return None
     scale = np.broadcast_to(packed.scale.reshape(-1), (outer,)).astype(np.float64)
     return Integers(grid, scale, np.zeros(outer))
