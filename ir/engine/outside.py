@@ -8,7 +8,7 @@ and kept here, bodies have plans of their own where their shapes are known.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from math import inf, prod
@@ -29,7 +29,7 @@ from .attention import attended, is_plain, is_shared, share_heads
 from .caches import chooses_rows, is_all, join_caches
 from .hopes import LoosenedError, watched
 from .kernels import fits, quick, shared
-from .memory import Growing, Resting
+from .memory import Growing, keep_what_is_freed
 from .plan import Node, Plan, Region, Value, build, claimed_type, cut_regions, plan_region
 from .workers import Part, single_blas
 
@@ -86,7 +86,7 @@ class Outside:
         #: The large arrays that are alive: nobody counts the others.
         self._held: dict[Value, Array] = {}
         self._allowed = budget()
-        self._resting = Resting()
+        keep_what_is_freed()
         self._means = plan.means
         #: What carries out nodes that stand for others.
         self.regions: dict[Node, Planning] = {}
@@ -111,7 +111,7 @@ class Outside:
 
     def end(self) -> None:
         """Let go of the arrays of the call."""
-        self._forget(self._held.values())
+        self._allowed.let_go(self._held.values())
         self._held.clear()
         for value in self.values:
             value.store = None
@@ -146,12 +146,7 @@ class Outside:
         for value in values:
             value.store = None
             if held and value in held:
-                self._forget((held.pop(value),))
-
-    def _forget(self, arrays: Collection[Array]) -> None:
-        self._allowed.let_go(arrays)
-        for array in arrays:
-            self._resting.add(array)
+                self._allowed.let_go((held.pop(value),))
 
     def _kernel(self, node: Node) -> Kernel:
         """What computes a node."""
