@@ -86,7 +86,6 @@ class Outside:
         #: The large arrays that are alive: nobody counts the others.
         self._held: dict[Value, Array] = {}
         self._allowed = budget()
-        keep_what_is_freed()
         self._means = plan.means
         #: What carries out nodes that stand for others.
         self.regions: dict[Node, Planning] = {}
@@ -96,6 +95,8 @@ class Outside:
             if value.is_outside and value.constant is None
         }  # fmt: skip
         self.values = list(last)
+        if self.values:
+            keep_what_is_freed()
         for value, node in last.items():
             if not value.is_output:
                 self._last.setdefault(node, []).append(value)

@@ -32,6 +32,7 @@ DOZEN, HALF, FOUR = 12, 6, 4
 #: into equal ones of at most so many. Of so many rows some are enough; to copy longer sums pays,
 #: but for Zen 5, where such as these take 0.84 to 0.9 of the time.
 LONG, CUT, PAYING, SHORTER = 512, 1024, 384, 768
+#: So many times as many products a second Zen 5 makes.
 TWICE = 1.9
 #: So few are multiplied together, by as many columns as that leaves, at least 16.
 FEW_ROWS = 24
@@ -78,7 +79,7 @@ def blas_copies() -> bool:
 
 
 def quickness() -> float:
-    """How many times quicker products are than choices suppose: Zen 5 makes twice as many."""
+    """How many times quicker products are than those suppose who choose between ways."""
     return TWICE if is_zen_5() and not blas_copies() else 1.0
 
 

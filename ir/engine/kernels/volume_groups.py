@@ -3,6 +3,7 @@
 What a tap there meets are images, and images in groups have kernels of their own: each adds what
 it makes to what those before it made. That lies elsewhere than where it writes, which a kernel
 may do before it adds: one writes where the output belongs, the next beside it, the last there.
+Where each channel is by itself, points along the first axis mostly take less (`volume_points`).
 """
 
 from __future__ import annotations
