@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
-from vinoir.ir.engine.kernels import quantizing
 from vinoir.ir.engine.kernels.blocks import Scratch
 from vinoir.ir.engine.kernels.quantizing import quantized, rounding
 from vinoir.ir.engine.kernels.tabled import looked_up
@@ -359,34 +358,6 @@ def test_what_stands_for_zero_takes_no_sums(
     assert numbers is not None
     target = np.empty_like(x)
     quantized(numbers, x, target, Scratch(1, private).tile, finite=True)()
-    np.testing.assert_allclose(target, wanted, rtol=0, atol=1e-6 * (1 + np.abs(wanted).max()))
-
-
-@needs_library
-@pytest.mark.parametrize("asked", [True, False])
-@pytest.mark.parametrize("levels", [2, 3, 16, 255, 256, 300])
-@pytest.mark.parametrize("ends", [(0, 1), (-0.5, 0.5), (3, -1), (-3, 5)])
-@pytest.mark.parametrize("lies", [True, False])
-def test_numbers_become_bytes_and_numbers_again(
-    asked: bool, levels: int, ends: tuple[float, float], lies: bool
-) -> None:
-    """What is clipped and rounded by the way is as the definition has it, endless or no number."""
-    rng = np.random.default_rng(levels)
-    last = levels - 1
-    x = rng.integers(-20, last + 20, (7, 33, 5)).astype("f4")
-    x.reshape(-1)[rng.permutation(x.size)[:40]] = rng.choice([np.inf, -np.inf, np.nan, 3e38], 40)
-    x = (x / 8 - 2) + rng.uniform(-0.05, 0.05, x.shape).astype("f4")
-    limits = [np.float32(end) for end in (-2, last / 8 - 2, *ends)]
-    op = Op.registry["FakeQuantize", 1].read({"levels": str(levels)})
-    (wanted,) = op.run(x, *limits)
-    numbers = rounding(last, [np.asarray(end) for end in limits])
-    assert numbers is not None
-    target = np.empty(x.shape if lies else (*x.shape[:2], 9), np.float32)[..., :5]
-    with rounding_by_library(asked=asked):
-        assert LIBRARY is not None
-        has_bytes = LIBRARY.rounds and 2 < levels <= 256
-        assert quantizing._goes_through_bytes(numbers, x) == has_bytes
-        quantized(numbers, x, target, Scratch(1, private).tile)()
     np.testing.assert_allclose(target, wanted, rtol=0, atol=1e-6 * (1 + np.abs(wanted).max()))
 
 

@@ -25,8 +25,6 @@ from .rooms import NEAR, Rooms, in_rooms, rooms
 NOTHING = np.float32(2**-20)
 #: What makes int8 of levels from zero on, less the middle one.
 MIDDLE_BIT = np.uint8(MIDDLE)
-#: The last byte; and what is so near zero is the level that bytes begin with.
-BYTE, NEAR_ZERO = 255, 1e-3
 #: So few planes are taken one by one.
 FEW = 16
 #: Repeats a row so many times, in memory that is kept.
@@ -145,8 +143,6 @@ def _quantized(
     narrow = target.dtype == np.int8
     if narrow and _is_cast(numbers):
         return _cast(numbers, block, target, tile, own, finite=finite)
-    if not narrow and _goes_through_bytes(numbers, block):
-        return _through_bytes(numbers, block, target, own)
     scaled_first = finite and numbers.scale is not None and not narrow
     if scaled_first:
         numbers = _after_scaling(numbers)
@@ -304,52 +300,6 @@ def _cast(
         return parts
 
     return in_rooms(make, (block.size, -(-block.size // 4)), own)
-
-
-def _goes_through_bytes(numbers: Rounding, block: Array) -> bool:
-    """Whether numbers become bytes, which clips and rounds them by the way, and numbers again."""
-    library = integer_products()
-    if library is None or not library.rounds or not numbers.falls or numbers.steps > BYTE:
-        return False
-    if any(array is not None and array.ndim for array in numbers[:6]):
-        return False
-    if not block.flags.c_contiguous or block.dtype != np.float32:
-        return False
-    scale, shift = (1.0 if numbers.scale is None else numbers.scale), numbers.shift
-    return bool(np.abs(numbers.low * scale + (0 if shift is None else shift)) < NEAR_ZERO)
-
-
-def _through_bytes(numbers: Rounding, block: Array, target: Array, own: Rooms | None) -> Part:
-    """Numbers alike for all: in a line to their levels, to bytes, and in a line back."""
-    library = integer_products()
-    assert library is not None
-    _, _, scale, shift, gain, first, steps = numbers
-    to, back = (
-        (1.0 if a is None else float(a), 0.0 if b is None else float(b))
-        for a, b in ((scale, shift), (gain, first))
-    )
-    limit = np.full(block.size, steps, np.uint8) if steps < BYTE else None
-    flat, lies = block.reshape(-1), target.flags.c_contiguous
-
-    def make(room: Array, bytes_: Array) -> list[Part]:
-        line = target.reshape(-1) if lies else room
-        levels = bytes_.view(np.uint8)[: block.size]
-        parts: list[Part] = []
-        given = flat
-        if to != (1.0, 0.0):
-            parts.append(library.lined(*to, flat, line))
-            given = line
-        parts.append(library.rounded(given, levels))
-        if limit is not None:
-            parts.append(partial(np.minimum, levels, limit, out=levels))
-        parts.append(partial(np.copyto, line, levels))
-        if back != (1.0, 0.0):
-            parts.append(library.lined(*back, line, line))
-        if not lies:
-            parts.append(partial(np.copyto, target, line.reshape(target.shape)))
-        return parts
-
-    return in_rooms(make, (0 if lies else block.size, -(-block.size // 4)), own)
 
 
 def _runs_of(target: Array) -> Array:
