@@ -96,6 +96,15 @@ def test_what_is_cut_off_is_a_view(
         assert "Pad" not in found
 
 
+@pytest.mark.parametrize("mode", ["reflect", "symmetric"])
+def test_mirrored_are_those_who_are_cut_off_too(mode: str) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 3, 5, 4))
+    net.result(pad(net, x, [0, 0, 0, -2], [0, 0, 0, 3], mode=mode, fill=None, version="opset12"))
+    assert compared(net, numbers(2, 3, 5, 4)) == ["Pad"]
+
+
+@pytest.mark.usefixtures("integers_are_quick")
 def test_levels_stay_levels_where_some_are_cut_off() -> None:
     """A convolution of images of few levels, of which some is cut off, is one of integers."""
     net = ir.Builder()

@@ -134,6 +134,7 @@ def test_pieces() -> None:
     assert volume_points._pieces(of(32, (8, 32, 32), 3, 1), 4, 2) == (1, 2)
     alike, bands = volume_points._pieces(of(64, (8, 56, 56), 3, 1), 4, 4)
     assert (alike, bands % 4) == (1, 0)
+    assert volume_points._pieces(of(1024, (8, 28, 28), 3, 1), 4, 4) == (1, 8)
     assert volume_points._pieces(of(672, (4, 4, 4), 5, 1), 4, 4) == (4, 1)
     assert volume_points._pieces(of(17, (4, 4, 4), 5, 1), 4, 4) == (1, 1)
 

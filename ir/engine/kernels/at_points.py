@@ -28,8 +28,7 @@ from .blocks import CACHE, Scratch, are_moderate, filling, lined, padded, sequen
 from .convolution_work import Sizes, Work
 from .depthwise import RUN, RUN_BEGINS, SUM
 from .lines import LINE
-from .processor import is_zen_5
-from .products import blas_copies, by_long_rows
+from .products import blas_copies, by_long_rows, makes_most_of_zen_5
 from .repeats import divisor
 
 #: Polynomials are evaluated at 0, 1, infinity and -1, at these places as far as there have to be
@@ -43,10 +42,9 @@ FEWEST = 3
 TOGETHER, AT_LEAST = 48, 4
 #: Tiled weights of a point, which meet one run of values after the other, are so many numbers.
 TAPS_RUN = 1 << 13
-#: What the choice supposes of one core, in nanoseconds: a value at a point, and an output, and the
-#: same where BLAS copies what it multiplies; to begin a sum; and to copy an input, or an output,
-#: where workers share channels.
-VALUE, OUTPUT, VALUE_COPIED, OUTPUT_COPIED, BEGIN, COPY = 0.056, 0.09, 0.2, 0.32, 0.08, 0.15
+#: What the choice supposes of one core, in nanoseconds: to begin a sum, and to copy an input, or
+#: an output, where workers share channels.
+BEGIN, COPY = 0.08, 0.15
 
 
 class Rates(NamedTuple):
@@ -56,14 +54,19 @@ class Rates(NamedTuple):
     product: float
     calls: float
     margin: float
+    #: A value at a point, and an output.
+    value: float = 0.056
+    output: float = 0.09
 
 
-USUAL, OF_ZEN_5 = Rates(0.0155, 4000, 0.9), Rates(0.008, 2500, 0.95)
+USUAL, COPYING, OF_ZEN_5 = (
+    Rates(0.0155, 4000, 0.9), Rates(0.0155, 4000, 0.9, 0.2, 0.32), Rates(0.008, 2500, 0.95)
+)  # fmt: skip
 
 
 def rates() -> Rates:
-    """What holds here: BLAS's kernels for AVX2 make no use of what Zen 5 has."""
-    return OF_ZEN_5 if is_zen_5() and not blas_copies() else USUAL
+    """What holds here; there are some for BLAS that copies what it multiplies."""
+    return COPYING if blas_copies() else OF_ZEN_5 if makes_most_of_zen_5() else USUAL
 
 
 class Points(NamedTuple):
@@ -73,6 +76,11 @@ class Points(NamedTuple):
     taps: Array
     inputs: Array
     outputs: Array
+
+    @property
+    def one(self) -> int:
+        """The point 1, to whose powers all outputs are alike: what is added there reaches all."""
+        return int(np.flatnonzero((self.outputs == 1).all(axis=0))[0])
 
 
 @cache
@@ -165,15 +173,14 @@ def quickest_size(sizes: Sizes, least: float, pieces: int) -> int | None:
 def nanoseconds(sizes: Sizes, size: int, pieces: int) -> float:
     """About how long a channel takes by tiles of so many outputs, on one core."""
     (tall, wide), (down, along), (height, width) = sizes.kernel, sizes.strides, sizes.out
-    value, output = (VALUE_COPIED, OUTPUT_COPIED) if blas_copies() else (VALUE, OUTPUT)
     rate = rates()
     products, tiles = count_of(tall, down, size), _tiles(sizes, size)
     columns = min(sizes.size[1], (width - 1) * along + wide)
     met = sum(tile.met for tile in tiles)
-    evaluated = columns * products * (len(tiles) * value + met * rate.product)
+    evaluated = columns * products * (len(tiles) * rate.value + met * rate.product)
     each = SUM + RUN_BEGINS / (RUN if along == 1 else sizes.groups)
     summed = len(tiles) * products * width * (wide * each + BEGIN)
-    made = height * width * (output + products * rate.product)
+    made = height * width * (rate.output + products * rate.product)
     lanes, across = _shared(sizes, len(tiles), cuts(sizes.images, pieces))
     copied = COPY * (sizes.size[0] * columns + height * width) if across > 1 else 0.0
     if np.any(sizes.fill):  # rows of padding are put beside those of an image
@@ -218,7 +225,7 @@ def at_points(work: Work, size: int) -> list[list[Part]]:
     """The steps: workers share tiles, and channels where there are too few."""
     sizes, _, target, _, abreast, scratch = work
     found, tiles = points(sizes.kernel[0], sizes.strides[0], size), _tiles(sizes, size)
-    weights = _at(found, sizes.weights)
+    weights = at(found, sizes.weights[:, 0])
     steps: list[Part] = []
     laid: dict[tuple[int, int], Array] = {}
 
@@ -243,9 +250,9 @@ def at_points(work: Work, size: int) -> list[list[Part]]:
     return [steps]
 
 
-def _at(found: Points, weights: Array) -> Array:
-    """Columns of taps (channels, 1, rows, columns) at points: (products, columns, channels)."""
-    taps = weights[:, 0].transpose(1, 2, 0).astype(np.float64, order="C")
+def at(found: Points, weights: Array) -> Array:
+    """Columns of taps (channels, taps, ...) at points: (products, ..., channels)."""
+    taps = np.moveaxis(weights, 0, -1).astype(np.float64, order="C")
     with single_blas:
         made = found.taps @ taps.reshape(len(taps), -1)
     return made.astype(np.float32).reshape(-1, *taps.shape[1:])
@@ -310,9 +317,7 @@ class Lane:
         self.wanted = self.sums[:, : width * count]
         self.block = take(found.size, width, count)
         self.given = take(found.inputs.shape[1], self.columns, count)
-        # What is added at the point 1, to the powers of which outputs are alike, reaches them all.
-        one = int(np.flatnonzero((found.outputs == 1).all(axis=0))[0])
-        self.biased, bias = self.wanted[one].reshape(width, count), work.finish.bias
+        self.biased, bias = self.wanted[found.one].reshape(width, count), work.finish.bias
         self.bias = None if bias is None else np.broadcast_to(bias[channels], (width, count))
         row, pixel, number = self.values.strides
         self.windows = as_strided(

@@ -78,9 +78,14 @@ def blas_copies() -> bool:
     return library.kernels not in WIDE_KERNELS
 
 
+def makes_most_of_zen_5() -> bool:
+    """Whether it is Zen 5, and BLAS has kernels as wide: those for AVX2 make no use of it."""
+    return is_zen_5() and not blas_copies()
+
+
 def quickness() -> float:
     """How many times quicker products are than those suppose who choose between ways."""
-    return TWICE if is_zen_5() and not blas_copies() else 1.0
+    return TWICE if makes_most_of_zen_5() else 1.0
 
 
 def width(outer: int, taken: int, rows: int | None = None, lanes: int = 1) -> int:

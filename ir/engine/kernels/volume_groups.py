@@ -57,12 +57,17 @@ def part_of(value: Value | None, image: int, some: slice) -> Value | None:
     """What belongs to some images of one volume, of a value that is broadcast to all."""
     if value is None or len(value.shape) < 3:
         return value
-    array = value.array.reshape((1,) * (5 - len(value.shape)) + value.shape)
+    array = _of_volumes(value)
     array = array[image if array.shape[0] > 1 else 0]
     part = np.moveaxis(array[:, some] if array.shape[1] > 1 else array, 1, 0)
     if value.constant is not None:
         return constant(part)
     return images_of(np.moveaxis(part, 1, -1))
+
+
+def _of_volumes(value: Value) -> Array:
+    """A value that is broadcast to volumes, with all their axes."""
+    return value.array.reshape((1,) * (5 - len(value.shape)) + value.shape)
 
 
 def convolution(
@@ -78,10 +83,11 @@ def convolution(
     small = over_images(node, along.strides[1:], along.dilations[1:], pads[1:])
     numbers = volume_points.numbers_of(node, pads)
     size = None if numbers is None else _size_of_tiles(numbers, small, node)
-    finish = None if size is None else _below_each_other(node, scratch)
-    if numbers is not None and size is not None and finish is not None:
-        stores = value.store, output.store
-        return volume_points.steps(numbers, size, *stores, finish, abreast, scratch)
+    if numbers is not None and size is not None:
+        finish = _below_each_other(node, scratch)
+        if finish is not None:
+            stores = value.store, output.store
+            return volume_points.steps(numbers, size, *stores, finish, abreast, scratch)
     made, taps = output.store.shape[1], weights.shape[3]
     laid_out: dict[int, object] = {}
     steps: list[list[Part]] = []
@@ -119,16 +125,12 @@ def convolution(
 
 def _size_of_tiles(numbers: volume_points.Numbers, small: Op, node: Node) -> int | None:
     """Of how many outputs tiles are along the first axis; None where taps take less by turns."""
-    (deep, *_), (planes, height, width), (*_, tall, wide) = (
-        numbers.kernel,
-        numbers.out,
-        numbers.size,
-    )
+    deep, (planes, height, width) = numbers.kernel[0], numbers.out
     pieces, channels = lanes(amount(node)), len(numbers.weights)
     took, size = volume_points.nanoseconds(numbers, pieces)
     given, made = (
         Value((planes, channels, *some), np.dtype(np.float32))
-        for some in ((tall, wide), (height, width))
+        for some in (numbers.size[1:], (height, width))
     )
     taps = constant(numbers.weights[:, None, None, 0])
     sizes = Sizes(Node(node.layer, small, [given, taps], [made]))
@@ -169,7 +171,7 @@ def _rows_of(value: Value | None, deep: int, height: int) -> Value | None:
     """A value broadcast to volumes, as their images one below the other; None if it cannot."""
     if value is None or len(value.shape) < 3:
         return value
-    array = value.array.reshape((1,) * (5 - len(value.shape)) + value.shape)
+    array = _of_volumes(value)
     if array.shape[2:4] not in ((deep, height), (1, 1)):
         return None
     last = np.moveaxis(array, 1, -1)

@@ -20,18 +20,15 @@ from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
 from ..plan import Node
-from ..workers import Part, hands, single_blas, spans
+from ..workers import Part, hands, spans
 from .at_points import (
     AT_LEAST,
     BEGIN,
     COPY,
-    OUTPUT,
-    OUTPUT_COPIED,
     TAPS_RUN,
-    VALUE,
-    VALUE_COPIED,
     Met,
     Points,
+    at,
     count_of,
     points,
     rates,
@@ -42,7 +39,7 @@ from .blocks import CACHE, Scratch, are_moderate, filling, lined, sequence
 from .calls import call
 from .convolution_work import Finish
 from .depthwise import RUN, RUN_BEGINS, SUM
-from .products import blas_copies, by_long_rows
+from .products import by_long_rows
 from .repeats import divisor
 
 Three: TypeAlias = tuple[int, int, int]
@@ -115,7 +112,7 @@ def steps(
     To what follows, a volume is one image: its own, one below the other.
     """
     found = points(sizes.kernel[0], sizes.strides[0], size)
-    weights = _at(found, sizes.weights)
+    weights = at(found, sizes.weights)
     laid: dict[Run, Array] = {}
     lanes = hands(len(target), abreast, lambda each: _shared(sizes, size, each))
     step: list[Part] = []
@@ -135,29 +132,20 @@ def nanoseconds(sizes: Numbers, pieces: int) -> tuple[float, int]:
 
 
 def _nanoseconds(sizes: Numbers, size: int, pieces: int) -> float:
-    value, output = (VALUE_COPIED, OUTPUT_COPIED) if blas_copies() else (VALUE, OUTPUT)
     rate, channels = rates(), len(sizes.weights)
     (deep, high, wide), (planes, height, width) = sizes.kernel, sizes.out
     products, tiles = count_of(deep, sizes.strides[0], size), _tiles(sizes, size)
     alike, bands = _pieces(sizes, size, pieces)
     met, lines = sum(tile.met for tile in tiles), bands * sizes.lines(-(-height // bands))
     pixels = lines * sizes.size[2]
-    evaluated = pixels * products * (len(tiles) * value + met * rate.product)
+    evaluated = pixels * products * (len(tiles) * rate.value + met * rate.product)
     run = _neighbours(sizes, -(-channels // alike)) * channels / alike
     each = high * wide * (SUM + RUN_BEGINS / run) + BEGIN
     summed = len(tiles) * products * height * width * each
-    made = planes * height * width * (output + products * rate.product)
+    made = planes * height * width * (rate.output + products * rate.product)
     copied = COPY * (met * pixels + planes * height * width) if alike > 1 else 0.0
     calls = len(tiles) * bands * (rate.calls + lines * LINE_BEGINS) * alike / channels
     return copied + evaluated + summed + made + calls
-
-
-def _at(found: Points, weights: Array) -> Array:
-    """Taps (channels, deep, high, wide) at points: (products, high, wide, channels)."""
-    taps = weights.transpose(1, 2, 3, 0).astype(np.float64, order="C")
-    with single_blas:
-        made = found.taps @ taps.reshape(len(taps), -1)
-    return made.astype(np.float32).reshape(-1, *taps.shape[1:])
 
 
 def _tiled(sizes: Numbers, weights: Array) -> Array:
@@ -285,10 +273,9 @@ class Lane:
         return parts
 
     def _biased(self, bias: Array) -> Part:
-        """What is added at the point 1, whose powers are all alike: so it reaches all outputs."""
-        (one, *_) = np.flatnonzero((self.found.outputs == 1).all(axis=0))
+        """What adds the bias, at the point where that reaches all outputs."""
         some = bias[self.channels]
-        rows = self.sums[one].reshape(-1, len(some))
+        rows = self.sums[self.found.one].reshape(-1, len(some))
         return lined(np.add, rows, np.broadcast_to(some, rows.shape), rows, self.scratch)
 
     def _finished(self, out: Array, finish: Finish, image: int, planes: Run) -> list[Part]:
