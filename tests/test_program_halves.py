@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -280,3 +281,43 @@ def test_without_such_a_library_numbers_are_multiplied(
 
     monkeypatch.setattr(importlib, "import_module", imported)
     assert halves.half_products.__wrapped__() is None
+
+
+@pytest.fixture
+def anew() -> Iterator[None]:
+    """The library that widens is looked for again."""
+    halves._conversions.cache_clear()
+    yield
+    halves._conversions.cache_clear()
+
+
+@pytest.mark.parametrize("wrong", [None, "absent", "otherwise", "inexact"])
+def test_float16_is_widened_to_what_it_is(
+    wrong: str | None, anew: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a library or without, whatever the number is, and wherever it lies."""
+    numkong: Any = pytest.importorskip("numkong") if wrong in (None, "inexact") else None
+    asked = []
+
+    class Other:
+        def __getattr__(self, name: str) -> Any:
+            if wrong == "otherwise":
+                raise AttributeError(name)
+            asked.append(name)
+            if name == "astype" and wrong == "inexact":
+                return lambda given, kind, out: None
+            return getattr(numkong, name)
+
+    def imported(name: str) -> Any:
+        if wrong == "absent":
+            raise ImportError(name)
+        return Other()
+
+    monkeypatch.setattr(importlib, "import_module", imported)
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    odd = np.frombuffer(b"\0" + every.tobytes(), np.float16, every.size, 1)
+    for given_ in (every, odd, every.reshape(256, 256), every.reshape(256, 256).T, every[:5]):
+        found = halves.widened(given_)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, given_.astype(np.float32))
+    assert ("astype" in asked) == (wrong in (None, "inexact"))

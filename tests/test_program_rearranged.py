@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_program_kernels import DRAWS, Draw, windows
 from vinoir import ir
 from vinoir.ir.engine.kernels import copies, volume_pooling
-from vinoir.ir.engine.memory import in_blocks, in_runs, straight_copy, turning
+from vinoir.ir.engine.memory import in_blocks, in_runs, lies_in, straight_copy, turning
 from vinoir.schemas import Array
 
 
@@ -554,3 +554,19 @@ def test_many_small_images_are_joined_once(
 ) -> None:
     window = volume_pooling.Window((taken, 1, 1), (1, 1, 1), [(0, 0)] * 3, np.add)
     assert window.is_sooner_whole(shape, stops, 2) is whole
+
+
+@given(st.data())
+def test_what_can_be_seen_in_another_shape_is_known_beforehand(data: st.DataObject) -> None:
+    """Axes in any order, backwards, cut, repeated; NumPy copies the rest."""
+    sizes = data.draw(st.lists(st.sampled_from((1, 2, 3, 4, 6)), min_size=1, max_size=5))
+    array = np.empty(sizes, "f4").transpose(data.draw(st.permutations(range(len(sizes)))))
+    cut = (slice(None), slice(None, None, -1), slice(1, None), slice(None, None, 2), None)
+    array = array[tuple(data.draw(st.sampled_from(cut)) for _ in range(array.ndim))]
+    if data.draw(st.booleans()):
+        array = np.broadcast_to(array[..., None], (*array.shape, data.draw(st.integers(1, 3))))
+    split = [one for size in array.shape for one in ((size,) if size % 2 else (size // 2, 2))]
+    for shape in (split, data.draw(st.permutations(array.shape)), (array.size,)):
+        if np.prod(shape, dtype=int) == array.size:
+            seen = array.size == 0 or np.may_share_memory(array.reshape(shape), array)
+            assert lies_in(array, tuple(shape)) == seen

@@ -65,6 +65,7 @@ from .workers import (
     side_by_side,
     single_blas,
     thread_share,
+    widened,
 )
 
 #: Plans for so many different input shapes are kept.
@@ -494,10 +495,10 @@ class Program(Shown):
                 # Where more shapes come than plans are kept, they have to be made quickly.
                 if len(self._unrolled) < KEPT:
                     self._unrolled.add(pattern)
-                few = pattern in self._unrolled
                 plan = build(
-                    self.model, inferred, assigned, self._constants, make_all, unrolls=few
-                )
+                    self.model, inferred, assigned, self._constants, make_all,
+                    widen=widened, unrolls=pattern in self._unrolled,
+                )  # fmt: skip
                 if not is_open(pattern):
                     cut_regions(plan)  # where sizes grow with each call, none would come again
                 self._patterns.hopes.note(plan)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
-from ..memory import CUTTING, in_blocks, in_runs
+from ..memory import CUTTING, in_blocks, in_runs, lies_in
 from ..plan import Node
 from ..workers import Part, spans
 from .blocks import Scratch, filling, sequence
@@ -38,6 +38,8 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
         return [_tiled(node, threads)]
     source = node.inputs[0].array
     targets = [value.array for value in node.outputs]
+    if node.kind == "Reshape" and not lies_in(source, targets[0].shape):
+        return _reshaped(source, targets[0], threads, scratch)
     found = node.op.run(source, *(value.constant for value in node.inputs[1:]))
     if all(np.may_share_memory(view, source) or not view.size for view in found):
         return [
@@ -90,9 +92,8 @@ def _reshaped(
     """A reshape that is no view: of the target it may be one, else it takes two copies."""
     if source.size != target.size:
         return None
-    view = target.reshape(source.shape)
-    if np.may_share_memory(view, target):
-        return [copied(source, view, threads)]
+    if lies_in(target, source.shape):
+        return [copied(source, target.reshape(source.shape), threads)]
     if source.dtype != np.float32:
         return None
     scratch.shared.reset()

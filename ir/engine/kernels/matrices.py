@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary, finalize
 import numpy as np
 
 from ....schemas import Array
-from ..memory import is_wished, shelved
+from ..memory import is_wished, lies_in, shelved
 from ..plan import Node, Scales, Value
 from ..workers import Part, spans
 from .blocks import CACHE, Room, Scratch, epilogue, followed, sequence
@@ -397,10 +397,10 @@ def _runs(
 
 def rows_of(array: Array, part: int, scratch: Scratch | Room) -> tuple[Array, list[Part]]:
     """An array as rows, and what copies it where it cannot be seen so."""
-    flat = array.reshape(-1, array.shape[-1])
-    if np.may_share_memory(flat, array):
-        return flat, []
-    room = scratch.take(part, *flat.shape)
+    flat = prod(array.shape[:-1]), array.shape[-1]
+    if lies_in(array, flat):
+        return array.reshape(flat), []
+    room = scratch.take(part, *flat)
     return room, [call(np.copyto, room.reshape(array.shape), array)]
 
 

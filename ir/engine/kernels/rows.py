@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....schemas import Array
+from ..memory import lies_in
 from ..plan import Node, Value
 from ..workers import Part, flushing, spans
 from .blocks import CACHE, Follower, Scratch, epilogue, followed, sequence
@@ -129,16 +130,15 @@ def _as_it_lies(array: Array, axes: tuple[int, ...]) -> tuple[list[int], Array |
     begin, end = places[0], places[-1] + 1
     sizes = [array.shape[axis] for axis in order]
     rows = Rows(prod(sizes[:begin]), prod(sizes[begin:end]), prod(sizes[end:]))
-    found = array.transpose(order).reshape(rows)
-    alone = end - begin == len(places) and np.may_share_memory(found, array)
-    return order, found if alone else None
+    found = array.transpose(order)
+    alone = end - begin == len(places) and lies_in(found, rows)
+    return order, found.reshape(rows) if alone else None
 
 
 def _viewed(value: Value, axes: tuple[int, ...], store: Array) -> tuple[Rows | None, Array | None]:
     """The numbers before, along and after axes, and memory seen so, where that can be."""
     rows = seen(value, axes)
-    found = None if rows is None else store.reshape(rows)
-    return rows, found if found is not None and np.may_share_memory(found, store) else None
+    return rows, None if rows is None or not lies_in(store, rows) else store.reshape(rows)
 
 
 def joined_axes(node: Node) -> tuple[int, ...] | None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .slabs import together as together
     from .turning import in_blocks as in_blocks
     from .turning import in_runs as in_runs
+    from .turning import lies_in as lies_in
     from .turning import straight_copy as straight_copy
     from .views import CUTTING as CUTTING
     from .views import root_of as root_of
@@ -35,7 +36,7 @@ __getattr__, __dir__ = face(
         "growing": "Growing",
         "shelf": "is_wished shared_weights shelved",
         "slabs": "private side_by_side together",
-        "turning": "in_blocks in_runs straight_copy",
+        "turning": "in_blocks in_runs lies_in straight_copy",
         "views": "CUTTING root_of",
     },
 )

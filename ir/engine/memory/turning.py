@@ -67,6 +67,26 @@ def in_runs(source: Array, target: Array) -> tuple[Array, Array]:
     return given.view(kind)[..., 0], into.view(kind)[..., 0]
 
 
+def lies_in(array: Array, shape: tuple[int, ...]) -> bool:
+    """Whether an array can be seen in another shape, of as many numbers, without a copy."""
+    if array.flags.c_contiguous or not array.size:
+        return True
+    runs: list[tuple[int, int]] = []  # of numbers with the same step from one to the next
+    for size, step in zip(array.shape, array.strides, strict=True):
+        if size > 1 and runs and runs[-1][1] == size * step:
+            runs[-1] = runs[-1][0] * size, step
+        elif size > 1:
+            runs.append((size, step))
+    sizes = iter(shape)
+    for run, _ in runs:  # new axes may cut it, and none may go beyond
+        taken = 1
+        while taken < run:
+            taken *= next(sizes)
+        if taken != run:
+            return False
+    return True
+
+
 def straight_copy(array: Array) -> Array:
     """A copy whose memory follows its axes."""
     if array.flags.c_contiguous or array.dtype.hasobject:

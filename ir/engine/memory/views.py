@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 from ....layers.budget import fits
 from ....schemas import Array
 from ..plan import POOLINGS, Node, Plan, Value
+from .turning import lies_in
 
 #: Operations whose kernels give views, where the memory allows it.
 CUTTING = frozenset(
@@ -143,6 +144,8 @@ def _renames(node: Node, trials: dict[Value, Array]) -> bool:
     room = trials[root]
     lying = seen_in(room, source)
     given = [np.moveaxis(lying, -1, 1) if source.last else lying]
+    if node.kind == "Reshape" and not lies_in(given[0], node.outputs[0].shape):
+        return False  # or it would be copied, to find that
     # What lies there means nothing, whatever somebody's own operation makes of it.
     with node.layer.at(), np.errstate(all="ignore"):
         found = node.op.run(*given, *(value.constant for value in node.inputs[1:]))

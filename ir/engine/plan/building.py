@@ -43,6 +43,7 @@ def build(
     kept: Constants | None = None,
     make_all: Calls | None = None,
     *,
+    widen: Callable[[Array], Array] = as_computed,
     unrolls: bool = True,
 ) -> Plan:
     """Make the plan of a graph whose types and shapes were inferred, and of which all can be run.
@@ -53,9 +54,10 @@ def build(
         assigned: The variables that have a value: their initial ones are not computed.
         kept: What earlier plans have computed of constants, for whatever shapes; more is added.
         make_all: What makes calls that need not wait for each other; None: one by one.
+        widen: What makes float32 numbers of constants in half precision.
         unrolls: Whether turns that are known take the place of their loop.
     """
-    making = _Making(assigned, make_all or _one_by_one, unrolls)
+    making = _Making(assigned, partial(_widened, make_all or _one_by_one, widen), unrolls)
     results = making.add(graph, inferred, {} if kept is None else kept)
     plan = Plan(making.nodes, making.inputs, results)
     plan.declared = making.declared
@@ -76,13 +78,18 @@ class Known(NamedTuple):
 class _Making:
     """The nodes of a plan that is being made."""
 
-    def __init__(self, assigned: Collection[str], make_all: Calls, unrolls: bool) -> None:
+    def __init__(
+        self,
+        assigned: Collection[str],
+        widened: Callable[[Iterable[Layer]], dict[int, Array]],
+        unrolls: bool,
+    ) -> None:
         self.nodes: list[Node] = []
         self.inputs: dict[int, Value] = {}
         #: What is inferred of the inputs of layers with bodies, in the types of the file.
         self.declared: dict[Node, list[Tensor]] = {}
         self._assigned = assigned
-        self._make_all = make_all
+        self._widened = widened
         self._unrolls = unrolls
         #: Of each graph that was added, what does not change from turn to turn.
         self._seen: dict[int, Known] = {}
@@ -105,7 +112,7 @@ class _Making:
         values: dict[tuple[int, int], Value] = {}
         # What turns make is not the next one's, and would fill the memory.
         folded: Folded = {}
-        widened = _widened([layer for layer in order if layer.id in needed], self._make_all)
+        widened = self._widened(layer for layer in order if layer.id in needed)
 
         def fed(layer: Layer) -> list[Value]:
             found = _fed(layer, sources, values)
@@ -307,18 +314,20 @@ def _one_by_one(calls: Iterable[Callable[[], None]]) -> None:
         call()
 
 
-def _widened(layers: Iterable[Layer], make_all: Calls) -> dict[int, Array]:
+def _widened(
+    make_all: Calls, widen: Callable[[Array], Array], layers: Iterable[Layer]
+) -> dict[int, Array]:
     """Constants in half precision as they are computed with, the largest first: by layer id."""
     found: dict[int, Array] = {}
 
-    def widen(layer: Layer) -> None:
-        found[layer.id] = as_computed(layer.value)
+    def take(layer: Layer) -> None:
+        found[layer.id] = widen(layer.value)
 
     halves = [
         layer for layer in layers if layer.is_constant and layer.element_type is ElementType.F16
     ]
     halves.sort(key=lambda layer: -prod(layer.outputs[0].tensor.shape.static))
-    make_all(partial(widen, layer) for layer in halves)
+    make_all(partial(take, layer) for layer in halves)
     return found
 
 

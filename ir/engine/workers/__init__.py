@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .denormals import flushing as flushing
     from .halves import HalfProducts as HalfProducts
     from .halves import half_products as half_products
+    from .halves import widened as widened
     from .integers import IntegerProducts as IntegerProducts
     from .integers import integer_products as integer_products
     from .preparing import side_by_side as side_by_side
@@ -41,7 +42,7 @@ __getattr__, __dir__ = face(
     {
         "blas_threads": "WIDE_KERNELS blas describe single_blas",
         "denormals": "flushing",
-        "halves": "HalfProducts half_products",
+        "halves": "HalfProducts half_products widened",
         "integers": "IntegerProducts integer_products",
         "processes": "can_fork hire shared",
         "preparing": "side_by_side",
