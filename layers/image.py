@@ -316,12 +316,23 @@ def resample(data: Array, steps: Sequence[Resized], settings: Settings) -> Array
         for step in changed:
             data = np.take(data, nearest(step, settings), step.axis)
         return data
-    dtype = data.dtype
     # Integers near the middle of two show in which order they were summed up.
-    mix = gathered if dtype.kind in "iu" else mixed
-    # Pillow keeps bytes as bytes between its two passes; OpenVINO does so with bfloat16, too.
-    keeps = settings.mode.endswith("pillow") and ElementType.of(dtype) in ("i8", "u8", "bf16")
-    for axis, taps in passes(changed, settings):
+    mix = gathered if data.dtype.kind in "iu" else mixed
+    keeps = keeps_bytes(settings.mode, data.dtype)
+    return weighted(data, passes(changed, settings), mix, keeps=keeps)
+
+
+def keeps_bytes(mode: str, dtype: np.dtype[Any]) -> bool:
+    """Whether bytes stay bytes between two passes, as Pillow's do; OpenVINO's bfloat16, too."""
+    return mode.endswith("pillow") and ElementType.of(dtype) in ("i8", "u8", "bf16")
+
+
+def weighted(
+    data: Array, steps: list[Pass], mix: Callable[[Array, int, Taps], Array], *, keeps: bool
+) -> Array:
+    """Axes resized one after the other, in the type of the data in the end, or after each."""
+    dtype = data.dtype
+    for axis, taps in steps:
         data = mix(widen(data), axis, taps)
         data = narrow(data, dtype) if keeps else data
     return narrow(data, dtype)
@@ -386,7 +397,9 @@ def narrow(data: Array, dtype: np.dtype[Any]) -> Array:
     """An array back in its own type."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        return np.clip(np.rint(data.astype(np.float64)), limits.min, limits.max).astype(dtype)
+        # float32 has the limits of bytes, but not those of larger integers.
+        data = np.rint(data if dtype.itemsize <= 2 else data.astype(np.float64))
+        return np.clip(data, limits.min, limits.max, out=data).astype(dtype)
     return data.astype(dtype, copy=False)
 
 

@@ -28,6 +28,9 @@ FROM_RGB = np.array(
 )
 ADDED = np.array([16, 128, 128], np.float32)
 
+#: So many pairs of pixels are coloured at a time.
+BAND = 1 << 13
+
 
 class ToColors(Op):
     """From YUV to three colours; ``chroma``: how many channels each chroma plane has."""
@@ -55,8 +58,14 @@ class ToColors(Op):
         return (Tensor(kind, Shape((batch, height, width, 3))),)
 
     def run(self, *planes: Array) -> tuple[Array, ...]:
-        luma = planes[0]
-        chroma = planes[1:]
+        y, u, v = self.parted(*planes)
+        colors = np.empty((*y.shape, 3), y.dtype)
+        for image in zip(y, u, v, colors, strict=True):
+            self.paint(*image)
+        return (colors,)
+
+    def parted(self, luma: Array, *chroma: Array) -> tuple[Array, Array, Array]:
+        """Y of each pixel, and U and V of each two by two, as views of the planes."""
         if not chroma:
             batch, rows, width, _ = luma.shape
             height = rows * 2 // 3
@@ -67,15 +76,27 @@ class ToColors(Op):
                 plane.reshape(batch, height // 2, width // 2, channels)
                 for plane, channels in zip(np.split(rest, count, 1), self.chroma, strict=True)
             )
-        wide = np.concatenate(chroma, -1).repeat(2, 1).repeat(2, 2)
-        y, u, v = (
-            plane.astype(np.float32) - least
-            for plane, least in zip((luma[..., 0], wide[..., 0], wide[..., 1]), ADDED, strict=True)
-        )
-        colors = np.stack([row[0] * y + row[1] * u + row[2] * v for row in TO_RGB], -1)
-        if self.reversed:
-            colors = colors[..., ::-1]
-        return (limited(colors, planes[0].dtype),)
+        return luma[..., 0], chroma[0][..., 0], chroma[-1][..., -1]
+
+    def paint(self, y: Array, u: Array, v: Array, colors: Array) -> None:
+        """Make the colours of an image, or of an even number of its rows, some rows at a time."""
+        height, width = y.shape
+        some = max(1, BAND // max(width, 1))
+        for first in range(0, height // 2, some):
+            halves = slice(first, min(first + some, height // 2))
+            rows = slice(2 * halves.start, 2 * halves.stop)
+            bright = (y[rows].astype(np.float32) - ADDED[0]).reshape(-1, 2, width)
+            bright *= TO_RGB[0, 0]  # as of all three
+            centred = [
+                plane[halves].astype(np.float32) - least
+                for plane, least in zip((u, v), ADDED[1:], strict=True)
+            ]
+            for place, factors in enumerate(TO_RGB[::-1] if self.reversed else TO_RGB):
+                color = bright
+                for factor, plane in zip(factors[1:], centred, strict=True):
+                    if factor:
+                        color = color + (factor * plane).repeat(2, -1)[:, None]
+                colors[rows, :, place] = limited(color, colors.dtype).reshape(-1, width)
 
 
 class SemiPlanar(ToColors):

@@ -13,7 +13,7 @@ from ..schemas import Array, ElementType, IRError, Tensor
 from ..schemas.attributes import Alias, Int, Type
 from .axes import Rule, broadcast
 from .base import Op, element_type
-from .casting import narrowed
+from .casting import as_half, narrowed
 
 
 class FakeQuantizeV1(Op):
@@ -109,6 +109,6 @@ class FakeConvertV13(Op):
         most = 448 if kind is ElementType.F8E4M3 else 57344
         with np.errstate(all="ignore"):
             scaled = data.astype(np.float32) * factor - offset
-            half = np.clip(scaled, -most, most).astype(np.float16)
+            half = as_half(np.clip(scaled, -most, most))
             values = (half.astype(kind.dtype).astype(np.float32) + offset) / factor
         return (narrowed(values, data.dtype),)

@@ -317,7 +317,7 @@ def test_float16_is_widened_to_what_it_is(
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     odd = np.frombuffer(b"\0" + every.tobytes(), np.float16, every.size, 1)
     for given_ in (every, odd, every.reshape(256, 256), every.reshape(256, 256).T, every[:5]):
-        found = halves.widened(given_)
+        found = halves.floats_of(given_)
         assert found.dtype == np.float32
         np.testing.assert_array_equal(found, given_.astype(np.float32))
     assert ("astype" in asked) == (wrong in (None, "inexact"))

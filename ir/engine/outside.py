@@ -29,7 +29,7 @@ from .attention import attended, is_plain, is_shared, share_heads
 from .caches import chooses_rows, is_all, join_caches
 from .hopes import LoosenedError, watched
 from .kernels import fits, quick, shared
-from .memory import Growing, keep_what_is_freed
+from .memory import Growing, keep_what_is_freed_for
 from .plan import Node, Plan, Region, Value, build, claimed_type, cut_regions, plan_region
 from .workers import Part, single_blas
 
@@ -95,8 +95,9 @@ class Outside:
             if value.is_outside and value.constant is None
         }  # fmt: skip
         self.values = list(last)
-        if self.values:
-            keep_what_is_freed()
+        for node in plan.nodes:
+            if node.is_outside:
+                keep_what_is_freed_for(node)
         for value, node in last.items():
             if not value.is_output:
                 self._last.setdefault(node, []).append(value)

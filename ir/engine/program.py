@@ -60,12 +60,13 @@ from .workers import (
     Threads,
     blas,
     can_fork,
+    floats_of,
+    halves_of,
     hire,
     shared,
     side_by_side,
     single_blas,
     thread_share,
-    widened,
 )
 
 #: Plans for so many different input shapes are kept.
@@ -344,8 +345,9 @@ class Program(Shown):
         planned = self._planned(shapes, pattern=pattern)
         if planned is None:
             return None
+        halves = {place: floats_of(x) for place, x in arrays.items() if x.dtype == np.float16}
         try:
-            found = self._handed_out(planned(arrays, self.state))
+            found = self._handed_out(planned({**arrays, **halves}, self.state))
         except LoosenedError:
             pattern = self._found(shapes) or shapes
             if planned.plan.hoped:
@@ -468,9 +470,11 @@ class Program(Shown):
         """Outputs as arrays of the element types that were inferred."""
         pairs = zip(arrays, self._kinds, self._dtypes, strict=True)
         return [
-            array if array.dtype is dtype else output_array(self.model, array, kind)
+            array if array.dtype is dtype
+            else halves_of(array) if kind is ElementType.F16 and array.dtype == np.float32
+            else output_array(self.model, array, kind)
             for array, kind, dtype in pairs
-        ]
+        ]  # fmt: skip
 
     def _planned(
         self, shapes: Pattern, inferred: Inferred | None = None, pattern: Pattern | None = None
@@ -497,7 +501,7 @@ class Program(Shown):
                     self._unrolled.add(pattern)
                 plan = build(
                     self.model, inferred, assigned, self._constants, make_all,
-                    widen=widened, unrolls=pattern in self._unrolled,
+                    widen=floats_of, unrolls=pattern in self._unrolled,
                 )  # fmt: skip
                 if not is_open(pattern):
                     cut_regions(plan)  # where sizes grow with each call, none would come again

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...layers.casting import as_computed
+from ...layers.casting import as_computed, as_half
 from ...schemas import Array, ElementType
 from ..document import Graph, Layer
 
@@ -61,8 +61,7 @@ def halves(graph: Graph, order: Sequence[Layer]) -> Halves:
 
 def rounded_to_half(array: Array) -> Array:
     """An array as half precision holds it, in the type in which it is computed."""
-    with np.errstate(over="ignore"):
-        return as_computed(array.astype(np.float16)) if array.dtype == np.float32 else array
+    return as_computed(as_half(array)) if array.dtype == np.float32 else array
 
 
 def _is_half(layer: Layer | None) -> bool:

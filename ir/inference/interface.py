@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...layers.casting import as_half
 from ...schemas import Array, ElementType
 from ..document import Graph, output_type
 
@@ -24,7 +25,9 @@ def output_array(graph: Graph, array: Array, kind: ElementType) -> Array:
         kind = output_type(graph, ElementType.of(array.dtype))
     if array.dtype == kind.dtype:
         return array
-    with np.errstate(all="ignore"):  # f64 may hold more than f32, and f32 more than f16
+    if kind is ElementType.F16:
+        return as_half(array)
+    with np.errstate(all="ignore"):  # f64 may hold more than f32
         return array.astype(kind.dtype)
 
 

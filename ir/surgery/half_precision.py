@@ -15,6 +15,7 @@ from copy import deepcopy
 
 import numpy as np
 
+from ...layers.casting import as_half
 from ...schemas import Array, ElementType, UsageError
 from ..document import Graph, Info, Layer, Model, Port
 from ..execution import is_decompression
@@ -243,8 +244,7 @@ def _lost(block: Array, most: float) -> int:
 def _to_half(block: Array) -> Array:
     """Numbers in f16; those beyond its range become its largest."""
     with np.errstate(all="ignore"):
-        half: Array = np.clip(block, -_LARGEST, _LARGEST).astype(np.float16)
-    return half
+        return as_half(np.clip(block, -_LARGEST, _LARGEST))
 
 
 def _decompressed(graph: Graph, layer: Layer, value: Array) -> Layer:

@@ -13,9 +13,11 @@ import numpy as np
 
 from ....layers.type import converted
 from ....schemas import Array, ElementType
+from ..memory import in_blocks
 from ..plan import Node
 from ..workers import Part, sequence, spans
 from .blocks import Scratch
+from .copies import cut_alike
 from .rooms import NEAR
 
 #: Types that arrays hold as they are.
@@ -34,16 +36,22 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
     of = ElementType.of(source.type) if source.element is None else source.element
     if any(one not in KINDS for one in (kind, of)) or output.type != KINDS[kind]:
         return None
-    if source.type != KINDS[of] or source.grid is not None or source.last != output.last:
+    if source.type != KINDS[of] or source.grid is not None:
         return None
     if source.store is None or output.store is None:
         return None
-    given, made = source.store, output.store
-    if not (given.flags.c_contiguous and made.flags.c_contiguous):
-        return None
-    given, made, count = given.reshape(-1), made.reshape(-1), prod(output.shape)
-    parts: list[Part] = []
+    given, made, count = source.store, output.store, prod(output.shape)
     lanes = threads if count > NEAR else 1
+    straight = given.flags.c_contiguous and made.flags.c_contiguous
+    if source.last != output.last or not straight:
+        if of.is_real and not kind.is_real:
+            return None
+        return [
+            [sequence([partial(_cast, *pair) for pair in in_blocks(*some)])
+             for some in cut_alike(source.array, output.array, lanes)]
+        ]  # fmt: skip
+    given, made = given.reshape(-1), made.reshape(-1)
+    parts: list[Part] = []
     for part, (begin, end) in scratch.dealt(spans(count, lanes)):
         steps: list[Part] = []
         for first, stop in spans(end - begin, -(-(end - begin) // NEAR)):

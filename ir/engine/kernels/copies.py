@@ -16,6 +16,8 @@ from ..workers import Part, spans
 from .blocks import Scratch, filling, sequence
 from .calls import call
 
+#: With so many pieces for each worker, none waits long for the others.
+FAIR = 4
 #: Less than so many bytes are not worth sharing.
 SMALL = 1 << 18
 #: Operations with a kernel here.
@@ -51,29 +53,37 @@ def prepare(node: Node, threads: int, scratch: Scratch) -> list[list[Part]] | No
 
 def copied(source: Array, target: Array, threads: int) -> list[Part]:
     """Parts that copy an array to another of its shape."""
+    threads = threads if target.nbytes >= SMALL else 1
     pairs = in_blocks(source, target)
-    if len(pairs) > 1:
+    if len(pairs) >= FAIR * threads:
         copies = [call(np.copyto, into, given) for given, into in pairs]
-        runs = spans(len(copies), threads if target.nbytes >= SMALL else 1)
-        return [sequence(copies[begin:end]) for begin, end in runs]
-    axis = _longest(target)
-    if axis is None or target.nbytes < SMALL:
-        return [_copy(source, target)]
-    lanes = []
-    for begin, end in spans(target.shape[axis], threads):
+        return [sequence(copies[begin:end]) for begin, end in spans(len(copies), threads)]
+    return [_copy(given, into) for given, into in cut_alike(source, target, threads)]
+
+
+def cut_alike(source: Array, target: Array, lanes: int) -> list[tuple[Array, Array]]:
+    """Two arrays of a shape cut into so many runs of an axis."""
+    axis = _worth_cutting(target.shape, lanes)
+    if axis is None or lanes == 1:
+        return [(source, target)]
+    found = []
+    for begin, end in spans(target.shape[axis], lanes):
         index = (slice(None),) * axis + (slice(begin, end),)
-        lanes.append(_copy(source[index], target[index]))
-    return lanes
+        found.append((source[index], target[index]))
+    return found
+
+
+def _worth_cutting(sizes: tuple[int, ...], lanes: int) -> int | None:
+    """The first axis whose runs are about as long for each; else the first that can be cut."""
+    even = (axis for axis, size in enumerate(sizes) if size >= FAIR * lanes or size == lanes)
+    return next(even, next((axis for axis, size in enumerate(sizes) if size > 1), None))
 
 
 def _copy(source: Array, target: Array) -> Part:
-    given, into = in_runs(source, target)
-    return call(np.copyto, into, given)
-
-
-def _longest(array: Array) -> int | None:
-    """The first axis worth cutting."""
-    return next((axis for axis, size in enumerate(array.shape) if size > 1), None)
+    pairs = in_blocks(source, target)
+    if len(pairs) == 1:
+        pairs = [in_runs(source, target)]
+    return sequence([call(np.copyto, into, given) for given, into in pairs])
 
 
 def _tiled(node: Node, threads: int) -> list[Part]:
@@ -222,7 +232,7 @@ def _nearest(node: Node, threads: int) -> list[list[Part]] | None:
     split = [size for pair in zip(source.shape, times, strict=True) for size in pair]
     wide = target.reshape(split)
     assert np.may_share_memory(wide, target)
-    cut = _longest(source)
+    cut = _worth_cutting(source.shape, threads)
     if times[-1] == 1 or cut is None:
         # Whole pixels are copied, which are runs of memory.
         alone = tuple(range(1, 2 * source.ndim, 2))

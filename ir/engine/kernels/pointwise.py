@@ -10,7 +10,7 @@ import numpy as np
 
 from ....layers.choice import choose
 from ....schemas import Array
-from ..memory import unshared_copy
+from ..memory import keep_what_is_freed_for, unshared_copy
 from ..plan import MOVING, UNARY, Node, Value, is_function_of, stands_beside
 from ..workers import Part, spans
 from .activations import QUICK_POWERS
@@ -239,6 +239,7 @@ def _stores(node: Node) -> tuple[Array, Array]:
 
 def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
     """Any operation by its definition; at the ends of a plan on the caller's own arrays."""
+    keep_what_is_freed_for(node)
     followers = epilogue(node, scratch)
     at = node.layer.at
     with at():

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from ..plan import BINARY, POOLINGS, UNARY, Node, work
 from ..workers import Part, lanes
 from . import (
@@ -22,6 +24,7 @@ from . import (
     group_normalization,
     levels,
     matrices,
+    pixels,
     pooling,
     quantized,
     quantized_groups,
@@ -89,7 +92,13 @@ def _gathering(node: Node, hands: Hands, scratch: Scratch) -> Steps:
 
 def _interpolation(node: Node, hands: Hands, scratch: Scratch) -> Steps:
     copied = copies.prepare(node, hands.workers, scratch)
+    if copied is None and node.inputs[0].type in (np.int8, np.uint8):
+        return pixels.resized(node, hands.workers)
     return resizing.prepare(node, hands.parts, scratch) if copied is None else copied
+
+
+def _coloring(node: Node, hands: Hands, scratch: Scratch) -> Steps:
+    return pixels.colored(node, hands.workers)
 
 
 def _cut_by_shapes(prepare: Callable[[Node, int, Scratch], Steps]) -> Kernel:
@@ -116,6 +125,7 @@ KERNELS: dict[str, Kernel] = {
     "GridSample": _cut_by_shapes(sampling.prepare),
     "GroupNormalization": _cut_by_shapes(group_normalization.prepare),
     "Interpolate": _interpolation,
+    **dict.fromkeys(pixels.COLORS, _coloring),
     "LRN": _cut_by_shapes(local_response),
     "MatMul": _product,
     **dict.fromkeys(recurrent.GATES, _cut_by_shapes(recurrent.prepare)),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .direct import direct_values as direct_values
     from .direct import new_array as new_array
     from .direct import unshared_copy as unshared_copy
-    from .freed import keep_what_is_freed as keep_what_is_freed
+    from .freed import keep_what_is_freed_for as keep_what_is_freed_for
     from .growing import Growing as Growing
     from .shelf import is_wished as is_wished
     from .shelf import shared_weights as shared_weights
@@ -32,7 +32,7 @@ __getattr__, __dir__ = face(
     {
         "arena": "lay_out",
         "direct": "Direct direct_values new_array unshared_copy",
-        "freed": "keep_what_is_freed",
+        "freed": "keep_what_is_freed_for",
         "growing": "Growing",
         "shelf": "is_wished shared_weights shelved",
         "slabs": "private side_by_side together",

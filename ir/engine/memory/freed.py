@@ -9,15 +9,31 @@ what programs that free larger arrays have anyway.
 
 from __future__ import annotations
 
-from functools import cache
+from math import prod
 
 import numpy as np
 
-#: Bytes: of an array that large nothing is ever touched.
-ONCE = 4 << 20
+from ..plan import Node
+
+#: Bytes of an array, the least and the most: that large nothing of it is ever touched. Larger ones
+#: malloc does not learn from.
+LEAST, MOST = 4 << 20, 31 << 20
+#: So many arrays are alive at once.
+SEVERAL = 4
+
+_freed = 0
 
 
-@cache
-def keep_what_is_freed() -> None:
-    """Let malloc keep what is freed, from now on."""
-    np.empty(ONCE, np.uint8)
+def keep_what_is_freed(nbytes: int = LEAST) -> None:
+    """Let malloc keep what is freed, so many bytes and twice that at its end, from now on."""
+    global _freed
+    wanted = min(max(nbytes, LEAST), MOST)
+    if wanted > _freed:
+        _freed = wanted
+        np.empty(wanted, np.uint8)
+
+
+def keep_what_is_freed_for(node: Node) -> None:
+    """The same where a definition makes new arrays, as large as what it takes or gives."""
+    values = [value for value in (*node.inputs, *node.outputs) if value.constant is None]
+    keep_what_is_freed(SEVERAL * 4 * max((prod(value.shape) for value in values), default=0))

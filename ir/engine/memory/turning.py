@@ -18,6 +18,8 @@ from ....schemas import Array
 BLOCK, FEWEST, MOST = 48 << 10, 64, 512
 #: So many lines of the fewest numbers stay in the second cache.
 LINES = 1024
+#: Lines of at most so many numbers are written a place at a time.
+SINGLE = 6
 #: So many bytes apart, numbers of a line share cache lines; so many of a line are in few.
 NEAR = 64
 #: Runs of at most so many bytes are sooner copied as one element each.
@@ -33,6 +35,10 @@ def in_blocks(source: Array, target: Array) -> list[tuple[Array, Array]]:
         return [(source, target)]
     shape, taken, put = _merged(source, target)
     inner = len(shape) - 1
+    if inner and shape[inner] <= SINGLE and taken[inner] != source.itemsize:
+        # Lines so short take longest to begin: each place of theirs is a line.
+        one, other = as_strided(source, shape, taken), as_strided(target, shape, put)
+        return [(one[..., place], other[..., place]) for place in range(shape[inner])]
     steps = [(abs(step), axis) for axis, step in enumerate(taken) if step]
     if inner < 1 or not steps:
         return [(source, target)]

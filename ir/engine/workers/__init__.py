@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from .blas_threads import single_blas as single_blas
     from .denormals import flushing as flushing
     from .halves import HalfProducts as HalfProducts
+    from .halves import floats_of as floats_of
     from .halves import half_products as half_products
-    from .halves import widened as widened
+    from .halves import halves_of as halves_of
     from .integers import IntegerProducts as IntegerProducts
     from .integers import integer_products as integer_products
     from .preparing import side_by_side as side_by_side
@@ -42,7 +43,7 @@ __getattr__, __dir__ = face(
     {
         "blas_threads": "WIDE_KERNELS blas describe single_blas",
         "denormals": "flushing",
-        "halves": "HalfProducts half_products widened",
+        "halves": "HalfProducts floats_of half_products halves_of",
         "integers": "IntegerProducts integer_products",
         "processes": "can_fork hire shared",
         "preparing": "side_by_side",

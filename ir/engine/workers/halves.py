@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ....layers.casting import as_computed, as_half
 from ....schemas import Array
 from .integers import packed_anew, seen
 from .team import Part
@@ -23,7 +24,7 @@ FETCHING = ("sapphire",)
 NEARLY = 1e-6
 #: So many numbers are rounded at once, which stay in cache.
 _PIECE = 1 << 17
-#: NumPy has widened so few before the library is called.
+#: NumPy has converted so few before the library is called.
 _FEW = 1 << 12
 
 
@@ -60,32 +61,48 @@ class HalfProducts:
                 return False
         return True
 
-
-    def widened(self, halves: Array) -> Array:
-        """Float16 numbers without gaps as float32."""
-        found = np.empty(halves.shape, np.float32)
-        self.rounded(halves, found.reshape(-1))()
+    def converted(self, numbers: Array, kind: type[np.floating[Any]]) -> Array:
+        """Numbers without gaps, of either type as the other."""
+        found = np.empty(numbers.shape, kind)
+        self.rounded(numbers, found.reshape(-1))()
         return found
 
 
-def widened(halves: Array) -> Array:
+def floats_of(halves: Array) -> Array:
     """Float16 numbers as float32: by the library in a third to a fifth of NumPy's time."""
-    library = None
-    if halves.size > _FEW and halves.flags.c_contiguous:
-        library = _conversions()
-    return halves.astype(np.float32) if library is None else library.widened(halves)
+    library = _conversions() if _is_run(halves) else None
+    return as_computed(halves) if library is None else library.converted(halves, np.float32)
+
+
+def halves_of(numbers: Array) -> Array:
+    """Float32 numbers rounded to float16: by the library in a twentieth of NumPy's time."""
+    library = _conversions() if _is_run(numbers) else None
+    return as_half(numbers) if library is None else library.converted(numbers, np.float16)
+
+
+def _is_run(numbers: Array) -> bool:
+    """Whether numbers are worth a call of the library, and without gaps."""
+    return numbers.size > _FEW and numbers.flags.c_contiguous
 
 
 @cache
 def _conversions() -> HalfProducts | None:
-    """The library, if it is there and widens each number to what it is."""
+    """The library, if it is there, widens each number to what it is and rounds as NumPy does."""
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    with np.errstate(all="ignore"):
+        wide = every.astype(np.float32)
+        # What is between two of them, just below and just above that; what becomes infinite.
+        known = np.append(np.unique(wide[np.isfinite(wide)]), np.float32(2**16))
+        between = (known[1:] + known[:-1]) / 2
+        edges = (np.nextafter(between, np.float32(side * np.inf)) for side in (-1, 1))
+        given = np.concatenate([wide[~np.isnan(wide)], between, *edges])
     try:
         library = HalfProducts(importlib.import_module("numkong"))
-        found = library.widened(every)
+        found, rounded = library.converted(every, np.float32), library.converted(given, np.float16)
     except (ImportError, AttributeError, TypeError, ValueError, OSError):
         return None  # not installed, or another than what is known here
-    return library if np.array_equal(found, every.astype(np.float32), equal_nan=True) else None
+    same = rounded.tobytes() == as_half(given).tobytes()
+    return library if same and np.array_equal(found, wide, equal_nan=True) else None
 
 
 @cache
