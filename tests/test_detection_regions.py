@@ -79,6 +79,24 @@ def test_largest_of_cells(seed: int) -> None:
                 np.testing.assert_array_equal(found[index, :, i, j], wanted)
 
 
+@pytest.mark.parametrize("cells", [2, 3, 6, 7, 11, 14])
+def test_cells_of_boxes_of_any_height_are_those_of_openvino(cells: int) -> None:
+    """From which row to which each reaches is seen from rows that are numbered up and down."""
+    ov = pytest.importorskip("openvino")
+    import openvino.opset15 as ops
+
+    count = 200
+    rows = np.broadcast_to(np.arange(count, dtype="f4")[:, None], (count, 12))
+    data = np.stack([rows, -rows])[None]
+    boxes = np.array([[0, 0, row % 3, 11, row] for row in range(count)], "f4")
+    inputs = [ops.parameter(array.shape, np.float32) for array in (data, boxes)]
+    theirs = ops.roi_pooling(*inputs, output_roi=[cells, cells], method="max", spatial_scale=1.0)
+    compiled = ov.Core().compile_model(ov.Model([theirs], inputs), "CPU")
+    words = {"pooled_h": str(cells), "pooled_w": str(cells), "spatial_scale": "1"}
+    (found,) = ROIPoolingV1.read(words).run(data, boxes)
+    np.testing.assert_array_equal(found, compiled([data, boxes])[0])
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("rows", [1, 3])
 def test_samples_of_many_boxes_are_those_of_each(

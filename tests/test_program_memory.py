@@ -10,7 +10,7 @@ import weakref
 import numpy as np
 import pytest
 from vinoir import ir
-from vinoir.ir.engine import program as programs
+from vinoir.ir.engine import kept_plans
 from vinoir.ir.engine.memory import slabs
 from vinoir.schemas import Array
 
@@ -36,7 +36,8 @@ def held(program: ir.Program) -> list[weakref.ref[Array]]:
 
 
 def test_plans_that_are_dropped_wait_for_no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "KEPT", 1)
+    monkeypatch.setattr(kept_plans, "KEPT", 1)
+    monkeypatch.setattr(kept_plans, "ROOM", 0)
     program = ir.compile(product(), threads=1)
     gc.collect()
     gc.disable()

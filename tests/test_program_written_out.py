@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from test_program_kernels import DRAWS, Draw, windows
 from test_program_rearranged import kinds
 from vinoir import ir
+from vinoir.ir.engine import kept_plans
 from vinoir.ir.engine.plan import unrolling
 from vinoir.schemas import Array, ElementType, Tensor
 
@@ -527,6 +528,7 @@ def test_where_shapes_vary_loops_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
     What comes again is answered as it was, also when its plan had to be made anew.
     """
+    monkeypatch.setattr(kept_plans, "ROOM", 0)
     model = loop(3, dynamic=True)
     program = ir.compile(model)
     rng = np.random.default_rng(0)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .graph import DEEPEST as DEEPEST
     from .graph import SINKS as SINKS
     from .graph import Graph as Graph
+    from .graph import LookUps as LookUps
     from .graph import with_bodies as with_bodies
     from .joined import joined_numbers as joined_numbers
     from .layer import Layer as Layer
@@ -70,7 +71,7 @@ __getattr__, __dir__ = face(
         "edges": "read_edges",
         "editing": "Editor",
         "ends": "End Ends output_type",
-        "graph": "Graph SINKS with_bodies DEEPEST",
+        "graph": "Graph LookUps SINKS with_bodies DEEPEST",
         "joined": "joined_numbers",
         "layer": "Layer",
         "layer_parts": "BODIES BODIES_OF LAYER_ORDER PARTS",

@@ -6,7 +6,9 @@ Nothing here recurses along the graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from lxml import etree
@@ -28,8 +30,8 @@ SINKS: frozenset[str] = frozenset({"Result", "Assign"})
 
 #: What a graph keeps that follows from its layers, their ids and the edges, or is not its own.
 _DERIVED = frozenset({
-    "_by_id", "_free_id", "_layers", "_names", "_ranks", "_tensor_names", "_uses", "element",
-    "owner",
+    "_by_id", "_free_id", "_layers", "_looked_up", "_names", "_ranks", "_tensor_names", "_uses",
+    "element", "owner",
 })  # fmt: skip
 
 #: Bodies within bodies; OpenVINO's own models have two.
@@ -38,6 +40,14 @@ DEEPEST = 64
 
 #: Outputs of a layer from which on their ranks are kept.
 _MANY = 16
+
+
+@dataclass
+class LookUps:
+    """The order of a graph, and by layer id what feeds each, as far as somebody has asked."""
+
+    order: list[Layer] | None = None
+    sources: dict[int, list[tuple[Layer, int] | None]] = field(default_factory=dict)
 
 
 class Graph(Named):
@@ -61,6 +71,7 @@ class Graph(Named):
         #: Of layers with many outputs, by their ids, the places of their ports.
         self._ranks: dict[int, dict[int, int]] = {}
         self._uses: EdgeIndex | None = None
+        self._looked_up: LookUps | None = None
         self._names = self._tensor_names = None
         self._free_id: int | None = None
         #: Whether layers or edges came or went since it was read.
@@ -174,8 +185,25 @@ class Graph(Named):
             self._uses = EdgeIndex(self._edges)
         return self._uses
 
+    @contextmanager
+    def looked_up(self, found: LookUps) -> Iterator[None]:
+        """Inside, its order and what feeds whom are looked up but once: nobody may edit it."""
+        self._looked_up = found
+        try:
+            yield
+        finally:
+            self._looked_up = None
+
     def sources(self, layer: Layer) -> list[tuple[Layer, int] | None]:
         """By input index: the layer and output index that feed it, None where nothing does."""
+        known = self._looked_up
+        if known is None:
+            return self._sources(layer)
+        if layer.id not in known.sources:
+            known.sources[layer.id] = self._sources(layer)
+        return known.sources[layer.id].copy()
+
+    def _sources(self, layer: Layer) -> list[tuple[Layer, int] | None]:
         ranks = {number: index for index, number in enumerate(layer.port_ids("input"))}
         found: list[tuple[Layer, int] | None] = [None] * len(ranks)
         for edge in self._use_lists().entering.get(layer.id, ()):
@@ -244,6 +272,14 @@ class Graph(Named):
         As OpenVINO reads a file, a layer that feeds no Result or Assign is left out, unless
         ``reachable_only`` is false. The order is the one in which OpenVINO writes layers.
         """
+        known = self._looked_up
+        if known is None or not reachable_only:
+            return self._ordered(reachable_only)
+        if known.order is None:
+            known.order = self._ordered(reachable_only)
+        return known.order.copy()
+
+    def _ordered(self, reachable_only: bool) -> list[Layer]:
         roots = [x for x in self._layers if x.type == "Assign"]
         roots += [x for x in self._layers if x.type == "Result"]
         roots.reverse()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ from ...layers.memory import without_collection
 from ...layers.turns import quick_turns
 from ...schemas import Array, ElementType, UsageError
 from ...schemas.printing import Table, printable_name
-from ..document import Model, input_names, output_keys
+from ..document import LookUps, Model, input_names, output_keys
 from ..execution import (
     Inputs,
     Interpreter,
@@ -44,12 +44,13 @@ from ..inference import Inferred, Shapes, infer, output_array
 from ..opening import ModelLike, opened
 from .handing_out import handing_out
 from .hopes import LoosenedError
+from .kept_plans import KeptPlans
 from .kernels import Scratch, lay_out_weights, steps_of
 from .means import Memory, kept_weights, means
 from .memory import Direct, direct_values, lay_out, private, straight_copy, together, unshared_copy
 from .outside import Outside, take_in
 from .passes import optimize
-from .patterns import Pattern, Patterns, holds, is_open
+from .patterns import Pattern, Patterns, is_open
 from .plan import POOLINGS, Constants, Node, Plan, Value, build, cut_regions, work
 from .short import Short
 from .workers import (
@@ -69,8 +70,6 @@ from .workers import (
     thread_share,
 )
 
-#: Plans for so many different input shapes are kept.
-KEPT = 4
 #: How often each way to share work is tried.
 TRIALS = 6
 #: So many products take longer than it takes to fork a helper, and to end one; and so many
@@ -88,8 +87,8 @@ class Planned:
     """
 
     @without_collection()
-    def __init__(self, plan: Plan, threads: int, *, fork: bool) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, threads: int, *, fork: bool, hasty: bool = False) -> None:
+        self.plan, self.is_hasty = plan, hasty
         finalize(self, plan.forget).atexit = False
         self.outside = Outside(plan, lambda body: ready(body, threads, fork=fork), threads)
         # Poolings alone are done by threads, on the caller's own arrays: for forked helpers these
@@ -100,7 +99,8 @@ class Planned:
         forked = fork and threads > 1 and can_fork() and not pooling_alone
         memory = shared if forked else private
         self.arena_bytes = lay_out(plan, memory)
-        lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
+        laid_out = lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
+        self.nbytes = self.arena_bytes + laid_out
         scratch = Scratch(threads, memory, by_threads=threads > 1 and not forked)
         #: Of each node, the steps from which to which are its own.
         self.spans: list[tuple[Node, int, int]] = []
@@ -130,7 +130,8 @@ class Planned:
         self._alone = self.team.alone if amount > SMALL else nobody
         if amount < (LARGE if forked else SMALL):
             self.team.alone = nobody
-        tried = not forked and not all(self._alone)
+        # A plan that is called but a few times has no time to try.
+        tried = not forked and not all(self._alone) and not (hasty and amount > LARGE)
         self._trials = deque([True, False] * TRIALS if tried else [])
         self._seconds = {way: [float("inf")] * len(steps) for way in (True, False)}
 
@@ -247,11 +248,11 @@ class Planned:
         return found
 
 
-def ready(plan: Plan, threads: int, *, fork: bool) -> Planned:
+def ready(plan: Plan, threads: int, *, fork: bool, hasty: bool = False) -> Planned:
     """A plan that can be called."""
     with together():
         optimize(plan)
-        return Planned(plan, threads, fork=fork)
+        return Planned(plan, threads, fork=fork, hasty=hasty)
 
 
 class Program(Shown):
@@ -284,9 +285,9 @@ class Program(Shown):
             self.threads = 1
         self._process = os.getpid()
         self._patterns = Patterns(model)
-        self._plans: OrderedDict[Pattern, Planned | None] = OrderedDict()
-        #: For which shapes loops are unrolled: those that came first, whenever they come again.
-        self._unrolled: set[Pattern] = set()
+        self._plans: KeptPlans[Planned] = KeptPlans()
+        #: What each plan asks of the model, which nobody changes.
+        self._look_ups = LookUps()
         #: What plans share of what is computed of constants, where there may be several.
         ports = [port for layer in model.parameters for port in layer.outputs]
         several = self._patterns.variables or not all(x.tensor.shape.is_static for x in ports)
@@ -309,8 +310,8 @@ class Program(Shown):
         self._names: dict[str | int, int] = {}
         for place, parameter in reversed(list(enumerate(model.parameters))):
             self._names |= dict.fromkeys([place, *input_names(parameter)], parameter.id)
-        refuse_unknown(model.order())
-        with quick_turns, within(max_memory, max_seconds):
+        with model.looked_up(self._look_ups), quick_turns, within(max_memory, max_seconds):
+            refuse_unknown(model.order())
             inferred = infer(model, shapes)
             shown = [inferred.of(parameter)[0].shape for parameter in model.parameters]
             if all(shape.is_static for shape in shown):
@@ -326,7 +327,7 @@ class Program(Shown):
             if handed is not None:
                 return Outputs(dict(zip(self._keys, handed, strict=True)), self._aliases)
         shapes = () if arrays is None else self._shapes(arrays)
-        pattern = None if arrays is None else self._found(shapes)
+        pattern = None if arrays is None else self._plans.find(shapes)
         if arrays is None or pattern is None:
             arrays = check_inputs(self.model, inputs)
             self._types = {place: arrays[place].dtype for place in self._types}
@@ -349,7 +350,7 @@ class Program(Shown):
         try:
             found = self._handed_out(planned({**arrays, **halves}, self.state))
         except LoosenedError:
-            pattern = self._found(shapes) or shapes
+            pattern = self._plans.find(shapes) or shapes
             if planned.plan.hoped:
                 self._patterns.hopes.are_over = True
                 del self._plans[pattern]
@@ -396,18 +397,12 @@ class Program(Shown):
         """The shapes of inputs and variables, by which plans are kept."""
         return self._patterns.of(arrays, self._types, self.state)
 
-    def _found(self, shapes: Pattern) -> Pattern | None:
-        """The pattern of the plan that takes these shapes, if there is one."""
-        if shapes in self._plans:
-            return shapes
-        return next((kept for kept in reversed(self._plans) if holds(kept, shapes)), None)
-
     def _exclusive(self) -> threading.Lock:
         """What keeps other threads out."""
         if self._process != os.getpid():
             # A copy of the process that planned: two may not work in one arena. Another thread
             # may have held the lock in the moment of the fork, and will never let go of it here.
-            self._plans, self._process = OrderedDict(), os.getpid()
+            self._plans, self._process = KeptPlans(), os.getpid()
             self._short = None
             self._lock = threading.Lock()
         return self._lock
@@ -481,12 +476,20 @@ class Program(Shown):
     ) -> Planned | None:
         """The plan for these shapes, made where there is none yet, or that for their pattern."""
         if pattern not in self._plans:  # or somebody else has let go of it
-            pattern = self._found(shapes)
-        if pattern is not None:
-            self._plans.move_to_end(pattern)
+            pattern = self._plans.find(shapes)
+        if pattern is None:
+            pattern = self._patterns.choose(shapes)
+        else:
             self._patterns.seen(shapes)
-            return self._plans[pattern]
-        pattern = self._patterns.choose(shapes)
+            if self._plans.use(pattern):
+                return self._plans[pattern]
+        with self.model.looked_up(self._look_ups):
+            planned = self._made(pattern, inferred)
+        self._plans.put(pattern, planned)
+        return planned
+
+    def _made(self, pattern: Pattern, inferred: Inferred | None) -> Planned | None:
+        """A plan for a pattern, if there can be one."""
         if inferred is None:
             inferred = self._patterns.infer(pattern)
         self._kinds = [inferred.of(layer)[0].type for layer in self.model.results]
@@ -496,12 +499,10 @@ class Program(Shown):
             with single_blas:
                 assigned = self._patterns.assigned(pattern)
                 make_all = partial(side_by_side, threads=self.threads)
-                # Where more shapes come than plans are kept, they have to be made quickly.
-                if len(self._unrolled) < KEPT:
-                    self._unrolled.add(pattern)
+                hasty = self._plans.is_hasty(pattern)
                 plan = build(
                     self.model, inferred, assigned, self._constants, make_all,
-                    widen=floats_of, unrolls=pattern in self._unrolled,
+                    widen=floats_of, unrolls=self._plans.is_first(pattern),
                 )  # fmt: skip
                 if not is_open(pattern):
                     cut_regions(plan)  # where sizes grow with each call, none would come again
@@ -509,14 +510,11 @@ class Program(Shown):
                 plan.means = means(plan, self.memory)
                 if self.model.weights is not None:
                     plan.release = self.model.weights.release
-                planned = ready(plan, self.threads, fork=self.fork)
+                planned = ready(plan, self.threads, fork=self.fork and not hasty, hasty=hasty)
                 self._weights = kept_weights(plan)
         if planned is not None and self.model.weights is not None:
             # Kernels have laid out their own; a second copy need not stay in memory.
             self.model.weights.release()
-        self._plans[pattern] = planned
-        while len(self._plans) > KEPT:
-            self._plans.popitem(last=False)
         return planned
 
 

@@ -7,16 +7,19 @@ from functools import partial
 from ..memory import is_wished, shelved
 from ..plan import CONVOLUTIONS, Node, Plan
 from ..workers import side_by_side
-from .convolution import choose_tilings, is_prepared, lay_out, layout_key
+from .convolution import LaidOut, choose_tilings, is_prepared, lay_out, layout_key
 from .halving import halve_weights
 from .scaling import scale_weights
 from .winograd import Tiling
 
 
-def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
+def lay_out_weights(plan: Plan, threads: int, allowance: int) -> int:
     """Bring weights into the order their kernels want, on several threads, the largest first.
 
     What they take beyond what they take as they lie is kept within an allowance of bytes.
+
+    Returns:
+        How many bytes those of convolutions take, which plans do not share.
     """
     alike: dict[tuple[object, ...], list[Node]] = {}
     for node in plan.nodes:
@@ -42,3 +45,5 @@ def lay_out_weights(plan: Plan, threads: int, allowance: int) -> None:
     )
     halve_weights(plan)
     scale_weights(plan)
+    made = [first.laid_out for first, *_ in groups if isinstance(first.laid_out, LaidOut)]
+    return sum(matrix.nbytes for laid_out in made for matrix in laid_out.matrices)

@@ -1,0 +1,85 @@
+"""The plans of a program by the shapes they hold for: which are made well, and which are kept.
+
+To make a plan takes as long as several calls. The first few have helpers of their own (forked
+processes, where there may be some) and loops that are unrolled. Where more shapes come than that,
+most come but once: plans for these are made in half the time, run by threads; one that is asked
+for several times in a row is made anew, with helpers. Loops stay loops there: what comes again is
+answered as it was.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Protocol, TypeVar
+
+from .patterns import Pattern, holds
+
+#: So many plans are made well, and kept whatever they take.
+KEPT = 4
+#: So many more are kept while they take no more than so many bytes together.
+MOST, ROOM = 32, 64 << 20
+#: How often in a row a plan is asked for before it is made well.
+STEADY = 8
+
+
+class Kept(Protocol):
+    """What is asked of a plan here."""
+
+    #: What it takes beside weights that plans share.
+    nbytes: int
+    #: Whether it was made in a hurry.
+    is_hasty: bool
+
+
+KeptT = TypeVar("KeptT", bound=Kept)
+
+
+class KeptPlans(OrderedDict[Pattern, KeptT | None]):
+    """Plans, those last that were used last; None for shapes that none can be made for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._firsts: set[Pattern] = set()
+        self._steady: set[Pattern] = set()
+        self._last: Pattern | None = None
+        self._streak = 0
+
+    def find(self, shapes: Pattern) -> Pattern | None:
+        """The pattern of the plan that takes these shapes, if there is one."""
+        if shapes in self:
+            return shapes
+        return next((kept for kept in list(self)[::-1] if holds(kept, shapes)), None)
+
+    def use(self, pattern: Pattern) -> bool:
+        """Note that a plan is wanted; whether it is good enough for that."""
+        self.move_to_end(pattern)
+        self._streak = self._streak + 1 if pattern == self._last else 1
+        self._last = pattern
+        planned = self[pattern]
+        if planned is None or not planned.is_hasty or self._streak < STEADY:
+            return True
+        self._steady.add(pattern)
+        return False
+
+    def is_first(self, pattern: Pattern) -> bool:
+        """Whether it is among the first that a plan is made for, whenever it comes again."""
+        if len(self._firsts) < KEPT:
+            self._firsts.add(pattern)
+        return pattern in self._firsts
+
+    def is_hasty(self, pattern: Pattern) -> bool:
+        """Whether a plan for a pattern is to be made in a hurry."""
+        return not self.is_first(pattern) and pattern not in self._steady
+
+    def put(self, pattern: Pattern, planned: KeptT | None) -> None:
+        """Keep a plan, and let go of those that were used least lately."""
+        self[pattern] = planned
+        self.move_to_end(pattern)
+        good = [key for key, kept in self.items() if kept is None or not kept.is_hasty]
+        for key in good[: max(0, len(good) - KEPT)]:
+            del self[key]
+        while len(self) > KEPT and (len(self) > MOST or self._nbytes() > ROOM):
+            self.popitem(last=False)
+
+    def _nbytes(self) -> int:
+        return sum(planned.nbytes for planned in self.values() if planned is not None)

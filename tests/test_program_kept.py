@@ -1,0 +1,133 @@
+"""Which plans a program makes well, which in a hurry, and which it keeps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from vinoir import ir
+from vinoir.ir.engine import kept_plans
+from vinoir.ir.engine.kept_plans import KEPT, MOST, ROOM, STEADY, KeptPlans
+from vinoir.ir.engine.workers import Threads
+
+
+class Made:
+    """A plan that takes so many bytes."""
+
+    def __init__(self, *, hasty: bool, nbytes: int = 1) -> None:
+        self.is_hasty, self.nbytes = hasty, nbytes
+
+
+def sized(number: int) -> tuple[tuple[int, ...], ...]:
+    return ((1, number),)
+
+
+def filled(count: int, nbytes: int = 1) -> KeptPlans[Made]:
+    plans: KeptPlans[Made] = KeptPlans()
+    for number in range(count):
+        plans.put(sized(number), Made(hasty=plans.is_hasty(sized(number)), nbytes=nbytes))
+    return plans
+
+
+def test_the_first_are_made_well_and_the_others_in_a_hurry() -> None:
+    plans = filled(KEPT + 3)
+    assert [made.is_hasty for made in plans.values() if made] == [False] * KEPT + [True] * 3
+
+
+def test_those_that_were_used_least_lately_go_first() -> None:
+    plans = filled(MOST)
+    assert plans.use(sized(5))
+    plans.put(sized(MOST), Made(hasty=True))
+    plans.put(sized(MOST + 1), Made(hasty=True))
+    assert list(plans)[:4] == [sized(2), sized(3), sized(4), sized(6)]
+    assert len(plans) == MOST
+    assert plans.find(sized(0)) is None
+    assert plans.find(sized(5)) == sized(5)
+
+
+def test_large_ones_are_few_and_a_few_are_kept_however_large() -> None:
+    assert len(filled(MOST, ROOM // 10)) == 10
+    assert len(filled(MOST, ROOM)) == KEPT
+
+
+def test_one_that_is_used_again_and_again_is_made_well() -> None:
+    plans = filled(KEPT + 2)
+    late = sized(KEPT + 1)
+    assert all(plans.use(late) for _ in range(STEADY - 1))
+    assert plans.use(sized(0))  # another one between
+    assert all(plans.use(late) for _ in range(STEADY - 1))
+    assert not plans.use(late)
+    assert not plans.is_hasty(late)
+    plans.put(late, Made(hasty=False))
+    # Of those that are made well the one that was used least lately went.
+    kept = [number for number in range(1, KEPT + 1) if number != 1] + [0, KEPT + 1]
+    assert list(plans) == [sized(number) for number in kept]
+    assert plans.use(late)
+
+
+def test_an_open_pattern_holds_for_any_size() -> None:
+    plans = filled(2)
+    plans.put(((1, -1),), Made(hasty=False))
+    assert plans.find(sized(77)) == ((1, -1),)
+    assert plans.find(((2, 7),)) is None
+
+
+def test_programs_answer_alike_however_their_plans_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Calls of more shapes than plans are made well for, then of one again and again."""
+    monkeypatch.setattr(kept_plans, "STEADY", 3)
+    rng = np.random.default_rng(0)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", ("?", 96))
+    for _ in range(2):
+        weights = net.constant(rng.standard_normal((96, 96)).astype("f4") / 10)
+        x = net.add("Swish", "opset4", [net.add("MatMul", "opset1", [x, weights])])
+    net.result(net.add("SoftMax", "opset8", [x], axis=1))
+    program = ir.compile(net.model(), threads=2)
+    lengths = [40 * number for number in range(1, KEPT + 4)]
+    arrays = {length: rng.standard_normal((length, 96)).astype("f4") for length in lengths}
+    first = {length: program([array])[0] for length, array in arrays.items()}
+    made = {shape: plan for (shape,), plan in program._plans.items() if shape and plan}
+    hasty = [plan for plan in made.values() if plan.is_hasty]
+    assert len(made) == len(lengths)
+    assert len(hasty) == len(lengths) - KEPT
+    assert all(plan.team._hire is Threads for plan in hasty)
+    for _ in range(2):
+        for length, array in arrays.items():
+            np.testing.assert_array_equal(program([array])[0], first[length])
+    assert {shape: plan for (shape,), plan in program._plans.items() if shape} == made
+    last = lengths[-1]
+    for _ in range(4):
+        np.testing.assert_array_equal(program([arrays[last]])[0], first[last])
+    anew = program._plans[((last, 96),)]
+    assert anew is not None
+    assert not anew.is_hasty
+    for length, array in arrays.items():
+        np.testing.assert_array_equal(program([array])[0], first[length])
+        wanted = ir.run(program.model, [array])[0]
+        np.testing.assert_allclose(first[length], wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_what_feeds_whom_is_looked_up_once_and_anew_afterwards() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2,))
+    y = net.add("ReLU", "opset1", [x])
+    net.result(net.add("Exp", "opset1", [y]))
+    model = net.model()
+    exp = next(layer for layer in model.layers if layer.type == "Exp")
+    (before,) = model.sources(exp)
+    assert before is not None
+    relu = before[0]
+    found = ir.document.LookUps()
+    with model.looked_up(found):
+        for _ in range(2):
+            assert len(model.order()) == 4
+            assert model.sources(exp) == [before]
+            model.sources(exp).clear()
+            model.order().clear()
+    assert found.sources[exp.id] == [before]
+    assert found.order == model.order()
+    (parameter,) = model.parameters
+    model.connect((parameter, 0), exp, 0)
+    assert model.sources(exp) == [(parameter, 0)]
+    assert relu not in model.order()
