@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from lxml import etree
 
-from ...schemas import IRError, UsageError
+from ...schemas import IRError, Tensor, UsageError
 from ..faces import door
 from .copies import copied, reduced
 from .edges import EdgeIndex, read_edges
@@ -48,6 +48,8 @@ class LookUps:
 
     order: list[Layer] | None = None
     sources: dict[int, list[tuple[Layer, int] | None]] = field(default_factory=dict)
+    #: What is known of constants.
+    constants: dict[int, Tensor] = field(default_factory=dict)
 
 
 class Graph(Named):
@@ -184,6 +186,11 @@ class Graph(Named):
         if self._uses is None:
             self._uses = EdgeIndex(self._edges)
         return self._uses
+
+    @property
+    def look_ups(self) -> LookUps | None:
+        """What was looked up so far, where nobody may edit it."""
+        return self._looked_up
 
     @contextmanager
     def looked_up(self, found: LookUps) -> Iterator[None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from ...schemas import ANY, Array, Shape, Tensor
+from ...schemas import ANY, Array, IRError, Shape, Tensor
 from ..document import Layer, Model
 from ..execution import State
 from ..inference import Inferred, infer_graph, parameter_type
@@ -20,6 +20,10 @@ from .hopes import Hopes
 #: size is -1.
 Pattern: TypeAlias = tuple[tuple[int, ...] | None, ...]
 OPEN = -1
+#: What is inferred of each layer, by its id.
+Known: TypeAlias = Mapping[int, tuple[Tensor, ...]]
+#: Those of variables, None of such as have no value.
+Shapes: TypeAlias = Mapping[str, tuple[int, ...] | None]
 #: So many calls in a row the size of an input has grown by one before it is left open.
 STEADY = 2
 
@@ -54,6 +58,8 @@ class Patterns:
         self.variables = list(dict.fromkeys(map(variable_of, self._readers)))
         #: The shapes with which they begin.
         self._first: dict[str, tuple[int, ...]] = {}
+        #: What had to be told of what layers read, of variables without a value and with one.
+        self._told: dict[tuple[int, bool], Tensor] = {}
         self._before: Pattern | None = None
         self._grown = 0
         self.hopes = Hopes()
@@ -110,23 +116,51 @@ class Patterns:
             for layer, shape in zip(parameters, pattern, strict=False)
             if shape is not None
         }
-        self.hopes.begin()
         # Where a size is open, what is cut to it is most likely there.
         hope = self.hopes.of if is_open(pattern) else None
-        known = infer_graph(model, given, new_shapes=True, naming=True, hope=hope)
-        told: dict[int, Tensor] = {}
+
+        def known_with(told: Mapping[int, Tensor]) -> dict[int, tuple[Tensor, ...]]:
+            self.hopes.begin()
+            return infer_graph(model, {**given, **told}, new_shapes=True, naming=True, hope=hope)
+
+        told = self._expected(shapes)
+        try:
+            known = known_with(told)
+        except IRError:
+            if not told:
+                raise
+            told, known = {}, known_with({})  # with these inputs variables begin otherwise
+        more = self._to_tell(shapes, known)
+        if more:
+            known = known_with(told | more)
+        for layer in self._readers:
+            if layer.id in more:
+                had_none = shapes[variable_of(layer)] is None
+                self._told[layer.id, had_none] = more[layer.id]
+        return Inferred(model, known)
+
+    def _expected(self, shapes: Shapes) -> dict[int, Tensor]:
+        """What had to be told of variables before: they begin as they did, or have a value."""
+        found = {}
+        for layer in self._readers:
+            shape = shapes[variable_of(layer)]
+            before = self._told.get((layer.id, shape is None))
+            if before is not None:
+                found[layer.id] = before if shape is None else Tensor(before.type, _shape(shape))
+        return found
+
+    def _to_tell(self, shapes: Shapes, known: Known) -> dict[int, Tensor]:
+        """What is read of variables that is not what was inferred."""
+        found = {}
         for layer in self._readers:
             (tensor,) = known[layer.id]
             shape = shapes[variable_of(layer)]
-            found = _initial(model, layer, known) if shape is None else _shape(shape)
-            if shape is None and found.is_static:
-                self._first[variable_of(layer)] = found.static
-            if found != tensor.shape:
-                told[layer.id] = Tensor(tensor.type, found)
-        if told:
-            self.hopes.begin()
-            known = infer_graph(model, given | told, new_shapes=True, naming=True, hope=hope)
-        return Inferred(model, known)
+            read = _initial(self._model, layer, known) if shape is None else _shape(shape)
+            if shape is None and read.is_static:
+                self._first[variable_of(layer)] = read.static
+            if read != tensor.shape:
+                found[layer.id] = Tensor(tensor.type, read)
+        return found
 
     def assigned(self, pattern: Pattern) -> Collection[str]:
         """The variables that have a value."""
@@ -160,7 +194,7 @@ def _shape(sizes: Iterable[int]) -> Shape:
     return Shape([ANY if size == OPEN else size for size in sizes])
 
 
-def _initial(model: Model, layer: Layer, known: Mapping[int, tuple[Tensor, ...]]) -> Shape:
+def _initial(model: Model, layer: Layer, known: Known) -> Shape:
     """The shape of a variable that has no value yet."""
     source = model.producer(layer, 0)
     (tensor,) = known[layer.id]

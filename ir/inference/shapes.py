@@ -218,8 +218,11 @@ def infer_layer(
 ) -> tuple[Tensor, ...]:
     """The outputs of one layer whose inputs are known; errors carry its place."""
     if layer.is_constant:
-        with layer.at():
-            return (constant(layer),)
+        known_before = {} if graph.look_ups is None else graph.look_ups.constants
+        if layer.id not in known_before:
+            with layer.at():
+                known_before[layer.id] = constant(layer)
+        return (known_before[layer.id],)
     op = layer.op
     if op is None:
         # Of a layer that nobody knows the file is trusted.
