@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vinoir import ir
-from vinoir.ir.engine.kernels import attention, lines, matrices, scaling
+from vinoir.ir.engine.kernels import attention, in_use, lines, matrices, scaling
 from vinoir.ir.engine.plan import Node, Scales
 from vinoir.schemas import Array
 
@@ -125,14 +125,14 @@ def test_plans_share_weights_that_begin_on_cache_lines() -> None:
     assert np.shares_memory(first, second)
     np.testing.assert_array_equal(second, blocks)
     assert first.ctypes.data % 64 == 0
-    before = len(matrices._in_use)
+    before = len(in_use._made)
     part = second[1:]
     del first, second
     gc.collect()
-    assert len(matrices._in_use) == before  # parts keep it
+    assert len(in_use._made) == before  # parts keep it
     del part
     gc.collect()
-    assert len(matrices._in_use) == before - 1
+    assert len(in_use._made) == before - 1
 
 
 def kinds(model: ir.Model, inputs: list[Array]) -> list[str]:
@@ -408,13 +408,13 @@ def test_plans_share_scaled_weights() -> None:
         net.result(net.add("MatMul", "opset1", [y, matrix]), name=name)
     model = net.model()
     program = ir.compile(model, threads=1)
-    before = len(matrices._in_use)
+    before = len(in_use._made)
     for length in (40, 100, 40):
         given = [rng.standard_normal((1, length, 64)).astype("f4")]
         wanted = ir.run(model, given)
         for name, found in program(given).items():
             np.testing.assert_allclose(found, wanted[name], rtol=1e-5, atol=1e-5)
-    assert len(matrices._in_use) - before <= 2
+    assert len(in_use._made) - before <= 2
 
 
 @pytest.mark.parametrize("wide", [48, 64, 192])

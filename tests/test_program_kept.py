@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from vinoir import ir
@@ -11,10 +13,10 @@ from vinoir.ir.engine.workers import Threads
 
 
 class Made:
-    """A plan that takes so many bytes."""
+    """A plan that takes so many bytes, some of them for weights."""
 
-    def __init__(self, *, hasty: bool, nbytes: int = 1) -> None:
-        self.is_hasty, self.nbytes = hasty, nbytes
+    def __init__(self, *, hasty: bool, nbytes: int = 1, weights: int = 0) -> None:
+        self.is_hasty, self.nbytes, self.weights = hasty, nbytes, {weights: weights}
 
 
 def sized(number: int) -> tuple[tuple[int, ...], ...]:
@@ -47,6 +49,17 @@ def test_those_that_were_used_least_lately_go_first() -> None:
 def test_large_ones_are_few_and_a_few_are_kept_however_large() -> None:
     assert len(filled(MOST, ROOM // 10)) == 10
     assert len(filled(MOST, ROOM)) == KEPT
+
+
+def test_weights_that_plans_share_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = filled(KEPT)
+    for number in range(10):
+        plans.put(sized(KEPT + number), Made(hasty=True, weights=ROOM // 2))
+    assert len(plans) == KEPT + 10
+    plans.put(sized(99), Made(hasty=True, weights=ROOM // 2 + 1))
+    assert len(plans) == KEPT
+    monkeypatch.setattr(kept_plans.budget, "fits", lambda nbytes: False)
+    assert len(filled(MOST)) == KEPT
 
 
 def test_one_that_is_used_again_and_again_is_made_well() -> None:
@@ -106,6 +119,34 @@ def test_programs_answer_alike_however_their_plans_are_made(
         np.testing.assert_array_equal(program([array])[0], first[length])
         wanted = ir.run(program.model, [array])[0]
         np.testing.assert_allclose(first[length], wanted, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_plans_for_images_of_many_sizes_share_weights(tmp_path: Path, *, half: bool) -> None:
+    """Of a file, or half of them; what is made of them is the same for many sizes."""
+    rng = np.random.default_rng(1)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 32, "?", "?"))
+    for kernel, outer in ((3, 48), (1, 32), (3, 32)):
+        weights = (rng.standard_normal((outer, x.tensor.shape[1], kernel, kernel)) / 20).astype(
+            "f4"
+        )
+        y = net.constant(weights.astype("f2") if half else weights)
+        y = net.add("Convert", "opset1", [y], destination_type="f32") if half else y
+        words = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (kernel // 2,) * 2}
+        x = net.add("Convolution", "opset1", [x, y], pads_end=(kernel // 2,) * 2, **words)
+        x = net.add("ReLU", "opset1", [x])
+    net.result(x)
+    ir.write(net.model(), tmp_path / "model.xml")
+    model = ir.read(tmp_path / "model.xml")
+    program = ir.compile(model, threads=2)
+    for size in (24, 28, 32, 36, 40, 44, 24, 32, 44):
+        image = rng.standard_normal((1, 32, size, size)).astype("f4")
+        wanted = ir.run(model, [image])[0]
+        np.testing.assert_allclose(program([image])[0], wanted, rtol=1e-4, atol=1e-5)
+    kept = [set(plan.weights) for plan in program._plans.values() if plan is not None]
+    assert len(kept) == 6
+    assert half or kept[-1] & kept[-2] & kept[-3]
 
 
 def test_what_feeds_whom_is_looked_up_once_and_anew_afterwards() -> None:

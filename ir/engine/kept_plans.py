@@ -10,14 +10,16 @@ answered as it was.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
+from ...layers import budget
 from .patterns import Pattern, holds
 
 #: So many plans are made well, and kept whatever they take.
 KEPT = 4
-#: So many more are kept while they take no more than so many bytes together.
-MOST, ROOM = 32, 64 << 20
+#: So many in all are kept, while they take no more than so many bytes and there are as many left.
+MOST, ROOM = 32, 256 << 20
 #: How often in a row a plan is asked for before it is made well.
 STEADY = 8
 
@@ -25,8 +27,9 @@ STEADY = 8
 class Kept(Protocol):
     """What is asked of a plan here."""
 
-    #: What it takes beside weights that plans share.
+    #: What it takes for itself, and for weights that plans may share: by what tells these apart.
     nbytes: int
+    weights: Mapping[int, int]
     #: Whether it was made in a hurry.
     is_hasty: bool
 
@@ -78,8 +81,12 @@ class KeptPlans(OrderedDict[Pattern, KeptT | None]):
         good = [key for key, kept in self.items() if kept is None or not kept.is_hasty]
         for key in good[: max(0, len(good) - KEPT)]:
             del self[key]
-        while len(self) > KEPT and (len(self) > MOST or self._nbytes() > ROOM):
+        while len(self) > KEPT and (
+            len(self) > MOST or self._nbytes() > ROOM or not budget.fits(ROOM)
+        ):
             self.popitem(last=False)
 
     def _nbytes(self) -> int:
-        return sum(planned.nbytes for planned in self.values() if planned is not None)
+        kept = [planned for planned in self.values() if planned is not None]
+        weights = {key: size for planned in kept for key, size in planned.weights.items()}
+        return sum(planned.nbytes for planned in kept) + sum(weights.values())

@@ -99,8 +99,8 @@ class Planned:
         forked = fork and threads > 1 and can_fork() and not pooling_alone
         memory = shared if forked else private
         self.arena_bytes = lay_out(plan, memory)
-        laid_out = lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
-        self.nbytes = self.arena_bytes + laid_out
+        self.nbytes = self.arena_bytes
+        self.weights = lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
         scratch = Scratch(threads, memory, by_threads=threads > 1 and not forked)
         #: Of each node, the steps from which to which are its own.
         self.spans: list[tuple[Node, int, int]] = []

@@ -26,6 +26,7 @@ from .convolution_work import Finish, Sizes, Work, are_alike, reached, shuffles
 from .deep import deep
 from .depthwise import is_depthwise
 from .grouped import grouped, in_runs, quickest
+from .in_use import made_once
 from .products import by_runs, in_blocks, in_columns, sums, width
 from .spread import by_taps_and_channels, is_spread, spread
 from .winograd import Tiling, apart, choose, winograd
@@ -86,15 +87,31 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
     each, runs = sizes.outer // sizes.groups, quickest(sizes)
     if tiling is None and runs is not None:
         return LaidOut(None, [in_runs(sizes, runs.length)])
-    groups = [sizes.weights[start : start + each] for start in range(0, sizes.outer, each)]
     if tiling is not None:
-        stride = sizes.strides[0]
-        return LaidOut(tiling, [tiling.matrices(apart(weights, stride)) for weights in groups])
-    rows = prod(sizes.out)
+        starts = range(0, sizes.outer, each)
+        return LaidOut(
+            tiling, [_transformed(node, sizes, tiling, start, each) for start in starts]
+        )
+    rows, of = prod(sizes.out), node.inputs[1].constant
     if sizes.groups == 1:
-        return LaidOut(None, in_columns(sizes.weights, rows, _sharing(node, sizes)))
-    laid = [in_blocks(weights, rows=rows) for weights in groups]
+        return LaidOut(None, in_columns(sizes.weights, rows, _sharing(node, sizes), of))
+    laid = [
+        in_blocks(sizes.weights[begin : begin + each], rows=rows, of=of, begin=begin)
+        for begin in range(0, sizes.outer, each)
+    ]
     return LaidOut(None, [np.stack(laid)] if sizes.plain else laid)
+
+
+def _transformed(node: Node, sizes: Sizes, tiling: Tiling, start: int, each: int) -> Array:
+    """The weights of a group at the points of a tile; plans for other images share them."""
+    source, stride = node.inputs[1].constant, sizes.strides[0]
+    weights = apart(sizes.weights[start : start + each], stride)
+    if source is None or tiling.afresh:
+        return tiling.matrices(weights)
+    how = "tiles", tiling.size, tiling.points, stride, start
+    return made_once(
+        source, how, tiling.laid(*weights.shape[:2]), lambda: tiling.matrices(weights)
+    )
 
 
 def _each_alone(node: Node, sizes: Sizes) -> Tile | int | None:

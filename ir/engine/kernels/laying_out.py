@@ -13,13 +13,13 @@ from .scaling import scale_weights
 from .winograd import Tiling
 
 
-def lay_out_weights(plan: Plan, threads: int, allowance: int) -> int:
+def lay_out_weights(plan: Plan, threads: int, allowance: int) -> dict[int, int]:
     """Bring weights into the order their kernels want, on several threads, the largest first.
 
     What they take beyond what they take as they lie is kept within an allowance of bytes.
 
     Returns:
-        How many bytes those of convolutions take, which plans do not share.
+        How many bytes those of convolutions take, by where they begin: plans may share them.
     """
     alike: dict[tuple[object, ...], list[Node]] = {}
     for node in plan.nodes:
@@ -46,4 +46,4 @@ def lay_out_weights(plan: Plan, threads: int, allowance: int) -> int:
     halve_weights(plan)
     scale_weights(plan)
     made = [first.laid_out for first, *_ in groups if isinstance(first.laid_out, LaidOut)]
-    return sum(matrix.nbytes for laid_out in made for matrix in laid_out.matrices)
+    return {matrix.ctypes.data: matrix.nbytes for laid_out in made for matrix in laid_out.matrices}

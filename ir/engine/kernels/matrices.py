@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 from typing import Any
-from weakref import WeakValueDictionary, finalize
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from .blocks import CACHE, Room, Scratch, epilogue, followed, sequence
 from .calls import call
 from .copies import copied
 from .halves import by_halves, if_wanted
+from .in_use import made_once
 from .lines import LINE, laid_out
 from .products import BLOCK, MILLION, UNEVEN, cuts, equal, multiplied, shared_width, sums, width
 
@@ -349,19 +349,8 @@ def _shared(
 ) -> Array:
     """A copy of blocks of a constant; plans that are alive share it."""
     told = tuple(b"" if scale is None else scale.tobytes() for scale in scales)
-    key = id(source), blocks.shape[-1], strides, told
-    owner = _in_use.get(key)
-    if owner is None:
-        found = _scaled(blocks, scales)
-        if np.may_share_memory(found, source):
-            return found  # it lies so in the file
-        if is_wished():
-            found = shelved(found)
-        owner = found.base if isinstance(found.base, np.ndarray) else found
-        _in_use[key] = owner
-        # Another array may get its number when this one is gone.
-        finalize(source, _in_use.pop, key, None)
-    return owner.reshape(blocks.shape)
+    how = "blocks", blocks.shape[-1], strides, told
+    return made_once(source, how, blocks.shape, lambda: _scaled(blocks, scales))
 
 
 def _scaled(blocks: Array, scales: Scales) -> Array:
@@ -375,12 +364,6 @@ def _scaled(blocks: Array, scales: Scales) -> Array:
     if raised is not None:
         found = laid_out(np.add(found, raised, out=None if found is blocks else found))
     return found
-
-
-#: Weights in blocks, by the constant, the width of a block, how the matrix lies and its scales.
-_in_use: WeakValueDictionary[tuple[int, int, tuple[int, ...], tuple[bytes, ...]], Array] = (
-    WeakValueDictionary()
-)
 
 
 def _runs(

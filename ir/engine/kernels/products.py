@@ -16,6 +16,7 @@ from ....schemas import Array
 from ..workers import WIDE_KERNELS, Part, blas, spans
 from .blocks import CACHE, Scratch, turned
 from .calls import call
+from .in_use import made_once
 from .lines import laid_out, on_lines
 from .processor import is_zen_5
 from .repeats import divisor
@@ -172,30 +173,49 @@ def _longest(outer: int, wide: int, lanes: int, *, as_it_lies: bool) -> float:
     return max(sum(times[begin:end]) for begin, end in spans(len(blocks), lanes))
 
 
-def in_columns(weights: Array, rows: int, lanes: int = 1) -> list[Array]:
+def in_columns(weights: Array, rows: int, lanes: int = 1, of: Array | None = None) -> list[Array]:
     """Weights as equal blocks, and one of the columns that are left.
 
     Args:
         weights: Of a convolution (outer, inner, kh, kw).
         rows: By how many rows they are multiplied.
         lanes: Among how many the blocks are dealt.
+        of: The constant that they are; plans share what is made of it.
     """
     outer, taken = len(weights), weights[0].size
     wide = shared_width(outer, taken, rows, lanes) if lanes > 1 else 0
     even = outer - outer % wide if wide else equal(outer, taken, rows)
-    found = [in_blocks(weights[:even], wide, rows=rows)]
-    return found if even == outer else [*found, in_blocks(weights[even:], outer - even)]
+    found = [in_blocks(weights[:even], wide, rows=rows, of=of)]
+    if even < outer:
+        found.append(in_blocks(weights[even:], outer - even, of=of, begin=even))
+    return found
 
 
-def in_blocks(weights: Array, wide: int = 0, *, rows: int | None = None) -> Array:
-    """Weights (outer, inner, kh, kw) as blocks (outer / wide, kh * kw * inner, wide)."""
+def in_blocks(
+    weights: Array,
+    wide: int = 0,
+    *,
+    rows: int | None = None,
+    of: Array | None = None,
+    begin: int = 0,
+) -> Array:
+    """Weights (outer, inner, kh, kw) as blocks (outer / wide, kh * kw * inner, wide).
+
+    Of a constant, from an outer channel on, plans share them.
+    """
     outer, inner, *kernel = weights.shape
     taken = inner * int(np.prod(kernel))
     wide = wide or width(outer, taken, rows)
-    found = on_lines(outer // wide, *kernel, inner, wide)
-    for start, some in turned(weights, wide):
-        found[start // wide] = some
-    return found.reshape(-1, taken, wide)
+
+    def make() -> Array:
+        found = on_lines(outer // wide, *kernel, inner, wide)
+        for start, some in turned(weights, wide):
+            found[start // wide] = some
+        return found.reshape(-1, taken, wide)
+
+    if of is None:
+        return make()
+    return made_once(of, ("taps", begin, outer, wide), (outer // wide, taken, wide), make)
 
 
 def columns_in_blocks(matrices: Array, rows: int, wide: int = 0) -> Array:

@@ -67,6 +67,11 @@ class Tiling(NamedTuple):
         """How many tiles there are down and across."""
         return -(-sizes.out[0] // self.size), -(-sizes.out[1] // self.size)
 
+    def laid(self, outer: int, inner: int) -> tuple[int, int, int, int]:
+        """The sizes of weights that are transformed beforehand."""
+        wide = block_width(outer, inner)
+        return self.points**2, outer // wide, inner, wide
+
     def matrices(self, weights: Array) -> Array:
         """Weights (outer, inner, kh, kw), for each point of a tile in blocks (inner, wide).
 
@@ -76,9 +81,9 @@ class Tiling(NamedTuple):
         if self.afresh:
             blocks = in_blocks(weights, shared_width(outer, inner, PAYING, 2, equal=True))
             return blocks.reshape(len(blocks), prod(kernel), inner, -1)
-        wide = block_width(outer, inner)
+        *_, wide = shape = self.laid(outer, inner)
         spread = self.spread
-        found = on_lines(self.points**2, outer // wide, inner, wide)
+        found = on_lines(*shape)
         taps = np.empty((*kernel, inner, wide), np.float32)
         for start, some in turned(weights, wide):
             taps[...] = some

@@ -157,14 +157,17 @@ class _Making:
                     if layer.id in halved.layers and value.constant is not None:
                         value.constant = rounded_to_half(value.constant)
             values |= {(layer.id, index): value for index, value in enumerate(made)}
-        # Of convolutions the weights are laid out anew, and not wanted as they lay.
+        # Of convolutions the weights are laid out anew, and not wanted as they lay: views of the
+        # file alone are kept, which take no memory.
         lying, anew = fixed - packed.keys(), CONVOLUTIONS | TRANSPOSED
         for layer in order:
-            if layer.id not in fixed and layer.type not in anew:
+            if layer.id not in fixed:
                 for source in sources[layer.id]:
                     if source is not None and source[0].id in lying:
                         place = source[0].id, source[1]
-                        kept[place] = values[place].array
+                        array = values[place].array
+                        if layer.type not in anew or array.base is not None:
+                            kept[place] = array
         return [values[layer.id, 0] for layer in graph.results]
 
     def _known(self, graph: Graph, inferred: Inferred) -> Known:

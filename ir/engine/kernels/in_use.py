@@ -1,0 +1,34 @@
+"""What kernels make of constants beforehand: plans that are alive share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from weakref import WeakValueDictionary, finalize
+
+import numpy as np
+
+from ....schemas import Array
+from ..memory import is_wished, shelved
+
+#: By the constant, and how each was made.
+_made: WeakValueDictionary[tuple[Hashable, ...], Array] = WeakValueDictionary()
+
+
+def made_once(
+    source: Array, how: tuple[Hashable, ...], shape: tuple[int, ...], make: Callable[[], Array]
+) -> Array:
+    """What is made of a constant, of a shape, unless somebody uses the same already."""
+    key = id(source), *how
+    owner = _made.get(key)
+    if owner is None:
+        found = make()
+        if np.may_share_memory(found, source):
+            return found  # it lies so in the file
+        if is_wished():
+            found = shelved(found)
+        # Kernels keep views of it, which keep what they are views of.
+        owner = found.base if isinstance(found.base, np.ndarray) else found
+        _made[key] = owner
+        # Another array may get its number when this one is gone.
+        finalize(source, _made.pop, key, None)
+    return owner.reshape(shape)
