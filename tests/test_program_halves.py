@@ -15,6 +15,7 @@ from vinoir.ir.engine.kernels import halves as by_halves
 from vinoir.ir.engine.kernels import halving
 from vinoir.ir.engine.plan import Node
 from vinoir.ir.engine.workers import half_products, halves
+from vinoir.ir.engine.workers.integers import seen
 from vinoir.schemas import Array
 
 with pytest.MonkeyPatch.context() as patch:  # as if every processor widened float16 quickly
@@ -254,70 +255,72 @@ def test_plans_share_what_was_rounded() -> None:
     assert np.shares_memory(first, second)
 
 
+class Other:
+    """A library that is absent, has other names, or does some things in another way."""
+
+    def __init__(self, wrong: str | None, instead: dict[str, Any]) -> None:
+        self.wrong, self.instead = wrong, instead
+        self.asked: list[str] = []
+        real = wrong not in ("absent", "otherwise")
+        self._library: Any = pytest.importorskip("numkong") if real else None
+
+    def get_capabilities(self) -> dict[str, bool]:
+        return {"skylake": self.wrong != "slow", "sapphire": self.wrong == "fetching"}
+
+    def __getattr__(self, name: str) -> Any:
+        if self.wrong == "otherwise":
+            raise AttributeError(name)
+        self.asked.append(name)
+        if name in self.instead and self.wrong == "inexact":
+            return self.instead[name]
+        return getattr(self._library, name)
+
+    def imported(self, name: str) -> Any:
+        if self.wrong == "absent":
+            raise ImportError(name)
+        return self
+
+
 @pytest.mark.parametrize("wrong", ["absent", "slow", "fetching", "inexact", "otherwise"])
 def test_without_such_a_library_numbers_are_multiplied(
     wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that is not there, not quicker, or does not give what a product is, is not used."""
-    judged = wrong in ("slow", "fetching", "inexact")
-    numkong: Any = pytest.importorskip("numkong") if judged else None
-
-    class Other:
-        @staticmethod
-        def get_capabilities() -> dict[str, bool]:
-            return {"skylake": wrong != "slow", "sapphire": wrong == "fetching"}
-
-        def __getattr__(self, name: str) -> Any:
-            if wrong == "otherwise":
-                raise AttributeError(name)
-            if name == "dots_packed" and wrong == "inexact":
-                return lambda given, few, out: None
-            return getattr(numkong, name)
-
-    def imported(name: str) -> Any:
-        if wrong == "absent":
-            raise ImportError(name)
-        return Other()
-
-    monkeypatch.setattr(importlib, "import_module", imported)
+    library = Other(wrong, {"dots_packed": lambda given, few, out: None})
+    monkeypatch.setattr(importlib, "import_module", library.imported)
     assert halves.half_products.__wrapped__() is None
 
 
 @pytest.fixture
 def anew() -> Iterator[None]:
-    """The library that widens is looked for again."""
+    """The library that converts is looked for again."""
     halves._conversions.cache_clear()
     yield
     halves._conversions.cache_clear()
 
 
+def zeros_instead(given: Any, kind: str, out: Any) -> None:
+    """Convert zeros, whatever is given."""
+    numkong: Any = importlib.__import__("numkong")
+    zeros = np.zeros(given.shape, np.float32 if kind == "float16" else np.float16)
+    numkong.astype(seen(numkong, zeros), kind, out=out)
+
+
 @pytest.mark.parametrize("wrong", [None, "absent", "otherwise", "inexact"])
-def test_float16_is_widened_to_what_it_is(
+def test_float16_is_converted_as_numpy_does(
     wrong: str | None, anew: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a library or without, whatever the number is, and wherever it lies."""
-    numkong: Any = pytest.importorskip("numkong") if wrong in (None, "inexact") else None
-    asked = []
-
-    class Other:
-        def __getattr__(self, name: str) -> Any:
-            if wrong == "otherwise":
-                raise AttributeError(name)
-            asked.append(name)
-            if name == "astype" and wrong == "inexact":
-                return lambda given, kind, out: None
-            return getattr(numkong, name)
-
-    def imported(name: str) -> Any:
-        if wrong == "absent":
-            raise ImportError(name)
-        return Other()
-
-    monkeypatch.setattr(importlib, "import_module", imported)
+    library = Other(wrong, {"astype": zeros_instead})
+    monkeypatch.setattr(importlib, "import_module", library.imported)
+    assert (halves._conversions() is None) == (wrong is not None)
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     odd = np.frombuffer(b"\0" + every.tobytes(), np.float16, every.size, 1)
     for given_ in (every, odd, every.reshape(256, 256), every.reshape(256, 256).T, every[:5]):
-        found = halves.floats_of(given_)
-        assert found.dtype == np.float32
-        np.testing.assert_array_equal(found, given_.astype(np.float32))
-    assert ("astype" in asked) == (wrong in (None, "inexact"))
+        with np.errstate(all="ignore"):
+            wide = given_.astype(np.float32)
+            more = wide * np.float32(1.0003)
+            rounded = more.astype(np.float16)
+        np.testing.assert_array_equal(halves.floats_of(given_), wide, strict=True)
+        np.testing.assert_array_equal(halves.halves_of(more), rounded, strict=True)
+    assert ("astype" in library.asked) == (wrong in (None, "inexact"))
