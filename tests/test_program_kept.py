@@ -77,6 +77,14 @@ def test_one_that_is_used_again_and_again_is_made_well() -> None:
     assert plans.use(late)
 
 
+def test_a_copy_of_the_process_makes_the_same_plans_well() -> None:
+    plans = filled(KEPT + 1).emptied()
+    assert not plans
+    assert not plans.is_hasty(sized(0))
+    assert plans.is_hasty(sized(KEPT))
+    assert plans.is_hasty(sized(KEPT + 1))
+
+
 def test_an_open_pattern_holds_for_any_size() -> None:
     plans = filled(2)
     plans.put(((1, -1),), Made(hasty=False))

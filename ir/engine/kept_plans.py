@@ -47,6 +47,12 @@ class KeptPlans(OrderedDict[Pattern, KeptT | None]):
         self._last: Pattern | None = None
         self._streak = 0
 
+    def emptied(self) -> KeptPlans[KeptT]:
+        """No plans, of which those are well made that would be here: for a copy of the process."""
+        found: KeptPlans[KeptT] = KeptPlans()
+        found._firsts, found._steady = set(self._firsts), set(self._steady)
+        return found
+
     def find(self, shapes: Pattern) -> Pattern | None:
         """The pattern of the plan that takes these shapes, if there is one."""
         if shapes in self:

@@ -8,6 +8,7 @@ depends on that size is outside it, the rest is planned as usual.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from ...schemas import ANY, Array, IRError, Shape, Tensor
@@ -123,21 +124,18 @@ class Patterns:
             self.hopes.begin()
             return infer_graph(model, {**given, **told}, new_shapes=True, naming=True, hope=hope)
 
-        told = self._expected(shapes)
-        try:
-            known = known_with(told)
-        except IRError:
-            if not told:
-                raise
-            told, known = {}, known_with({})  # with these inputs variables begin otherwise
-        more = self._to_tell(shapes, known)
-        if more:
-            known = known_with(told | more)
+        expected = self._expected(shapes)
+        if expected:
+            with suppress(IRError):  # raised again below, unless variables begin otherwise now
+                known = known_with(expected)
+                if not self._to_tell(shapes, known):
+                    return Inferred(model, known)
+        known = known_with({})
+        told = self._to_tell(shapes, known)
         for layer in self._readers:
-            if layer.id in more:
-                had_none = shapes[variable_of(layer)] is None
-                self._told[layer.id, had_none] = more[layer.id]
-        return Inferred(model, known)
+            if layer.id in told:
+                self._told[layer.id, shapes[variable_of(layer)] is None] = told[layer.id]
+        return Inferred(model, known_with(told) if told else known)
 
     def _expected(self, shapes: Shapes) -> dict[int, Tensor]:
         """What had to be told of variables before: they begin as they did, or have a value."""

@@ -402,7 +402,7 @@ class Program(Shown):
         if self._process != os.getpid():
             # A copy of the process that planned: two may not work in one arena. Another thread
             # may have held the lock in the moment of the fork, and will never let go of it here.
-            self._plans, self._process = KeptPlans(), os.getpid()
+            self._plans, self._process = self._plans.emptied(), os.getpid()
             self._short = None
             self._lock = threading.Lock()
         return self._lock

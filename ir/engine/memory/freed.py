@@ -24,16 +24,12 @@ SEVERAL = 4
 _freed = 0
 
 
-def keep_what_is_freed(nbytes: int = LEAST) -> None:
-    """Let malloc keep what is freed, so many bytes and twice that at its end, from now on."""
+def keep_what_is_freed_for(node: Node) -> None:
+    """Let malloc keep, from now on, arrays as large as those that a node takes and gives."""
     global _freed
-    wanted = min(max(nbytes, LEAST), MOST)
+    values = [value for value in (*node.inputs, *node.outputs) if value.constant is None]
+    largest = 4 * max((prod(value.shape) for value in values), default=0)
+    wanted = min(max(SEVERAL * largest, LEAST), MOST)
     if wanted > _freed:
         _freed = wanted
         np.empty(wanted, np.uint8)
-
-
-def keep_what_is_freed_for(node: Node) -> None:
-    """The same where a definition makes new arrays, as large as what it takes or gives."""
-    values = [value for value in (*node.inputs, *node.outputs) if value.constant is None]
-    keep_what_is_freed(SEVERAL * 4 * max((prod(value.shape) for value in values), default=0))

@@ -166,7 +166,7 @@ class _Making:
                     if source is not None and source[0].id in lying:
                         place = source[0].id, source[1]
                         array = values[place].array
-                        if layer.type not in anew or array.base is not None:
+                        if layer.type not in anew or _is_of_a_file(array):
                             kept[place] = array
         return [values[layer.id, 0] for layer in graph.results]
 
@@ -332,6 +332,14 @@ def _widened(
     halves.sort(key=lambda layer: -prod(layer.outputs[0].tensor.shape.static))
     make_all(partial(take, layer) for layer in halves)
     return found
+
+
+def _is_of_a_file(array: Array) -> bool:
+    """Whether numbers lie in memory that is no array's."""
+    base: object = array
+    while isinstance(base, np.ndarray) and base.base is not None:
+        base = base.base
+    return not isinstance(base, np.ndarray)
 
 
 def _varies(layer: Layer) -> bool:
