@@ -17,6 +17,10 @@ class Made:
 
     def __init__(self, *, hasty: bool, nbytes: int = 1, weights: int = 0) -> None:
         self.is_hasty, self.nbytes, self.weights = hasty, nbytes, {weights: weights}
+        self.rested = 0
+
+    def rest(self) -> None:
+        self.rested += 1
 
 
 def sized(number: int) -> tuple[tuple[int, ...], ...]:
@@ -77,6 +81,16 @@ def test_one_that_is_used_again_and_again_is_made_well() -> None:
     assert plans.use(late)
 
 
+def test_threads_of_plans_that_were_not_used_lately_rest() -> None:
+    plans = filled(2 * KEPT + 1)
+    resting = [made.rested > 0 for made in plans.values() if made]
+    assert resting == [False] * KEPT + [True] + [False] * KEPT
+    assert plans.use(sized(KEPT))
+    assert [made.rested > 0 for made in plans.values() if made][KEPT:] == [True] + [False] * (
+        KEPT - 1
+    ) + [True]
+
+
 def test_a_copy_of_the_process_makes_the_same_plans_well() -> None:
     plans = filled(KEPT + 1).emptied()
     assert not plans
@@ -117,6 +131,8 @@ def test_programs_answer_alike_however_their_plans_are_made(
         for length, array in arrays.items():
             np.testing.assert_array_equal(program([array])[0], first[length])
     assert {shape: plan for (shape,), plan in program._plans.items() if shape} == made
+    helped = [plan.team._helpers is not None for plan in hasty]
+    assert helped.count(True) <= KEPT
     last = lengths[-1]
     for _ in range(4):
         np.testing.assert_array_equal(program([arrays[last]])[0], first[last])
@@ -180,3 +196,29 @@ def test_what_feeds_whom_is_looked_up_once_and_anew_afterwards() -> None:
     model.connect((parameter, 0), exp, 0)
     assert model.sources(exp) == [(parameter, 0)]
     assert relu not in model.order()
+
+
+def test_plans_that_rest_answer_as_before() -> None:
+    """Of what depends on values, too."""
+    rng = np.random.default_rng(2)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", ("?", 256))
+    kept = net.add("NonZero", "opset3", [x], output_type="i64")
+    count = net.add("ShapeOf", "opset3", [kept], output_type="i64")
+    y = x
+    for _ in range(3):
+        weights = net.constant(rng.standard_normal((256, 256)).astype("f4") / 16)
+        y = net.add("ReLU", "opset1", [net.add("MatMul", "opset1", [y, weights])])
+    net.result(y)
+    net.result(count)
+    model = net.model()
+    program = ir.compile(model, threads=2)
+    arrays = [rng.standard_normal((100 + size, 256)).astype("f4") for size in range(KEPT + 3)]
+    first = [program([array]) for array in arrays]
+    for planned in program._plans.values():
+        assert planned is not None
+        planned.rest()
+        assert planned.team._helpers is None
+    for array, before in zip(arrays, first, strict=True):
+        for name, found in program([array]).items():
+            np.testing.assert_array_equal(found, before[name])

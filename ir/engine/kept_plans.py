@@ -33,6 +33,9 @@ class Kept(Protocol):
     #: Whether it was made in a hurry.
     is_hasty: bool
 
+    def rest(self) -> None:
+        """Let its helpers go, until it is called again."""
+
 
 KeptT = TypeVar("KeptT", bound=Kept)
 
@@ -63,6 +66,8 @@ class KeptPlans(OrderedDict[Pattern, KeptT | None]):
         """Note that a plan is wanted; whether it is good enough for that."""
         self.move_to_end(pattern)
         self._streak = self._streak + 1 if pattern == self._last else 1
+        if self._streak == 1:
+            self._let_rest()
         self._last = pattern
         planned = self[pattern]
         if planned is None or not planned.is_hasty or self._streak < STEADY:
@@ -91,6 +96,14 @@ class KeptPlans(OrderedDict[Pattern, KeptT | None]):
             len(self) > MOST or self._nbytes() > ROOM or not budget.fits(ROOM)
         ):
             self.popitem(last=False)
+        self._let_rest()
+
+    def _let_rest(self) -> None:
+        """Keep no threads for plans but those that were used last."""
+        for key in list(self)[:-KEPT]:
+            planned = self[key]
+            if planned is not None and planned.is_hasty:
+                planned.rest()
 
     def _nbytes(self) -> int:
         kept = [planned for planned in self.values() if planned is not None]

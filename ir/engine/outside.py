@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from math import inf, prod
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 
@@ -62,6 +63,9 @@ class Timed(Protocol):
     ) -> list[tuple[Node, float]]:
         """The least seconds of each node."""
 
+    def rest(self) -> None:
+        """Let its helpers go, until it is called again."""
+
 
 #: Tells of what goes wrong inside where that was.
 At = Callable[[], AbstractContextManager[None]]
@@ -74,6 +78,7 @@ class Outside:
 
     def __init__(self, plan: Plan, ready: Ready, threads: int) -> None:
         self._ready, self._threads = ready, threads
+        self._inner: WeakSet[Timed] = WeakSet()
         self._declared, self._hoped = plan.declared, plan.hoped
         self._shared = share_heads(plan)
         self._caches = join_caches(plan)
@@ -220,7 +225,14 @@ class Outside:
     def ready(self, plan: Plan) -> Timed:
         """A plan of a body or a region that can be called."""
         plan.means = self._means
-        return self._ready(plan)
+        found = self._ready(plan)
+        self._inner.add(found)
+        return found
+
+    def rest(self) -> None:
+        """Let the helpers of bodies and regions go, until they are called again."""
+        for planned in self._inner:
+            planned.rest()
 
 
 # Steps are bound to what they need, not closures: where there are a thousand of them, each finds

@@ -155,6 +155,11 @@ class Planned:
         self.outside.state = {}
         return found
 
+    def rest(self) -> None:
+        """Let the helpers go, until it is called again."""
+        self.team.dismiss()
+        self.outside.rest()
+
     def short(self) -> Short | None:
         """The shortest way through later calls, where there is one by now."""
         inputs, outputs = self.plan.inputs, self.plan.outputs
