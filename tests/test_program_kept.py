@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.engine import kept_plans
 from vinoir.ir.engine.kept_plans import KEPT, MOST, ROOM, STEADY, KeptPlans
+from vinoir.ir.engine.kernels import convolution, products, winograd
+from vinoir.ir.engine.plan import build
 from vinoir.ir.engine.workers import Threads
 
 
@@ -173,6 +176,34 @@ def test_plans_for_images_of_many_sizes_share_weights(tmp_path: Path, *, half: b
     assert half or kept[-1] & kept[-2] & kept[-3]
 
 
+def test_weights_are_shared_by_those_alone_who_want_the_same() -> None:
+    """Tiles of several sizes, groups, and blocks of several widths of the same weights."""
+    rng = np.random.default_rng(3)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 64, 24, 24))
+    numbers = (rng.standard_normal((2, 48, 32, 3, 3)) / 20).astype("f4")
+    words: dict[str, Any] = dict.fromkeys(("strides", "dilations"), (1, 1))
+    words |= dict.fromkeys(("pads_begin", "pads_end"), (1, 1))
+    net.result(net.add("GroupConvolution", "opset1", [x, net.constant(numbers)], **words))
+    model = net.model()
+    (node,) = [node for node in build(model, ir.infer(model)).nodes if node.op.xml_type[0] == "G"]
+    alive = []
+    for _ in range(2):
+        for size in (2, 3, 4):
+            way = winograd.tiling(size, 3)
+            found = convolution.lay_out(node, way).matrices
+            for weights, made in zip(numbers, found, strict=True):
+                np.testing.assert_array_equal(made, way.matrices(weights))
+            alive.append(found)
+    for before, again in zip(alive[:3], alive[3:], strict=True):
+        assert all(map(np.shares_memory, before, again))
+    flat = numbers.reshape(96, 32, 3, 3)
+    for begin, end, wide in ((0, 96, 32), (0, 96, 48), (48, 96, 48), (0, 48, 48)):
+        made = products.in_blocks(flat[begin:end], wide, of=numbers, begin=begin)
+        np.testing.assert_array_equal(made, products.in_blocks(flat[begin:end], wide))
+        alive.append([made])
+
+
 def test_what_feeds_whom_is_looked_up_once_and_anew_afterwards() -> None:
     net = ir.Builder()
     x = net.parameter("x", "f32", (2,))
@@ -222,3 +253,29 @@ def test_plans_that_rest_answer_as_before() -> None:
     for array, before in zip(arrays, first, strict=True):
         for name, found in program([array]).items():
             np.testing.assert_array_equal(found, before[name])
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_variables_that_begin_otherwise_with_each_input(*, joined: bool) -> None:
+    """What was read last time is no measure for it, whether it would fit or not."""
+    net = ir.Builder()
+    x = net.parameter("x", "f32", ("?", "?", 4))
+    words = {"variable_id": "held", "variable_type": "f32", "variable_shape": "?,?,4"}
+    begin = net.add("Abs", "opset1", [x])
+    held = net.add("ReadValue", "opset6", [begin], **words)
+    y = net.add("Exp", "opset1", [held])
+    y = net.add("Concat", "opset1", [y, x], axis=1) if joined else y
+    net.result(y)
+    net.add("Assign", "opset6", [net.add("Sqrt", "opset1", [held])], variable_id="held")
+    model = net.model()
+    program = ir.compile(model, threads=1)
+    rng = np.random.default_rng(4)
+    for shape in ((1, 2, 4), (3, 2, 4), (2, 5, 4), (1, 1, 4)):
+        array = rng.standard_normal(shape).astype("f4")
+        program.reset()
+        state: dict[str, Any] = {}
+        for _ in range(3):
+            wanted = ir.run(model, [array], state=state)[0]
+            np.testing.assert_allclose(program([array])[0], wanted, rtol=1e-6)
+        assert program._plans.find((shape, shape)) is not None
+        assert all(plan is not None for plan in program._plans.values())

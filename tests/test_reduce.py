@@ -65,7 +65,7 @@ def test_halves_come_down_to_neighbours(count: int, data: st.DataObject) -> None
     assert list(found) == list(range(found[0], found[-1] + 1))
     assert apart or len(found) == 1
     # Each half costs half as much, and one item more where it does not come out even.
-    assert size <= 3 * (count + count.bit_length())
+    assert size <= 3 * (count - 1 + (count - 1).bit_length())
 
 
 @given(st.integers(0, 2**30), st.integers(2, 12))

@@ -59,6 +59,7 @@ from .workers import (
     Part,
     Team,
     Threads,
+    all_as_floats,
     blas,
     can_fork,
     floats_of,
@@ -351,9 +352,8 @@ class Program(Shown):
         planned = self._planned(shapes, pattern=pattern)
         if planned is None:
             return None
-        halves = {place: floats_of(x) for place, x in arrays.items() if x.dtype == np.float16}
         try:
-            found = self._handed_out(planned({**arrays, **halves}, self.state))
+            found = self._handed_out(planned(all_as_floats(arrays), self.state))
         except LoosenedError:
             pattern = self._plans.find(shapes) or shapes
             if planned.plan.hoped:

@@ -12,6 +12,8 @@ from ..memory import is_wished, shelved
 
 #: By the constant, and how each was made.
 _made: WeakValueDictionary[tuple[Hashable, ...], Array] = WeakValueDictionary()
+#: What is forgotten when its constant is gone.
+_watched: set[tuple[Hashable, ...]] = set()
 
 
 def made_once(
@@ -29,6 +31,13 @@ def made_once(
         # Kernels keep views of it, which keep what they are views of.
         owner = found.base if isinstance(found.base, np.ndarray) else found
         _made[key] = owner
-        # Another array may get its number when this one is gone.
-        finalize(source, _made.pop, key, None)
+        if key not in _watched:  # what is made anew, plan after plan, is watched once
+            _watched.add(key)
+            finalize(source, _forget, key)
     return owner.reshape(shape)
+
+
+def _forget(key: tuple[Hashable, ...]) -> None:
+    """Another array may get the number of one that is gone."""
+    _made.pop(key, None)
+    _watched.discard(key)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .blas_threads import single_blas as single_blas
     from .denormals import flushing as flushing
     from .halves import HalfProducts as HalfProducts
+    from .halves import all_as_floats as all_as_floats
     from .halves import floats_of as floats_of
     from .halves import half_products as half_products
     from .halves import halves_of as halves_of
@@ -43,7 +44,7 @@ __getattr__, __dir__ = face(
     {
         "blas_threads": "WIDE_KERNELS blas describe single_blas",
         "denormals": "flushing",
-        "halves": "HalfProducts floats_of half_products halves_of",
+        "halves": "HalfProducts all_as_floats floats_of half_products halves_of",
         "integers": "IntegerProducts integer_products",
         "processes": "can_fork hire shared",
         "preparing": "side_by_side",
