@@ -55,6 +55,26 @@ def test_plans_that_are_dropped_wait_for_no_collection(monkeypatch: pytest.Monke
         gc.enable()
 
 
+@pytest.mark.parametrize("fork", [False, True])
+def test_a_program_that_is_dropped_waits_for_no_collection(fork: bool) -> None:
+    """Its helpers and its memory go with it: nothing that ran for it holds it."""
+    program = ir.compile(product(), threads=2, fork=fork)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(2):
+            program([np.ones((20_000, 64), "f4")])
+        planned = next(iter(program._plans.values()))
+        assert planned is not None
+        assert planned.team._helpers is not None
+        left = [weakref.ref(program), weakref.ref(planned), weakref.ref(planned.team._helpers)]
+        left += held(program)
+        del program, planned
+        assert [type(one()).__name__ for one in left] == ["NoneType"] * len(left)
+    finally:
+        gc.enable()
+
+
 def test_weights_lie_side_by_side_while_a_plan_is_made() -> None:
     with slabs.together():
         one, other = slabs.side_by_side(100), slabs.side_by_side(200)

@@ -336,6 +336,8 @@ class _SingleBlas:
         """Whether programs of threads that do not want to fork themselves are at work."""
         # Not what they have said, but where they are: see what an interrupt may do.
         frames = sys._current_frames()
+        # Its own frame would hold itself by these, and with it all that is on its stack.
+        frames.pop(threading.get_ident(), None)
         return any(
             thread not in self._forking and _runs(frames.get(thread), codes)
             for thread, codes in list(self._working.items())

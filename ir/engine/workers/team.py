@@ -264,6 +264,16 @@ class _Thread:
         except IndexError:
             return None
 
+    def _do(self, parts: Sequence[Part]) -> None:
+        try:
+            # Each thread has its own way with errors of arithmetic.
+            with np.errstate(all="ignore"):
+                np.setbufsize(BUFFER)  # until errstate ends
+                for part in parts:
+                    part()
+        except BaseException as error:  # handed to the caller by wait
+            self._error = error
+
     def _loop(self) -> None:
         single_blas.stay()
         while True:
@@ -275,14 +285,8 @@ class _Thread:
                 continue
             if parts is None:
                 return
-            try:
-                # Each thread has its own way with errors of arithmetic.
-                with np.errstate(all="ignore"):
-                    np.setbufsize(BUFFER)  # until errstate ends
-                    for part in parts:
-                        part()
-            except BaseException as error:  # handed to the caller by wait
-                self._error = error
+            self._do(parts)
+            del parts  # while it waits it keeps nothing
             self._done.give()
 
 
