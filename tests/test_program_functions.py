@@ -52,10 +52,13 @@ def network(seed: int, steps: list[str], *, by_product: bool, out: str) -> tuple
         y = net.convolved(net.rounded_to(y), 8, 8)
     elif out == "both":
         y = net.add("Add", net.convolved(net.rounded_to(y), 8, 8), y)
+    elif out == "part":  # of what is joined, there where it lies
+        y = net.add("Concat", net.add("Abs", x), y, axis=1)
+        y = net.convolved(net.rounded_to(y), 16, 8)
     return net.model(y), np.round(net.rng.standard_normal(shape) * 64).astype("f4") / 32
 
 
-@pytest.mark.parametrize("out", ["numbers", "levels", "both"])
+@pytest.mark.parametrize("out", ["numbers", "levels", "both", "part"])
 @pytest.mark.parametrize("by_product", [True, False])
 def test_tables_of_levels(out: str, by_product: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     found, real = [], pointwise.tabulated
@@ -76,7 +79,7 @@ def test_tables_of_levels(out: str, by_product: bool, monkeypatch: pytest.Monkey
     st.integers(0, 99),
     st.lists(st.sampled_from(STEPS), min_size=2, max_size=7),
     st.booleans(),
-    st.sampled_from(["numbers", "levels", "both"]),
+    st.sampled_from(["numbers", "levels", "both", "part"]),
 )
 def test_any_steps(seed: int, steps: list[str], by_product: bool, out: str) -> None:
     model, x = network(seed, steps, by_product=by_product, out=out)

@@ -33,10 +33,10 @@ from .blocks import (
     tileable,
 )
 from .calls import call
+from .functions import tabulated
 from .loose import quick
 from .matrices import even_pieces
 from .pooling import joined
-from .tabled import tabulated
 
 
 def elementwise(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
