@@ -440,10 +440,10 @@ def test_large_arrays_are_identical_piece_by_piece() -> None:
 @pytest.mark.parametrize("against", ["openvino", "other"])
 @pytest.mark.parametrize("kind", ["u8", "u4"])
 def test_tables_of_weights_are_never_whole(tmp_path: Path, against: str, kind: str) -> None:
-    """A table of some 12 MB in the file is 48 MB or 96 MB in f32."""
+    """A table of some 24 MB in the file is 96 MB or 192 MB in f32."""
     if against == "openvino":
         pytest.importorskip("openvino")
-    shape = (16_000, 768) if kind == "u8" else (32_000, 768)
+    shape = (32_000, 768) if kind == "u8" else (64_000, 768)
     ir.write(taken(shape, kind, 4), tmp_path / "large.xml")
     program = FILE.replace(
         'standard_normal((1, 256, 16, 16)).astype("f4")', "integers(0, 16_000, 4)"
@@ -452,4 +452,4 @@ def test_tables_of_weights_are_never_whole(tmp_path: Path, against: str, kind: s
         [sys.executable, "-c", program, str(tmp_path / "large.xml"), against],
         check=True, capture_output=True, text=True,
     )  # fmt: skip
-    assert float(done.stdout) < 2, done.stdout
+    assert float(done.stdout) < 1.5, done.stdout

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -145,8 +149,11 @@ def test_recurrence_in_a_branch(kind: str, shape: tuple[int | None, ...] | None)
         same(made, {"x": x, "c": np.array([choice])})
 
 
-@pytest.mark.parametrize("word", ["INPUT", "OUTPUT", "NODE", "GRAPH", "SIZE", "Relu"])
-def test_text_that_is_not_utf_8_is_refused_with_its_place(word: str) -> None:
+WORDS = ["INPUT", "OUTPUT", "NODE", "GRAPH", "SIZE", "Relu"]
+
+
+def with_bad_text(word: str) -> bytes:
+    """A model in which a word is not UTF-8."""
     graph = helper.make_graph(
         [helper.make_node("Relu", ["INPUT"], ["OUTPUT"], name="NODE")],
         "GRAPH",
@@ -154,8 +161,44 @@ def test_text_that_is_not_utf_8_is_refused_with_its_place(word: str) -> None:
         [info("OUTPUT", ["SIZE"])],
     )
     content = helper.make_model(graph).SerializeToString()
-    bad = content.replace(word.encode(), b"\xff" + word[1:].encode())
-    with pytest.raises(UnreadableError, match="is not UTF-8") as raised:
-        ir.from_onnx(bad)
-    assert f"\\xff{word[1:]}" in str(raised.value)
     assert onnx.load_from_string(content).graph.name == "GRAPH"
+    return content.replace(word.encode(), b"\xff" + word[1:].encode())
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_text_that_is_not_utf_8_is_refused_with_its_place(word: str) -> None:
+    with pytest.raises(UnreadableError, match="is not UTF-8") as raised:
+        ir.from_onnx(with_bad_text(word))
+    assert f"\\xff{word[1:]}" in str(raised.value)
+
+
+REFUSED = """
+import pickle
+import sys
+from google.protobuf.internal import api_implementation
+from vinoir import ir
+
+assert api_implementation.Type() == "python"
+said = []
+for content in pickle.load(sys.stdin.buffer):
+    try:
+        ir.from_onnx(content)
+    except ir.IRError as error:
+        said.append((type(error).__name__, str(error)))
+sys.stdout.buffer.write(pickle.dumps(said))
+"""
+
+
+def test_protobuf_in_python_refuses_alike() -> None:
+    """It is what there is where nobody has built protobuf's library."""
+    damaged = [with_bad_text(word) for word in WORDS]
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED], input=pickle.dumps(damaged), capture_output=True,
+        env={**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}, check=True,
+    )  # fmt: skip
+    said = []
+    for content in damaged:
+        with pytest.raises(UnreadableError) as raised:
+            ir.from_onnx(content)
+        said.append((type(raised.value).__name__, str(raised.value)))
+    assert pickle.loads(done.stdout) == said

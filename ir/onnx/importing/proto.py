@@ -61,6 +61,9 @@ def parse(data: bytes, place: str | None) -> Any:
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
+    except UnicodeDecodeError as error:  # protobuf without its library says so at once
+        *_, kind, name = ["", *error.reason.rpartition("in field: ")[2].split(".")]
+        raise _no_text(name, kind, error.object, where) from None
     except (DecodeError, RecursionError) as error:
         raise UnreadableError(
             f"is not an ONNX model, or one that was cut short: {error}", where
@@ -87,6 +90,13 @@ def _fields(kind: Any) -> tuple[list[str], list[str]]:
     return text, [field.name for field in read if field.type == field.TYPE_MESSAGE]
 
 
+def _no_text(name: str, kind: str, said: bytes, where: Where | None = None) -> UnreadableError:
+    shown, kind = said.decode("utf-8", "backslashreplace"), kind.removesuffix("Proto").lower()
+    return UnreadableError(
+        f'{name} "{shown}" of a {kind} is not UTF-8', where, hint="export the model again"
+    )
+
+
 def _check_text(message: Any) -> None:
     """Refuse text that is not UTF-8, which protobuf hands out as bytes."""
     text, messages = _fields(message.DESCRIPTOR)
@@ -98,11 +108,7 @@ def _check_text(message: Any) -> None:
             continue
         for one in (value,) if isinstance(value, bytes) else value:
             if isinstance(one, bytes):
-                shown = one.decode("utf-8", "backslashreplace")
-                kind = message.DESCRIPTOR.name.removesuffix("Proto").lower()
-                raise UnreadableError(
-                    f'{name} "{shown}" of a {kind} is not UTF-8', hint="export the model again"
-                )
+                raise _no_text(name, message.DESCRIPTOR.name, one)
     for name in messages:
         value = getattr(message, name)
         if not isinstance(value, Message):  # it is repeated
