@@ -82,6 +82,53 @@ def test_integers_of_bytes_are_multiplied_as_numbers(
     same(model, *parts.given)
 
 
+@pytest.mark.parametrize("kind", ["u8", "i8"])
+@pytest.mark.parametrize("factor", ["known", "beside it"])
+@pytest.mark.parametrize(("channels", "shape", "sizes", "stride"), [
+    (64, (48, 64, 3, 3), (30, 26), 1),  # where Winograd's way would be quicker
+    (64, (48, 64, 3, 3), (30, 26), 2),
+    (24, (32, 24, 1, 1), (17, 19), 1),
+    (3, (16, 3, 7, 7), (40, 44), 2),
+    (48, (48, 1, 1, 3, 3), (33, 30), 1),  # at points
+    (32, (32, 1, 1, 5, 5), (36, 40), 1),
+    (24, (3, 16, 8, 3, 3), (20, 22), 1),
+    (40, (24, 40, 3), (75,), 1),
+    (16, (12, 16, 3, 3, 3), (9, 10, 11), 1),
+    (64, (64, 64, 2, 3, 3), (5, 26, 28), 1),
+    (16, (16, 1, 1, 3, 3, 3), (12, 18, 19), 1),
+])  # fmt: skip
+def test_integers_of_bytes_are_convolved_as_numbers(
+    kind: str, factor: str, channels: int, shape: tuple[int, ...], sizes: tuple[int, ...],
+    stride: int,
+) -> None:  # fmt: skip
+    """No sum is rounded: dynamically quantised networks round what is made of it to levels."""
+    rng, net, ends = np.random.default_rng(0), ir.Builder(), np.iinfo(KINDS[kind])
+    x = net.parameter("x", kind, (2, channels, *sizes))
+    zero = net.parameter("z", kind, ())
+    wide = [net.add("Convert", "opset1", [value], destination_type="i32") for value in (x, zero)]
+    weights = net.constant(rng.integers(-99, 99, shape).astype("i4"))
+    axes, name = len(sizes), "Convolution" if len(shape) == len(sizes) + 2 else "GroupConvolution"
+    around = [size // 2 for size in shape[-axes:]]
+    sums = net.add(
+        name, "opset1", [net.add("Subtract", "opset1", wide), weights], strides=[stride] * axes,
+        dilations=[1] * axes, pads_begin=around, pads_end=around,
+    )  # fmt: skip
+    y = net.add("Convert", "opset1", [sums], destination_type="f32")
+    scale: Any = net.constant(np.float32(0.01))
+    if factor == "beside it":
+        scale = net.parameter("s", "f32", ())
+    y = net.add("Multiply", "opset1", [y, scale])
+    net.result(net.add("ReLU", "opset1", [net.add("Add", "opset1", [y, scale])]), name="y")
+    model = net.model()
+    given: list[np.ndarray] = [
+        rng.integers(ends.min, ends.max + 1, array).astype(KINDS[kind])
+        for array in ((2, channels, *sizes), ())
+    ]
+    assert kinds(model)[name, "float32"] == 1
+    assert not any(kind == "int32" for _, kind in kinds(model))
+    same(model, *given, *([np.float32(0.03)] if factor != "known" else []), tolerance=0)
+
+
 @pytest.mark.parametrize("way", ["handed out", "read as integers", "wrapped around", "divided"])
 def test_integers_that_others_want_stay_integers(way: str) -> None:
     parts = Products("u8", 4, 70000 if way == "wrapped around" else 8, 3)

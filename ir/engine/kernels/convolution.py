@@ -67,6 +67,7 @@ def layout_key(node: Node) -> tuple[object, ...]:
         max(op.dilations) == 1 or are_alike(node),
         bool(node.prologue),
         node.inputs[0].grid is None,
+        node.is_whole,
         None if node.padding is None else id(node.padding),
     )
 
@@ -117,7 +118,7 @@ def _transformed(node: Node, sizes: Sizes, tiling: Tiling, start: int, each: int
 def _each_alone(node: Node, sizes: Sizes) -> Tile | int | None:
     """How each channel is convolved: by tiles, so many outputs at points, or by shifted rows."""
     tile = quickest_tile(sizes)
-    if node.inputs[0].grid is not None:
+    if node.inputs[0].grid is not None or node.is_whole:
         return tile  # sums of levels are exact
     least = depthwise.nanoseconds(sizes) if tile is None else banded.nanoseconds(sizes, tile)
     size = quickest_size(sizes, least, lanes(amount(node)))

@@ -63,6 +63,8 @@ class Sizes:
         self.fill: float | Array = 0.0 if node.padding is None else node.padding
         #: Whether the output is not in the order of the products.
         self.shuffled = shuffles(node)
+        #: Whether sums have to be exact.
+        self.whole = node.is_whole
         #: Whether something is done to the input before.
         self.led = bool(node.prologue)
         #: Whether what follows does the same to all numbers, bias apart.

@@ -81,7 +81,7 @@ def convolution(
     assert value.store is not None
     assert output.store is not None
     small = over_images(node, along.strides[1:], along.dilations[1:], pads[1:])
-    numbers = volume_points.numbers_of(node, pads)
+    numbers = None if node.is_whole else volume_points.numbers_of(node, pads)
     size = None if numbers is None else _size_of_tiles(numbers, small, node)
     if numbers is not None and size is not None:
         finish = _below_each_other(node, scratch)
@@ -114,6 +114,7 @@ def convolution(
             one = constant(weights[:, :, :, tap])
             part = Node(node.layer, small, [images_of(met), one, *bias], [result])
             part.set_epilogue(follow)
+            part.is_whole = node.is_whole
             if tap not in laid_out:
                 laid_out[tap] = lay_out(part, choose_tilings([part])[0])
             part.laid_out = laid_out[tap]

@@ -230,7 +230,7 @@ def choices(sizes: Sizes) -> list[Choice]:
     taps = -(-kernel // stride)
     each = min(depth(sizes), sizes.outer // sizes.groups)
     even = (kernel, stride) == (wide, along) and sizes.dilations == (1, 1)
-    if even and each >= FEWEST and 1 in (stride, sizes.groups):
+    if even and each >= FEWEST and 1 in (stride, sizes.groups) and not sizes.whole:
         tilings = [tiling(size, taps) for size in TRIED.get(taps, ())]
         few = prod(sizes.out) <= PLACES_AFRESH and not sizes.shuffled
         if sizes.groups == 1 and each >= DEEP and few:

@@ -28,6 +28,8 @@ def fold(node: Node, scale: Array, shift: Array) -> bool:
     of_numbers = given.type == np.float32 or given.grid is not None
     if weights is None or not of_numbers:
         return False  # by its definition, which knows no bias
+    if node.is_whole and np.any(scale != 1):
+        return False
     bias = node.inputs[2].constant if len(node.inputs) > 2 else None
     if np.any(scale != 1):
         lead = weights.shape[:2] if node.kind == "GroupConvolution" else weights.shape[:1]

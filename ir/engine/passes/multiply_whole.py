@@ -1,4 +1,4 @@
-"""Replace `Convert(MatMul(a, b))`, a and b whole numbers, by `MatMul(a', b')` of floating ones.
+"""Replace `Convert(a b)`, a product or convolution of whole numbers, by `a' b'` of floating ones.
 
 What dynamically quantised networks multiply are bytes less a zero point, widened to integers of 32
 bits: so few that floating numbers hold each of them. Sums of products they hold as well as a
@@ -8,11 +8,12 @@ Convert of the sums would. What makes such integers of bytes makes floating numb
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 import numpy as np
 
 from ....layers.base import Op
-from ..plan import Node, Plan, Value, constant
+from ..plan import CONVOLUTIONS, Node, Plan, Value, constant
 
 #: Up to this, floating numbers hold all whole ones.
 EXACT = 1 << 24
@@ -20,6 +21,7 @@ EXACT = 1 << 24
 WIDEST = (1 << 31) - 1
 #: Elementwise operations whose limits are those of their inputs, joined.
 JOINED = frozenset({"Add", "Subtract", "Multiply"})
+PRODUCTS = CONVOLUTIONS | {"MatMul"}
 _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
@@ -29,7 +31,7 @@ Limits = tuple[int, int]
 
 def multiply_whole(plan: Plan) -> None:
     """Apply the pass."""
-    if not any(node.kind == "MatMul" and node.outputs[0].type in _INTEGERS for node in plan.nodes):
+    if not any(node.kind in PRODUCTS and node.outputs[0].type in _INTEGERS for node in plan.nodes):
         return
     limits: dict[Value, Limits] = {}
     for node in plan.nodes:
@@ -50,6 +52,7 @@ def multiply_whole(plan: Plan) -> None:
             maker.op = to_numbers
         maker.set_inputs([_floating(given, numbers, maker) for given in maker.inputs])
         maker.set_output(number)
+        maker.is_whole = maker.kind in PRODUCTS
     for node in dropped:
         (source,), (made,) = node.inputs, node.outputs
         if made.is_output:
@@ -74,7 +77,7 @@ def _limits(node: Node, limits: dict[Value, Limits]) -> Limits | None:
     """Between which whole numbers an integer output lies, if it could be floating ones."""
     if len(node.outputs) != 1 or node.outputs[0].type not in _INTEGERS or node.epilogue:
         return None
-    if node.kind != "Convert" and node.kind not in JOINED | {"MatMul"}:
+    if node.kind not in JOINED | PRODUCTS | {"Convert"}:
         return None
     if node.outputs[0].is_output:
         return None
@@ -92,11 +95,18 @@ def _limits(node: Node, limits: dict[Value, Limits]) -> Limits | None:
     else:
         products = [one * other for one in (low, high) for other in (least, most)]
         made = min(products), max(products)
-    if node.kind != "MatMul":
+    if node.kind not in PRODUCTS:
         return made if max(map(abs, made)) <= EXACT else None
-    terms = node.inputs[0].shape[-2 if node.op.transpose_a else -1]  # type: ignore[attr-defined]  # MatMul has it
-    farthest = terms * max(map(abs, made))
+    farthest = _terms(node) * max(map(abs, made))
     return (-farthest, farthest) if farthest <= WIDEST else None
+
+
+def _terms(node: Node) -> int:
+    """Of how many products each sum is, at most."""
+    left, right = (value.shape for value in node.inputs[:2])
+    if node.kind == "MatMul":
+        return left[-2 if node.op.transpose_a else -1]  # type: ignore[attr-defined]  # MatMul has it
+    return prod(right[1 if node.kind == "Convolution" else 2 :])
 
 
 def _known(value: Value, limits: dict[Value, Limits]) -> Limits | None:

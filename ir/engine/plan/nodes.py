@@ -143,9 +143,9 @@ class Node:
     """
 
     __slots__ = (
-        "_inputs", "epilogue", "integers", "is_outside", "joined", "laid_out", "layer", "looks_up",
-        "op", "outputs", "padding", "premultiplied", "prologue", "region", "scales", "summed",
-        "table", "wanted",
+        "_inputs", "epilogue", "integers", "is_outside", "is_whole", "joined", "laid_out", "layer",
+        "looks_up", "op", "outputs", "padding", "premultiplied", "prologue", "region", "scales",
+        "summed", "table", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -155,6 +155,8 @@ class Node:
         self._inputs, self.outputs = list(inputs), list(outputs)
         #: Whether the caller of the plan computes it, on arrays of whatever shape they have.
         self.is_outside = False
+        #: Whether it sums whole numbers, which is exact unless that goes by values at points.
+        self.is_whole = False
         #: Operations that follow element by element.
         self.epilogue: Steps = []
         #: By what the first of these, a Swish, finds multiplied what it takes.

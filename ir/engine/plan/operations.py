@@ -139,7 +139,7 @@ ROWS: dict[str, Row] = {
     "BatchNormInference": _row(1, 5),
     "Broadcast": _row(1, 3),
     "Concat": _row(1, layout=Layout.EITHER),
-    "Convert": _row(1),
+    "Convert": _row(1, layout=Layout.EITHER),
     "Convolution": _row(1, layout=Layout.LAST, followers=True),
     "ConvolutionBackpropData": _row(1, layout=Layout.LAST, followers=True),
     "DeformableConvolution": _row(1, 8, layout=Layout.LAST, followers=True),
