@@ -95,6 +95,7 @@ def test_integers_of_bytes_are_multiplied_as_numbers(
     (40, (24, 40, 3), (75,), 1),
     (16, (12, 16, 3, 3, 3), (9, 10, 11), 1),
     (64, (64, 64, 2, 3, 3), (5, 26, 28), 1),
+    (128, (2, 64, 64, 2, 3, 3), (5, 26, 28), 1),
     (16, (16, 1, 1, 3, 3, 3), (12, 18, 19), 1),
 ])  # fmt: skip
 def test_integers_of_bytes_are_convolved_as_numbers(

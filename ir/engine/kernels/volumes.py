@@ -70,6 +70,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
                     for step, others in node.epilogue
                 ]
             )
+            small.is_whole = node.is_whole
             small.laid_out = laid_out or lay_out(small, choose_tilings([small])[0])
             laid_out = small.laid_out
             found = prepare_images(small, abreast, scratch)
