@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from test_program_convolutions import words
 from test_program_families import Same
 from test_program_kernels import DRAWS, Draw, windows
 from vinoir import ir
-from vinoir.ir.engine.kernels import convolution
+from vinoir.ir.engine.kernels import convolution, depthwise
 from vinoir.ir.engine.kernels.convolution_work import Work
 from vinoir.ir.engine.workers import Part
 from vinoir.schemas import Array
@@ -29,6 +33,25 @@ def modulated(draw: Draw) -> None:
     draw.check(draw.surrounded(y))
 
 
+def each_alone(draw: Draw) -> None:
+    """Each channel by a window of its own, as trackers look for one image in another."""
+    axes, groups = draw.pick(1, 2, 2), draw.pick(2, 8, 24, 70, 160)
+    made, kernel = draw.pick(1, 1, 1, 2, 3, 5), [draw.number(1, 3) for _ in range(axes)]
+    x = draw.image(axes, groups)
+    shape = groups, made, 1, *kernel
+    if draw.chance(0.3):  # a part of a larger tensor
+        axis = draw.pick(0, 1)
+        whole = weights(draw, tuple(n * 2 if at == axis else n for at, n in enumerate(shape)))
+        ends = [draw.constant(np.array([n])) for n in (shape[axis], 2 * shape[axis], 1, axis)]
+        y = draw.add("Slice", "opset8", whole, *ends)
+    else:
+        y = weights(draw, shape)
+    y = draw.add("GroupConvolution", "opset1", x, y, **words(draw, kernel))
+    if draw.chance():
+        y = draw.add("Add", "opset1", y, draw.constant(draw.array(1, groups * made, *[1] * axes)))
+    draw.check(draw.surrounded(y))
+
+
 def weights(draw: Draw, shape: tuple[int, ...]) -> ir.builder.Output:
     """Weights that come in, or are multiplied by what does; their axes may lie another way."""
     if draw.chance(0.2):
@@ -46,9 +69,31 @@ def test_computed_weights_give_what_the_definition_gives(seed: int) -> None:
     modulated(Draw(seed))
 
 
+@pytest.mark.parametrize("seed", range(6 * DRAWS))
+def test_computed_windows_of_each_channel(seed: int) -> None:
+    each_alone(Draw(seed))
+
+
 @pytest.mark.parametrize("seed", range(100, 108))
-def test_the_answer_is_one_whoever_works(seed: int) -> None:
-    modulated(Same(seed))
+@pytest.mark.parametrize("drawn", [modulated, each_alone])
+def test_the_answer_is_one_whoever_works(seed: int, drawn: Callable[[Draw], None]) -> None:
+    drawn(Same(seed))
+
+
+def test_rows_are_summed_by_windows_that_come_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def told(work: Work, computed: Array | None = None) -> list[list[Part]]:
+        asked.append(computed)
+        return depthwise.depthwise(work, computed)
+
+    monkeypatch.setattr(convolution, "depthwise", SimpleNamespace(depthwise=told))
+    draw = Draw(3)
+    x = draw.add("ReLU", "opset1", draw.input(1, 32, 29, 29))
+    found = draw.add("ReLU", "opset1", draw.input(32, 1, 1, 5, 5))
+    draw.check(draw.add("GroupConvolution", "opset1", x, found, **windows(2)))
+    assert asked
+    assert all(computed is not None for computed in asked)
 
 
 def test_each_call_takes_the_weights_of_its_own() -> None:

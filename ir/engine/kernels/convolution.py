@@ -143,8 +143,6 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return None
     value, output = node.inputs[0], node.outputs[0]
     sizes = Sizes(node)
-    if is_computed and is_depthwise(sizes):
-        return None  # sums of shifted rows have their weights laid out beforehand
     assert value.store is not None
     assert output.store is not None
     images = value.store if value.last else np.moveaxis(value.store, 1, -1)
@@ -177,9 +175,9 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
 
 
 def _has_computed_weights(node: Node) -> bool:
-    """Whether a node's weights are made by others, in each run anew."""
+    """Whether a node's weights are other ones in each run."""
     value, weights, output = node.inputs[0], node.inputs[1], node.outputs[0]
-    if weights.producer is None or weights.constant is not None or weights.packed is not None:
+    if weights.is_fixed or weights.packed is not None:
         return False
     if not value.type == weights.type == output.type == np.float32 or value.grid is not None:
         return False
@@ -187,17 +185,22 @@ def _has_computed_weights(node: Node) -> bool:
 
 
 def _computed(node: Node, work: Work) -> list[list[Part]]:
-    """Weights are turned before, then windows are gathered."""
+    """Weights are turned before, then windows are gathered, or rows summed of each channel."""
     sizes, shared = work.sizes, work.scratch.shared
     each, taken = sizes.outer // sizes.groups, prod(sizes.kernel) * sizes.inner
+    given = node.inputs[1].array
+    if sizes.narrow:
+        given = given[..., None]
+    if is_depthwise(sizes):
+        shared.reset()
+        taps = shared.take(0, *sizes.kernel, sizes.groups, each)
+        turn = call(np.copyto, taps, given[:, :, 0].transpose(2, 3, 0, 1))
+        return [[turn], *depthwise.depthwise(work, taps.reshape(*sizes.kernel, sizes.outer))]
     wide = width(each, taken, prod(sizes.out))
     shared.reset()
     blocks = shared.take(0, sizes.groups, each // wide, taken, wide)
-    given = node.inputs[1].array
     if node.kind == "Convolution":
         given = given[None]
-    if sizes.narrow:
-        given = given[..., None]
     groups, _, inner, tall, across = given.shape
     given = given.reshape(groups, each // wide, wide, inner, tall, across)
     assert np.may_share_memory(given, node.inputs[1].array)

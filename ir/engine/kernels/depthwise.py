@@ -21,12 +21,13 @@ def is_depthwise(sizes: Sizes) -> bool:
     return sizes.groups > 1 and sizes.inner == 1 and sizes.outer <= MADE * sizes.groups
 
 
-def depthwise(work: Work) -> list[list[Part]]:
+def depthwise(work: Work, computed: Array | None = None) -> list[list[Part]]:
     """Each channel with a window of its own: weighted sums of shifted rows.
 
     Weights are tiled along the row, so that whole runs of pixels are multiplied at once. Where
     windows skip columns and pixels are short runs, columns that are met by the same taps are put
-    side by side before, and what these taps make is added to what others made.
+    side by side before, and what these taps make is added to what others made. Weights that are
+    ``computed`` (kh, kw, channels) are tiled in each run.
     """
     sizes, source, _, finish, _, scratch = work
     made = sizes.outer // sizes.groups
@@ -34,11 +35,14 @@ def depthwise(work: Work) -> list[list[Part]]:
     lanes, at_once = _lanes(work, BY_THREADS if scratch.by_threads else CACHE)
     # Sums are the same whoever works: as many channels count as lanes of processes would have.
     usual = _lanes(work, CACHE)[0] if scratch.by_threads else lanes
-    apart = _is_apart(sizes, max(stop - first for _, _, (first, stop) in usual))
+    widest = max(stop - first for _, _, (first, stop) in usual)
+    apart = computed is None and _is_apart(sizes, widest)
     for part, (image, (top, bottom), (first, stop)) in scratch.dealt(lanes):
         channels = stop - first
         outer = slice(first * made, stop * made)
-        taken = np.ascontiguousarray(sizes.weights[outer, 0].transpose(1, 2, 0))
+        taken = np.moveaxis(sizes.weights[outer, 0], 0, -1)
+        if computed is not None:
+            taken = computed[..., outer]
         most = min(TAPS_TILE // prod(sizes.kernel), RUN) // channels
         often = min(at_once, bottom - top) * prod(sizes.kernel)
         is_tiled = apart or sizes.strides[1] == 1
@@ -50,6 +54,13 @@ def depthwise(work: Work) -> list[list[Part]]:
         ]
         given = source[image, :, :, first:stop]
         parts: list[Part] = []
+        if computed is not None:
+            for turn, tiled in enumerate(weights):
+                some = taken[:, :, None, turn::made]
+                parts += [
+                    call(np.copyto, tile.reshape(*sizes.kernel, -1, channels), some)
+                    for tile in tiled
+                ]
         for begin, end in spans(bottom - top, -(-(bottom - top) // at_once)):
             scratch.reset()
             rows = slice(top + begin, top + end)
