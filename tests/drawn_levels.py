@@ -68,11 +68,25 @@ class Levels:
 
     def rounded(self, value: Any) -> Image:
         """To levels about zero, from zero on, or about another of them; a step may be larger."""
+        if self.rng.random() < 0.25:
+            return Image(self.as_onnx_says(value), True)
         power, levels = int(self.pick(3, 4, 5)), int(self.pick(256, 256, 255, 16))
         low = int(self.pick(-(levels // 2), 0, -3))
         ends = [np.float32(end / 2**power) for end in (low, low + levels - 1)]
         held = [self.net.constant(end) for end in ends]
         return Image(self.net.add("FakeQuantize", value, *held, *held, levels=levels), True)
+
+    def as_onnx_says(self, value: Any) -> Any:
+        """The same by bytes, an even one of which is zero: halves fall to the same side."""
+        kind, zero = self.pick(("u8", 128), ("u8", 0), ("u8", 4), ("i8", 0), ("i8", -6))
+        scale, point = self.net.constant(np.float32(0.5) ** 5), self.net.constant(np.float32(zero))
+        low = 0 if kind == "u8" else -128
+        y = self.net.add("Divide", value, scale)
+        y = self.net.add("Round", y, opset="opset5", mode="half_to_even")
+        y = self.net.add("Clamp", self.net.add("Add", y, point), min=low, max=low + 255)
+        y = self.net.add("Convert", y, destination_type=kind)
+        y = self.net.add("Convert", y, destination_type="f32")
+        return self.net.add("Multiply", self.net.add("Subtract", y, point), scale)
 
     def levels(self, image: Image) -> Image:
         return image if image.rounded else self.rounded(image.value)

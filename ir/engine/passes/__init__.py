@@ -46,6 +46,7 @@ from .join_levels import join_levels
 from .join_moves import join_moves
 from .join_norms import join_norms
 from .join_products import join_products
+from .join_rounding import join_rounding
 from .join_shuffles import join_shuffles
 from .join_soft_max import join_soft_max
 from .join_splits import join_splits
@@ -82,6 +83,7 @@ from .write_once import write_once
 PASSES: tuple[Callable[[Plan], None], ...] = (
     cut_pads,
     take_pads,
+    join_rounding,
     settle_weights,
     multiply_whole,
     round_once,

@@ -14,7 +14,7 @@ from ....schemas import ElementType, IRError, UnsupportedError
 from ...document import Output
 from .elementwise import gelu
 from .node import Function, Made, Node, converts
-from .quantization import dequantize_linear, narrowed, quantize_linear
+from .quantization import dequantize_linear, narrowed, quantize_linear, zero_point
 from .recurrent import lstm
 from .versions import declare
 
@@ -247,7 +247,7 @@ def numbers(node: Node, first: int, rows: bool = False) -> Output:
         values = node.convert(values, "f32")
         return node.unsqueeze(values, [1]) if rows and values.tensor.rank == 1 else values
 
-    made, zero = node.convert(node[first], "f32"), node.get(first + 2)
+    made, zero = node.convert(node[first], "f32"), zero_point(node, first + 2)
     if zero is not None:
         made = node.add("Subtract-1", made, spread(zero))
     return node.add("Multiply-1", made, spread(node[first + 1]))
@@ -260,6 +260,7 @@ def levels(
     zero = node.get(first + 1)
     kind = kind or (node[of].tensor.type if zero is None else zero.tensor.type)
     made = node.add("Divide-1", made, node.convert(node[first], "f32"))
+    zero = zero_point(node, first + 1)
     return narrowed(node, made, None if zero is None else node.convert(zero, "f32"), kind)
 
 

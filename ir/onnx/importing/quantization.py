@@ -45,6 +45,12 @@ def spread(node: Node, values: Output, x: Output) -> Output:
     return values
 
 
+def zero_point(node: Node, index: int) -> Output | None:
+    """What stands for zero; None where that is zero itself."""
+    known = node.value(index)
+    return None if known is not None and not np.any(known) else node.get(index)
+
+
 @converts("QuantizeLinear")
 def quantize_linear(node: Node) -> Made:
     """Divide-1, Round-5, Add-1, the limits of the type, Convert-1."""
@@ -61,6 +67,7 @@ def quantize_linear(node: Node) -> Made:
     )  # fmt: skip
     parts = [node.convert(one, division) for one in (x, scale)]
     made = node.add("Divide-1", parts[0], spread(node, parts[1], x))
+    zero = zero_point(node, 2)
     return narrowed(node, node.convert(made, wide), None if zero is None else (
         spread(node, node.convert(zero, wide), x)), kind)  # fmt: skip
 
@@ -92,17 +99,19 @@ def dequantize_linear(node: Node) -> Made:
     if kind is ElementType.F8E8M0:
         kind = ElementType.F32
     made = node.convert(x, kind)
-    if node.get(2) is not None:
-        zero = node.convert(node[2], kind)
-        made = node.add("Subtract-1", made, spread(node, zero, x))
+    zero = zero_point(node, 2)
+    if zero is not None:
+        made = node.add("Subtract-1", made, spread(node, node.convert(zero, kind), x))
     made = node.add("Multiply-1", made, spread(node, node.convert(scale, kind), x))
     return node.convert(made, kind_of(stated)) if stated else made
 
 
 def restored(node: Node, first: int, axis: int | None = None, rank: int = 0) -> Output:
     """An integer tensor without its zero point: inputs ``first`` and ``first + 2``."""
-    made, zero = node.convert(node[first], "f32"), node.convert(node[first + 2], "f32")
-    return node.add("Subtract-1", made, lined_up(node, zero, axis, rank))
+    made, zero = node.convert(node[first], "f32"), zero_point(node, first + 2)
+    if zero is None:
+        return made
+    return node.add("Subtract-1", made, lined_up(node, node.convert(zero, "f32"), axis, rank))
 
 
 def lined_up(node: Node, values: Output, axis: int | None, rank: int) -> Output:

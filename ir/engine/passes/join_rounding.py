@@ -1,0 +1,194 @@
+"""Replace `s (c(clamp(round(x / s) + z)) - z)`, c a Convert to bytes, by `q(x)`, a FakeQuantize.
+
+So says ONNX what is one operation of OpenVINO's. Bytes may be moved on the way. Where they stand
+for numbers without the scale, by which something is multiplied later, q gives these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....layers.base import Op
+from ..plan import MOVING, Node, Plan, Value, constant, is_numpy
+
+_BYTES = tuple(map(np.dtype, ("i1", "u1", "i2", "u2")))
+#: What only moves one tensor.
+MOVERS = MOVING - {"Concat"}
+
+
+class _Rounded(NamedTuple):
+    """What is divided by a scale and rounded to levels, one of which stands for zero."""
+
+    data: Value
+    scale: float
+    zero: float
+
+
+class _Read(NamedTuple):
+    """Where levels go: who moves them, and the numbers that are made of them."""
+
+    movers: list[Node]
+    numbers: list[Value]
+    #: By what all numbers are multiplied, if they are.
+    scale: float | None
+
+
+def join_rounding(plan: Plan) -> None:
+    """Apply the pass."""
+    replaced: dict[Node, list[Node]] = {}
+    for node in plan.nodes:
+        rounded = _rounded(node)
+        read = None if rounded is None else _read(node.outputs[0], rounded.zero)
+        if rounded is not None and read is not None:
+            node.detach()
+            replaced[node] = [_quantized(node, rounded, read)]
+    plan.replace(replaced)
+    if replaced:
+        plan.prune()
+
+
+def _rounded(node: Node) -> _Rounded | None:
+    """What a Convert to bytes rounds."""
+    value = node.outputs[0]
+    if node.kind != "Convert" or value.type not in _BYTES or value.is_outside:
+        return None
+    ends, clip = np.iinfo(value.type), _maker(node.inputs[0], "Clamp")
+    if clip is None or (clip.op.min, clip.op.max) != (ends.min, ends.max):  # type: ignore[attr-defined]  # Clamp has them
+        return None
+    shifted, zero = clip.inputs[0], 0.0
+    added = _maker(shifted, "Add")
+    if added is not None:
+        (shifted, number), *others = [
+            (value, _number(other))
+            for value, other in (added.inputs, added.inputs[::-1])
+            if other.constant is not None
+        ] or [(shifted, None)]
+        if others or number is None or not number.is_integer():
+            return None
+        zero = number
+    whole = _maker(shifted, "Round")
+    if whole is None or whole.op.mode != "half_to_even":  # type: ignore[attr-defined]  # Round has it
+        return None
+    data, scale = whole.inputs[0], 1.0
+    divided = _maker(data, "Divide")
+    if divided is not None:
+        number = _number(divided.inputs[1])
+        if number is not None and number > 0:
+            data, scale = divided.inputs[0], number
+    if data.shape != value.shape or data.type != np.float32:
+        return None
+    return _Rounded(data, scale, zero)
+
+
+def _maker(value: Value, kind: str) -> Node | None:
+    """What makes a value, if that is such a node alone."""
+    node = value.producer
+    if node is None or node.kind != kind or node.epilogue or node.prologue:
+        return None
+    return node if kind in ("Clamp", "Round") or is_numpy(node) else None
+
+
+def _number(value: Value) -> float | None:
+    """The one finite number that a value is."""
+    array = value.constant
+    if array is None or array.size != 1 or array.dtype != np.float32:
+        return None
+    number = float(array.reshape(()))
+    return number if np.isfinite(number) else None
+
+
+def _read(levels: Value, zero: float) -> _Read | None:
+    """Where levels go, if all that is made of them are numbers less that for zero."""
+    movers: list[Node] = []
+    numbers: list[Value] = []
+    pending = [levels]
+    while pending:
+        value = pending.pop()
+        if value.is_output:
+            return None
+        for user, count in value.users.items():
+            if user.epilogue or user.prologue or user.is_outside or user.inputs[0] is not value:
+                return None
+            if user.kind == "Convert" and user.outputs[0].type == np.float32:
+                found = list(_less(user.outputs[0], zero))
+                if not found:
+                    return None
+                numbers += found
+            elif user.kind in MOVERS and count == 1:
+                movers.append(user)
+                pending += [made for made in user.outputs if made.type == levels.type]
+            else:
+                return None
+    if not numbers or any(number.is_output for number in numbers):
+        return None
+    return _Read(movers, numbers, _scale(numbers))
+
+
+def _less(value: Value, zero: float) -> Iterator[Value]:
+    """The numbers that are made of what levels are widened to; none if some are not less that."""
+    found: list[Value] = []
+    for user in value.users:
+        less = user.kind == "Subtract" and user.inputs[0] is value and is_numpy(user)
+        if less and user.outputs[0].shape == value.shape and _number(user.inputs[1]) == zero:
+            found.append(user.outputs[0])
+        elif zero:
+            return
+        else:
+            found.append(value)
+    if not value.is_output:
+        yield from dict.fromkeys(found)
+
+
+def _scale(numbers: list[Value]) -> float | None:
+    """By what all readers multiply numbers, if by one number."""
+    found: set[float | None] = set()
+    for number in numbers:
+        for user in number.users:
+            scaled = user.kind == "Multiply" and is_numpy(user) and not user.outputs[0].is_output
+            scaled = scaled and user.outputs[0].shape == number.shape and not user.epilogue
+            found.add(next(filter(None, map(_number, user.inputs)), None) if scaled else None)
+    scale = found.pop() if len(found) == 1 else None
+    return scale if scale is not None and scale > 0 else None
+
+
+def _quantized(node: Node, rounded: _Rounded, read: _Read) -> Node:
+    """The FakeQuantize, whose numbers are moved as the levels were and read by all readers."""
+    levels = node.outputs[0]
+    ends = np.iinfo(levels.type)
+    limits = np.array([ends.min - rounded.zero, ends.max - rounded.zero])
+    scale = 1.0 if read.scale is None else read.scale
+    given = [*rounded.scale * limits, *scale * limits]
+    words = {"levels": str(ends.max - ends.min + 1), "auto_broadcast": "numpy"}
+    op: Any = Op.registry["FakeQuantize", 1].read(words)
+    moved = {levels: Value(levels.shape, np.dtype(np.float32))}
+    inputs = [rounded.data, *(constant(np.array(end, np.float32)) for end in given)]
+    made = Node(node.layer, op, inputs, [moved[levels]])
+    for mover in read.movers:
+        number = moved[mover.inputs[0]]
+        for place, value in enumerate(mover.outputs):
+            if value.type == levels.type:
+                moved[value] = Value(value.shape, np.dtype(np.float32))
+                mover.outputs[place] = moved[value]
+                moved[value].producer = mover
+        mover.replace_input(0, number)
+    for number in read.numbers:
+        source = _levels_of(number, moved)
+        wanted = [number]
+        if read.scale is not None:
+            wanted = [user.outputs[0] for user in number.users]
+        for value in wanted:
+            for user in list(value.users):
+                user.set_inputs([moved[source] if x is value else x for x in user.inputs])
+    return made
+
+
+def _levels_of(number: Value, moved: dict[Value, Value]) -> Value:
+    """The levels that a number is made of."""
+    value = number
+    while value not in moved:
+        assert value.producer is not None
+        value = value.producer.inputs[0]
+    return value

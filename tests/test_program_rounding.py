@@ -1,0 +1,140 @@
+"""What ONNX says by Round, Clamp and Convert is a FakeQuantize in a program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from vinoir import ir
+from vinoir.schemas import Array
+
+from .test_program_bytes import planned
+
+pytestmark = pytest.mark.usefixtures("integers_are_quick")
+KINDS = {"u8": "u1", "i8": "i1", "u16": "u2", "i16": "i2"}
+
+
+class Said:
+    """A network whose values are rounded to integers of a type, and read again."""
+
+    def __init__(self, kind: str, zero: int, *, shape: tuple[int, ...] = (2, 6, 12, 14)) -> None:
+        self.net, self.kind, self.zero = ir.Builder(), kind, zero
+        self.x = self.net.parameter("x", "f32", shape)
+        # No number lies in the middle of two levels.
+        numbers = np.random.default_rng(0).integers(-9000, 9000, shape)
+        self.given = ((numbers + 0.25) / 64).astype("f4")
+
+    def constant(self, number: float) -> Any:
+        return self.net.constant(np.float32(number))
+
+    def add(self, kind: str, *inputs: Any, opset: str = "opset1", **words: Any) -> Any:
+        return self.net.add(kind, opset, list(inputs), **words)
+
+    def levels(self, x: Any, *, scale: float | None = 0.125, high: int | None = None) -> Any:
+        ends = np.iinfo(KINDS[self.kind])
+        y = x if scale is None else self.add("Divide", x, self.constant(scale))
+        y = self.add("Round", y, opset="opset5", mode="half_to_even")
+        if self.zero:
+            y = self.add("Add", y, self.constant(self.zero))
+        y = self.add("Clamp", y, min=int(ends.min), max=int(ends.max if high is None else high))
+        return self.add("Convert", y, destination_type=self.kind)
+
+    def numbers(self, levels: Any, *, scale: float | None = 0.25, zero: int | None = None) -> Any:
+        zero = self.zero if zero is None else zero
+        y = self.add("Convert", levels, destination_type="f32")
+        y = self.add("Subtract", y, self.constant(zero)) if zero else y
+        return y if scale is None else self.add("Multiply", y, self.constant(scale))
+
+    def check(self, *results: Any, joined: bool = True) -> None:
+        for result in results:
+            self.net.result(result)
+        model = self.net.model()
+        kinds: Counter[str] = Counter()
+        for node in planned(model).nodes:
+            kinds.update([node.kind, *(op.xml_type for op, _ in node.epilogue)])
+        assert kinds["Round"] == (not joined)
+        assert kinds["FakeQuantize"] == joined
+        same(model, self.given)
+
+
+def same(model: ir.Model, given: Array) -> None:
+    wanted = ir.run(model, [given])
+    for words in ({"threads": 1}, {"threads": 2}, {"threads": 2, "fork": False}):
+        for name, found in ir.compile(model, **words)([given]).items():
+            np.testing.assert_allclose(found, wanted[name], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "zero"), [
+    ("u8", 0), ("u8", 128), ("u8", 3), ("i8", 0), ("i8", -77), ("u16", 40_000), ("i16", 5),
+])  # fmt: skip
+@pytest.mark.parametrize("scale", [0.25, None])
+@pytest.mark.parametrize("divided", [0.125, None])
+def test_bytes_that_stand_for_numbers(
+    kind: str, zero: int, scale: float | None, divided: float | None
+) -> None:
+    n = Said(kind, zero)
+    y = n.numbers(n.levels(n.add("Abs", n.x), scale=divided), scale=scale)
+    n.check(n.add("ReLU", y))
+
+
+@pytest.mark.parametrize("how", ["pooled", "turned", "split", "cut"])
+@pytest.mark.parametrize("scale", [0.25, None])
+def test_bytes_that_are_moved_on_the_way(how: str, scale: float | None) -> None:
+    n = Said("u8", 7)
+    levels = n.levels(n.x)
+    if how == "pooled":
+        words = {"strides": [2, 2], "kernel": [3, 3], "pads_begin": [1, 1], "pads_end": [1, 1]}
+        moved = [n.add("MaxPool", levels, **words)]
+    elif how == "turned":
+        order, shape = n.net.constant([0, 2, 3, 1]), n.net.constant([2, 12, 84])
+        moved = [n.add("Transpose", levels, order)]
+        moved = [n.add("Reshape", moved[0], shape, special_zero=False)]
+    elif how == "split":
+        parts = n.add("Split", levels, n.net.constant(1), num_splits=2)
+        moved = [parts[0], parts[1]]
+    else:
+        ends = [n.net.constant([number]) for number in (1, 5, 2, 1)]
+        moved = [n.add("Slice", levels, *ends, opset="opset8"), levels]
+    n.check(*(n.add("Abs", n.numbers(one, scale=scale)) for one in moved))
+
+
+def test_numbers_that_are_read_with_a_scale_and_without() -> None:
+    n = Said("i8", -3)
+    levels = n.levels(n.x)
+    y, z = (n.numbers(levels, scale=scale) for scale in (0.25, None))
+    n.check(n.add("Sqrt", n.add("Abs", y)), n.add("Abs", z))
+
+
+def test_numbers_that_are_handed_out_are_multiplied_last() -> None:
+    n = Said("u8", 9)
+    n.check(n.numbers(n.levels(n.x)))
+
+
+@pytest.mark.parametrize(
+    "why", ["handed out", "another zero", "other limits", "read as bytes", "added to", "a middle"]
+)
+def test_what_is_more_than_that_stays(why: str) -> None:
+    n = Said("u8", 8)
+    levels = n.levels(n.x, high=200 if why == "other limits" else None)
+    y = n.numbers(levels, zero=9 if why == "another zero" else None)
+    more = []
+    if why == "handed out":
+        more = [levels]
+    elif why == "read as bytes":
+        more = [n.add("Convert", levels, destination_type="i32")]
+    elif why == "added to":
+        more = [n.add("Maximum", levels, n.net.constant(np.uint8(9)))]
+    elif why == "a middle":
+        more = [n.add("Convert", n.add("Convert", levels, destination_type="f32"),
+                      destination_type="i32")]  # fmt: skip
+    n.check(n.add("ReLU", y), *more, joined=False)
+
+
+def test_no_number_is_the_least_of_bytes() -> None:
+    n = Said("u8", 8)
+    n.net.result(n.add("ReLU", n.add("Abs", n.numbers(n.levels(n.x)))))
+    model = n.net.model()
+    n.given[0, 0] = np.nan
+    same(model, n.given)
