@@ -19,8 +19,9 @@ KINDS = {"u8": "u1", "i8": "i1", "u16": "u2", "i16": "i2"}
 class Said:
     """A network whose values are rounded to integers of a type, and read again."""
 
-    def __init__(self, kind: str, zero: int, *, shape: tuple[int, ...] = (2, 6, 12, 14)) -> None:
-        self.net, self.kind, self.zero = ir.Builder(), kind, zero
+    def __init__(self, kind: str, zero: int, *, is_plain: bool = False) -> None:
+        shape = 2, 6, 12, 14
+        self.net, self.kind, self.zero, self.is_plain = ir.Builder(), kind, zero, is_plain
         self.x = self.net.parameter("x", "f32", shape)
         # No number lies in the middle of two levels.
         numbers = np.random.default_rng(0).integers(-9000, 9000, shape)
@@ -38,7 +39,12 @@ class Said:
         y = self.add("Round", y, opset="opset5", mode="half_to_even")
         if self.zero:
             y = self.add("Add", y, self.constant(self.zero))
-        y = self.add("Clamp", y, min=int(ends.min), max=int(ends.max if high is None else high))
+        most = int(ends.max if high is None else high)
+        if self.is_plain:
+            y = self.add("Maximum", y, self.constant(ends.min))
+            y = self.add("Minimum", y, self.constant(most))
+        else:
+            y = self.add("Clamp", y, min=int(ends.min), max=most)
         return self.add("Convert", y, destination_type=self.kind)
 
     def numbers(self, levels: Any, *, scale: float | None = 0.25, zero: int | None = None) -> Any:
@@ -71,10 +77,11 @@ def same(model: ir.Model, given: Array) -> None:
 ])  # fmt: skip
 @pytest.mark.parametrize("scale", [0.25, None])
 @pytest.mark.parametrize("divided", [0.125, None])
+@pytest.mark.parametrize("is_plain", [False, True])
 def test_bytes_that_stand_for_numbers(
-    kind: str, zero: int, scale: float | None, divided: float | None
+    kind: str, zero: int, scale: float | None, divided: float | None, is_plain: bool
 ) -> None:
-    n = Said(kind, zero)
+    n = Said(kind, zero, is_plain=is_plain)
     y = n.numbers(n.levels(n.add("Abs", n.x), scale=divided), scale=scale)
     n.check(n.add("ReLU", y))
 
@@ -130,6 +137,11 @@ def test_what_is_more_than_that_stays(why: str) -> None:
         more = [n.add("Convert", n.add("Convert", levels, destination_type="f32"),
                       destination_type="i32")]  # fmt: skip
     n.check(n.add("ReLU", y), *more, joined=False)
+
+
+def test_what_is_divided_by_next_to_nothing_is_at_the_ends() -> None:
+    n = Said("u8", 8)
+    n.check(n.add("ReLU", n.numbers(n.levels(n.x, scale=1e-40))))
 
 
 def test_no_number_is_the_least_of_bytes() -> None:

@@ -15,6 +15,8 @@ from ....layers.base import Op
 from ..plan import MOVING, Node, Plan, Value, constant, is_numpy
 
 _BYTES = tuple(map(np.dtype, ("i1", "u1", "i2", "u2")))
+#: Scales by which numbers stay far from the ends of what float32 holds.
+_LEAST, _MOST = 1e-30, 1e30
 #: What only moves one tensor.
 MOVERS = MOVING - {"Concat"}
 
@@ -55,10 +57,10 @@ def _rounded(node: Node) -> _Rounded | None:
     value = node.outputs[0]
     if node.kind != "Convert" or value.type not in _BYTES or value.is_outside:
         return None
-    ends, clip = np.iinfo(value.type), _maker(node.inputs[0], "Clamp")
-    if clip is None or (clip.op.min, clip.op.max) != (ends.min, ends.max):  # type: ignore[attr-defined]  # Clamp has them
+    ends, (shifted, *limits) = np.iinfo(value.type), _clipped(node.inputs[0])
+    if limits != [ends.min, ends.max]:
         return None
-    shifted, zero = clip.inputs[0], 0.0
+    zero = 0.0
     added = _maker(shifted, "Add")
     if added is not None:
         (shifted, number), *others = [
@@ -76,11 +78,24 @@ def _rounded(node: Node) -> _Rounded | None:
     divided = _maker(data, "Divide")
     if divided is not None:
         number = _number(divided.inputs[1])
-        if number is not None and number > 0:
+        if number is not None and _LEAST < number < _MOST:
             data, scale = divided.inputs[0], number
     if data.shape != value.shape or data.type != np.float32:
         return None
     return _Rounded(data, scale, zero)
+
+
+def _clipped(value: Value) -> tuple[Value, float | None, float | None]:
+    """What is held between two limits, and these; as importers write it, or simplified."""
+    clip = _maker(value, "Clamp")
+    if clip is not None:
+        op: Any = clip.op
+        return clip.inputs[0], op.min, op.max
+    upper = _maker(value, "Minimum")
+    lower = None if upper is None else _maker(upper.inputs[0], "Maximum")
+    if upper is None or lower is None:
+        return value, None, None
+    return lower.inputs[0], _number(lower.inputs[1]), _number(upper.inputs[1])
 
 
 def _maker(value: Value, kind: str) -> Node | None:
@@ -151,7 +166,7 @@ def _scale(numbers: list[Value]) -> float | None:
             scaled = scaled and user.outputs[0].shape == number.shape and not user.epilogue
             found.add(next(filter(None, map(_number, user.inputs)), None) if scaled else None)
     scale = found.pop() if len(found) == 1 else None
-    return scale if scale is not None and scale > 0 else None
+    return scale if scale is not None and _LEAST < scale < _MOST else None
 
 
 def _quantized(node: Node, rounded: _Rounded, read: _Read) -> Node:
