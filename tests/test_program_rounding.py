@@ -120,10 +120,19 @@ def test_numbers_that_are_handed_out_are_multiplied_last() -> None:
 
 
 @pytest.mark.parametrize(
-    "why", ["handed out", "another zero", "other limits", "read as bytes", "added to", "a middle"]
+    "why",
+    [
+        "handed out",
+        "another zero",
+        "other limits",
+        "read as bytes",
+        "added to",
+        "a middle",
+        "far away",
+    ],
 )
 def test_what_is_more_than_that_stays(why: str) -> None:
-    n = Said("u8", 8)
+    n = Said("u8", 10**9 if why == "far" else 8)
     levels = n.levels(n.x, high=200 if why == "other limits" else None)
     y = n.numbers(levels, zero=9 if why == "another zero" else None)
     more = []
@@ -137,6 +146,13 @@ def test_what_is_more_than_that_stays(why: str) -> None:
         more = [n.add("Convert", n.add("Convert", levels, destination_type="f32"),
                       destination_type="i32")]  # fmt: skip
     n.check(n.add("ReLU", y), *more, joined=False)
+
+
+def test_numbers_may_be_read_by_whoever_runs_by_its_definition() -> None:
+    n = Said("u8", 3)
+    y = n.numbers(n.levels(n.x))
+    unique = n.add("Unique", y, opset="opset10", sorted=True, index_element_type="i32")
+    n.check(unique[0], n.add("NonZero", n.add("ReLU", y), opset="opset3"))
 
 
 def test_what_is_divided_by_next_to_nothing_is_at_the_ends() -> None:

@@ -17,6 +17,8 @@ from ..plan import MOVING, Node, Plan, Value, constant, is_numpy
 _BYTES = tuple(map(np.dtype, ("i1", "u1", "i2", "u2")))
 #: Scales by which numbers stay far from the ends of what float32 holds.
 _LEAST, _MOST = 1e-30, 1e30
+#: Levels for zero so far from others that float32 tells these apart.
+_FAR = 1 << 17
 #: What only moves one tensor.
 MOVERS = MOVING - {"Concat"}
 
@@ -68,7 +70,7 @@ def _rounded(node: Node) -> _Rounded | None:
             for value, other in (added.inputs, added.inputs[::-1])
             if other.constant is not None
         ] or [(shifted, None)]
-        if others or number is None or not number.is_integer():
+        if others or number is None or not number.is_integer() or abs(number) > _FAR:
             return None
         zero = number
     whole = _maker(shifted, "Round")
