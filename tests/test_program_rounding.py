@@ -128,7 +128,7 @@ def test_numbers_that_are_handed_out_are_multiplied_last() -> None:
         "read as bytes",
         "added to",
         "a middle",
-        "far away",
+        "far",
     ],
 )
 def test_what_is_more_than_that_stays(why: str) -> None:
