@@ -40,9 +40,8 @@ def depthwise(work: Work, computed: Array | None = None) -> list[list[Part]]:
     for part, (image, (top, bottom), (first, stop)) in scratch.dealt(lanes):
         channels = stop - first
         outer = slice(first * made, stop * made)
-        taken = np.moveaxis(sizes.weights[outer, 0], 0, -1)
-        if computed is not None:
-            taken = computed[..., outer]
+        known = np.moveaxis(sizes.weights[:, 0], 0, -1)
+        taken = (known if computed is None else computed)[..., outer]
         most = min(TAPS_TILE // prod(sizes.kernel), RUN) // channels
         often = min(at_once, bottom - top) * prod(sizes.kernel)
         is_tiled = apart or sizes.strides[1] == 1

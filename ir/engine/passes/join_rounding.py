@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....layers.base import Op
-from ..plan import MOVING, Node, Plan, Value, constant, is_numpy
+from ..plan import MOVING, Node, Plan, Value, constant, maker, single
 
 _BYTES = tuple(map(np.dtype, ("i1", "u1", "i2", "u2")))
 #: Scales by which numbers stay far from the ends of what float32 holds.
@@ -32,10 +32,10 @@ class _Rounded(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """Where levels go: who moves them, and the numbers that are made of them."""
+    """Where levels go: who moves them, and the numbers that are made of which of them."""
 
     movers: list[Node]
-    numbers: list[Value]
+    numbers: list[tuple[Value, Value]]
     #: By what all numbers are multiplied, if they are.
     scale: float | None
 
@@ -63,23 +63,21 @@ def _rounded(node: Node) -> _Rounded | None:
     if limits != [ends.min, ends.max]:
         return None
     zero = 0.0
-    added = _maker(shifted, "Add")
+    added = maker(shifted, "Add")
     if added is not None:
-        (shifted, number), *others = [
-            (value, _number(other))
-            for value, other in (added.inputs, added.inputs[::-1])
-            if other.constant is not None
-        ] or [(shifted, None)]
-        if others or number is None or not number.is_integer() or abs(number) > _FAR:
+        left, right = added.inputs
+        shifted, point = (right, left) if left.is_fixed else (left, right)
+        number = single(point)
+        if number is None or not number.is_integer() or abs(number) > _FAR:
             return None
         zero = number
-    whole = _maker(shifted, "Round")
+    whole = maker(shifted, "Round")
     if whole is None or whole.op.mode != "half_to_even":  # type: ignore[attr-defined]  # Round has it
         return None
     data, scale = whole.inputs[0], 1.0
-    divided = _maker(data, "Divide")
+    divided = maker(data, "Divide")
     if divided is not None:
-        number = _number(divided.inputs[1])
+        number = single(divided.inputs[1])
         if number is not None and _LEAST < number < _MOST:
             data, scale = divided.inputs[0], number
     if data.shape != value.shape or data.type != np.float32:
@@ -89,38 +87,21 @@ def _rounded(node: Node) -> _Rounded | None:
 
 def _clipped(value: Value) -> tuple[Value, float | None, float | None]:
     """What is held between two limits, and these; as importers write it, or simplified."""
-    clip = _maker(value, "Clamp")
+    clip = maker(value, "Clamp")
     if clip is not None:
         op: Any = clip.op
         return clip.inputs[0], op.min, op.max
-    upper = _maker(value, "Minimum")
-    lower = None if upper is None else _maker(upper.inputs[0], "Maximum")
+    upper = maker(value, "Minimum")
+    lower = None if upper is None else maker(upper.inputs[0], "Maximum")
     if upper is None or lower is None:
         return value, None, None
-    return lower.inputs[0], _number(lower.inputs[1]), _number(upper.inputs[1])
-
-
-def _maker(value: Value, kind: str) -> Node | None:
-    """What makes a value, if that is such a node alone."""
-    node = value.producer
-    if node is None or node.kind != kind or node.epilogue or node.prologue:
-        return None
-    return node if kind in ("Clamp", "Round") or is_numpy(node) else None
-
-
-def _number(value: Value) -> float | None:
-    """The one finite number that a value is."""
-    array = value.constant
-    if array is None or array.size != 1 or array.dtype != np.float32:
-        return None
-    number = float(array.reshape(()))
-    return number if np.isfinite(number) else None
+    return lower.inputs[0], single(lower.inputs[1]), single(upper.inputs[1])
 
 
 def _read(levels: Value, zero: float) -> _Read | None:
     """Where levels go, if all that is made of them are numbers less that for zero."""
     movers: list[Node] = []
-    numbers: list[Value] = []
+    numbers: list[tuple[Value, Value]] = []
     pending = [levels]
     while pending:
         value = pending.pop()
@@ -133,23 +114,23 @@ def _read(levels: Value, zero: float) -> _Read | None:
                 found = list(_less(user.outputs[0], zero))
                 if not found:
                     return None
-                numbers += found
+                numbers += [(value, number) for number in found]
             elif user.kind in MOVERS and count == 1:
                 movers.append(user)
                 pending += [made for made in user.outputs if made.type == levels.type]
             else:
                 return None
-    if not numbers or any(number.is_output for number in numbers):
+    if not numbers or any(number.is_output for _, number in numbers):
         return None
-    return _Read(movers, numbers, _scale(numbers))
+    return _Read(movers, numbers, _scale([number for _, number in numbers]))
 
 
 def _less(value: Value, zero: float) -> Iterator[Value]:
     """The numbers that are made of what levels are widened to; none if some are not less that."""
     found: list[Value] = []
     for user in value.users:
-        less = user.kind == "Subtract" and user.inputs[0] is value and is_numpy(user)
-        if less and user.outputs[0].shape == value.shape and _number(user.inputs[1]) == zero:
+        less = user.kind == "Subtract" and user.inputs[0] is value
+        if less and user.outputs[0].shape == value.shape and single(user.inputs[1]) == zero:
             found.append(user.outputs[0])
         elif zero:
             return
@@ -164,9 +145,9 @@ def _scale(numbers: list[Value]) -> float | None:
     found: set[float | None] = set()
     for number in numbers:
         for user in number.users:
-            scaled = user.kind == "Multiply" and is_numpy(user) and not user.outputs[0].is_output
+            scaled = user.kind == "Multiply" and not user.outputs[0].is_output
             scaled = scaled and user.outputs[0].shape == number.shape and not user.epilogue
-            found.add(next(filter(None, map(_number, user.inputs)), None) if scaled else None)
+            found.add(next(filter(None, map(single, user.inputs)), None) if scaled else None)
     scale = found.pop() if len(found) == 1 else None
     return scale if scale is not None and _LEAST < scale < _MOST else None
 
@@ -191,8 +172,7 @@ def _quantized(node: Node, rounded: _Rounded, read: _Read) -> Node:
                 mover.outputs[place] = moved[value]
                 moved[value].producer = mover
         mover.replace_input(0, number)
-    for number in read.numbers:
-        source = _levels_of(number, moved)
+    for source, number in read.numbers:
         wanted = [number]
         if read.scale is not None:
             wanted = [user.outputs[0] for user in number.users]
@@ -200,12 +180,3 @@ def _quantized(node: Node, rounded: _Rounded, read: _Read) -> Node:
             for user in list(value.users):
                 user.set_inputs([moved[source] if x is value else x for x in user.inputs])
     return made
-
-
-def _levels_of(number: Value, moved: dict[Value, Value]) -> Value:
-    """The levels that a number is made of."""
-    value = number
-    while value not in moved:
-        assert value.producer is not None
-        value = value.producer.inputs[0]
-    return value

@@ -52,7 +52,7 @@ def multiply_whole(plan: Plan) -> None:
             maker.op = to_numbers
         maker.set_inputs([_floating(given, numbers, maker) for given in maker.inputs])
         maker.set_output(number)
-        maker.is_whole = maker.kind in PRODUCTS
+        maker.is_whole = maker.kind in CONVOLUTIONS
     for node in dropped:
         (source,), (made,) = node.inputs, node.outputs
         if made.is_output:

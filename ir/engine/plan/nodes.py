@@ -155,7 +155,7 @@ class Node:
         self._inputs, self.outputs = list(inputs), list(outputs)
         #: Whether the caller of the plan computes it, on arrays of whatever shape they have.
         self.is_outside = False
-        #: Whether it sums whole numbers, which is exact unless that goes by values at points.
+        #: Whether a convolution sums whole numbers, exactly unless it goes by values at points.
         self.is_whole = False
         #: Operations that follow element by element.
         self.epilogue: Steps = []
