@@ -9,12 +9,14 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 from test_program_threads import alone, forking, network, ready, same
 from vinoir import ir
 from vinoir.ir.engine.workers.blas_threads import blas
+from vinoir.ir.engine.workers.preparing import side_by_side
 from vinoir.ir.engine.workers.processes import PIECES, Forked, asked, shared
 from vinoir.ir.engine.workers.signals import Signal
 from vinoir.ir.engine.workers.team import HelpersLostError, Part, Team, Threads
@@ -313,3 +315,10 @@ def test_without_files_to_be_had_the_caller_works_alone(monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "eventfd", refuse)
     for _ in range(3):
         assert same(program(inputs), wanted)
+
+
+def test_work_that_threads_share_is_done_once() -> None:
+    """Without the interpreter's lock two may be given the same, who ask one iterator at once."""
+    done: list[int] = []
+    side_by_side([partial(done.append, number) for number in range(50_000)], 4)
+    assert sorted(done) == list(range(50_000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -17,22 +18,27 @@ def side_by_side(calls: Iterable[Callable[[], Any]], threads: int) -> None:
 
     What one raises is raised when all rest.
     """
-    listed = list(calls)
-    waiting = iter(listed)
+    # An iterator that threads share may give the same twice, or leave some out: a queue does not.
+    waiting = deque(calls)
+    count = len(waiting)
     errors: list[BaseException] = []
 
     def take_some() -> None:
         try:
             single_blas.stay()
             with np.errstate(all="ignore"):
-                for call in waiting:
+                while True:
+                    try:
+                        call = waiting.popleft()
+                    except IndexError:
+                        return
                     call()
         except BaseException as error:  # raised again below, when all rest
             errors.append(error)
 
     others: list[threading.Thread] = []
     with suppress(RuntimeError):  # there may be no more threads to be had
-        for _ in range(min(threads, len(listed)) - 1):
+        for _ in range(min(threads, count) - 1):
             other = threading.Thread(target=take_some)
             other.start()
             others.append(other)
