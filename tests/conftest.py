@@ -154,6 +154,6 @@ def programs_in_earnest(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
         from vinoir.ir.engine.passes import optimize
         from vinoir.ir.engine.plan.nodes import Plan
 
-        monkeypatch.setattr("vinoir.ir.engine.program.SMALL", 0)
+        monkeypatch.setattr("vinoir.ir.engine.planned.SMALL", 0)
         verified = partial(optimize, after_each=Plan.verify)
-        monkeypatch.setattr("vinoir.ir.engine.program.optimize", verified)
+        monkeypatch.setattr("vinoir.ir.engine.planned.optimize", verified)

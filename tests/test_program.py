@@ -160,7 +160,7 @@ def test_every_way_to_convolve(
     way: tuple[int, ...], shuffled: bool, memory: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not memory:  # then weights are kept as they are, and transformed at each call
-        monkeypatch.setattr("vinoir.ir.engine.program.ALLOWANCE", -(1 << 40))
+        monkeypatch.setattr("vinoir.ir.engine.planned.ALLOWANCE", -(1 << 40))
     given, made, size, kernel, stride = way
     net, rng = ir.Builder(), np.random.default_rng(0)
     x = net.parameter("x", "f32", (2, given, size, size))
@@ -586,7 +586,7 @@ def test_a_copy_of_the_process_works_in_memory_of_its_own() -> None:
 
 
 def test_threads_end_with_their_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vinoir.ir.engine.program.can_fork", lambda: False)
+    monkeypatch.setattr("vinoir.ir.engine.planned.can_fork", lambda: False)
     before = threading.active_count()
     for _ in range(5):
         shared_work()[1]([np.zeros((1, 64, 40, 40), "f4")])

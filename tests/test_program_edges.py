@@ -201,7 +201,7 @@ def test_a_program_is_copied_and_pickled() -> None:
 
 def test_threads_do_not_warn(monkeypatch: pytest.MonkeyPatch) -> None:
     _, program, image = shared_work()
-    monkeypatch.setattr("vinoir.ir.engine.program.can_fork", lambda: False)
+    monkeypatch.setattr("vinoir.ir.engine.planned.can_fork", lambda: False)
     threaded = ir.compile(program.model, threads=2)
     for _ in range(3):
         threaded([np.full_like(image, np.inf)])

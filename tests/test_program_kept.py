@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.engine import kept_plans
-from vinoir.ir.engine.kept_plans import KEPT, MOST, ROOM, STEADY, KeptPlans
+from vinoir.ir.engine.kept_plans import KEPT, ROOM, STEADY, KeptPlans
 from vinoir.ir.engine.kernels import convolution, products, winograd
 from vinoir.ir.engine.plan import build
 from vinoir.ir.engine.workers import Threads
@@ -19,7 +19,7 @@ class Made:
     """A plan that takes so many bytes, some of them for weights."""
 
     def __init__(self, *, hasty: bool, nbytes: int = 1, weights: int = 0) -> None:
-        self.is_hasty, self.nbytes, self.weights = hasty, nbytes, {weights: weights}
+        self.is_hasty, self.nbytes, self.parts = hasty, nbytes, {weights: weights}
         self.rested = 0
 
     def rest(self) -> None:
@@ -43,19 +43,20 @@ def test_the_first_are_made_well_and_the_others_in_a_hurry() -> None:
 
 
 def test_those_that_were_used_least_lately_go_first() -> None:
-    plans = filled(MOST)
+    plans = filled(20, ROOM // 20)
     assert plans.use(sized(5))
-    plans.put(sized(MOST), Made(hasty=True))
-    plans.put(sized(MOST + 1), Made(hasty=True))
+    plans.put(sized(20), Made(hasty=True, nbytes=ROOM // 20))
+    plans.put(sized(21), Made(hasty=True, nbytes=ROOM // 20))
     assert list(plans)[:4] == [sized(2), sized(3), sized(4), sized(6)]
-    assert len(plans) == MOST
+    assert len(plans) == 20
     assert plans.find(sized(0)) is None
     assert plans.find(sized(5)) == sized(5)
 
 
 def test_large_ones_are_few_and_a_few_are_kept_however_large() -> None:
-    assert len(filled(MOST, ROOM // 10)) == 10
-    assert len(filled(MOST, ROOM)) == KEPT
+    assert len(filled(20, ROOM // 10)) == 10
+    assert len(filled(20, ROOM)) == KEPT
+    assert len(filled(500)) == 500
 
 
 def test_weights_that_plans_share_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +67,7 @@ def test_weights_that_plans_share_count_once(monkeypatch: pytest.MonkeyPatch) ->
     plans.put(sized(99), Made(hasty=True, weights=ROOM // 2 + 1))
     assert len(plans) == KEPT
     monkeypatch.setattr(kept_plans.budget, "fits", lambda nbytes: False)
-    assert len(filled(MOST)) == KEPT
+    assert len(filled(20)) == KEPT
 
 
 def test_one_that_is_used_again_and_again_is_made_well() -> None:

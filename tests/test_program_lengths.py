@@ -11,7 +11,7 @@ from vinoir import ir
 from vinoir.ir.engine import outside
 from vinoir.ir.engine.patterns import OPEN
 from vinoir.ir.engine.plan import regions
-from vinoir.ir.engine.program import Planned
+from vinoir.ir.engine.planned import Planned
 from vinoir.schemas import Array, IRError
 
 CHANNELS, LONG = 6, 24

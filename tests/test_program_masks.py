@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_program import assert_close
 from vinoir import ir
-from vinoir.ir.engine.program import Planned
+from vinoir.ir.engine.planned import Planned
 from vinoir.schemas import Array
 
 HEADS, DEEP, WIDE = 4, 2, 8

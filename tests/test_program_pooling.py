@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from vinoir import ir
 from vinoir.ir.document.builder import Output
-from vinoir.ir.engine import program as engine
+from vinoir.ir.engine import planned as engine
 from vinoir.ir.engine.kernels import channels_first as planar
 from vinoir.ir.engine.kernels import flat_windows, pooling
 from vinoir.ir.engine.kernels.axis import Axis

@@ -14,7 +14,7 @@ from vinoir.ir.engine.kernels import sharing
 from vinoir.ir.engine.memory import Growing
 from vinoir.ir.engine.patterns import Patterns, holds
 from vinoir.ir.engine.plan import unrolling
-from vinoir.ir.engine.program import Planned
+from vinoir.ir.engine.planned import Planned
 from vinoir.layers.budget import within
 from vinoir.layers.shape import ReshapeV1
 from vinoir.schemas import Array, ElementType, LimitError, Tensor

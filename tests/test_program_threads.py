@@ -164,8 +164,8 @@ def test_answers_do_not_depend_on_the_number_of_workers(
     name: str, fork: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Helpers come at once, however small the network is.
-    monkeypatch.setattr("vinoir.ir.engine.program.LARGE", 0)
-    monkeypatch.setattr("vinoir.ir.engine.program.SMALL", 0)
+    monkeypatch.setattr("vinoir.ir.engine.planned.LARGE", 0)
+    monkeypatch.setattr("vinoir.ir.engine.planned.SMALL", 0)
     model, inputs = network(name)
     wanted = ir.compile(model, threads=1)(inputs)
     for threads in (1, 2, 3, 4):

@@ -2,9 +2,9 @@
 
 To make a plan takes as long as several calls. The first few have helpers of their own (forked
 processes, where there may be some) and loops that are unrolled. Where more shapes come than that,
-most come but once: plans for these are made in half the time, run by threads; one that is asked
-for several times in a row is made anew, with helpers. Loops stay loops there: what comes again is
-answered as it was.
+most come but once: plans for these are made in half the time, run by threads, in memory that all
+of them share; one that is asked for several times in a row is made anew, with helpers. Loops stay
+loops there: what comes again is answered as it was.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .patterns import Pattern, holds
 
 #: So many plans are made well, and kept whatever they take.
 KEPT = 4
-#: So many in all are kept, while they take no more than so many bytes and there are as many left.
-MOST, ROOM = 32, 256 << 20
+#: All are kept that take no more than so many bytes, while there are as many left.
+ROOM = 256 << 20
 #: How often in a row a plan is asked for before it is made well.
 STEADY = 8
 
@@ -27,9 +27,9 @@ STEADY = 8
 class Kept(Protocol):
     """What is asked of a plan here."""
 
-    #: What it takes for itself, and for weights that plans may share: by what tells these apart.
+    #: The bytes that it takes for itself, and for what plans may share: by where that lies.
     nbytes: int
-    weights: Mapping[int, int]
+    parts: Mapping[int, int]
     #: Whether it was made in a hurry.
     is_hasty: bool
 
@@ -92,9 +92,7 @@ class KeptPlans(OrderedDict[Pattern, KeptT | None]):
         good = [key for key, kept in self.items() if kept is None or not kept.is_hasty]
         for key in good[: max(0, len(good) - KEPT)]:
             del self[key]
-        while len(self) > KEPT and (
-            len(self) > MOST or self._nbytes() > ROOM or not budget.fits(ROOM)
-        ):
+        while len(self) > KEPT and (self._nbytes() > ROOM or not budget.fits(ROOM)):
             self.popitem(last=False)
         self._let_rest()
 
@@ -107,5 +105,5 @@ class KeptPlans(OrderedDict[Pattern, KeptT | None]):
 
     def _nbytes(self) -> int:
         kept = [planned for planned in self.values() if planned is not None]
-        weights = {key: size for planned in kept for key, size in planned.weights.items()}
-        return sum(planned.nbytes for planned in kept) + sum(weights.values())
+        parts = {key: size for planned in kept for key, size in planned.parts.items()}
+        return sum(planned.nbytes for planned in kept) + sum(parts.values())

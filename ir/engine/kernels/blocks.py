@@ -78,14 +78,21 @@ class Room:
 class Scratch:
     """Memory that belongs to a worker for the length of one part."""
 
-    def __init__(self, threads: int, shared: Allocate, *, by_threads: bool = False) -> None:
+    def __init__(
+        self,
+        threads: int,
+        shared: Allocate,
+        each: Allocate = private,
+        *,
+        by_threads: bool = False,
+    ) -> None:
         #: Whether workers are threads, who wait for each other between calls.
         self.by_threads = by_threads
         #: So many numbers are worked on at once, pass after pass.
         self.near = NEAR_FOR_THREADS if by_threads else NEAR
         #: Memory for temporaries, a copy in each process; None where each thread has its own.
         self.own = None if by_threads else Rooms()
-        self._rooms = [Room(private) for _ in range(threads)]
+        self._rooms = [Room(each) for _ in range(threads)]
         self._tiles: dict[tuple[float, ...], tuple[Array, Array]] = {}
         #: Memory for what one step leaves to the next.
         self.shared = Room(shared)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .direct import unshared_copy as unshared_copy
     from .freed import keep_what_is_freed_for as keep_what_is_freed_for
     from .growing import Growing as Growing
+    from .in_turn import InTurn as InTurn
     from .shelf import is_wished as is_wished
     from .shelf import shared_weights as shared_weights
     from .shelf import shelved as shelved
@@ -34,6 +35,7 @@ __getattr__, __dir__ = face(
         "direct": "Direct direct_values new_array unshared_copy",
         "freed": "keep_what_is_freed_for",
         "growing": "Growing",
+        "in_turn": "InTurn",
         "shelf": "is_wished shared_weights shelved",
         "slabs": "private side_by_side together",
         "turning": "in_blocks in_runs lies_in straight_copy",

@@ -52,7 +52,7 @@ def _note(
     value: Value, step: int, first: dict[int, int], last: dict[int, int], roots: dict[int, Value]
 ) -> None:
     """Note that a value is touched in a step."""
-    if value.constant is not None or value.is_outside:
+    if value.is_fixed or value.is_outside:
         return
     root, _ = root_of(value)
     key = id(root)

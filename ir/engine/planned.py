@@ -1,0 +1,226 @@
+"""A plan bound to memory: what is called.
+
+One that was made in a hurry shares its memory with others of its program.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from weakref import finalize
+
+import numpy as np
+
+from ...layers.memory import without_collection
+from ...schemas import Array
+from ..execution import State
+from .kernels import Scratch, lay_out_weights, steps_of
+from .memory import Direct, InTurn, direct_values, lay_out, private, straight_copy, together
+from .outside import Outside, take_in
+from .passes import optimize
+from .plan import POOLINGS, Node, Plan, Value, work
+from .short import Short
+from .workers import HelpersLostError, Part, Team, Threads, can_fork, hire, shared
+
+#: How often each way to share work is tried.
+TRIALS = 6
+#: So many products take longer than it takes to fork a helper, and to end one; and so many
+#: longer than it takes to wake it.
+LARGE, SMALL = 1_000_000_000, 10_000_000
+#: About so many bytes are taken by the objects that a part of a step consists of.
+OBJECTS = 1 << 12
+#: Bytes that laid out weights may take beyond their own, and a third of the arena.
+ALLOWANCE = 32 << 20
+
+
+class Planned:
+    """A plan for inputs of known shapes: its steps, bound to their memory.
+
+    Whether several threads do a step sooner than one depends on how long they take to wake: the
+    first calls try both, later ones keep the better. Forked helpers wake in no time.
+    """
+
+    @without_collection()
+    def __init__(
+        self, plan: Plan, threads: int, *, fork: bool, hasty: InTurn | None = None
+    ) -> None:
+        self.plan, self.is_hasty = plan, hasty is not None
+        finalize(self, plan.forget).atexit = False
+        self.outside = Outside(plan, lambda body: ready(body, threads, fork=fork), threads)
+        # Poolings alone are done by threads, on the caller's own arrays: for forked helpers these
+        # would have to be copied first.
+        pooling_alone = all(
+            node.kind in POOLINGS and len(node.inputs[0].shape) == 4 for node in plan.nodes
+        )
+        forked = fork and threads > 1 and can_fork() and not pooling_alone and hasty is None
+        memory = shared if forked else private
+        if hasty is not None:
+            hasty.begin()
+            memory = hasty.take
+        self.arena_bytes = lay_out(plan, memory)
+        #: The sizes of weights that were laid out, which plans may share, by where they begin.
+        self.weights = lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
+        by_threads = threads > 1 and not forked
+        each = private if hasty is None else memory
+        scratch = Scratch(threads, memory, each, by_threads=by_threads)
+        #: Of each node, the steps from which to which are its own.
+        self.spans: list[tuple[Node, int, int]] = []
+        steps: list[list[Part]] = []
+        for node in plan.nodes:
+            begin = len(steps)
+            with node.layer.at():  # of what there is not the memory for
+                steps += (
+                    self.outside.prepare(node) if node.is_outside
+                    else steps_of(node, threads, scratch)
+                )  # fmt: skip
+            self.spans.append((node, begin, len(steps)))
+            plan.let_go(node)
+        for node in plan.nodes:
+            if node.laid_out is not None:
+                # Nobody needs these weights as they lay; scaled ones are a copy of their own.
+                node.replace_input(1, Value(node.inputs[1].shape, node.inputs[1].type))
+        #: What it takes for itself, and for what plans may share: by where that lies.
+        self.nbytes = OBJECTS * sum(map(len, steps))
+        self.parts: Mapping[int, int] = self.weights | ({} if hasty is None else hasty.taken)
+        if hasty is None:
+            self.nbytes += self.arena_bytes
+        self.team = Team(steps, threads, scratch.told(hire) if forked else Threads)
+        self.team.on_runs = pooling_alone and all(node.looks_up for node in plan.nodes)
+        places = {node: range(begin, end) for node, begin, end in self.spans}
+        stays = self.team.alone if forked else [True] * len(steps)
+        self._direct = direct_values(plan, places, stays)
+        # The first call wakes everything up, and counts for nothing. Who calls but once does not
+        # want to wait for helpers to come and go, if that takes longer than what there is to do.
+        self._warm = False
+        amount, nobody = sum(map(work, plan.nodes)), [True] * len(steps)
+        self._alone = self.team.alone if amount > SMALL else nobody
+        if amount < (LARGE if forked else SMALL):
+            self.team.alone = nobody
+        # A plan that is called but a few times has no time to try.
+        tried = not forked and not all(self._alone) and not (self.is_hasty and amount > LARGE)
+        self._trials = deque([True, False] * TRIALS if tried else [])
+        self._seconds = {way: [float("inf")] * len(steps) for way in (True, False)}
+
+    def __call__(self, arrays: Mapping[int, Array], state: State | None = None) -> list[Array]:
+        """The outputs, as new arrays; the variables are written when all is done."""
+        try:
+            found = self._run(arrays, state or {})
+        except HelpersLostError:
+            # Killed, or never born: without them it takes longer, that is all.
+            self.team.alone = [True] * len(self.team.alone)
+            self._trials.clear()
+            found = self._run(arrays, state or {})
+        if state is not None:
+            self.outside.settle()
+            for name, value in self.outside.state.items():
+                if state.get(name) is not value:
+                    # Definitions may hand on what they were given.
+                    lent = any(np.may_share_memory(value, other) for other in arrays.values())
+                    kept = value.copy() if lent or not value.flags.writeable else value
+                    dict.__setitem__(state, name, kept)
+        self.outside.state = {}
+        return found
+
+    def rest(self) -> None:
+        """Let the helpers go, until it is called again."""
+        self.team.dismiss()
+        self.outside.rest()
+
+    def short(self) -> Short | None:
+        """The shortest way through later calls, where there is one by now."""
+        inputs, outputs = self.plan.inputs, self.plan.outputs
+        if not self.team.on_runs or self._trials or not (self._warm and all(self.team.alone)):
+            return None
+        if not all(value in self._direct for value in (*inputs.values(), *outputs)):
+            return None
+        return Short(inputs, outputs, [part for step in self.team.steps for part in step])
+
+    def _run(self, arrays: Mapping[int, Array], state: State) -> list[Array]:
+        # Helpers that are yet to be forked must find the arena in its place.
+        direct = self._direct if self.team.is_complete else {}
+
+        def begin() -> None:
+            self._take_in(arrays, state, direct)
+            for value in self.plan.outputs:
+                if value in direct:
+                    direct[value].open()
+
+        try:
+            if self._trials and self._warm:
+                begin()
+                self._try(together=self._trials.popleft())
+            else:
+                self.team.run(before=begin)
+            outputs = [
+                direct[value].collect() if value in direct
+                # Between turns nobody writes to what lies outside.
+                else value.array if self.plan.turns and value.is_outside
+                else straight_copy(value.array)
+                for value in self.plan.outputs
+            ]  # fmt: skip
+            if not self._warm:
+                self.team.alone, self._warm = self._alone, True
+            return outputs
+        finally:
+            for one in direct.values():
+                one.close()
+            self.outside.end()
+
+    def _take_in(
+        self, arrays: Mapping[int, Array], state: State, direct: Mapping[Value, Direct]
+    ) -> None:
+        """Put the caller's arrays into their places."""
+        self.outside.begin(state)
+        for layer_id, value in self.plan.inputs.items():
+            if value.is_outside:
+                take_in(value, arrays[layer_id])
+            elif value in direct:
+                direct[value].put(arrays[layer_id])
+            else:
+                np.copyto(value.array, arrays[layer_id])
+
+    def _try(self, *, together: bool) -> None:
+        """Run all steps with helpers or without, and time each."""
+        seconds: list[float] = []
+        shared_steps = self.team.alone
+        if not together:
+            self.team.alone = [True] * len(shared_steps)
+        self.team.run(seconds=seconds)
+        self.team.alone = shared_steps
+        self._seconds[together] = list(map(min, self._seconds[together], seconds))
+        if not self._trials:
+            pairs = zip(self._seconds[True], self._seconds[False], strict=True)
+            self.team.alone = [
+                alone or single < together
+                for alone, (together, single) in zip(self.team.alone, pairs, strict=True)
+            ]
+
+    def times(
+        self, arrays: Mapping[int, Array], runs: int, state: State
+    ) -> list[tuple[Node, float]]:
+        """The least seconds of the steps of each node, in whole runs as later calls make them."""
+        while not self._warm or self._trials:
+            self(arrays, dict(state))
+        least = [float("inf")] * len(self.team.steps)
+        for one in self.outside.regions.values():
+            one.is_watched = True
+        for _ in range(runs):
+            self._take_in(arrays, state, {})
+            seconds: list[float] = []
+            try:
+                self.team.run(seconds=seconds)
+            finally:
+                self.outside.end()
+            least = list(map(min, least, seconds))
+        found: list[tuple[Node, float]] = []
+        for node, begin, end in self.spans:
+            region = self.outside.regions.get(node)
+            found += [(node, sum(least[begin:end]))] if region is None else region.times(runs)
+        return found
+
+
+def ready(plan: Plan, threads: int, *, fork: bool, hasty: InTurn | None = None) -> Planned:
+    """A plan that can be called; one that is made in a hurry, in memory that is its in turn."""
+    with together():
+        optimize(plan)
+        return Planned(plan, threads, fork=fork, hasty=hasty)
