@@ -98,7 +98,7 @@ class Program(Shown):
         #: What plans share of what is computed of constants, where there may be several.
         ports = [port for layer in model.parameters for port in layer.outputs]
         several = self._patterns.variables or not all(x.tensor.shape.is_static for x in ports)
-        self._constants: Constants | None = {} if several else None
+        self._constants = Constants() if several else None
         #: The way through the plan that was used last, if it is a short one.
         self._short: Short | None = None
         self._lock = threading.Lock()

@@ -93,7 +93,7 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
         return LaidOut(
             tiling, [_transformed(node, sizes, tiling, start, each) for start in starts]
         )
-    rows, of = prod(sizes.out), node.inputs[1].constant
+    rows, of = prod(sizes.out), node.inputs[1].source
     if sizes.groups == 1:
         return LaidOut(None, in_columns(sizes.weights, rows, _sharing(node, sizes), of))
     laid = [
@@ -105,11 +105,10 @@ def lay_out(node: Node, tiling: Tiling | None) -> LaidOut:
 
 def _transformed(node: Node, sizes: Sizes, tiling: Tiling, start: int, each: int) -> Array:
     """The weights of a group at the points of a tile; plans for other images share them."""
-    source, stride = node.inputs[1].constant, sizes.strides[0]
+    source, stride = node.inputs[1].source, sizes.strides[0]
     weights = apart(sizes.weights[start : start + each], stride)
-    if source is None or tiling.afresh:
-        return tiling.matrices(weights)
-    how = "tiles", tiling.size, tiling.points, stride, start
+    assert source is not None
+    how = "tiles", tiling.size, tiling.points, tiling.afresh, stride, start
     return made_once(
         source, how, tiling.laid(*weights.shape[:2]), lambda: tiling.matrices(weights)
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....schemas import Array
 from ..memory import is_wished, shelved
+from ..plan import Origin
 
 #: By the constant, and how each was made.
 _made: WeakValueDictionary[tuple[Hashable, ...], Array] = WeakValueDictionary()
@@ -17,14 +18,17 @@ _watched: set[tuple[Hashable, ...]] = set()
 
 
 def made_once(
-    source: Array, how: tuple[Hashable, ...], shape: tuple[int, ...], make: Callable[[], Array]
+    source: Array | Origin,
+    how: tuple[Hashable, ...],
+    shape: tuple[int, ...],
+    make: Callable[[], Array],
 ) -> Array:
     """What is made of a constant, of a shape, unless somebody uses the same already."""
     key = id(source), *how
     owner = _made.get(key)
     if owner is None:
         found = make()
-        if np.may_share_memory(found, source):
+        if isinstance(source, np.ndarray) and np.may_share_memory(found, source):
             return found  # it lies so in the file
         if is_wished():
             found = shelved(found)

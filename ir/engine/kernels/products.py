@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....schemas import Array
+from ..plan import Origin
 from ..workers import WIDE_KERNELS, Part, blas, spans
 from .blocks import CACHE, Scratch, turned
 from .calls import call
@@ -173,7 +174,9 @@ def _longest(outer: int, wide: int, lanes: int, *, as_it_lies: bool) -> float:
     return max(sum(times[begin:end]) for begin, end in spans(len(blocks), lanes))
 
 
-def in_columns(weights: Array, rows: int, lanes: int = 1, of: Array | None = None) -> list[Array]:
+def in_columns(
+    weights: Array, rows: int, lanes: int = 1, of: Array | Origin | None = None
+) -> list[Array]:
     """Weights as equal blocks, and one of the columns that are left.
 
     Args:
@@ -196,7 +199,7 @@ def in_blocks(
     wide: int = 0,
     *,
     rows: int | None = None,
-    of: Array | None = None,
+    of: Array | Origin | None = None,
     begin: int = 0,
 ) -> Array:
     """Weights (outer, inner, kh, kw) as blocks (outer / wide, kh * kw * inner, wide).

@@ -22,11 +22,13 @@ import numpy as np
 
 from ....layers.budget import steps
 from ....schemas import Array
-from ..plan import Node
+from ..plan import Node, Value
 from ..workers import Part, integer_products, spans
 from .activations import HALF, ONE
 from .blocks import CACHE, Scratch, sequence
-from .products import MILLION, columns_in_blocks, cuts, multiplied
+from .in_use import made_once
+from .lines import laid_out
+from .products import MILLION, columns_in_blocks, cuts, multiplied, width
 
 #: The gates of the file in the order in which their inputs are multiplied; and how many of these,
 #: the first, have a sigmoid.
@@ -106,6 +108,66 @@ def _together(lanes: list[Lane]) -> list[list[Part]]:
     return found
 
 
+class _Weights:
+    """The weights of some hidden units along one direction, as a lane wants them.
+
+    Plans for other lengths share them.
+    """
+
+    def __init__(self, node: Node, way: int, units: slice) -> None:
+        op: Any = node.op
+        *_, self._w, self._r, b = node.inputs
+        self._kind, self._way, self._units = node.kind, way, units
+        self._order = GATES[node.kind]
+        halves = np.ones(len(self._order), np.float32)
+        halves[: SMOOTH[node.kind]] = HALF
+        self._halves = halves[:, None, None]
+        #: Whether what is made of the state alone comes first, and that of inputs alone last.
+        self._apart = node.kind == "GRUSequence" and op.linear_before_reset
+        self.bias = self._chosen(b, self._order)[:, None] * self._halves
+        self.inner = self._chosen(b, (3,))[:, None] * HALF if self._apart else None
+
+    def of_inputs(self) -> Array:
+        """The matrix that rows of inputs are multiplied by, gate beside gate."""
+        taken = self._w.shape[-1]
+        shape = taken, len(self._order) * (self._units.stop - self._units.start)
+
+        def made() -> Array:
+            weights = self._chosen(self._w, self._order) * self._halves
+            return laid_out(weights.reshape(-1, taken).T)
+
+        return self._shared(self._w, shape, made)
+
+    def of_states(self, batch: int) -> Array:
+        """The matrices that so many states are multiplied by, in blocks."""
+        wide, hidden = self._units.stop - self._units.start, self._r.shape[-1]
+        # As it lies, one matrix is sooner multiplied than some.
+        together = wide if batch * wide * hidden <= MILLION else width(wide, hidden, batch)
+        shape = len(self._order), wide // together, hidden, together
+
+        def made() -> Array:
+            recurrent = self._chosen(self._r, self._order) * self._halves
+            if self._kind == "LSTMSequence":
+                recurrent *= HALF  # since states are doubled
+            elif self._kind == "GRUSequence":
+                recurrent[2] *= HALF  # since what resets it is doubled
+            if self._apart:
+                recurrent = recurrent[[2, 0, 1]]
+            return columns_in_blocks(recurrent.swapaxes(1, 2), batch, together)
+
+        return self._shared(self._r, shape, made)
+
+    def _chosen(self, value: Value, gates: tuple[int, ...]) -> Array:
+        """The units of some gates."""
+        rows = value.array[self._way].reshape(-1, self._r.shape[-1], *value.shape[2:])
+        return np.stack([rows[gate][self._units] for gate in gates])
+
+    def _shared(self, value: Value, shape: tuple[int, ...], make: Callable[[], Array]) -> Array:
+        assert value.source is not None
+        how = self._kind, self._apart, self._way, self._units.start, shape
+        return made_once(value.source, how, shape, make)
+
+
 class Lane:
     """Some hidden units of some samples along one direction."""
 
@@ -121,54 +183,34 @@ class Lane:
         backward: bool,
     ) -> None:
         op: Any = node.op
-        x, *given, _, w, r, b = node.inputs
+        x, *given, _, _, r, _ = node.inputs
         kind, hidden = node.kind, r.shape[-1]
         self._x, self._backward = x.array[samples].swapaxes(0, 1), backward
         self._count, batch, taken = self._x.shape
         self._states, self._ahead, self._units = states, len(states) - 1, units
         wide = units.stop - units.start
-        order, smooth, gated = GATES[kind], SMOOTH[kind], kind == "GRUSequence"
+        weights = _Weights(node, way, units)
+        gated = kind == "GRUSequence"
         #: Of a gated unit the state is reset, or what its last gate makes of that.
         self._resets_state = gated and not op.linear_before_reset
-
-        def chosen(array: Array | None, gates: tuple[int, ...]) -> Array:
-            assert array is not None
-            rows = array[way].reshape(-1, hidden, *array.shape[2:])
-            return np.stack([rows[gate][units] for gate in gates])
-
-        halves = np.ones(len(order), np.float32)
-        halves[:smooth] = HALF
-        weights = chosen(w.constant, order) * halves[:, None, None]
-        self._w = np.ascontiguousarray(weights.reshape(-1, taken).T)
-        self._bias = (chosen(b.constant, order) * halves[:, None])[:, None]
-        recurrent = chosen(r.constant, order) * halves[:, None, None]
-        self._inner = None
+        self._w, self._bias, self._inner = weights.of_inputs(), weights.bias, weights.inner
         #: Whether no unit is below zero, where a tangent is usual.
         self._rectified = [name.lower() for name in op.activations[:1]] == ["relu"]
         #: A long short-term memory keeps its state doubled, which saves to halve it at each step.
         self._doubled = kind == "LSTMSequence"
-        if self._doubled:
-            recurrent *= HALF
-        if gated:
-            recurrent[2] *= HALF  # since what resets it is doubled
-            if not self._resets_state:
-                # What is made of the state alone comes first, and that of inputs alone last.
-                recurrent = recurrent[[2, 0, 1]]
-                self._inner = chosen(b.constant, (3,))[:, None] * HALF
+        count = len(GATES[kind])
         take = scratch.shared.take
         first = int(self._inner is not None)
         self._flat = take(0, self._ahead * batch, len(self._w[0]))
-        self._given = take(0, self._ahead, len(order) + first, batch, wide)
+        self._given = take(0, self._ahead, count + first, batch, wide)
         self._inputs = take(0, self._ahead, batch, taken)
         #: The gates, one after the other; behind those of a long short-term memory is its cell.
-        self._gates = take(0, len(order) + 1, batch, wide)
+        self._gates = take(0, count + 1, batch, wide)
         self._rooms = take(0, 2, batch, wide)
         self._begin = [state.array[samples, way, units] for state in given]
         outputs, *last = (value.array[samples, way] for value in node.outputs)
         self._outputs, self._last = outputs[..., units], [value[:, units] for value in last]
-        # As it lies, one matrix is sooner multiplied than some.
-        together = wide if batch * wide * hidden <= MILLION else 0
-        blocks = columns_in_blocks(recurrent.swapaxes(1, 2), batch, together)
+        blocks = weights.of_states(batch)
         room = np.empty(CACHE // 4, np.float32) if cuts(hidden, batch) > 1 else None
         library = integer_products()
         quick = library is not None and library.rounds and wide == hidden

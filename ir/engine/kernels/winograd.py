@@ -68,7 +68,10 @@ class Tiling(NamedTuple):
         return -(-sizes.out[0] // self.size), -(-sizes.out[1] // self.size)
 
     def laid(self, outer: int, inner: int) -> tuple[int, int, int, int]:
-        """The sizes of weights that are transformed beforehand."""
+        """The sizes of weights in blocks: transformed beforehand, or tap by tap."""
+        if self.afresh:
+            wide = shared_width(outer, inner, PAYING, 2, equal=True)
+            return outer // wide, self.taps.shape[1] ** 2, inner, wide
         wide = block_width(outer, inner)
         return self.points**2, outer // wide, inner, wide
 
@@ -78,10 +81,9 @@ class Tiling(NamedTuple):
         Those that are transformed at each call: for each tap, block by block.
         """
         outer, inner, *kernel = weights.shape
-        if self.afresh:
-            blocks = in_blocks(weights, shared_width(outer, inner, PAYING, 2, equal=True))
-            return blocks.reshape(len(blocks), prod(kernel), inner, -1)
         *_, wide = shape = self.laid(outer, inner)
+        if self.afresh:
+            return in_blocks(weights, wide).reshape(shape)
         spread = self.spread
         found = on_lines(*shape)
         taps = np.empty((*kernel, inner, wide), np.float32)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ...faces import face
 
 if TYPE_CHECKING:
-    from .building import Constants as Constants
     from .building import build as build
     from .channels import FEW as FEW
     from .channels import add_through as add_through
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from .compressed import Compressed as Compressed
     from .compressed import as_quick as as_quick
     from .compressed import by_digits as by_digits
+    from .constants import Constants as Constants
+    from .constants import Origin as Origin
     from .formulas import Factors as Factors
     from .formulas import along as along
     from .formulas import factors as factors
@@ -78,13 +79,14 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "building": "Constants build",
+        "building": "build",
         "channels": (
             "FEW add_through elementwise_steps has_many_groups has_single_place_windows "
             "is_depthwise is_incoming_image is_pointwise multiplies_channels pads_nothing "
             "per_channel scale_and_shift"
         ),
         "compressed": "Beside Compressed as_quick by_digits",
+        "constants": "Constants Origin",
         "formulas": "Factors along factors is_numpy maker single",
         "moving": "in_order reshaping transposing",
         "nodes": "Means Node Plan Region Scales Steps Value constant only_user",

@@ -22,13 +22,12 @@ from ...document import Graph, Layer
 from ...execution import Halves, halves, rounded_to_half
 from ...inference import Inferred, branch, infer_graph
 from .compressed import Compressed, Sources, compressed_weights
-from .folding import UNPLANNED, Folded, fold
+from .constants import Constants, Folded
+from .folding import UNPLANNED, fold
 from .nodes import Node, Plan, Value
 from .operations import CONVOLUTIONS, TRANSPOSED
 from .unrolling import known_turns, unrolled
 
-#: Constants by layer id and output index.
-Constants: TypeAlias = dict[tuple[int, int], "Array | Compressed"]
 #: Makes calls of which none waits for another.
 Calls: TypeAlias = Callable[[Iterable[Callable[[], None]]], None]
 #: Layers that are more than an operation on their inputs.
@@ -58,7 +57,9 @@ def build(
         unrolls: Whether turns that are known take the place of their loop.
     """
     making = _Making(assigned, partial(_widened, make_all or _one_by_one, widen), unrolls)
-    results = making.add(graph, inferred, {} if kept is None else kept)
+    constants = Constants() if kept is None else kept
+    results = making.add(graph, inferred, constants)
+    constants.folded.trim()
     plan = Plan(making.nodes, making.inputs, results)
     plan.declared = making.declared
     plan.prune()
@@ -111,7 +112,7 @@ class _Making:
         needed = _needed(order, sources, fixed, packed, kept)
         values: dict[tuple[int, int], Value] = {}
         # What turns make is not the next one's, and would fill the memory.
-        folded: Folded = {}
+        folded = kept.folded if given is None else Folded()
         widened = self._widened(layer for layer in order if layer.id in needed)
 
         def fed(layer: Layer) -> list[Value]:
@@ -140,8 +141,7 @@ class _Making:
                 made[0].packed = shared if isinstance(shared, Compressed) else packed[layer.id]
             elif layer.id in fixed and layer.id not in needed:
                 for index, value in enumerate(made):
-                    before = kept.get((layer.id, index))
-                    value.constant = before if isinstance(before, np.ndarray) else None
+                    value.constant = kept.array((layer.id, index))
             elif layer.type == "Const":
                 found = widened.get(layer.id)
                 made[0].constant = aligned(layer.value) if found is None else found
@@ -168,6 +168,8 @@ class _Making:
                         array = values[place].array
                         if layer.type not in anew or _is_of_a_file(array):
                             kept[place] = array
+                        else:
+                            values[place].origin = kept.origin(place)
         return [values[layer.id, 0] for layer in graph.results]
 
     def _known(self, graph: Graph, inferred: Inferred) -> Known:
@@ -240,7 +242,7 @@ class _Making:
             place: Tensor(known[index].type, known[index].shape) for place, index in taken.items()
         }
         inferred = Inferred(body, infer_graph(body, tensors))
-        found = self.add(body, inferred, {}, given)
+        found = self.add(body, inferred, Constants(), given)
         places = {result.id: value for result, value in zip(body.results, found, strict=True)}
         return [places[entry.internal_layer_id] for entry in outputs]
 
@@ -255,7 +257,7 @@ class _Making:
         loop = known_turns(layer, feeders, known)
         if loop is None:
             return None
-        kept: Constants = {}
+        kept = Constants()
         return unrolled(
             loop, lambda body, turn, given: self.add(body, turn, kept, given), self.nodes
         )
@@ -303,8 +305,8 @@ def _rounded(value: Value, kept: Constants, place: tuple[int, int]) -> Value:
     """A constant as half precision holds it, which is kept at a place."""
     if not value.is_fixed:
         return value
-    rounded, before = Value(value.shape, value.type, element=value.element), kept.get(place)
-    if isinstance(before, np.ndarray):
+    rounded, before = Value(value.shape, value.type, element=value.element), kept.array(place)
+    if before is not None:
         rounded.constant = before
     else:
         numbers = value.array if value.packed is None else value.packed.expanded()

@@ -7,7 +7,6 @@ from 0, of which that part is cut: each block of a network has some, as large as
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
 
 from ....layers.base import Op
 from ....layers.budget import require
@@ -15,6 +14,7 @@ from ....layers.casting import aligned
 from ....layers.memory import nbytes
 from ....schemas import Array, ElementType, Tensor
 from ...document import Layer
+from .constants import Folded, Made
 from .nodes import Value
 
 #: Element types that have no place in an arena of bytes.
@@ -23,18 +23,6 @@ UNPLANNED = (ElementType.DYNAMIC, ElementType.STRING)
 COMPARED = 256
 #: Of so many bytes on it is looked up whether the same was made before.
 LARGE = 1 << 16
-
-
-class Made(NamedTuple):
-    """What an operation made of constants, which are kept: they are told by where they are."""
-
-    op: Op
-    given: list[Array]
-    found: list[Array]
-
-
-#: By operation and inputs what was made of them; several where attributes differ.
-Folded: TypeAlias = dict[tuple[Hashable, ...], list[Made]]
 
 
 def fold(
@@ -67,14 +55,12 @@ def fold(
             results = _results(op, inputs)
         else:
             key = type(op), *map(_told, inputs)
-            before = folded.setdefault(key, [])
-            made = next((one for one in before if one.op == op), None)
-            if made is None:
+            before = folded.find(key, op)
+            if before is None:
                 require(wanted)
-                given = [value.array for value in inputs]
-                made = Made(op, given, _results(op, inputs))
-                before.append(made)
-            results = made.found
+                before = _results(op, inputs)
+                folded.keep(key, Made(op, [value.array for value in inputs], before))
+            results = before
     for value, result in zip(outputs, results, strict=True):
         value.constant, value.shape = result, result.shape
     return True

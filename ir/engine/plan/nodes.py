@@ -14,6 +14,7 @@ from ....layers.value_bounds import CARRIED
 from ....schemas import Array, ElementType, Tensor
 from ...document import Layer
 from .compressed import Compressed
+from .constants import Origin
 from .grid import Grid, Integers, Joined
 from .operations import claimed_type
 from .tables import Table
@@ -30,6 +31,7 @@ class Value:
         "is_output",
         "last",
         "lead",
+        "origin",
         "packed",
         "parent",
         "producer",
@@ -53,6 +55,8 @@ class Value:
         self.element = element
         #: Constant weights that are kept as levels, where nobody has made numbers of them yet.
         self.packed: Compressed | None = None
+        #: Of weights that are not the same array in each plan: what they are known by there.
+        self.origin: Origin | None = None
         #: Of numbers that are kept as levels, less the middle one: what these stand for.
         self.grid: Grid | None = None
         self.producer: Node | None = None
@@ -84,6 +88,11 @@ class Value:
     def is_fixed(self) -> bool:
         """Whether it is the same at each call."""
         return self.constant is not None or self.packed is not None
+
+    @property
+    def source(self) -> Array | Origin | None:
+        """By what plans know the constant of which kernels make others."""
+        return self.constant if self.origin is None else self.origin
 
     @property
     def kept_shape(self) -> tuple[int, ...]:

@@ -12,7 +12,8 @@ from math import prod
 
 from ....schemas import Array, ElementType, Tensor
 from .building import STATEFUL, needs_care, value_of
-from .folding import Folded, fold
+from .constants import Folded
+from .folding import fold
 from .nodes import Member, Node, Plan, Region, Value
 from .operations import CONVOLUTIONS, TRANSPOSED
 
@@ -42,7 +43,7 @@ def plan_region(region: Region, arrays: Iterable[Array]) -> Plan:
         kind = value.element or ElementType.of(value.type)
         inputs[place] = values[value] = value_of(Tensor(kind, array.shape))
     nodes: list[Node] = []
-    folded: Folded = {}
+    folded = Folded()
     for layer, op, taken, given in region.members:
         feeders = [values.setdefault(x, _copy(x)) if x.is_fixed else values[x] for x in taken]
         with layer.at():
