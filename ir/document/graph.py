@@ -50,6 +50,16 @@ class LookUps:
     sources: dict[int, list[tuple[Layer, int] | None]] = field(default_factory=dict)
     #: What is known of constants.
     constants: dict[int, Tensor] = field(default_factory=dict)
+    #: What was inferred last: of which inputs, and what.
+    inferred: dict[int, tuple[list[Tensor], tuple[Tensor, ...]]] = field(default_factory=dict)
+    #: The same of those bodies that somebody has looked at.
+    bodies: list[tuple[Graph, LookUps]] = field(default_factory=list)
+
+    def everywhere(self, graph: Graph) -> Iterator[tuple[Graph, LookUps]]:
+        """Itself with its graph, then those of bodies of any depth."""
+        yield graph, self
+        for body, its in self.bodies:
+            yield from its.everywhere(body)
 
 
 class Graph(Named):
@@ -195,11 +205,22 @@ class Graph(Named):
     @contextmanager
     def looked_up(self, found: LookUps) -> Iterator[None]:
         """Inside, its order and what feeds whom are looked up but once: nobody may edit it."""
-        self._looked_up = found
+        for graph, its in found.everywhere(self):
+            graph._looked_up = its
         try:
             yield
         finally:
-            self._looked_up = None
+            for graph, _ in found.everywhere(self):
+                graph._looked_up = None
+
+    def look_up_bodies(self, layer: Layer) -> None:
+        """Look up the same in the bodies of a layer, for as long as here."""
+        known = self._looked_up
+        if known is not None:
+            for body in layer.bodies.values():
+                if body._looked_up is None:
+                    body._looked_up = its = LookUps()
+                    known.bodies.append((body, its))
 
     def sources(self, layer: Layer) -> list[tuple[Layer, int] | None]:
         """By input index: the layer and output index that feed it, None where nothing does."""

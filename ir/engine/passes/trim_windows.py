@@ -54,7 +54,10 @@ def _trim(node: Node) -> None:
     }
     words = {name: ",".join(map(str, numbers)) for name, numbers in texts.items()}
     node.op = Op.registry[node.kind, 1].read({**words, "auto_pad": "explicit"})
-    node.replace_input(1, constant(np.ascontiguousarray(trimmed)))
+    found, origin = constant(np.ascontiguousarray(trimmed)), node.inputs[1].origin
+    if origin is not None:
+        found.origin = origin.part(tuple((taps.start, taps.stop) for taps in kept))
+    node.replace_input(1, found)
 
 
 def meets(start: int, stride: int, stops: int, size: int) -> bool:

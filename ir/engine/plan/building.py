@@ -168,7 +168,7 @@ class _Making:
                         array = values[place].array
                         if layer.type not in anew or _is_of_a_file(array):
                             kept[place] = array
-                        else:
+                        if layer.type in anew:
                             values[place].origin = kept.origin(place)
         return [values[layer.id, 0] for layer in graph.results]
 

@@ -19,7 +19,14 @@ ROOM = 32 << 20
 class Origin:
     """By which weights are known that are computed anew for each plan, and are the same."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "_parts")
+
+    def __init__(self) -> None:
+        self._parts: dict[Hashable, Origin] = {}
+
+    def part(self, which: Hashable) -> Origin:
+        """That of some of the weights."""
+        return self._parts.setdefault(which, Origin())
 
 
 class Made(NamedTuple):
