@@ -43,19 +43,20 @@ def test_the_first_are_made_well_and_the_others_in_a_hurry() -> None:
 
 
 def test_those_that_were_used_least_lately_go_first() -> None:
-    plans = filled(20, ROOM // 20)
-    assert plans.use(sized(5))
-    plans.put(sized(20), Made(hasty=True, nbytes=ROOM // 20))
-    plans.put(sized(21), Made(hasty=True, nbytes=ROOM // 20))
-    assert list(plans)[:4] == [sized(2), sized(3), sized(4), sized(6)]
-    assert len(plans) == 20
-    assert plans.find(sized(0)) is None
-    assert plans.find(sized(5)) == sized(5)
+    plans = filled(KEPT + 16, ROOM // 16)
+    assert plans.use(sized(KEPT + 1))
+    plans.put(sized(20), Made(hasty=True, nbytes=ROOM // 16))
+    plans.put(sized(21), Made(hasty=True, nbytes=ROOM // 16))
+    assert list(plans)[: KEPT + 2] == [*map(sized, range(KEPT)), sized(KEPT + 3), sized(KEPT + 4)]
+    assert len(plans) == KEPT + 16
+    assert plans.find(sized(KEPT)) is None
+    assert plans.find(sized(KEPT + 1)) == sized(KEPT + 1)
 
 
 def test_large_ones_are_few_and_a_few_are_kept_however_large() -> None:
-    assert len(filled(20, ROOM // 10)) == 10
-    assert len(filled(20, ROOM)) == KEPT
+    assert len(filled(20, ROOM // 10)) == KEPT + 10
+    # Those that were made well are kept, however many come after them, and the last of all.
+    assert list(filled(20, ROOM + 1)) == [*map(sized, range(KEPT)), sized(19)]
     assert len(filled(500)) == 500
 
 
@@ -65,9 +66,15 @@ def test_weights_that_plans_share_count_once(monkeypatch: pytest.MonkeyPatch) ->
         plans.put(sized(KEPT + number), Made(hasty=True, weights=ROOM // 2))
     assert len(plans) == KEPT + 10
     plans.put(sized(99), Made(hasty=True, weights=ROOM // 2 + 1))
-    assert len(plans) == KEPT
+    assert len(plans) == KEPT + 1
+    # What those have anyway that were made well is nothing more.
+    plans = filled(KEPT)
+    plans.put(sized(0), Made(hasty=False, weights=ROOM))
+    plans.put(sized(98), Made(hasty=True, weights=ROOM))
+    plans.put(sized(99), Made(hasty=True, weights=ROOM // 2))
+    assert len(plans) == KEPT + 2
     monkeypatch.setattr(kept_plans.budget, "fits", lambda nbytes: False)
-    assert len(filled(20)) == KEPT
+    assert len(filled(20)) == KEPT + 1
 
 
 def test_one_that_is_used_again_and_again_is_made_well() -> None:

@@ -319,6 +319,45 @@ def test_sizes_that_grow_without_variables_are_left_open() -> None:
     assert program._plans.keys() & {((1, -1, 4), (1, 1, 4))}
 
 
+@pytest.mark.parametrize("kind", ["samples", "columns", "steps", "rows"])
+def test_sizes_that_grow_are_not_left_open_where_that_takes_longer(kind: str) -> None:
+    """More images with each call, wider ones, longer sequences: each is planned for."""
+    net = ir.Builder()
+    if kind == "steps":
+        x = net.parameter("x", "f32", "2,?,4")
+        state = [net.constant(np.zeros((2, 1, 3), "f4")) for _ in range(2)]
+        lengths = net.add("Squeeze", "opset1", [
+            net.add("Broadcast", "opset3", [
+                net.add("Gather", "opset8", [
+                    net.add("ShapeOf", "opset3", [x], output_type="i64"),
+                    net.constant(np.int64([1])), net.constant(np.int64(0)),
+                ]),
+                net.constant(np.int64([2])),
+            ]),
+        ])  # fmt: skip
+        weights = [net.constant(numbers(1, 12, wide)) for wide in (4, 3)]
+        bias = net.constant(numbers(1, 12))
+        y = net.add("LSTMSequence", "opset5", [x, *state, lengths, *weights, bias],
+                    hidden_size=3, direction="forward")  # fmt: skip
+        net.result(y[0] if isinstance(y, (list, tuple)) else y)
+    elif kind == "rows":
+        x = net.parameter("x", "f32", "?,8")
+        net.result(net.add("MatMul", "opset1", [x, net.constant(numbers(8, 8))]))
+    else:
+        x = net.parameter("x", "f32", "?,3,8,8" if kind == "samples" else "1,3,8,?")
+        words = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), (1, 1))
+        y = net.add("Convolution", "opset1", [x, net.constant(numbers(4, 3, 3, 3))], **words)
+        net.result(net.add("ReLU", "opset1", [y]))
+    model = net.model()
+    program = ir.compile(model)
+    for size in range(4, 12):
+        shape = {"samples": (size, 3, 8, 8), "columns": (1, 3, 8, size), "steps": (2, size, 4),
+                 "rows": (size, 8)}  # fmt: skip
+        given = [numbers(*shape[kind], seed=size)]
+        assert_close(program(given), ir.run(model, given))
+        assert next(reversed(program._plans)) == (shape[kind],)
+
+
 def test_patterns_hold_for_what_they_leave_open() -> None:
     assert holds(((1, -1), (3,)), ((1, 9), (3,)))
     assert not holds(((1, -1), (3,)), ((2, 9), (3,)))

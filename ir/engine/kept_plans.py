@@ -18,7 +18,7 @@ from .patterns import Pattern, holds
 
 #: So many plans are made well, and kept whatever they take.
 KEPT = 4
-#: All are kept that take no more than so many bytes, while there are as many left.
+#: All others are kept that take no more than so many bytes more, while there are as many left.
 ROOM = 256 << 20
 #: How often in a row a plan is asked for before it is made well.
 STEADY = 8
@@ -92,8 +92,10 @@ class KeptPlans(OrderedDict[Pattern, KeptT | None]):
         good = [key for key, kept in self.items() if kept is None or not kept.is_hasty]
         for key in good[: max(0, len(good) - KEPT)]:
             del self[key]
-        while len(self) > KEPT and (self._nbytes() > ROOM or not budget.fits(ROOM)):
-            self.popitem(last=False)
+        for key in [key for key, kept in self.items() if kept is not None and kept.is_hasty][:-1]:
+            if self._more() <= ROOM and budget.fits(ROOM):
+                break
+            del self[key]
         self._let_rest()
 
     def _let_rest(self) -> None:
@@ -103,7 +105,15 @@ class KeptPlans(OrderedDict[Pattern, KeptT | None]):
             if planned is not None and planned.is_hasty:
                 planned.rest()
 
-    def _nbytes(self) -> int:
+    def _more(self) -> int:
+        """The bytes of those that were made in a hurry, beyond what others share with them."""
         kept = [planned for planned in self.values() if planned is not None]
-        parts = {key: size for planned in kept for key, size in planned.parts.items()}
-        return sum(planned.nbytes for planned in kept) + sum(parts.values())
+        parts: dict[int, int] = {}
+        for planned in kept:
+            if planned.is_hasty:
+                parts.update(planned.parts)
+        for planned in kept:
+            if not planned.is_hasty:
+                for place in planned.parts:
+                    parts.pop(place, None)
+        return sum(parts.values()) + sum(planned.nbytes for planned in kept if planned.is_hasty)

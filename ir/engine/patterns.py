@@ -2,7 +2,8 @@
 
 A plan for other shapes takes long to make. Where a size goes on growing from call to call, as
 that of what attention has seen does with each word, a plan is made that holds for any: what
-depends on that size is outside it, the rest is planned as usual.
+depends on that size is outside it, the rest is planned as usual. Images that become more with
+each call are another matter: to convolve them outside would take ten times as long.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..document import Layer, Model
 from ..execution import State
 from ..inference import Inferred, infer_graph, parameter_type
 from .hopes import Hopes
+from .plan import CONVOLUTIONS, POOLINGS, TRANSPOSED
 
 #: The shapes of all inputs, then those of all variables, None where one has no value; an open
 #: size is -1.
@@ -27,6 +29,10 @@ Known: TypeAlias = Mapping[int, tuple[Tensor, ...]]
 Shapes: TypeAlias = Mapping[str, tuple[int, ...] | None]
 #: So many calls in a row the size of an input has grown by one before it is left open.
 STEADY = 2
+#: Layers that take far longer where it is not known beforehand how large their inputs are.
+SLOW = CONVOLUTIONS | TRANSPOSED | POOLINGS | {
+    "GRUSequence", "LSTMSequence", "Loop", "RNNSequence", "TensorIterator",
+}  # fmt: skip
 
 
 def holds(pattern: Pattern, shapes: Pattern) -> bool:
@@ -63,6 +69,8 @@ class Patterns:
         self._told: dict[tuple[int, bool], Tensor] = {}
         self._before: Pattern | None = None
         self._grown = 0
+        #: Patterns with open sizes that were thought of, and whether they are worth it.
+        self._quick: dict[Pattern, bool] = {}
         self.hopes = Hopes()
 
     def of(self, arrays: Mapping[int, Array], inputs: Iterable[int], state: State) -> Pattern:
@@ -104,9 +112,21 @@ class Patterns:
         steps = [step for row in given for step in row]
         steady = any(steps) and all(step in (0, 1) for step in steps)
         self._grown = self._grown + 1 if steady else 0
-        if self._grown <= STEADY:
-            return shapes
-        return _opened(shapes, [[step > 0 for step in row] for row in (*given, *kept)])
+        if self._grown <= STEADY or any(row[0] for row in given if len(row) > 1):
+            return shapes  # or samples of a batch come one by one
+        found = _opened(shapes, [[step > 0 for step in row] for row in (*given, *kept)])
+        return found if self._is_quick(found) else shapes
+
+    def _is_quick(self, pattern: Pattern) -> bool:
+        """Whether nothing that depends on open sizes takes far longer for that."""
+        if pattern not in self._quick:
+            inferred = self.infer(pattern)
+            self._quick[pattern] = all(
+                tensor.shape.is_static
+                for layer in self._model.order() if layer.type in SLOW
+                for tensor in inferred.of(layer)
+            )  # fmt: skip
+        return self._quick[pattern]
 
     def infer(self, pattern: Pattern) -> Inferred:
         """Types and shapes of every port for a pattern."""
