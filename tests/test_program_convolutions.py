@@ -12,7 +12,7 @@ import pytest
 from test_program_families import Same
 from test_program_kernels import DRAWS, Draw, windows
 from vinoir import ir
-from vinoir.ir.engine import means, program
+from vinoir.ir.engine import means, planned
 from vinoir.ir.engine.kernels import activations, convolution, depthwise, winograd
 from vinoir.ir.engine.kernels.convolution_work import Sizes
 from vinoir.ir.engine.kernels.grouped import MOST, Runs, quickest
@@ -346,7 +346,7 @@ def test_a_convolution_multiplies_for_swish(
     monkeypatch.setattr(means, "SWISH_FACTOR", factor)
     plans = []
     monkeypatch.setattr(
-        program, "optimize", lambda plan: (optimize(plan), plans.append(plan), plan.verify())
+        planned, "optimize", lambda plan: (optimize(plan), plans.append(plan), plan.verify())
     )
     net, rng = ir.Builder(), np.random.default_rng(5)
     x = net.parameter("x", "f32", (2, 6, 9, 8))

@@ -12,7 +12,8 @@ import pytest
 from openvino import opset13
 from test_program_attention import agree
 from vinoir import ir
-from vinoir.ir.engine.plan import build
+from vinoir.ir.engine.plan import build, constants, folding
+from vinoir.layers.base import Op
 
 SHAPE = (40, 60, 20)
 
@@ -133,3 +134,49 @@ def test_turns_of_a_loop_keep_nothing_of_those_before(tmp_path: Path) -> None:
     assert most < 12 * 512 * 512 * 4  # three a turn, and what is kept of the first
     (made,) = ir.compile(model)([np.zeros((1, 512), "f4")]).values()
     np.testing.assert_allclose(made, np.full((1, 512), 512 * (40 + 780)), rtol=1e-6)
+
+
+def test_what_shapes_leave_as_it_is_is_made_once_for_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A table that is multiplied by the rank of the input, and one by the number of its rows."""
+    net, rng = ir.Builder(), np.random.default_rng(2)
+    x = net.parameter("x", "f32", ("?", 256))
+    sizes = net.add("ShapeOf", "opset3", [x], output_type="i64")
+    rank = net.add("ShapeOf", "opset3", [sizes], output_type="i64")
+    rows = net.add("Gather", "opset8", [sizes, *map(net.constant, (np.int64([0]), np.int64(0)))])
+    for number, count in enumerate((rank, rows)):
+        table = net.constant(rng.standard_normal((128, 256)).astype("f4"))
+        factor = net.add("Convert", "opset1", [count], destination_type="f32")
+        scaled = net.add("Multiply", "opset1", [table, factor])
+        net.result(net.add("MatMul", "opset1", [x, scaled], transpose_b=True), name=f"y{number}")
+    model = net.model()
+    made: list[str] = []
+    plain = folding._results
+
+    def noted(op: Any, inputs: Any) -> Any:
+        made.append(op.xml_type)
+        return plain(op, inputs)
+
+    monkeypatch.setattr(folding, "_results", noted)
+    program = ir.compile(model, threads=1)
+    lengths = (3, 9, 4, 7, 3, 12)
+    for length in lengths:
+        given = [rng.standard_normal((length, 256)).astype("f4")]
+        for name, array in ir.run(model, given).items():
+            np.testing.assert_allclose(program(given)[name], array, rtol=1e-5, atol=1e-3)
+    assert made.count("Multiply") == 1 + len(set(lengths))
+
+
+def test_of_what_was_made_of_constants_the_latest_has_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folded, array = constants.Folded(), np.zeros(100, "f4")
+    op = Op.registry["ReLU", 1].read({})
+    for number in range(6):
+        folded.keep((number,), constants.Made(op, [], [array + number]))
+    assert folded.find((0,), op) is not None
+    monkeypatch.setattr(constants, "ROOM", 3 * array.nbytes)
+    folded.trim()
+    assert [one.found[0][0] for one in folded] == [4, 5, 0]
+    assert folded.find((1,), op) is None

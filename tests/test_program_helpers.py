@@ -178,7 +178,7 @@ def test_times_are_those_of_later_calls(fork: bool) -> None:
     (planned,) = program._plans.values()
     assert planned is not None
     assert planned._warm
-    assert not planned._trials
+    assert planned._trials is None
     before = list(planned.team.alone)
     program(inputs)
     assert planned.team.alone == before

@@ -138,6 +138,10 @@ def test_programs_answer_alike_however_their_plans_are_made(
     assert len(made) == len(lengths)
     assert len(hasty) == len(lengths) - KEPT
     assert all(plan.team._hire is Threads for plan in hasty)
+    # Each has its memory when it is its turn.
+    taken = [set(plan.parts) - set(plan.weights) for plan in hasty]
+    assert taken[-1] & taken[-2]
+    assert np.shares_memory(*(plan.plan.nodes[0].outputs[0].array for plan in hasty[-2:]))
     for _ in range(2):
         for length, array in arrays.items():
             np.testing.assert_array_equal(program([array])[0], first[length])
@@ -154,6 +158,30 @@ def test_programs_answer_alike_however_their_plans_are_made(
         np.testing.assert_array_equal(program([array])[0], first[length])
         wanted = ir.run(program.model, [array])[0]
         np.testing.assert_allclose(first[length], wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_what_plans_in_a_hurry_try_they_learn_of_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of as many products, about; those of others are tried anew."""
+    net, rng = ir.Builder(), np.random.default_rng(0)
+    x = net.parameter("x", "f32", ("?", 256))
+    weights = net.constant(rng.standard_normal((256, 256)).astype("f4"))
+    net.result(net.add("MatMul", "opset1", [x, weights]))
+    program = ir.compile(net.model(), threads=2)
+    lengths = [*range(10, 10 + KEPT), 70, 80, 90, 100, 110, 72, 75]
+    for length in lengths:
+        for _ in range(3):
+            program([rng.standard_normal((length, 256)).astype("f4")])
+    last = next(reversed(program._plans.values()))
+    assert last is not None
+    assert last.is_hasty
+    assert last._trials is None
+    (trials,) = program._hurry.trials.values()
+    assert trials.are_over
+    assert last.team.alone == [trials.is_alone(name) for name in last._names()]
+    program([rng.standard_normal((300, 256)).astype("f4")])
+    assert [one.are_over for one in program._hurry.trials.values()] == [True, False]
 
 
 @pytest.mark.parametrize("half", [False, True])
@@ -181,7 +209,7 @@ def test_plans_for_images_of_many_sizes_share_weights(tmp_path: Path, *, half: b
         np.testing.assert_allclose(program([image])[0], wanted, rtol=1e-4, atol=1e-5)
     kept = [set(plan.weights) for plan in program._plans.values() if plan is not None]
     assert len(kept) == 6
-    assert half or kept[-1] & kept[-2] & kept[-3]
+    assert kept[-1] & kept[-2] & kept[-3]
 
 
 def test_weights_are_shared_by_those_alone_who_want_the_same() -> None:

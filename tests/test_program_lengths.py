@@ -187,18 +187,24 @@ def test_small_convolutions_have_no_plan_of_their_own(monkeypatch: pytest.Monkey
 
 def test_lengths_that_grow_with_each_call_are_not_planned_for() -> None:
     net = ir.Builder("growing")
-    y = net.parameter("x", "f32", f"1,{CHANNELS},?")
+    x = net.parameter("x", "f32", f"1,{CHANNELS},?")
+    past = net.add("ReadValue", "opset6", [net.constant(np.zeros((1, CHANNELS, 0), "f4"))],
+                   variable_id="past", variable_type="f32",
+                   variable_shape=f"1,{CHANNELS},?")  # fmt: skip
+    y = net.add("Concat", "opset1", [past, x], axis=2)
+    net.add("Assign", "opset6", [y], variable_id="past")
     for seed in range(4):
         weights = net.constant(numbers(CHANNELS, CHANNELS, 1, seed=seed))
         y = net.add("Convolution", "opset1", [y, weights],
                     strides="1", dilations="1", pads_begin="0", pads_end="0")  # fmt: skip
     net.result(y, name="y")
     model = net.model()
-    program = ir.compile(model, threads=1)
-    for length in range(5, 16):
-        given = [numbers(1, CHANNELS, length, seed=length)]
-        assert_close(program(given), ir.run(model, given))
+    program, whole = ir.compile(model, threads=1), numbers(1, CHANNELS, 16)
+    for length in range(1, 16):
+        found = program([whole[:, :, length - 1 : length]])
+        assert_close(found, ir.run(model, [whole[:, :, :length]]))
     pattern, planned = next(reversed(program._plans.items()))
     assert planned is not None
-    assert OPEN in pattern[0]
+    assert pattern[1] is not None
+    assert OPEN in pattern[1]
     assert not planned.outside.regions

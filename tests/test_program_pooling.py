@@ -19,6 +19,7 @@ from vinoir.ir.engine.kernels import flat_windows, pooling
 from vinoir.ir.engine.kernels.axis import Axis
 from vinoir.ir.engine.plan import Value
 from vinoir.ir.engine.program import Program
+from vinoir.ir.engine.trials import TRIALS
 from vinoir.ir.engine.workers.team import Threads
 from vinoir.layers.budget import within
 from vinoir.schemas import Array
@@ -245,9 +246,9 @@ def test_large_poolings_alone_are_shared_by_threads_on_the_callers_arrays(kind: 
     assert planned is not None
     assert isinstance(planned.team._helpers, Threads)
     assert {*planned.plan.inputs.values(), *planned.plan.outputs} == planned._direct.keys()
-    for _ in range(2 * engine.TRIALS):
+    for _ in range(2 * TRIALS):
         np.testing.assert_array_equal(program([array])["y"], wanted)
-    assert not planned._trials
+    assert planned._trials is None
 
 
 def test_small_poolings_alone_are_done_by_the_caller() -> None:
@@ -342,14 +343,15 @@ def test_what_follows_keeps_to_what_was_sooner(
     (planned,) = program._plans.values()
     assert planned is not None
     program([array])
-    while len(planned._trials) > 1:
+    while planned._trials is not None and len(planned._trials._left) > 1:
         np.testing.assert_array_equal(program([array])["y"], wanted)
     shared = [len(step) > 1 for step in planned.team.steps]
     assert any(shared)
-    planned._seconds[sooner == "several"] = [0.0] * len(planned.team.steps)
+    assert planned._trials is not None
+    planned._trials._least[sooner == "several"] = dict.fromkeys(planned._names(), 0.0)
     for _ in range(3):
         np.testing.assert_array_equal(program([array])["y"], wanted)
-    assert not planned._trials
+    assert planned._trials is None
     assert planned.team.alone == [sooner == "one" or not each for each in shared]
 
 

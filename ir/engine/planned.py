@@ -1,12 +1,14 @@
 """A plan bound to memory: what is called.
 
-One that was made in a hurry shares its memory with others of its program.
+Those that are made in a hurry, for shapes that may come but once, have their memory in turn, and
+learn of each other which steps are worth sharing.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from weakref import finalize
 
 import numpy as np
@@ -20,10 +22,9 @@ from .outside import Outside, take_in
 from .passes import optimize
 from .plan import POOLINGS, Node, Plan, Value, work
 from .short import Short
+from .trials import Trials
 from .workers import HelpersLostError, Part, Team, Threads, can_fork, hire, shared
 
-#: How often each way to share work is tried.
-TRIALS = 6
 #: So many products take longer than it takes to fork a helper, and to end one; and so many
 #: longer than it takes to wake it.
 LARGE, SMALL = 1_000_000_000, 10_000_000
@@ -33,18 +34,26 @@ OBJECTS = 1 << 12
 ALLOWANCE = 32 << 20
 
 
+@dataclass
+class Hurry:
+    """What the plans of a program share that are made in a hurry."""
+
+    memory: InTurn = field(default_factory=InTurn)
+    #: By how many bits it takes to say how many products there are.
+    trials: dict[int, Trials] = field(default_factory=dict)
+
+
 class Planned:
     """A plan for inputs of known shapes: its steps, bound to their memory.
 
-    Whether several threads do a step sooner than one depends on how long they take to wake: the
-    first calls try both, later ones keep the better. Forked helpers wake in no time.
+    The first calls try which steps threads do sooner than one. Forked helpers wake in no time.
     """
 
     @without_collection()
     def __init__(
-        self, plan: Plan, threads: int, *, fork: bool, hasty: InTurn | None = None
+        self, plan: Plan, threads: int, *, fork: bool, hurry: Hurry | None = None
     ) -> None:
-        self.plan, self.is_hasty = plan, hasty is not None
+        self.plan, self.is_hasty = plan, hurry is not None
         finalize(self, plan.forget).atexit = False
         self.outside = Outside(plan, lambda body: ready(body, threads, fork=fork), threads)
         # Poolings alone are done by threads, on the caller's own arrays: for forked helpers these
@@ -52,16 +61,16 @@ class Planned:
         pooling_alone = all(
             node.kind in POOLINGS and len(node.inputs[0].shape) == 4 for node in plan.nodes
         )
-        forked = fork and threads > 1 and can_fork() and not pooling_alone and hasty is None
+        forked = fork and threads > 1 and can_fork() and not pooling_alone and hurry is None
         memory = shared if forked else private
-        if hasty is not None:
-            hasty.begin()
-            memory = hasty.take
+        if hurry is not None:
+            hurry.memory.begin()
+            memory = hurry.memory.take
         self.arena_bytes = lay_out(plan, memory)
         #: The sizes of weights that were laid out, which plans may share, by where they begin.
         self.weights = lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
         by_threads = threads > 1 and not forked
-        each = private if hasty is None else memory
+        each = private if hurry is None else memory
         scratch = Scratch(threads, memory, each, by_threads=by_threads)
         #: Of each node, the steps from which to which are its own.
         self.spans: list[tuple[Node, int, int]] = []
@@ -81,25 +90,30 @@ class Planned:
                 node.replace_input(1, Value(node.inputs[1].shape, node.inputs[1].type))
         #: What it takes for itself, and for what plans may share: by where that lies.
         self.nbytes = OBJECTS * sum(map(len, steps))
-        self.parts: Mapping[int, int] = self.weights | ({} if hasty is None else hasty.taken)
-        if hasty is None:
+        self.parts: Mapping[int, int] = self.weights | (
+            {} if hurry is None else hurry.memory.taken
+        )
+        if hurry is None:
             self.nbytes += self.arena_bytes
         self.team = Team(steps, threads, scratch.told(hire) if forked else Threads)
         self.team.on_runs = pooling_alone and all(node.looks_up for node in plan.nodes)
         places = {node: range(begin, end) for node, begin, end in self.spans}
         stays = self.team.alone if forked else [True] * len(steps)
         self._direct = direct_values(plan, places, stays)
+        self._amount = amount = sum(map(work, plan.nodes))
+        nobody = [True] * len(steps)
+        self._alone = self.team.alone if amount > SMALL else nobody
         # The first call wakes everything up, and counts for nothing. Who calls but once does not
         # want to wait for helpers to come and go, if that takes longer than what there is to do.
-        self._warm = False
-        amount, nobody = sum(map(work, plan.nodes)), [True] * len(steps)
-        self._alone = self.team.alone if amount > SMALL else nobody
+        self._warm = self.is_hasty
         if amount < (LARGE if forked else SMALL):
             self.team.alone = nobody
-        # A plan that is called but a few times has no time to try.
-        tried = not forked and not all(self._alone) and not (self.is_hasty and amount > LARGE)
-        self._trials = deque([True, False] * TRIALS if tried else [])
-        self._seconds = {way: [float("inf")] * len(steps) for way in (True, False)}
+        #: What is tried, until that is over.
+        self._trials: Trials | None = None
+        if not forked and not all(self._alone):
+            self._trials = Trials()
+            if hurry is not None:  # for a few calls of its own there is no time to try
+                self._trials = hurry.trials.setdefault(amount.bit_length(), self._trials)
 
     def __call__(self, arrays: Mapping[int, Array], state: State | None = None) -> list[Array]:
         """The outputs, as new arrays; the variables are written when all is done."""
@@ -108,7 +122,7 @@ class Planned:
         except HelpersLostError:
             # Killed, or never born: without them it takes longer, that is all.
             self.team.alone = [True] * len(self.team.alone)
-            self._trials.clear()
+            self._trials = None
             found = self._run(arrays, state or {})
         if state is not None:
             self.outside.settle()
@@ -146,9 +160,11 @@ class Planned:
                     direct[value].open()
 
         try:
-            if self._trials and self._warm:
+            if self._trials is not None and self._trials.are_over:
+                self._settle(self._trials)
+            if self._trials is not None and self._warm:
                 begin()
-                self._try(together=self._trials.popleft())
+                self._try(self._trials)
             else:
                 self.team.run(before=begin)
             outputs = [
@@ -179,27 +195,42 @@ class Planned:
             else:
                 np.copyto(value.array, arrays[layer_id])
 
-    def _try(self, *, together: bool) -> None:
-        """Run all steps with helpers or without, and time each."""
+    def _try(self, trials: Trials) -> None:
+        """Run all steps with helpers or without, and note how long each takes of what it does."""
         seconds: list[float] = []
-        shared_steps = self.team.alone
+        shared_steps, together = self.team.alone, trials.begin()
         if not together:
             self.team.alone = [True] * len(shared_steps)
         self.team.run(seconds=seconds)
         self.team.alone = shared_steps
-        self._seconds[together] = list(map(min, self._seconds[together], seconds))
-        if not self._trials:
-            pairs = zip(self._seconds[True], self._seconds[False], strict=True)
-            self.team.alone = [
-                alone or single < together
-                for alone, (together, single) in zip(self.team.alone, pairs, strict=True)
-            ]
+        each = [took / max(self._amount, 1) for took in seconds]
+        trials.note(self._names(), each, together=together)
+        if trials.are_over:
+            self._settle(trials)
+
+    def _settle(self, trials: Trials) -> None:
+        """Share what was found to be worth it."""
+        self.team.alone = [
+            alone or trials.is_alone(name)
+            for alone, name in zip(self.team.alone, self._names(), strict=True)
+        ]
+        self._trials = None
+
+    def _names(self) -> list[tuple[int, int]]:
+        """By which steps are known to plans for other shapes: layers, and numbers."""
+        counted: Counter[int] = Counter()
+        found = []
+        for node, begin, end in self.spans:
+            number, place = node.layer.id, counted[node.layer.id]
+            found += [(number, place + step) for step in range(end - begin)]
+            counted[number] += end - begin
+        return found
 
     def times(
         self, arrays: Mapping[int, Array], runs: int, state: State
     ) -> list[tuple[Node, float]]:
         """The least seconds of the steps of each node, in whole runs as later calls make them."""
-        while not self._warm or self._trials:
+        while not self._warm or self._trials is not None:
             self(arrays, dict(state))
         least = [float("inf")] * len(self.team.steps)
         for one in self.outside.regions.values():
@@ -219,8 +250,8 @@ class Planned:
         return found
 
 
-def ready(plan: Plan, threads: int, *, fork: bool, hasty: InTurn | None = None) -> Planned:
-    """A plan that can be called; one that is made in a hurry, in memory that is its in turn."""
+def ready(plan: Plan, threads: int, *, fork: bool, hurry: Hurry | None = None) -> Planned:
+    """A plan that can be called, be it made in a hurry."""
     with together():
         optimize(plan)
-        return Planned(plan, threads, fork=fork, hasty=hasty)
+        return Planned(plan, threads, fork=fork, hurry=hurry)

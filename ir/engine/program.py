@@ -43,10 +43,10 @@ from .handing_out import handing_out
 from .hopes import LoosenedError
 from .kept_plans import KeptPlans
 from .means import Memory, kept_weights, means
-from .memory import InTurn, unshared_copy
+from .memory import unshared_copy
 from .patterns import Pattern, Patterns, is_open
 from .plan import Constants, Node, build, cut_regions
-from .planned import Planned, ready
+from .planned import Hurry, Planned, ready
 from .short import Short
 from .workers import (
     MANY,
@@ -91,8 +91,8 @@ class Program(Shown):
         self._process = os.getpid()
         self._patterns = Patterns(model)
         self._plans: KeptPlans[Planned] = KeptPlans()
-        #: Memory for those that are made in a hurry.
-        self._in_turn = InTurn()
+        #: What those share that are made in a hurry.
+        self._hurry = Hurry()
         #: What each plan asks of the model, which nobody changes.
         self._look_ups = LookUps()
         #: What plans share of what is computed of constants, where there may be several.
@@ -318,7 +318,7 @@ class Program(Shown):
                     plan.release = self.model.weights.release
                 planned = ready(
                     plan, self.threads,
-                    fork=self.fork and not hasty, hasty=self._in_turn if hasty else None,
+                    fork=self.fork and not hasty, hurry=self._hurry if hasty else None,
                 )  # fmt: skip
                 self._weights = kept_weights(plan)
         if planned is not None and self.model.weights is not None:
