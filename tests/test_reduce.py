@@ -241,9 +241,12 @@ def test_the_verb_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixt
         (b"\x93NUMPY\x01", "an array of NumPy"),
         (b"\x08\x07\x12\x07pytorch", "a protocol buffer, as ONNX is"),
         (b'{"nodes": []}', "JSON"),
+        (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j", "a pickle"),
+        (b"\x1c\0\0\0TFL3\x14\0", "TensorFlow Lite"),
+        (b'\x10\x01\0\0\0\0\0\0{"a":{', "safetensors"),
     ],
 )
-@pytest.mark.parametrize("verb", ["diff", "compare", "reduce"])
+@pytest.mark.parametrize("verb", ["check", "diff", "compare", "reduce"])
 def test_a_file_of_another_kind_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, what: str, verb: str
 ) -> None:
@@ -252,10 +255,19 @@ def test_a_file_of_another_kind_is_told(
     more = {"diff": [str(path)], "reduce": ["--fails", "run", "-o", str(tmp_path / "o")]}
     with pytest.raises(SystemExit) as ended:
         main([verb, str(path), *more.get(verb, [])])
-    assert ended.value.code == 3
-    told = capsys.readouterr().err
+    said = capsys.readouterr()
+    told = " ".join((said.out if verb == "check" else said.err).split())
+    assert ended.value.code == (1 if verb == "check" else 3)
     assert f"not XML but {what}" in told
     assert "a model is an .xml" in told
+    if verb == "check":
+        report = ir.check(path)
+        assert [finding.code for finding in report] == ["IR101"]
+
+
+@pytest.mark.parametrize("content", [b"<a>{}</a>", b"<a>\n\n\n\n{</a>", b"<a> TFL3</a>"])
+def test_xml_is_of_no_other_kind(content: bytes) -> None:
+    assert [finding.code for finding in ir.check(content)] == ["IR201"]
 
 
 def test_no_time_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

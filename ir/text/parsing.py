@@ -12,27 +12,11 @@ from lxml import etree
 
 from ...schemas import UnreadableError, Where
 from .encoding import encoding_of, is_plain
+from .other_kinds import SEARCHED, other_kind
 from .positions import position
 
 #: What helps against some breaches of XML.
 LENIENT = "lenient=True reads what OpenVINO reads and XML forbids"
-#: In longer documents nobody looks for what is broken: they are read as far as they go, slowly.
-SEARCHED = 1 << 22
-#: How files of other kinds begin, what they are, and what may be meant by them.
-_MODEL = "a model is an .xml, its weights a .bin beside it"
-_ONNX = f"{_MODEL}; `vinoir import` makes one of ONNX"
-_ARRAYS = f"{_MODEL}; inputs are given by name (-i NAME=FILE), recorded tensors by --against FILE"
-_OTHERS = (
-    (b"PK\x03\x04", "a zip archive, as .npz, .pt and .keras are", _ARRAYS),
-    (b"\x93NUMPY", "an array of NumPy", _ARRAYS),
-    (b"\x89HDF", "HDF5", _MODEL),
-    (b"GGUF", "GGUF", _MODEL),
-    (b"\x1f\x8b", "compressed by gzip", _MODEL),
-    (b"{", "JSON", _MODEL),
-    (b"\x08", "a protocol buffer, as ONNX is", _ONNX),
-)
-
-
 #: Levels that libxml2 takes, whatever it is told.
 _DEEPEST = 2048
 
@@ -41,9 +25,9 @@ def _broken(
     source: bytes, file: str | None, error: etree.XMLSyntaxError, lenient: bool
 ) -> UnreadableError:
     """What first breaks the rules of XML, and what helps; a parser only says where it gave up."""
-    for begin, what, meant in _OTHERS:
-        if source.startswith(begin) and b"<net" not in source[:SEARCHED]:
-            return UnreadableError(f"not XML but {what}", Where(file, 1, 1), meant)
+    other = other_kind(source)
+    if other is not None:
+        return UnreadableError(other[0], Where(file, 1, 1), other[1])
     line, column = error.position
     place = Where(file, line or 1, column or 1)
     message = (error.msg or "not XML").split(", line ")[0]
@@ -51,7 +35,7 @@ def _broken(
         what = f"elements are nested more than {_DEEPEST} deep"
         return UnreadableError(what, place, "take out the levels that say nothing (IR114)")
     hint = "ir.check and `vinoir check` tell all that is wrong with it"
-    if len(source) <= SEARCHED:
+    if len(source) <= SEARCHED:  # in longer ones nobody looks for what is broken
         from .repairs import repair
         from .source import breaches
 

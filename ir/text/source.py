@@ -13,6 +13,7 @@ from ...schemas import Where
 from .attributes import attributes_of
 from .breach import TOLERATED, Breach
 from .encoding import is_plain
+from .other_kinds import other_kind
 from .scanner import Scanner
 
 _DECLARATION = re.compile(rb"<\?xml[ \t\r\n](?:[^?]|\?(?!>))*\?>")
@@ -50,6 +51,10 @@ class Source:
         if not data.strip(b"\0 \t\r\n"):
             what = f"{len(data)} bytes" + (" of blanks or NULs" if data else "")
             self._tell("IR101", f"the file has {what}, no document", 0, "write the model again")
+            return
+        other = other_kind(data)
+        if other is not None:
+            self._tell("IR101", other[0], 0, other[1])
             return
         if self._decode():
             self._prolog()
