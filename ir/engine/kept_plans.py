@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from itertools import islice
 from typing import Protocol, TypeVar
 
 from ...layers import budget
@@ -99,11 +100,11 @@ class KeptPlans(OrderedDict[Pattern, KeptT | None]):
         self._let_rest()
 
     def _let_rest(self) -> None:
-        """Keep no threads for plans but those that were used last."""
-        for key in list(self)[:-KEPT]:
-            planned = self[key]
-            if planned is not None and planned.is_hasty:
-                planned.rest()
+        """Keep no threads for plans but those that were used last: one has just become another."""
+        key = next(islice(reversed(self), KEPT, None), None)
+        planned = None if key is None else self[key]
+        if planned is not None and planned.is_hasty:
+            planned.rest()
 
     def _more(self) -> int:
         """The bytes of those that were made in a hurry, beyond what others share with them."""
