@@ -2,8 +2,8 @@
 
 Writes benchmarks.md, benchmarks.json and benchmarks.svg into the folder given by ``--into``.
 Models are made and kept in the temporary folder. ``python -m tests.benchmarks networks FOLDER``
-measures the networks of a folder instead, ``held FOLDER`` the memory they take: see ``families``
-and ``holding``.
+measures the networks of a folder instead, ``held FOLDER`` the memory they take, ``lengths FOLDER``
+inputs of ever other sizes: see ``families``, ``holding`` and ``lengths``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import sys
 from pathlib import Path
 
-from . import families, holding, speed
+from . import families, holding, lengths, speed
 from .report import plot, table
 
 SUITE = {
@@ -67,6 +67,8 @@ if __name__ == "__main__":
         families.main(sys.argv[2:])
     elif sys.argv[1:2] == ["held"]:
         holding.main(sys.argv[2:])
+    elif sys.argv[1:2] == ["lengths"]:
+        lengths.main(sys.argv[2:])
     elif sys.argv[1:2] == ["held-by"]:
         holding.tell(sys.argv[2], Path(sys.argv[3]))
     else:

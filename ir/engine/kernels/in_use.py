@@ -13,6 +13,8 @@ from ..plan import Origin
 
 #: By the constant, and how each was made.
 _made: WeakValueDictionary[tuple[Hashable, ...], Array] = WeakValueDictionary()
+#: What was found out of a constant, and how.
+_known: dict[tuple[Hashable, ...], Array] = {}
 #: What is forgotten when its constant is gone.
 _watched: set[tuple[Hashable, ...]] = set()
 
@@ -35,13 +37,31 @@ def made_once(
         # Kernels keep views of it, which keep what they are views of.
         owner = found.base if isinstance(found.base, np.ndarray) else found
         _made[key] = owner
-        if key not in _watched:  # what is made anew, plan after plan, is watched once
-            _watched.add(key)
-            finalize(source, _forget, key)
+        _watch(source, key)
     return owner.reshape(shape)
+
+
+def found_once(
+    source: Array | Origin, how: tuple[Hashable, ...], find: Callable[[], Array]
+) -> Array:
+    """What little is found out of a constant: kept for as long as that is there."""
+    key = id(source), *how
+    found = _known.get(key)
+    if found is None:
+        found = _known[key] = find()
+        _watch(source, key)
+    return found
+
+
+def _watch(source: Array | Origin, key: tuple[Hashable, ...]) -> None:
+    """Forget what a key stands for when the constant is gone."""
+    if key not in _watched:  # what is made anew, plan after plan, is watched once
+        _watched.add(key)
+        finalize(source, _forget, key)
 
 
 def _forget(key: tuple[Hashable, ...]) -> None:
     """Another array may get the number of one that is gone."""
     _made.pop(key, None)
+    _known.pop(key, None)
     _watched.discard(key)

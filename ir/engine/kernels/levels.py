@@ -164,13 +164,17 @@ def _lane(
         grouped = flat.reshape(rows, groups, each)
         steps.append(call(np.matmul, grouped, np.ones(each, np.float32), out=sums))
         shift, over = zero * scale, scratch.take(part, rows * panel)
+    alike: dict[int, _Pieces] = {}
     for panelled in _runs(some, panel):
         for block in _runs(panelled, wide):
             made = total[block.start - panelled.start : block.stop - panelled.start]
             if not by_pieces:
                 steps += _by_columns(weights, block, memory, across, made)
                 continue
-            steps += _by_pieces(weights, block, (memory, products), across, together, made)
+            if len(made) not in alike:
+                rooms = memory, products
+                alike[len(made)] = _Pieces(weights, len(made), rooms, across, together)
+            steps += alike[len(made)].parts(block, made)
         target = out[:, panelled.start - some.start : panelled.stop - some.start]
         turned = total[: target.shape[1]].T
         if groups > 1:
@@ -228,56 +232,80 @@ def _runs(some: slice, wide: int) -> Iterator[slice]:
         yield slice(begin, min(begin + wide, some.stop))
 
 
-def _by_pieces(
-    weights: Streamed,
-    block: slice,
-    rooms: tuple[Array, Array],
-    across: Array,
-    together: list[tuple[int, int]],
-    made: Array,
-) -> list[Part]:
-    """Parts that make numbers of some columns, piece by piece, and multiply them by rows.
+class _Pieces:
+    """Columns that are made numbers piece by piece, and multiplied by rows: so many at a time.
 
     Rows lie turned, and runs of them are multiplied together. As many pieces are numbers at once
-    as stay in cache. What groups give is scaled and added up as one product for each column.
+    as stay in cache. What groups give is scaled and added up as one product for each column. All
+    but where levels lie, and what is made of them, is the same for any of these columns.
     """
-    (memory, products), scale = rooms, weights.beside.scale
-    groups, held, count = len(scale), _held(weights), len(made)
-    found: list[Array] = []
-    for first, stop in together:
-        sums = products[held * count * first : held * count * stop]
-        by_column = sums.reshape(count, held, -1).swapaxes(0, 1)
-        found.append(by_column if groups > 1 else sums.reshape(held, count, -1))
-    steps: list[Part] = []
-    place = start = 0
-    for run in weights.alike:
-        cut = _cut(run, weights.together)
-        levels = run[:, block].reshape(len(run), count, cut, -1).swapaxes(1, 2)
-        size = levels.shape[3]
-        for some in _fitting(len(run), cut * count * size, len(memory)):
-            of_each = levels[slice(*some)]
-            steps.append(fetched(run[slice(*some), block]))
-            for cuts in _fitting(cut, len(of_each) * count * size, len(memory)):
-                given = of_each[:, slice(*cuts)]
-                into = memory[: given.size].reshape(given.shape)
-                if weights.together > 1:  # short ones stay side by side: that is sooner copied
-                    into = memory[: given.size].reshape(given.swapaxes(1, 2).shape).swapaxes(1, 2)
-                steps.append(call(np.copyto, into, given))
-                end = place + given.shape[0] * given.shape[1]
-                last = start + given.shape[0] * given.shape[1] * size
-                for (first, stop), sums in zip(together, found, strict=True):
-                    right = across[start:last, first:stop].reshape(*given.shape[:2], size, -1)
-                    out = sums[place:end].reshape(*given.shape[:3], -1)
-                    steps.append(call(np.matmul, into, right, out=out))
-                place, start = end, last
-    by_piece = np.repeat(scale[:, block].T, held // groups, axis=1)[:, None]
-    for (first, stop), sums in zip(together, found, strict=True):
-        if groups > 1:
-            into = made[:, None, first:stop]
-            steps.append(call(np.matmul, by_piece, sums.swapaxes(0, 1), out=into))
-        else:
-            steps.append(call(np.add.reduce, sums, axis=0, out=made[:, first:stop]))
-    return steps
+
+    def __init__(
+        self,
+        weights: Streamed,
+        count: int,
+        rooms: tuple[Array, Array],
+        across: Array,
+        together: list[tuple[int, int]],
+    ) -> None:
+        memory, products = rooms
+        self._weights, self._count, self._together = weights, count, together
+        groups, held = len(weights.beside.scale), _held(weights)
+        self._sums: list[Array] = []
+        for first, stop in together:
+            sums = products[held * count * first : held * count * stop]
+            by_column = sums.reshape(count, held, -1).swapaxes(0, 1)
+            self._sums.append(by_column if groups > 1 else sums.reshape(held, count, -1))
+        #: Of each run some pieces, and of these some parts: where their numbers are to be, and
+        #: what multiplies them.
+        self._numbers: list[list[tuple[slice, list[tuple[slice, Array, list[Part]]]]]] = []
+        place = start = 0
+        for run in weights.alike:
+            cut = _cut(run, weights.together)
+            size = run.shape[2] // cut
+            pieces = []
+            for some in _fitting(len(run), cut * count * size, len(memory)):
+                many = some[1] - some[0]
+                parts = []
+                for cuts in _fitting(cut, many * count * size, len(memory)):
+                    shape = many, cuts[1] - cuts[0], count, size
+                    into = memory[: prod(shape)].reshape(shape)
+                    if weights.together > 1:  # short ones stay side by side: sooner copied
+                        into = memory[: prod(shape)].reshape(many, count, -1, size).swapaxes(1, 2)
+                    end = place + shape[0] * shape[1]
+                    last = start + shape[0] * shape[1] * size
+                    steps: list[Part] = []
+                    for (first, stop), sums in zip(together, self._sums, strict=True):
+                        right = across[start:last, first:stop].reshape(*shape[:2], size, -1)
+                        out = sums[place:end].reshape(*shape[:3], -1)
+                        steps.append(call(np.matmul, into, right, out=out))
+                    place, start = end, last
+                    parts.append((slice(*cuts), into, steps))
+                pieces.append((slice(*some), parts))
+            self._numbers.append(pieces)
+
+    def parts(self, block: slice, made: Array) -> list[Part]:
+        """What multiplies these columns."""
+        weights, count = self._weights, self._count
+        scale, steps = weights.beside.scale, []
+        for run, found in zip(weights.alike, self._numbers, strict=True):
+            levels = run[:, block]
+            by_cut = levels.reshape(len(run), count, _cut(run, weights.together), -1)
+            for some, parts in found:
+                steps.append(fetched(levels[some]))
+                given = by_cut[some].swapaxes(1, 2)
+                for cuts, into, products in parts:
+                    steps += [call(np.copyto, into, given[:, cuts]), *products]
+        if len(scale) > 1:
+            times = _held(weights) // len(scale)
+            by_piece = np.repeat(scale[:, block].T, times, axis=1)[:, None]
+        for (first, stop), sums in zip(self._together, self._sums, strict=True):
+            if len(scale) > 1:
+                into = made[:, None, first:stop]
+                steps.append(call(np.matmul, by_piece, sums.swapaxes(0, 1), out=into))
+            else:
+                steps.append(call(np.add.reduce, sums, axis=0, out=made[:, first:stop]))
+        return steps
 
 
 def _held(weights: Streamed) -> int:

@@ -20,6 +20,7 @@ from ....schemas import Array
 from ..plan import Node, Plan, Scales, Value, constant, scale_and_shift
 from ..workers import single_blas
 from .blocks import are_moderate
+from .in_use import found_once
 from .matrices import takes_scales
 from .rows import joined_axes
 
@@ -64,9 +65,9 @@ def _hand_on(norm: Node, products: set[Node]) -> None:
     for node, (bias, steps) in readers.items():
         raised = np.zeros(1)
         if raises or shifts:
-            sums = _sums(np.stack([scale, shift]).astype(np.float32), _matrix(node))
+            sums = _sums(np.stack([scale, shift]).astype(np.float32), node)
             if node.scales.along is not None:
-                sums *= node.scales.along
+                sums = sums * node.scales.along
             bias = bias + sums[1] if shifts else bias  # weights may be endless
             raised = (bias - sums[0]) / scale.size
         node.set_epilogue(node.epilogue[steps:])
@@ -97,7 +98,15 @@ def _matrix(product: Node) -> Array:
     return matrix.T if product.op.transpose_b else matrix  # type: ignore[attr-defined]  # products have it
 
 
-def _sums(rows: Array, matrix: Array) -> Array:
+def _sums(rows: Array, product: Node) -> Array:
+    """Products of rows with a product's matrix; plans for other shapes ask for the same."""
+    source, matrix = product.inputs[1].source, _matrix(product)
+    assert source is not None
+    how = "sums", matrix.shape, matrix.strides, rows.tobytes()
+    return found_once(source, how, lambda: _multiplied(rows, matrix))
+
+
+def _multiplied(rows: Array, matrix: Array) -> Array:
     """Products of rows with a matrix, with more digits than float32 keeps of long sums."""
     with np.errstate(all="ignore"):
         if matrix.T.flags.c_contiguous:  # BLAS adds up several sums side by side
