@@ -354,7 +354,7 @@ def test_weights_are_summed_up_with_digits_to_spare(deep: int, turned: bool) -> 
     rows, matrix = (rng.standard_normal(shape).astype("f4") for shape in ((2, deep), (deep, 40)))
     lying = np.ascontiguousarray(matrix.T).T if turned else matrix
     wanted = rows.astype("f8") @ matrix
-    found = scaling._sums(rows, lying)
+    found = scaling._multiplied(rows, lying)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=6e-7 * np.abs(wanted).max())
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...layers.budget import is_limited, within
+from ...layers.memory import without_collection
 from ...layers.turns import quick_turns
 from ...schemas import Array, ElementType, UsageError
 from ...schemas.printing import Table, printable_name
@@ -289,7 +290,7 @@ class Program(Shown):
             self._patterns.seen(shapes)
             if self._plans.use(pattern):
                 return self._plans[pattern]
-        with self.model.looked_up(self._look_ups):
+        with self.model.looked_up(self._look_ups), without_collection():
             planned = self._made(pattern, inferred)
         self._plans.put(pattern, planned)
         return planned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -205,7 +206,8 @@ def by_weights(
     return parts
 
 
-def even_pieces(shape: tuple[int, ...], at_once: int, lanes: int) -> list[tuple[Any, ...]]:
+@lru_cache(maxsize=256)  # a network has many layers that are alike
+def even_pieces(shape: tuple[int, ...], at_once: int, lanes: int) -> tuple[tuple[Any, ...], ...]:
     """Runs of about so many rows, such that each of some lanes can have nearly as many rows.
 
     Of those that share so the fewest: either runs alike, or those that lie between the rows at
@@ -226,10 +228,11 @@ def even_pieces(shape: tuple[int, ...], at_once: int, lanes: int) -> list[tuple[
         between = _between_lanes(shape, at_once, lanes)
         if between is not None:
             even.append(between)
-    if even:
-        return min(even, key=len)
-    assert best is not None
-    return best[1]
+    if not even:
+        assert best is not None
+        even.append(best[1])
+    found = min(even, key=len)
+    return tuple(found)
 
 
 def _between_lanes(

@@ -10,6 +10,8 @@ such kernels: there pieces are large. All of it begins on cache lines: else each
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from ....schemas import Array
@@ -163,6 +165,7 @@ def shared_width(
     return known if times[known] <= UNEVEN * times[best] else best
 
 
+@cache
 def _longest(outer: int, wide: int, lanes: int, *, as_it_lies: bool) -> float:
     """About how long the longest share of blocks of so many columns takes."""
     blocks = [wide] * (outer // wide) + ([outer % wide] if outer % wide else [])
