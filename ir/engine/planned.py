@@ -22,7 +22,7 @@ from .outside import Outside, take_in
 from .passes import optimize
 from .plan import POOLINGS, Node, Plan, Value, work
 from .short import Short
-from .trials import Trials
+from .trials import FEWER, Trials
 from .workers import HelpersLostError, Part, Team, Threads, can_fork, hire, shared
 
 #: So many products take longer than it takes to fork a helper, and to end one; and so many
@@ -39,8 +39,12 @@ class Hurry:
     """What the plans of a program share that are made in a hurry."""
 
     memory: InTurn = field(default_factory=InTurn)
-    #: By how many bits it takes to say how many products there are.
+    #: By how many pairs of bits it takes to say how many products there are.
     trials: dict[int, Trials] = field(default_factory=dict)
+
+    def tried(self, amount: int) -> Trials:
+        """The trials of plans of about so many products: none is called often enough alone."""
+        return self.trials.setdefault(amount.bit_length() // 2, Trials(FEWER))
 
 
 class Planned:
@@ -111,9 +115,7 @@ class Planned:
         #: What is tried, until that is over.
         self._trials: Trials | None = None
         if not forked and not all(self._alone):
-            self._trials = Trials()
-            if hurry is not None:  # for a few calls of its own there is no time to try
-                self._trials = hurry.trials.setdefault(amount.bit_length(), self._trials)
+            self._trials = Trials() if hurry is None else hurry.tried(amount)
 
     def __call__(self, arrays: Mapping[int, Array], state: State | None = None) -> list[Array]:
         """The outputs, as new arrays; the variables are written when all is done."""

@@ -10,15 +10,15 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from math import inf
 
-#: How often each way to share work is tried.
-TRIALS = 6
+#: How often each way to share work is tried: by a plan, by several that learn of each other.
+TRIALS, FEWER = 6, 3
 
 
 class Trials:
     """How long each step took, shared and alone; steps are known by names."""
 
-    def __init__(self) -> None:
-        self._left = deque([True, False] * TRIALS)
+    def __init__(self, times: int = TRIALS) -> None:
+        self._left = deque([True, False] * times)
         self._least: dict[bool, dict[Hashable, float]] = {True: {}, False: {}}
 
     @property
