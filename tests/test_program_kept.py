@@ -11,6 +11,7 @@ from vinoir import ir
 from vinoir.ir.engine import kept_plans
 from vinoir.ir.engine.kept_plans import KEPT, ROOM, STEADY, KeptPlans
 from vinoir.ir.engine.kernels import convolution, products, winograd
+from vinoir.ir.engine.memory.in_turn import LARGE, InTurn
 from vinoir.ir.engine.plan import build
 from vinoir.ir.engine.workers import Threads
 
@@ -158,6 +159,29 @@ def test_programs_answer_alike_however_their_plans_are_made(
         np.testing.assert_array_equal(program([array])[0], first[length])
         wanted = ir.run(program.model, [array])[0]
         np.testing.assert_allclose(first[length], wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_rooms_grow_with_those_who_take_them_and_large_ones_shrink() -> None:
+    rooms = InTurn()
+    first = rooms.take(100)
+    rooms.begin()
+    assert np.shares_memory(rooms.take(50), first)
+    assert rooms.taken == {first.ctypes.data: 100}
+    other = rooms.take(70)
+    rooms.begin()
+    larger = rooms.take(120)
+    assert not np.shares_memory(larger, first)
+    assert np.shares_memory(rooms.take(70), other)
+    assert sorted(rooms.taken.values()) == [70, 180]
+    rooms.begin()
+    assert np.shares_memory(rooms.take(180), larger)
+    rooms.begin()
+    huge = rooms.take(2 * LARGE)
+    assert rooms.taken == {huge.ctypes.data: 2 * LARGE}
+    rooms.begin()
+    assert np.shares_memory(rooms.take(LARGE), huge)
+    rooms.begin()
+    assert not np.shares_memory(rooms.take(LARGE // 2), huge)
 
 
 def test_what_plans_in_a_hurry_try_they_learn_of_each_other(

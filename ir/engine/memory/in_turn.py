@@ -5,6 +5,9 @@ from __future__ import annotations
 from ....schemas import Array
 from .slabs import private
 
+#: Rooms beyond so many bytes are no larger than they have to be, nor kept for those who want half.
+LARGE = 64 << 20
+
 
 class InTurn:
     """Rooms that plans take in the order in which they ask, the first that of the first."""
@@ -24,9 +27,12 @@ class InTurn:
         place, self._next = self._next, self._next + 1
         if place == len(self._rooms):
             self._rooms.append(private(nbytes))
-        elif self._rooms[place].size < nbytes:
-            # Who has taken the former one keeps it. The next is larger still, and soon none grows.
-            self._rooms[place] = private(nbytes + nbytes // 2)
+        size = self._rooms[place].size
+        # Who has taken the former one keeps it, for as long as it is kept itself.
+        if size < nbytes:  # the next is larger still, and soon none grows
+            self._rooms[place] = private(nbytes + (nbytes // 2 if nbytes < LARGE else 0))
+        elif size > max(2 * nbytes, LARGE):
+            self._rooms[place] = private(nbytes)
         room = self._rooms[place]
         self.taken[room.ctypes.data] = room.size
         return room[:nbytes]
