@@ -28,9 +28,11 @@ STEADY = 8
 class Kept(Protocol):
     """What is asked of a plan here."""
 
-    #: The bytes that it takes for itself, and for what plans may share: by where that lies.
+    #: The bytes that it takes for itself, for weights that plans may share, and of rooms that they
+    #: have in turn: by where these lie.
     nbytes: int
-    parts: Mapping[int, int]
+    weights: Mapping[int, int]
+    rooms: Mapping[int, int]
     #: Whether it was made in a hurry.
     is_hasty: bool
 
@@ -109,12 +111,16 @@ class KeptPlans(OrderedDict[Pattern, KeptT | None]):
     def _more(self) -> int:
         """The bytes of those that were made in a hurry, beyond what others share with them."""
         kept = [planned for planned in self.values() if planned is not None]
-        parts: dict[int, int] = {}
-        for planned in kept:
-            if planned.is_hasty:
-                parts.update(planned.parts)
+        hasty = [planned for planned in kept if planned.is_hasty]
+        weights: dict[int, int] = {}
+        rooms: dict[int, int] = {}
+        for planned in hasty:
+            weights.update(planned.weights)
+            for place, size in planned.rooms.items():
+                rooms[place] = max(size, rooms.get(place, 0))
         for planned in kept:
             if not planned.is_hasty:
-                for place in planned.parts:
-                    parts.pop(place, None)
-        return sum(parts.values()) + sum(planned.nbytes for planned in kept if planned.is_hasty)
+                for place in planned.weights:
+                    weights.pop(place, None)
+        own = sum(planned.nbytes for planned in hasty)
+        return own + sum(weights.values()) + sum(rooms.values())

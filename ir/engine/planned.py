@@ -29,7 +29,7 @@ from .workers import HelpersLostError, Part, Team, Threads, can_fork, hire, shar
 #: longer than it takes to wake it.
 LARGE, SMALL = 1_000_000_000, 10_000_000
 #: About so many bytes are taken by the objects that a part of a step consists of.
-OBJECTS = 1 << 12
+OBJECTS = 1 << 13
 #: Bytes that laid out weights may take beyond their own, and a third of the arena.
 ALLOWANCE = 32 << 20
 
@@ -72,7 +72,9 @@ class Planned:
             memory = hurry.memory.take
         self.arena_bytes = lay_out(plan, memory)
         #: The sizes of weights that were laid out, which plans may share, by where they begin.
-        self.weights = lay_out_weights(plan, threads, ALLOWANCE + self.arena_bytes // 3)
+        self.weights: Mapping[int, int] = lay_out_weights(
+            plan, threads, ALLOWANCE + self.arena_bytes // 3
+        )
         by_threads = threads > 1 and not forked
         each = private if hurry is None else memory
         scratch = Scratch(threads, memory, each, by_threads=by_threads)
@@ -92,13 +94,13 @@ class Planned:
             if node.laid_out is not None:
                 # Nobody needs these weights as they lay; scaled ones are a copy of their own.
                 node.replace_input(1, Value(node.inputs[1].shape, node.inputs[1].type))
-        #: What it takes for itself, and for what plans may share: by where that lies.
+        #: What it takes for itself, and of rooms that others have, too, by where these begin.
         self.nbytes = OBJECTS * sum(map(len, steps))
-        self.parts: Mapping[int, int] = self.weights | (
-            {} if hurry is None else hurry.memory.taken
-        )
+        self.rooms: Mapping[int, int] = {}
         if hurry is None:
             self.nbytes += self.arena_bytes
+        else:
+            self.rooms = hurry.memory.taken
         self.team = Team(steps, threads, scratch.told(hire) if forked else Threads)
         self.team.on_runs = pooling_alone and all(node.looks_up for node in plan.nodes)
         places = {node: range(begin, end) for node, begin, end in self.spans}

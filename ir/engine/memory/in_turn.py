@@ -5,8 +5,11 @@ from __future__ import annotations
 from ....schemas import Array
 from .slabs import private
 
-#: Rooms beyond so many bytes are no larger than they have to be, nor kept for those who want half.
-LARGE = 64 << 20
+#: A room that is too small gives way to one of so many times what is asked for: what nobody
+#: touches of it takes no memory, and soon one does for all.
+AHEAD = 4
+#: One beyond so many bytes is given back when somebody comes who asks for far less.
+LARGE = 256 << 20
 
 
 class InTurn:
@@ -15,7 +18,7 @@ class InTurn:
     def __init__(self) -> None:
         self._rooms: list[Array] = []
         self._next = 0
-        #: The sizes of the rooms that the plan that is being made has taken, by where they begin.
+        #: What the plan that is being made has taken of rooms, by where they begin.
         self.taken: dict[int, int] = {}
 
     def begin(self) -> None:
@@ -29,12 +32,12 @@ class InTurn:
             self._rooms.append(private(nbytes))
         size = self._rooms[place].size
         # Who has taken the former one keeps it, for as long as it is kept itself.
-        if size < nbytes:  # the next is larger still, and soon none grows
-            self._rooms[place] = private(nbytes + (nbytes // 2 if nbytes < LARGE else 0))
-        elif size > max(2 * nbytes, LARGE):
+        if size < nbytes:
+            self._rooms[place] = private(AHEAD * nbytes if AHEAD * nbytes <= LARGE else nbytes)
+        elif size > max(AHEAD * nbytes, LARGE):
             self._rooms[place] = private(nbytes)
         room = self._rooms[place]
-        self.taken[room.ctypes.data] = room.size
+        self.taken[room.ctypes.data] = nbytes
         return room[:nbytes]
 
 

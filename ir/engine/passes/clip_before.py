@@ -21,6 +21,7 @@ from ..plan import (
     is_pointwise,
     only_user,
     pads_nothing,
+    part_of,
     scale_and_shift,
 )
 
@@ -85,9 +86,8 @@ def _rewrite(before: Node, node: Node, scale: Array, shift: Array) -> None:
     if len(node.inputs) > 2:
         bias = bias + node.inputs[2].constant
     factor = scale.reshape(1, -1, 1, 1).astype(np.float32)
-    node.set_inputs(
-        [node.inputs[0], constant(weights * factor), constant(bias.astype(np.float32))]
-    )
+    scaled = part_of(node.inputs[1], ("taken times", factor.tobytes()), weights * factor)
+    node.set_inputs([node.inputs[0], scaled, constant(bias.astype(np.float32))])
 
 
 def _by_channel(numbers: Array, rank: int) -> Value:

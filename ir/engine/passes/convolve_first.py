@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from ....layers.base import Op
-from ....schemas import Array
-from ..plan import Node, Plan, Value, constant, multiplies_channels, only_user
+from ..plan import Node, Plan, Value, multiplies_channels, only_user, part_of
 
 #: Touching a number takes as long as so many products; so many are worth two nodes more.
 TOUCH, WORTH = 20, 1 << 22
@@ -107,7 +106,7 @@ def _convolved_apart(node: Node, convolution: Node) -> list[Node]:
     made: list[Node] = []
     terms: list[Value] = []
     rest: list[Value] = []
-    columns: list[Array] = []
+    columns: list[tuple[int, int]] = []
     start = 0
     layer, op, outputs = convolution.layer, convolution.op, output.shape[1]
     for value in node.inputs:
@@ -115,12 +114,13 @@ def _convolved_apart(node: Node, convolution: Node) -> list[Node]:
         resizer = _resizer(value, node)
         if resizer is None:
             rest.append(value)
-            columns.append(weights[:, start:stop])
+            columns.append((start, stop))
         else:
             source = resizer.inputs[0]
             small = Value((images, outputs, *source.shape[2:]), output.type)
             large = Value(output.shape, output.type)
-            part = constant(np.ascontiguousarray(weights[:, start:stop]))
+            some = np.ascontiguousarray(weights[:, start:stop])
+            part = part_of(convolution.inputs[1], ("columns", start, stop), some)
             made += [
                 Node(layer, op, [source, part], [small]),
                 Node(resizer.layer, resizer.op, [small, *resizer.inputs[1:]], [large]),
@@ -134,7 +134,9 @@ def _convolved_apart(node: Node, convolution: Node) -> list[Node]:
             joined = Value((images, channels, *output.shape[2:]), output.type)
             made.append(Node(node.layer, node.op, rest, [joined]))
         whole = Value(output.shape, output.type)
-        made.append(Node(layer, op, [joined, constant(np.concatenate(columns, 1))], [whole]))
+        beside = np.concatenate([weights[:, slice(*run)] for run in columns], 1)
+        part = part_of(convolution.inputs[1], ("columns", *columns), beside)
+        made.append(Node(layer, op, [joined, part], [whole]))
         terms.insert(0, whole)
     convolution.detach()
     if len(terms) == 1:

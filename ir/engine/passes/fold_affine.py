@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....schemas import Array
-from ..plan import CONVOLUTIONS, Node, Plan, constant, scale_and_shift
+from ..plan import CONVOLUTIONS, Node, Plan, constant, part_of, scale_and_shift
 
 
 def fold_affine(plan: Plan) -> None:
@@ -33,8 +33,9 @@ def fold(node: Node, scale: Array, shift: Array) -> bool:
     bias = node.inputs[2].constant if len(node.inputs) > 2 else None
     if np.any(scale != 1):
         lead = weights.shape[:2] if node.kind == "GroupConvolution" else weights.shape[:1]
-        factor = scale.reshape(*lead, *[1] * (weights.ndim - len(lead)))
-        node.replace_input(1, constant(weights * factor.astype(np.float32)))
+        factor = scale.astype(np.float32)
+        scaled = weights * factor.reshape(*lead, *[1] * (weights.ndim - len(lead)))
+        node.replace_input(1, part_of(node.inputs[1], ("times", factor.tobytes()), scaled))
     whole = shift if bias is None else bias * scale + shift
     if bias is not None or np.any(shift != 0):
         node.set_inputs([*node.inputs[:2], constant(whole.astype(np.float32))])

@@ -12,7 +12,7 @@ import numpy as np
 from ....layers.base import Op
 from ....layers.windows import reach
 from ....schemas.shapes import number
-from ..plan import CONVOLUTIONS, Node, Plan, constant
+from ..plan import CONVOLUTIONS, Node, Plan, part_of
 
 
 def trim_windows(plan: Plan) -> None:
@@ -54,10 +54,8 @@ def _trim(node: Node) -> None:
     }
     words = {name: ",".join(map(str, numbers)) for name, numbers in texts.items()}
     node.op = Op.registry[node.kind, 1].read({**words, "auto_pad": "explicit"})
-    found, origin = constant(np.ascontiguousarray(trimmed)), node.inputs[1].origin
-    if origin is not None:
-        found.origin = origin.part(tuple((taps.start, taps.stop) for taps in kept))
-    node.replace_input(1, found)
+    which = "taps", *((taps.start, taps.stop) for taps in kept)
+    node.replace_input(1, part_of(node.inputs[1], which, np.ascontiguousarray(trimmed)))
 
 
 def meets(start: int, stride: int, stops: int, size: int) -> bool:

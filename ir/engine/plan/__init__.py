@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .nodes import Value as Value
     from .nodes import constant as constant
     from .nodes import only_user as only_user
+    from .nodes import part_of as part_of
     from .operations import BINARY as BINARY
     from .operations import CONVOLUTIONS as CONVOLUTIONS
     from .operations import EITHER_WAY as EITHER_WAY
@@ -89,7 +90,7 @@ __getattr__, __dir__ = face(
         "constants": "Constants Origin",
         "formulas": "Factors along factors is_numpy maker single",
         "moving": "in_order reshaping transposing",
-        "nodes": "Means Node Plan Region Scales Steps Value constant only_user",
+        "nodes": "Means Node Plan Region Scales Steps Value constant only_user part_of",
         "operations": (
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
             "claimed_type products stands_beside work"

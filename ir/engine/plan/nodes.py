@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import prod
 from typing import NamedTuple, TypeAlias
 
@@ -427,6 +427,14 @@ class Plan:
 def constant(array: Array) -> Value:
     """An array as a value of the plan."""
     return Value(array.shape, array.dtype, array)
+
+
+def part_of(value: Value, which: Hashable, array: Array) -> Value:
+    """An array that is made so of a constant, by which plans for other shapes know it."""
+    found = constant(array)
+    if value.origin is not None:
+        found.origin = value.origin.part(which)
+    return found
 
 
 def only_user(value: Value) -> Node | None:
