@@ -174,9 +174,11 @@ def test_of_what_was_made_of_constants_the_latest_has_room(
     folded, array = constants.Folded(), np.zeros(100, "f4")
     op = Op.registry["ReLU", 1].read({})
     for number in range(6):
-        folded.keep((number,), constants.Made(op, [], [array + number]))
+        folded.keep((number,), constants.Made(op, [array], [array + number]))
     assert folded.find((0,), op) is not None
     monkeypatch.setattr(constants, "ROOM", 3 * array.nbytes)
-    folded.trim()
+    folded.trim({id(array)})
     assert [one.found[0][0] for one in folded] == [4, 5, 0]
     assert folded.find((1,), op) is None
+    folded.trim(())  # what they were made of counts, where it is kept for them alone
+    assert [one.found[0][0] for one in folded] == [0]

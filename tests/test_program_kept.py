@@ -14,6 +14,7 @@ from vinoir.ir.engine.kernels import convolution, products, winograd
 from vinoir.ir.engine.memory.in_turn import AHEAD, LARGE, InTurn
 from vinoir.ir.engine.plan import build
 from vinoir.ir.engine.workers import Threads
+from vinoir.schemas import ElementType, Tensor
 
 
 class Made:
@@ -296,6 +297,40 @@ def test_what_feeds_whom_is_looked_up_once_and_anew_afterwards() -> None:
     model.connect((parameter, 0), exp, 0)
     assert model.sources(exp) == [(parameter, 0)]
     assert relu not in model.order()
+
+
+def test_what_is_inferred_of_constants_and_looked_up_in_bodies_is_forgotten_afterwards() -> None:
+    """An If whose sides read a converted constant: inferred for two shapes, then edited."""
+    net = ir.Builder()
+    x = net.parameter("x", "f32", ("?", 4))
+    half = net.constant(np.ones((1, 4), "f2"))
+    scale = net.add("Convert", "opset1", [half], destination_type="f32")
+    which = net.parameter("which", "boolean", ())
+    wide = Tensor(ElementType.F32, ("?", 4))
+    found = net.add("If", "opset8", [which, x, scale], outputs=[wide])
+    for name, kind in (("then_body", "Multiply"), ("else_body", "Add")):
+        body, wiring = ir.Builder(into=ir.Graph()), ir.PortMap()
+        given = [body.parameter(f"given{place}", "f32", ("?", 4)) for place in range(2)]
+        end = body.result(body.add(kind, "opset1", given))
+        for place, each in enumerate(given, 1):
+            wiring.add("input", external_port_id=place, internal_layer_id=each.layer.id)
+        wiring.add("output", external_port_id=0, internal_layer_id=end.id)
+        found.layer.add_body(name, body.graph, wiring)
+    net.result(found)
+    model = net.model()
+    convert, chosen = (next(x for x in model.layers if x.type == k) for k in ("Convert", "If"))
+    known, seen = ir.document.LookUps(), []
+    with model.looked_up(known):
+        for rows in (2, 3):
+            inferred = ir.infer(model, {"x": (rows, 4)})
+            assert inferred.of(chosen)[0].shape == (rows, 4)
+            seen.append(inferred.of(convert)[0])
+        bodies = list(chosen.bodies.values())
+        assert [body for body, _ in known.bodies] == bodies
+        assert all(body.look_ups is not None for body in bodies)
+    assert seen[0] is seen[1]
+    assert all(graph.look_ups is None for graph in (model, *bodies))
+    assert ir.infer(model).of(convert)[0] is not seen[0]
 
 
 def test_plans_that_rest_answer_as_before() -> None:

@@ -219,8 +219,11 @@ class Graph(Named):
         if known is not None:
             for body in layer.bodies.values():
                 if body._looked_up is None:
-                    body._looked_up = its = LookUps()
+                    its = LookUps()
                     known.bodies.append((body, its))
+                    body._looked_up = its
+                    if self._looked_up is not known:  # another thread has just ended it
+                        body._looked_up = None
 
     def sources(self, layer: Layer) -> list[tuple[Layer, int] | None]:
         """By input index: the layer and output index that feed it, None where nothing does."""

@@ -22,7 +22,7 @@ from ...document import Graph, Layer
 from ...execution import Halves, halves, rounded_to_half
 from ...inference import Inferred, branch, infer_graph
 from .compressed import Compressed, Sources, compressed_weights
-from .constants import Constants, Folded
+from .constants import Constants, Folded, is_of_a_file
 from .folding import UNPLANNED, fold
 from .nodes import Node, Plan, Value
 from .operations import CONVOLUTIONS, TRANSPOSED
@@ -59,7 +59,7 @@ def build(
     making = _Making(assigned, partial(_widened, make_all or _one_by_one, widen), unrolls)
     constants = Constants() if kept is None else kept
     results = making.add(graph, inferred, constants)
-    constants.folded.trim()
+    constants.trim()
     plan = Plan(making.nodes, making.inputs, results)
     plan.declared = making.declared
     plan.prune()
@@ -166,7 +166,7 @@ class _Making:
                     if source is not None and source[0].id in lying:
                         place = source[0].id, source[1]
                         array = values[place].array
-                        if layer.type not in anew or _is_of_a_file(array):
+                        if layer.type not in anew or is_of_a_file(array):
                             kept[place] = array
                         if layer.type in anew:
                             values[place].origin = kept.origin(place)
@@ -334,14 +334,6 @@ def _widened(
     halves.sort(key=lambda layer: -prod(layer.outputs[0].tensor.shape.static))
     make_all(partial(take, layer) for layer in halves)
     return found
-
-
-def _is_of_a_file(array: Array) -> bool:
-    """Whether numbers lie in memory that is no array's."""
-    base: object = array
-    while isinstance(base, np.ndarray) and base.base is not None:
-        base = base.base
-    return not isinstance(base, np.ndarray)
 
 
 def _varies(layer: Layer) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -57,10 +57,18 @@ class Folded:
         """Keep what was made, for who asks for the same."""
         self._made.setdefault(key, []).append(made)
 
-    def trim(self) -> None:
-        """Let go of what was asked for least lately, until the rest has room."""
+    def trim(self, kept: Collection[int]) -> None:
+        """Let go of what was asked for least lately, until the rest has room.
+
+        ``kept`` are the numbers of arrays that are there whatever goes.
+        """
         sizes = {
-            key: sum(array.nbytes for one in some for array in one.found)
+            key: sum(
+                array.nbytes
+                for one in some
+                for array in (*one.found, *one.given)
+                if id(array) not in kept and not is_of_a_file(array)
+            )
             for key, some in self._made.items()
         }
         total = sum(sizes.values())
@@ -80,6 +88,10 @@ class Constants(dict[tuple[int, int], "Array | Compressed"]):
         self.folded = Folded()
         self._origins: dict[tuple[int, int], Origin] = {}
 
+    def trim(self) -> None:
+        """Let go of what was folded and has no room."""
+        self.folded.trim(set(map(id, self.values())))
+
     def array(self, place: tuple[int, int]) -> Array | None:
         """The numbers that are kept of a place."""
         found = self.get(place)
@@ -88,3 +100,11 @@ class Constants(dict[tuple[int, int], "Array | Compressed"]):
     def origin(self, place: tuple[int, int]) -> Origin:
         """What tells the weights of a place from others, which are not kept as they lie."""
         return self._origins.setdefault(place, Origin())
+
+
+def is_of_a_file(array: Array) -> bool:
+    """Whether numbers lie in memory that is no array's."""
+    base: object = array
+    while isinstance(base, np.ndarray) and base.base is not None:
+        base = base.base
+    return not isinstance(base, np.ndarray)
