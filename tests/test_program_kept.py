@@ -10,7 +10,7 @@ import pytest
 from vinoir import ir
 from vinoir.ir.engine import kept_plans
 from vinoir.ir.engine.kept_plans import KEPT, ROOM, STEADY, KeptPlans
-from vinoir.ir.engine.kernels import convolution, products, winograd
+from vinoir.ir.engine.kernels import convolution, products, recurrent, scaling, winograd
 from vinoir.ir.engine.memory.in_turn import AHEAD, LARGE, InTurn
 from vinoir.ir.engine.plan import build
 from vinoir.ir.engine.workers import Threads
@@ -167,6 +167,66 @@ def test_programs_answer_alike_however_their_plans_are_made(
         np.testing.assert_array_equal(program([array])[0], first[length])
         wanted = ir.run(program.model, [array])[0]
         np.testing.assert_allclose(first[length], wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_plans_for_other_batches_share_weights_of_sequences_and_sums_of_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is laid out of a sequence's weights, and summed up of those behind a norm."""
+    net, rng = ir.Builder(), np.random.default_rng(0)
+    x = net.parameter("x", "f32", ("?", 5, 64))
+    norm = net.add("MVN", "opset6", [x, net.constant(np.int64([2]))], normalize_variance=True,
+                   eps=1e-5, eps_mode="inside_sqrt")  # fmt: skip
+    scale, shift = (net.constant(rng.random(64).astype("f4")) for _ in range(2))
+    norm = net.add("Add", "opset1", [net.add("Multiply", "opset1", [norm, scale]), shift])
+    weights = rng.standard_normal((64, 96)).astype("f4")
+    y = net.add("MatMul", "opset1", [norm, net.constant(weights)])
+    sizes = net.add("ShapeOf", "opset3", [x], output_type="i64")
+    batch = net.add("Gather", "opset8", [sizes, *map(net.constant, (np.int64([0]), np.int64(0)))])
+    lengths = net.add("Broadcast", "opset3", [net.constant(np.int64(5)), batch])
+    state = net.add("Broadcast", "opset3", [net.constant(np.float32(0)), net.add(
+        "Concat", "opset1", [batch, net.constant(np.int64([1, 32]))], axis=0
+    )])  # fmt: skip
+    given = [net.constant(rng.standard_normal(n).astype("f4") / 9) for n in (
+        (1, 96, 96), (1, 96, 32), (1, 96)
+    )]  # fmt: skip
+    net.result(net.add("GRUSequence", "opset5", [y, state, lengths, *given],
+                       hidden_size=32, direction="forward")[0])  # fmt: skip
+    program = ir.compile(net.model(), threads=1)
+    made: list[str] = []
+    for module, name in ((recurrent, "laid_out"), (scaling, "_multiplied")):
+        plain = getattr(module, name)
+
+        def noted(*arrays: Any, plain: Any = plain, name: str = name) -> Any:
+            made.append(name)
+            return plain(*arrays)
+
+        monkeypatch.setattr(module, name, noted)
+    for count in (3, 7, 4, 9, 6, 8):
+        array = rng.standard_normal((count, 5, 64)).astype("f4")
+        found, wanted = program([array])[0], ir.run(program.model, [array])[0]
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    assert len(program._plans) == 6
+    assert sorted(made) == ["_multiplied", "laid_out"]
+
+
+def test_levels_have_no_place_in_an_arena() -> None:
+    """A table of 8 bits, of which rows are made numbers."""
+    net, rng = ir.Builder(), np.random.default_rng(0)
+    levels = net.constant(rng.integers(-128, 128, (4096, 64)).astype("i1"))
+    numbers = net.add("Convert", "opset1", [levels], destination_type="f32")
+    scale = net.constant(rng.random((4096, 1)).astype("f4"))
+    table = net.add("Multiply", "opset1", [numbers, scale])
+    rows = net.parameter("rows", "i64", ("?",))
+    found = net.add("Gather", "opset8", [table, rows, net.constant(np.int64(0))])
+    net.result(net.add("ReLU", "opset1", [found]))
+    program = ir.compile(net.model(), threads=1, memory="small")
+    given = np.arange(7)
+    np.testing.assert_array_equal(program([given])[0], ir.run(program.model, [given])[0])
+    (planned,) = program._plans.values()
+    assert planned is not None
+    assert any(value.packed is not None for value in planned.plan.nodes[0].inputs)
+    assert planned.arena_bytes < 4096 * 64
 
 
 def test_rooms_grow_with_those_who_take_them_and_large_ones_shrink() -> None:

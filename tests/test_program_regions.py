@@ -319,7 +319,7 @@ def test_sizes_that_grow_without_variables_are_left_open() -> None:
     assert program._plans.keys() & {((1, -1, 4), (1, 1, 4))}
 
 
-@pytest.mark.parametrize("kind", ["samples", "columns", "steps", "rows"])
+@pytest.mark.parametrize("kind", ["samples", "columns", "sides", "steps", "rows"])
 def test_sizes_that_grow_are_not_left_open_where_that_takes_longer(kind: str) -> None:
     """More images with each call, wider ones, longer sequences: each is planned for."""
     net = ir.Builder()
@@ -343,6 +343,21 @@ def test_sizes_that_grow_are_not_left_open_where_that_takes_longer(kind: str) ->
     elif kind == "rows":
         x = net.parameter("x", "f32", "?,8")
         net.result(net.add("MatMul", "opset1", [x, net.constant(numbers(8, 8))]))
+    elif kind == "sides":
+        x = net.parameter("x", "f32", "1,3,8,?")
+        mean = net.add("ReduceMean", "opset1", [x, net.constant(np.int64([0, 1, 2, 3]))])
+        when = net.add("Greater", "opset1", [mean, net.constant(np.float32(0))])
+        sides = net.add("If", "opset8", [when, x], outputs=[Tensor(ElementType.F32, "1,4,8,?")])
+        for name in ("then_body", "else_body"):
+            body, wiring = ir.Builder(into=ir.Graph()), ir.PortMap()
+            given_ = body.parameter("given", "f32", "1,3,8,?")
+            weights_ = body.constant(numbers(4, 3, 3, 3, seed=len(name)))
+            words = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), (1, 1))
+            end = body.result(body.add("Convolution", "opset1", [given_, weights_], **words))
+            wiring.add("input", external_port_id=1, internal_layer_id=given_.layer.id)
+            wiring.add("output", external_port_id=0, internal_layer_id=end.id)
+            sides.layer.add_body(name, body.graph, wiring)
+        net.result(sides)
     else:
         x = net.parameter("x", "f32", "?,3,8,8" if kind == "samples" else "1,3,8,?")
         words = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), (1, 1))
@@ -352,7 +367,7 @@ def test_sizes_that_grow_are_not_left_open_where_that_takes_longer(kind: str) ->
     program = ir.compile(model)
     for size in range(4, 12):
         shape = {"samples": (size, 3, 8, 8), "columns": (1, 3, 8, size), "steps": (2, size, 4),
-                 "rows": (size, 8)}  # fmt: skip
+                 "rows": (size, 8), "sides": (1, 3, 8, size)}  # fmt: skip
         given = [numbers(*shape[kind], seed=size)]
         assert_close(program(given), ir.run(model, given))
         assert next(reversed(program._plans)) == (shape[kind],)

@@ -123,7 +123,7 @@ class Patterns:
             inferred = self.infer(pattern)
             self._quick[pattern] = all(
                 tensor.shape.is_static
-                for layer in self._model.order() if layer.type in SLOW
+                for layer in self._model.order() if _is_slow(layer)
                 for tensor in inferred.of(layer)
             )  # fmt: skip
         return self._quick[pattern]
@@ -199,6 +199,12 @@ def variable_of(layer: Layer) -> str:
     """The variable that a layer reads or writes."""
     name: str = layer.op.variable_id  # type: ignore[union-attr]  # both have it
     return name
+
+
+def _is_slow(layer: Layer) -> bool:
+    """Whether a layer, or one in its bodies, is among the slow ones."""
+    bodies = layer.bodies.values()
+    return layer.type in SLOW or any(x.type in SLOW for body in bodies for x in body.everywhere())
 
 
 def _growth(old: tuple[int, ...] | None, new: tuple[int, ...] | None) -> list[int]:
