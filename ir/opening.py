@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..schemas import UsageError
@@ -28,13 +27,4 @@ def opened(model: ModelLike) -> Model:
     return model
 
 
-def listed(names: str | Iterable[str]) -> list[str]:
-    """Names as a caller gives them: several, or a single one, which is no list of letters."""
-    found = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
-    for name in found:
-        if not isinstance(name, str):
-            raise UsageError(f"a name, or several, is wanted, not {name!r:.60}")
-    return found
-
-
-__all__ = ["ModelLike", "listed", "opened"]
+__all__ = ["ModelLike", "opened"]

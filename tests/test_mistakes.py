@@ -102,3 +102,36 @@ def test_a_bug_ends_with_its_own_exit_code_and_place(
     assert "has a bug: KeyError: 'lost'" in said
     assert "(ReLU opset1)" in said
     assert "please report it" in said
+
+
+#: By what the error says: what a caller gave a builder in place of what it takes.
+WRONG = {
+    "outputs are 1": lambda net, x: net.add("Relu", "opset1", [x], outputs=1),
+    "1 among outputs is no Tensor": lambda net, x: net.add("Relu", "opset1", [x], outputs=[1]),
+    "inputs are 3": lambda net, x: net.add("Relu", "opset1", 3),
+    "data is 5": lambda net, x: net.add("Relu", "opset1", [x], data=5),
+    "None is no type of a layer": lambda net, x: net.add(None, "opset1", [x]),
+    "a name is text, not 7": lambda net, x: net.add("ReLU", "opset1", [x], name=7),
+    "a name is text, not 6": lambda net, x: net.parameter(6, "f32", "1"),
+    "a name is text, not 5": lambda net, x: ir.Builder(5),
+    "a name, or several, is wanted, not 4": lambda net, x: net.parameter("y", "f32", "1", names=4),
+    "a name, or several, is wanted, not 8": lambda net, x: x.named(8),
+    "a graph to build into is wanted, not 'x'": lambda net, x: ir.Builder(into="x"),
+    "bytes or an open file is wanted, not int": lambda net, x: ir.check(3),
+    "no finding has the code 2": lambda net, x: ir.explain(2),
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_a_caller_cannot_mean_is_said_to_be_theirs(said: str) -> None:
+    net = ir.Builder()
+    with pytest.raises(ir.UsageError, match=re.escape(said)):
+        WRONG[said](net, net.parameter("x", "f32", "1,3"))
+
+
+def test_one_name_is_no_list_of_letters() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,3", names="image")
+    result = net.result(x, name="y", names="label")
+    assert x.layer.outputs[0].names == ("image", "label")
+    assert result.output_names == "image,label"

@@ -194,6 +194,10 @@ def _open(
     elif isinstance(model, (bytes, bytearray, memoryview)):
         data = bytes(model)
     else:
+        given: object = model
+        if not hasattr(given, "read"):
+            kind = type(model).__name__
+            raise UsageError(f"a model, its path, bytes or an open file is wanted, not {kind}")
         name = getattr(model, "name", None)
         place = name if isinstance(name, str) else None
         try:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -29,11 +29,13 @@ from .joined import joined_numbers
 from .layer import Layer
 from .literals import Literals, Value, array_of, literals
 from .model import Model
-from .names import FreeNames
+from .names import FreeNames, listed
 from .parts import Port
 
 if TYPE_CHECKING:
     from ...layers.base import Op
+
+T = TypeVar("T")
 
 
 class Output:
@@ -84,7 +86,7 @@ class Output:
     def named(self, *names: str) -> Output:
         """Give the tensor further names."""
         port = self.layer.outputs[self.index]
-        port.names = tuple(dict.fromkeys((*port.names, *names)))
+        port.names = tuple(dict.fromkeys((*port.names, *listed(names))))
         return self
 
     def __repr__(self) -> str:
@@ -108,7 +110,9 @@ class Builder:
                 f"opset is {opset!r}, it is a whole number from 1 to {NEWEST}",
                 hint="opset=13",
             )
-        self.graph: Graph = Model(name) if into is None else into
+        if into is not None and not _is(into, Graph):
+            raise UsageError(f"a graph to build into is wanted, not {into!r:.60}")
+        self.graph: Graph = Model(_text(name)) if into is None else into
         self.opset = opset
         self._names = {layer.name for layer in self.graph.layers}
         self._free = FreeNames(self._names.__contains__)
@@ -123,9 +127,9 @@ class Builder:
     ) -> Output:
         """An input of the model, whose tensor has the same name."""
         with placed(Where(name=str(name), type="Parameter")):
-            tensor = Tensor(type, Shape.of(shape))
+            tensor, called = Tensor(type, Shape.of(shape)), listed(names)
         data = {"shape": tensor.shape.spelling, "element_type": str(tensor.type)}
-        return self._place("Parameter", "opset1", name, data, (), [tensor], names or (name,))
+        return self._place("Parameter", "opset1", name, data, (), [tensor], called or (name,))
 
     def constant(
         self, value: Any, type: ElementType | str | None = None, *, name: str | None = None
@@ -172,6 +176,10 @@ class Builder:
             data: Attributes whose names are no identifiers, such as ``exclude-pad``.
             attributes: The other attributes, as values or as text.
         """
+        if not (_is(type, str) or hasattr(type, "xml_type")):
+            raise UsageError(f"{type!r:.60} is no type of a layer", hint='"Relu", or an operation')
+        if data is not None and not _is(data, Mapping):
+            raise UsageError(f"data is {data!r:.60}", hint='{"exclude-pad": True}')
         values = {**(data or {}), **attributes}
         kind = type if isinstance(type, str) else type.xml_type
         version = version if isinstance(type, str) else version or type.version()
@@ -185,12 +193,13 @@ class Builder:
                 op = _operation(type, version, values)
             elif values:
                 op = type.with_(**values)
-            given = self._given(list(inputs))
+            given = self._given(_several(inputs, "inputs"))
             if kind == "Broadcast" and len(given) > 1:
                 given[1] = self._joined(given[1])
             if op is None and outputs is None:
                 raise UsageError(_unknown(kind), hint="or say what its outputs are")
-            tensors, chosen = _settled(op, given, None if outputs is None else list(outputs))
+            known = None if outputs is None else _several(outputs, "outputs", Tensor)
+            tensors, chosen = _settled(op, given, known)
         sources = [one for one in given if isinstance(one, Output)]
         if len(sources) < len(given):
             sources = [
@@ -239,7 +248,7 @@ class Builder:
         port = source.layer.outputs[source.index]
         if names is None and name not in port.names:
             names = (name,)
-        for text in names or ():
+        for text in listed(names or ()):
             source.named(text)
         layer = Layer("Result", "opset1", name, inputs=[Port(0, port.precision, port.dims)])
         layer.output_names = ",".join(
@@ -295,7 +304,7 @@ class Builder:
 
     def free(self, name: str) -> str:
         """The name, or the name with the first number that nobody has."""
-        chosen = self._free(name)
+        chosen = self._free(_text(name))
         self._names.add(chosen)
         return chosen
 
@@ -327,6 +336,24 @@ def _settled(
 def _is(given: object, kind: type) -> bool:
     """Whether a caller, whom no type checker may have told, gave what is annotated."""
     return isinstance(given, kind)
+
+
+def _text(name: str) -> str:
+    """A name, as a caller gave it."""
+    if not _is(name, str):
+        raise UsageError(f"a name is text, not {name!r:.60}")
+    return name
+
+
+def _several(given: Iterable[T], what: str, kind: type = object) -> list[T]:
+    """What a caller gave as several things of a kind."""
+    if not _is(given, Iterable) or _is(given, str):
+        raise UsageError(f"{what} are {given!r:.60}", hint=f"give a list: {what}=[...]")
+    found = list(given)
+    wrong = [one for one in found if not isinstance(one, kind)]
+    if wrong:
+        raise UsageError(f"{wrong[0]!r:.60} among {what} is no {kind.__name__}")
+    return found
 
 
 def _labels(op: Op | None, count: int) -> list[str]:

@@ -131,3 +131,12 @@ def named_output(graph: Graph, name: str) -> tuple[Layer, int]:
     layer = graph.layer(name)
     index = next((i for i, port in enumerate(layer.outputs) if name in port.names), 0)
     return layer, index
+
+
+def listed(names: str | Iterable[str]) -> list[str]:
+    """Names as a caller gives them: several, or a single one, which is no list of letters."""
+    found = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    for name in found:
+        if not isinstance(name, str):
+            raise UsageError(f"a name, or several, is wanted, not {name!r:.60}")
+    return found

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 
 from ...schemas import IRError, Tensor, UsageError
-from ..document import Graph, Layer, Model, keep_symbols, tensor_keys
+from ..document import Graph, Layer, Model, keep_symbols, listed, tensor_keys
 from ..inference import infer_graph
-from ..opening import ModelLike, listed, opened
+from ..opening import ModelLike, opened
 from .outcome import Operated, Surgery, size_of
 from .reshaping import Tensors, lost_variables, refuse_lost, settle, tensors_of_bodies
 from .transplanting import as_model, ends_in_order

@@ -17,10 +17,11 @@ from ..document import (
     Model,
     input_names,
     join_names,
+    listed,
     output_names,
     split_names,
 )
-from ..opening import ModelLike, listed, opened
+from ..opening import ModelLike, opened
 from .interfaces import modernize
 from .outcome import Operated, Surgery, size_of
 from .reshaping import settle

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from ....schemas import UsageError
-from ...opening import listed
+from ...document import listed
 from ..findings import Severity
 
 GROUPS = {
@@ -53,9 +53,10 @@ RULES = _load()
 
 def explain(code: str) -> Rule:
     """The row of a code such as ``IR203``."""
-    rule = RULES.get(code.strip().upper())
+    text = str(code).strip().upper()
+    rule = RULES.get(text)
     if rule is None:
-        near = [known for known in RULES if known[:3] == code.strip().upper()[:3]]
+        near = [known for known in RULES if known[:3] == text[:3]]
         hint = f"of its group there are {', '.join(near)}" if near else "codes are IR100 to IR999"
         raise UsageError(f"no finding has the code {code}", hint=hint)
     return rule

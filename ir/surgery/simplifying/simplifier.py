@@ -13,11 +13,11 @@ from ....layers.memory import without_collection
 from ....schemas import IRError, Tensor, UsageError
 from ....schemas.numbers import at_least
 from ....schemas.printing import Table
-from ...document import SINKS, Graph, Layer, Model
+from ...document import SINKS, Graph, Layer, Model, listed
 from ...faces import door
 from ...files import compose
 from ...inference import Shapes, are_named, infer_bodies, infer_graph
-from ...opening import ModelLike, listed, opened
+from ...opening import ModelLike, opened
 from ..reshaping import reshape
 from . import fold_constants
 from .certificate import Certificate, Judge, compare_models
