@@ -7,24 +7,29 @@ of what grows with each word that would be a copy of all that was ever seen.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
-from ...layers.base import Kernel
 from ...layers.budget import require
 from ...schemas import Array, Dim, Shape
+from .kernels import Rooms, Scratch, attend
+from .memory import ask_for
 from .plan import Node, Plan, Value, claimed_type, only_user
+from .workers import Crew, lanes
 
 #: What repeats each head, from the last to the first.
 REPEATED = ("Reshape", "Broadcast", "Unsqueeze")
+#: From so many queries, and products for all keys, on threads share them.
+MANY, LARGE = 16, 1 << 18
 
 
-def share_heads(plan: Plan) -> dict[Node, Kernel]:
+def share_heads(plan: Plan) -> set[Node]:
     """Let attention outside take keys and values as they are before they are repeated.
 
-    Of the nodes that do so, what computes them now.
+    It gives the nodes that do so.
     """
-    found: dict[Node, Kernel] = {}
+    found: set[Node] = set()
     for node in plan.nodes:
         if not node.is_outside or node.layer.type != "ScaledDotProductAttention":
             continue
@@ -39,7 +44,7 @@ def share_heads(plan: Plan) -> dict[Node, Kernel]:
         if given != made or not made.is_static:
             continue
         node.set_inputs([node.inputs[0], keys, values, *node.inputs[3:]])
-        found[node] = attended
+        found.add(node)
     if found:
         plan.prune()
     return found
@@ -99,21 +104,67 @@ def _before(value: Value, query: Shape) -> Value | None:
     return value if sizes and value.is_outside else None
 
 
-def attended(
-    query: Array,
-    keys: Array,
-    values: Array,
-    mask: Array | None = None,
-    scale: Array | None = None,
-) -> tuple[Array, ...]:
-    """Values weighted by how well keys match; each is for as many queries as follow each other."""
+class Attention:
+    """Values weighted by how well keys match; each is for as many queries as follow each other.
+
+    Of many queries threads take some each, a few at a time.
+    """
+
+    def __init__(self, crew: Crew[Rooms], scratch: Scratch) -> None:
+        self._crew, self._scratch = crew, scratch
+
+    def __call__(
+        self,
+        query: Array,
+        keys: Array,
+        values: Array,
+        mask: Array | None = None,
+        scale: Array | None = None,
+    ) -> tuple[Array, ...]:
+        """The weighted values."""
+        batch, heads, rows, depth = query.shape
+        shared, length = keys.shape[1:3]
+        shape = batch, heads, rows, values.shape[-1]
+        if not query.size or not length:  # nobody asks, or there is nothing to be seen
+            return (np.zeros(shape, np.float32),)
+        factor = np.float32(1 / np.sqrt(depth) if scale is None else scale.reshape(-1)[0])
+        if rows < MANY or query.size * length < LARGE:
+            require(2 * query.size // depth * length * query.itemsize)
+            return (_attended(query, keys, values, mask, factor),)
+        ask_for(4 * prod(shape))
+        made = np.empty(shape, np.float32)
+        if mask is not None:
+            mask = np.broadcast_to(mask, (batch, heads, rows, length))
+        group = batch, shared, heads // shared, rows
+        amount = query.size * length
+        parts = attend(
+            query.reshape(*group, depth),
+            _in_rows(keys)[:, :, None],
+            _in_rows(values)[:, :, None],
+            None if mask is None else mask.reshape(*group, length),
+            factor,
+            made.reshape(*group, -1),
+            lanes(amount),
+            self._scratch,
+        )
+        self._crew.work(parts)
+        return (made,)
+
+
+def _in_rows(stack: Array) -> Array:
+    """Matrices as BLAS takes them: copied where they lie otherwise."""
+    down, along = stack.strides[-2:]
+    fits = along == stack.itemsize and down >= along * stack.shape[-1]
+    return stack if fits else np.ascontiguousarray(stack)
+
+
+def _attended(
+    query: Array, keys: Array, values: Array, mask: Array | None, factor: np.float32
+) -> Array:
+    """The same at once, for a few queries."""
     batch, heads, rows, depth = query.shape
     shared, length = keys.shape[1:3]
-    if not query.size or not length:  # nobody asks, or there is nothing to be seen
-        return (np.zeros((batch, heads, rows, values.shape[-1]), np.float32),)
-    factor = 1 / np.sqrt(depth) if scale is None else scale.reshape(-1)[0]
-    require(2 * query.size // depth * length * query.itemsize)
-    group = (query * np.float32(factor)).reshape(batch, shared, -1, depth)
+    group = (query * factor).reshape(batch, shared, -1, depth)
     scores = np.matmul(group, keys.swapaxes(-1, -2)).reshape(batch, heads, rows, length)
     if mask is not None and mask.dtype == np.bool_:
         scores = np.where(mask, scores, np.float32(-np.inf))
@@ -124,4 +175,4 @@ def attended(
     found = np.matmul(scores.reshape(batch, shared, -1, length), values)
     found = found.reshape(batch, heads, rows, -1)
     np.divide(found, np.add.reduce(scores, axis=-1, keepdims=True), found)
-    return (found,)
+    return found

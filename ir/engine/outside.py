@@ -26,13 +26,14 @@ from ...schemas.shapes import compatible
 from ..document import Graph
 from ..execution import Interpreter, State, answered, by_definition, read_variable, run_bodies
 from ..inference import Inferred, body_parameters, infer_graph
-from .attention import attended, is_plain, is_shared, share_heads
+from .attention import Attention, is_plain, is_shared, share_heads
 from .caches import chooses_rows, is_all, join_caches
+from .fusing import fuse_products
 from .hopes import LoosenedError, watched
-from .kernels import fits, quick, shared
-from .memory import Growing, keep_what_is_freed_for
+from .kernels import Rooms, Scratch, fits, quick, shared
+from .memory import Growing, keep_what_is_freed_for, private
 from .plan import Node, Plan, Region, Value, build, claimed_type, cut_regions, plan_region
-from .workers import Part, single_blas
+from .workers import Crew, Part, single_blas
 
 #: Operations that give no more than they take.
 MODEST = frozenset(
@@ -82,6 +83,11 @@ class Outside:
         self._declared, self._hoped = plan.declared, plan.hoped
         self._shared = share_heads(plan)
         self._caches = join_caches(plan)
+        #: Who does what several threads may do at once.
+        self._crew = Crew(threads, Rooms)
+        self._attended = Attention(self._crew, Scratch(threads, private, by_threads=True))
+        apart = {*self._shared, *self._caches, *self._hoped}
+        self._products = fuse_products(plan, apart, self._crew, _unasked)
         #: What may be what the last turn of a loop has given.
         self._comes_back = set(plan.inputs.values()) if plan.turns else set()
         #: The variables as they are in the course of a call.
@@ -111,6 +117,7 @@ class Outside:
         """Take the variables of the call; they change when it has succeeded, not before."""
         self.state, self.assigned = dict(state) if state else {}, {}
         self._allowed = budget()
+        self._crew.begin()
 
     def settle(self) -> None:
         """Commit the assigned variables: the call has succeeded."""
@@ -160,7 +167,9 @@ class Outside:
         layer, op = node.layer, node.op
         kind = claimed_type(type(op)) or layer.type
         if node in self._shared:
-            return self._shared[node]
+            return self._attended
+        if node in self._products:
+            return self._products[node]
         if node in self._caches:
             order = self._caches[node].order
             chosen = None if order is None else quick(order.op, _unasked(order.op, "Gather"))
@@ -183,7 +192,7 @@ class Outside:
             )
         if kind == "ScaledDotProductAttention" and is_plain(node):
             general = _unasked(op, kind)
-            return lambda *given: attended(*given) if is_shared(given) else general(*given)
+            return lambda *given: self._attended(*given) if is_shared(given) else general(*given)
         if kind == "Concat" and len(node.inputs) == 2 and self._grows(node.inputs[0]):
             growing = Growing(op.axis)  # type: ignore[attr-defined]  # Concat has it
 
@@ -231,6 +240,7 @@ class Outside:
 
     def rest(self) -> None:
         """Let the helpers of bodies and regions go, until they are called again."""
+        self._crew.rest()
         for planned in self._inner:
             planned.rest()
 

@@ -8,11 +8,15 @@ from ...faces import face
 
 if TYPE_CHECKING:
     from .activations import SWISH_FACTOR as SWISH_FACTOR
+    from .attention import attend as attend
     from .blocks import Scratch as Scratch
     from .laying_out import lay_out_weights as lay_out_weights
     from .loose import fits as fits
     from .loose import quick as quick
+    from .loose_products import Following as Following
+    from .loose_products import LooseProduct as LooseProduct
     from .products import quickness as quickness
+    from .rooms import Rooms as Rooms
     from .sharing import shared as shared
     from .table import KERNELS as KERNELS
     from .table import steps_of as steps_of
@@ -21,10 +25,13 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "activations": "SWISH_FACTOR",
+        "attention": "attend",
         "blocks": "Scratch",
         "laying_out": "lay_out_weights",
         "loose": "fits quick",
+        "loose_products": "Following LooseProduct",
         "products": "quickness",
+        "rooms": "Rooms",
         "sharing": "shared",
         "table": "KERNELS steps_of",
     },

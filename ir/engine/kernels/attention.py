@@ -50,7 +50,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return None
     if not all(map(prod, shapes)) or output.store is None:
         return None
-    lead, (rows, depth), (keys, _) = output.shape[:-2], shapes[0][-2:], shapes[1][-2:]
+    rows, depth = shapes[0][-2:]
     causal = bool(op.causal)  # type: ignore[attr-defined]  # attention has it
     mask = None if causal or len(node.inputs) < 4 else node.inputs[3].array
     calm = mask is None
@@ -68,20 +68,53 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     # Where others want the channels last, what is made is copied there.
     made = scratch.shared.take(0, *output.shape) if output.last else output.store
     after = [copied(made, output.array, abreast)] if output.last else []
-    q = np.broadcast_to(node.inputs[0].array, (*lead, rows, depth))
+    q = node.inputs[0].array
     k, v = (lying(value, before, abreast, scratch) for value in node.inputs[1:3])
+    factor = np.float32(scale.reshape(-1)[0])
+    parts = attend(q, k, v, mask, factor, made, abreast, scratch, causal=causal, calm=calm)
+    return [*before, parts, *after]
+
+
+def attend(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None,
+    factor: np.float32,
+    made: Array,
+    abreast: int,
+    scratch: Scratch,
+    *,
+    causal: bool = False,
+    calm: bool = False,
+) -> list[Part]:
+    """Parts that weight values by how well keys match, for so many workers.
+
+    Args:
+        q: Queries (..., rows, depth); keys and values may be the same for some of them.
+        k: Keys as BLAS takes them.
+        v: Values likewise.
+        mask: What may be seen, or what is added to scores.
+        factor: What scores are multiplied by.
+        made: The output.
+        abreast: Into how many parts it is cut.
+        scratch: Memory of the workers.
+        causal: Whether each query sees keys up to its own place alone.
+        calm: Whether the mask leaves scores about as they are, or hides them.
+    """
+    (*lead, rows), keys = made.shape[:-1], k.shape[-2]
+    q = np.broadcast_to(q, (*lead, *q.shape[-2:]))
     k = np.broadcast_to(k, (*lead, *k.shape[-2:])).swapaxes(-1, -2)
     v = np.broadcast_to(v, (*lead, *v.shape[-2:]))
     if mask is not None:
         mask = np.broadcast_to(mask, (*lead, rows, keys))
     cells = CACHE // 2 // max(keys, 1)
-    total = prod(output.shape[:-1])
+    total = prod(made.shape[:-1])
     count = prod(lead)
     if count % abreast and count in range(abreast, 2 * abreast, 2):
         abreast = count  # halves of some heads would go round evenly, and take longer in all
     at_once = max(FEW, min(max(cells, TOGETHER), -(-total // abreast)))
-    found = even_pieces(output.shape[:-1], at_once, abreast)
-    factor = np.float32(scale.reshape(-1)[0])
+    found = even_pieces(made.shape[:-1], at_once, abreast)
     parts: list[Part] = []
     for part, (begin, end) in scratch.dealt(spans(len(found), abreast)):
         steps: list[Part] = []
@@ -107,7 +140,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
             steps.append(step)
             last = (stack, seen), turned
         parts.append(sequence(steps))
-    return [*before, parts, *after]
+    return parts
 
 
 def _adds_nothing(mask: Array) -> bool:

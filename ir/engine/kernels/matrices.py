@@ -152,7 +152,7 @@ def by_weights(
     lanes = abreast if rows * b.size > 1 << 18 else 1
     as_they_lie = cuts(deep, rows) > 0
     if as_they_lie:
-        across = lanes if rows <= FEWER else _least_copied(rows, columns, lanes)
+        across = lanes if rows <= FEWER else least_copied(rows, columns, lanes)
         wide = (
             width(equal(columns, deep, rows), deep, rows) if across == 1
             else shared_width(columns, deep, rows, across)
@@ -164,7 +164,7 @@ def by_weights(
         tall = min(rows, at_once)
         together = max(1, CACHE // (4 * tall * wide)) if followers and tall > FEWER else columns
     else:
-        across = _least_copied(rows, columns, lanes)
+        across = least_copied(rows, columns, lanes)
         most = BLOCK if followers or rows < MANY else columns
         pieces_across = across * -(-columns // (across * most))
         wide = min(columns, -(-columns // (pieces_across * 16)) * 16)
@@ -177,7 +177,7 @@ def by_weights(
         down *= 2  # nothing is copied for more pieces
     found = even_pieces(store.shape[:-1], max(1, min(at_once, -(-rows // down))), down)
     work = [
-        (_runs(blocks, *lane, together), *run)
+        (runs_of_columns(blocks, *lane, together), *run)
         for run in spans(len(found), down) for lane in spans(sum(map(len, blocks)), across)
     ]  # fmt: skip
     parts: list[Part] = []
@@ -296,7 +296,7 @@ def _count(index: tuple[Any, ...], shape: tuple[int, ...]) -> int:
     return prod(run.stop - run.start for run in index) * prod(shape[len(index) :])
 
 
-def _least_copied(rows: int, columns: int, lanes: int) -> int:
+def least_copied(rows: int, columns: int, lanes: int) -> int:
     """Into how many runs of columns work is cut, so that BLAS copies as little as can be.
 
     Of its rows each piece copies the columns, of its columns the rows.
@@ -369,7 +369,7 @@ def _scaled(blocks: Array, scales: Scales) -> Array:
     return found
 
 
-def _runs(
+def runs_of_columns(
     blocks: list[Array], begin: int, end: int, together: int
 ) -> list[tuple[int, int, Array]]:
     """Blocks from one to another, so many together: their first column, the next, and they."""
@@ -426,7 +426,7 @@ def by_stacked_weights(
     wanted = None if node.wanted is None else np.broadcast_to(node.wanted.array, (*lead, rows, 1))
     parts: list[Part] = []
     for part, (begin, end) in scratch.dealt(spans(sum(some.shape[-3] for some in blocks), lanes)):
-        runs = _runs(stacked, begin, end, columns)
+        runs = runs_of_columns(stacked, begin, end, columns)
         products: list[Part] = []
         after: list[Part] = []
         for index in np.ndindex(*lead):

@@ -34,7 +34,7 @@ COPIED, BLOCK = 128, 512
 DOZEN, HALF, FOUR = 12, 6, 4
 #: Sums of more products leave too few rows for pieces that are taken as they lie: they are cut
 #: into equal ones of at most so many. Of so many rows some are enough; to copy longer sums pays,
-#: but for Zen 5, where such as these take 0.84 to 0.9 of the time.
+#: but for Zen 5, where such as these take 0.84 to 0.9 of the time, and shorter ones stay whole.
 LONG, CUT, PAYING, SHORTER = 512, 1024, 384, 768
 #: So many times as many products a second Zen 5 makes.
 TWICE = 1.9
@@ -67,7 +67,7 @@ def cuts(taken: int, rows: int | None = None) -> int:
     elif rows > PAYING:
         least = -(-taken // SHORTER)
     else:
-        least = 1 if taken <= LONG else max(2, -(-taken // CUT))
+        least = 1 if taken <= (SHORTER if is_zen_5() else LONG) else max(2, -(-taken // CUT))
     found = next((count for count in range(least, 2 * least) if taken % count == 0), 0)
     if not found and rows <= FEW_ROWS:
         return int(rows * taken * 16 <= MILLION)  # by fewer columns

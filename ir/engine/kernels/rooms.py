@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,8 @@ class Rooms:
 
     def __init__(self) -> None:
         self.rooms: dict[int, Array] = {}
+        #: What was made for pieces of this memory, by names of who made it.
+        self.parts: dict[Hashable, Part] = {}
         #: Whether somebody else may be using it at the same time.
         self.is_shared = False
 

@@ -18,11 +18,7 @@ from ....schemas import Array
 from ..plan import UNARY, claimed_type
 from ..workers import lanes, side_by_side, spans
 from .activations import leaked
-from .blocks import CACHE, sequence
-from .calls import call
 from .loose_windows import convolution, met
-from .matrices import kept_columns
-from .products import FEW_ROWS, PAYING, cuts, equal, multiplied, width
 
 #: So many products of numbers take longer than threads take to begin.
 LONG = 1 << 25
@@ -43,8 +39,6 @@ def shared(op: Any, others: Sequence[Array | None], threads: int, general: Kerne
     known = [other for other in others if other is not None]
     if len(known) < len(others):
         return general
-    if kind == "MatMul":
-        return _product(op, known[0], threads, general)
     if kind == "Convolution":
         return convolution(op, known[0], threads, general)
     if kind == "GroupConvolution":
@@ -56,68 +50,6 @@ def shared(op: Any, others: Sequence[Array | None], threads: int, general: Kerne
     if kind in UNARY and all(other.size == 1 for other in known):
         return _each(op, threads, general)
     return general
-
-
-def _product(op: Any, weights: Array, threads: int, general: Kernel) -> Kernel:
-    """A product with weights: of few rows by blocks of columns, else cut along what is more."""
-    if weights.ndim != 2 or weights.dtype != np.float32 or not weights.size:
-        return general
-    right = weights.T if op.transpose_b else weights
-    deep, columns = right.shape
-    in_blocks = cuts(deep, FEW_ROWS) > 0
-    kept: list[Array] = []
-
-    def run(given: Array, _: Array) -> tuple[Array, ...]:
-        if given.dtype != np.float32 or given.ndim < 2:
-            return general(given, weights)
-        left = given.swapaxes(-1, -2) if op.transpose_a else given
-        rows = prod(left.shape[:-1])
-        is_long, few = rows * right.size >= LONG, in_blocks and rows <= PAYING
-        if left.shape[-1] != deep or not (few or is_long):
-            return general(given, weights)
-        require(4 * rows * columns)
-        made = np.empty((*left.shape[:-1], columns), np.float32)
-        if not rows:
-            return (made,)
-        flat, target = left.reshape(rows, deep), made.reshape(rows, columns)
-        count = lanes(rows * right.size) if is_long else 1
-        if few:
-            if not kept:  # nobody may have asked for them so far, as for an expert's
-                wide = width(equal(columns, deep, FEW_ROWS), deep, FEW_ROWS)
-                kept.extend(kept_columns(weights, right, wide))
-            calls = _by_blocks(flat, kept, target, count)
-        # What is larger is cut: BLAS brings it into order for each product anew.
-        elif rows > columns:
-            calls = [
-                call(np.matmul, flat[slice(*run)], right, out=target[slice(*run)])
-                for run in spans(rows, count)
-            ]
-        else:
-            calls = [
-                call(np.matmul, flat, right[:, slice(*run)], out=target[:, slice(*run)])
-                for run in spans(columns, count)
-            ]
-        side_by_side(calls, threads)
-        return (made,)
-
-    return run
-
-
-def _by_blocks(
-    rows: Array, blocks: Sequence[Array], out: Array, count: int
-) -> list[Callable[[], Any]]:
-    """Few rows by blocks of columns, which BLAS need not bring into order; so many calls."""
-    calls: list[Callable[[], Any]] = []
-    first = 0
-    for some in blocks:
-        deep, wide = some.shape[-2:]
-        for begin, end in spans(len(some), min(count, len(some))):
-            place = slice(first + begin * wide, first + end * wide)
-            room = np.empty(CACHE // 4, np.float32) if cuts(deep, FEW_ROWS) > 1 else None
-            parts = multiplied(rows, some[begin:end], out[:, place], rows=FEW_ROWS, room=room)
-            calls.append(sequence(parts))
-        first += len(some) * wide
-    return calls
 
 
 def _joining(

@@ -13,6 +13,7 @@ from math import prod
 
 import numpy as np
 
+from ....layers.budget import budget, require
 from ..plan import Node
 
 #: Bytes of an array, the least and the most: that large nothing of it is ever touched. Larger ones
@@ -26,10 +27,21 @@ _freed = 0
 
 def keep_what_is_freed_for(node: Node) -> None:
     """Let malloc keep, from now on, arrays as large as those that a node takes and gives."""
-    global _freed
     values = [value for value in (*node.inputs, *node.outputs) if value.constant is None]
-    largest = 4 * max((prod(value.shape) for value in values), default=0)
-    wanted = min(max(SEVERAL * largest, LEAST), MOST)
+    keep_what_is_freed(4 * max((prod(value.shape) for value in values), default=0))
+
+
+def ask_for(nbytes: int) -> None:
+    """Ask for the memory of an array; of what malloc keeps the system need not be asked."""
+    if SEVERAL * nbytes > _freed or budget().max_memory is not None:
+        require(nbytes)
+        keep_what_is_freed(nbytes)
+
+
+def keep_what_is_freed(nbytes: int) -> None:
+    """Let malloc keep, from now on, several arrays of so many bytes."""
+    global _freed
+    wanted = min(max(SEVERAL * nbytes, LEAST), MOST)
     if wanted > _freed:
         _freed = wanted
         np.empty(wanted, np.uint8)

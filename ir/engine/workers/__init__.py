@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .blas_threads import blas as blas
     from .blas_threads import describe as describe
     from .blas_threads import single_blas as single_blas
+    from .crew import Crew as Crew
     from .denormals import flushing as flushing
     from .halves import HalfProducts as HalfProducts
     from .halves import all_as_floats as all_as_floats
@@ -43,6 +44,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "blas_threads": "WIDE_KERNELS blas describe single_blas",
+        "crew": "Crew",
         "denormals": "flushing",
         "halves": "HalfProducts all_as_floats floats_of half_products halves_of",
         "integers": "IntegerProducts integer_products",

@@ -185,12 +185,15 @@ class Threads:
     def share(self) -> None:
         """Do the next step of the agenda together; raise what went wrong."""
         number = self._agenda[self._next]
-        step = self._steps[number]
         self._next += 1
+        self.work(self._steps[number], self._own[number])
+
+    def work(self, step: Step, own: Part) -> None:
+        """Do a step together, of which this is the caller's share; raise what went wrong."""
         self._busy = self._workers[: len(step) - 1]
         for place, worker in enumerate(self._busy, 1):
             worker.start(step[place :: self._size])
-        self._own[number]()
+        own()
         for worker in self._busy:
             worker.take_back()
         errors = [error for worker in self._busy if (error := worker.wait()) is not None]

@@ -1,0 +1,200 @@
+"""Products by constant weights outside the arena, of any number of rows, and what follows them.
+
+Weights lie in blocks of columns as those of plans do. Rows and blocks are cut among threads by
+their numbers alone, so that any number of threads gives the same; steps that follow element by
+element are done to each piece while that is in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ....layers.base import Kernel, Op
+from ....schemas import Array
+from ..memory import ask_for
+from ..workers import Crew, Part, sequence, spans
+from .activations import activation
+from .blocks import CACHE, UFUNCS
+from .calls import call
+from .matrices import FEWER, kept_columns, least_copied, runs_of_columns
+from .products import BLOCK, PAYING, cuts, equal, multiplied, width
+from .rooms import NEAR_FOR_THREADS, Rooms
+
+#: From how many products of numbers on they are cut into so many shares.
+SHARES = ((1 << 30, 8), (1 << 28, 4), (1 << 22, 2))
+#: So many rows are multiplied together at most.
+TOGETHER = 512
+
+#: The numbers of the rooms for a piece, and for sums into which one is cut.
+PIECE, SUMS = 16, 17
+#: So many prepared steps are kept.
+SEEN = 64
+
+
+class Following(NamedTuple):
+    """A step that follows: an operation on what there is by then, and maybe another array."""
+
+    op: Op
+    #: A constant, or the place of what each call has another of; None: it stands alone.
+    other: Array | int | None
+    #: Whether what there is by then is the second operand.
+    is_second: bool
+    #: What computes it by its definition, of all its operands.
+    slowly: Kernel
+
+
+#: Makes the part that does a step to a piece: of rows and columns, with the others that come.
+Follower: TypeAlias = Callable[[Array, slice, slice, Sequence[Array], Rooms], Part]
+
+
+class LooseProduct:
+    """What computes a product of rows, given at each call, by constant weights."""
+
+    def __init__(
+        self,
+        op: Any,
+        weights: Array,
+        following: Sequence[Following],
+        crew: Crew[Rooms],
+        general: Kernel,
+    ) -> None:
+        self._op, self._weights, self._general, self._crew = op, weights, general, crew
+        self._right = weights.T if op.transpose_b else weights
+        self._deep, self._columns = self._right.shape
+        self._following = following
+        self._followers = [_follower(step) for step in following]
+        #: How many rows there are is not known: the weights lie as for so few that all will do.
+        self._as_they_lie = cuts(self._deep, PAYING) > 0
+        self._blocks: list[Array] = []
+
+    def __call__(self, given: Array, *others: Array) -> tuple[Array, ...]:
+        """The output for rows and for what comes beside them."""
+        if given.ndim < 2 or given.dtype != np.float32:
+            return self._slowly(given, others)
+        left = given.swapaxes(-1, -2) if self._op.transpose_a else given
+        *lead, deep = left.shape
+        shape, rows = (*lead, self._columns), prod(lead)
+        fits = all(other.dtype == np.float32 and other.shape == shape for other in others)
+        if deep != self._deep or not rows or not fits:
+            return self._slowly(given, others)
+        ask_for(4 * rows * self._columns)
+        made = np.empty(shape, np.float32)
+        flat, target = left.reshape(rows, deep), made.reshape(rows, self._columns)
+        beside = [other.reshape(rows, self._columns) for other in others]
+        amount = rows * self._right.size
+        count = next((lanes for least, lanes in SHARES if amount >= least), 1)
+        blocks, number = self._kept(), sum(map(len, self._blocks))
+        across = count if rows <= FEWER else least_copied(rows, self._columns, count)
+        shares = product(spans(rows, count // across), self._runs(blocks, number, across, rows))
+        # All of them are told what to do before they begin: between two calls each needs the
+        # interpreter's lock.
+        self._crew.work([
+            sequence(self._share(lane, flat, target, beside, slice(*down), runs))
+            for lane, (down, runs) in enumerate(shares)
+        ])  # fmt: skip
+        return (made,)
+
+    def _kept(self) -> list[Array]:
+        """The weights in blocks; nobody may have asked for them so far, as for an expert's."""
+        if not self._blocks:
+            if self._as_they_lie:
+                even = equal(self._columns, self._deep, PAYING)
+                wide = width(even, self._deep, PAYING)
+            else:
+                pieces = 2 * -(-self._columns // (2 * BLOCK))
+                wide = min(self._columns, -(-self._columns // (pieces * 16)) * 16)
+            self._blocks = kept_columns(self._weights, self._right, wide)
+        return self._blocks
+
+    def _runs(
+        self, blocks: list[Array], number: int, across: int, rows: int
+    ) -> list[list[tuple[int, int, Array]]]:
+        """For each lane the blocks that stay in the cache together, with what is made by them."""
+        together = max(1, CACHE // (4 * min(rows, TOGETHER) * blocks[0].shape[-1]))
+        return [runs_of_columns(blocks, *lane, together) for lane in spans(number, across)]
+
+    def _share(
+        self,
+        lane: int,
+        rows: Array,
+        target: Array,
+        beside: Sequence[Array],
+        down: slice,
+        runs: Sequence[tuple[int, int, Array]],
+    ) -> list[Part]:
+        """Parts that make some rows and columns of the output."""
+        parts: list[Part] = []
+        rooms = self._crew.rooms(lane)
+        added = rooms.take(SUMS, NEAR_FOR_THREADS)
+        for begin, end in spans(down.stop - down.start, -(-(down.stop - down.start) // TOGETHER)):
+            some = slice(down.start + begin, down.start + end)
+            for first, stop, matrices in runs:
+                columns, piece = slice(first, stop), target[some, first:stop]
+                out = piece
+                if self._followers:  # in memory for which steps may have been prepared before
+                    out = rooms.take(PIECE, piece.size).reshape(piece.shape)
+                parts += multiplied(rows[some], matrices, out, rows=len(rows), room=added)
+                for follow in self._followers:
+                    parts.append(follow(out, some, columns, beside, rooms))
+                if out is not piece:
+                    parts.append(call(np.copyto, piece, out))
+        return parts
+
+    def _slowly(self, given: Array, others: Sequence[Array]) -> tuple[Array, ...]:
+        """The same by the definitions."""
+        found = self._general(given, self._weights)
+        for step in self._following:
+            more = [others[step.other] if isinstance(step.other, int) else step.other]
+            operands = [found[0], *(one for one in more if one is not None)]
+            found = step.slowly(*(operands[::-1] if step.is_second else operands))
+        return found
+
+
+def _follower(step: Following) -> Follower:
+    """What makes the part of a step for a piece of the output."""
+    op, other = step.op, step.other
+    function = UFUNCS.get(op.xml_type)
+    if function is None:
+        return _activation(op, [other] if isinstance(other, np.ndarray) else [])
+    line = None
+    if isinstance(other, np.ndarray):  # one number, or one for each column
+        line = other.reshape(-1) if other.size > 1 else other.reshape(())
+
+    def with_another(
+        piece: Array, rows: slice, columns: slice, beside: Sequence[Array], rooms: Rooms
+    ) -> Part:
+        if line is None:
+            assert isinstance(other, int)
+            second = beside[other][rows, columns]
+        else:
+            second = line[columns] if line.ndim else line
+        both = (second, piece) if step.is_second else (piece, second)
+        return call(function, *both, out=piece)
+
+    return with_another
+
+
+def _activation(op: Op, parameters: list[Array]) -> Follower:
+    """The same for an activation: for rooms that were seen before, it is there."""
+    how = op.xml_type, *sorted(op.attributes().items()), *(x.tobytes() for x in parameters)
+
+    def alone(
+        piece: Array, rows: slice, columns: slice, beside: Sequence[Array], rooms: Rooms
+    ) -> Part:
+        key = how, piece.size, piece.ctypes.data
+        found = rooms.parts.get(key)
+        if found is None:
+            while len(rooms.parts) >= SEEN:
+                del rooms.parts[next(iter(rooms.parts))]
+            found = activation(op, piece, piece, parameters, near=NEAR_FOR_THREADS, own=rooms)
+            if found is None:
+                return lambda: np.copyto(piece, op.run(piece, *parameters)[0])
+            rooms.parts[key] = found
+        return found
+
+    return alone
