@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Protocol, TypeVar
 
 from ...layers import budget
-from .patterns import Pattern, holds
+from .patterns import Pattern, holds, openness
 
 #: So many plans are made well, and kept whatever they take.
 KEPT = 4
@@ -63,7 +63,8 @@ class KeptPlans(OrderedDict[Pattern, KeptT | None]):
         """The pattern of the plan that takes these shapes, if there is one."""
         if shapes in self:
             return shapes
-        return next((kept for kept in list(self)[::-1] if holds(kept, shapes)), None)
+        fitting = [kept for kept in list(self)[::-1] if holds(kept, shapes)]
+        return min(fitting, key=openness, default=None)  # what more is known of is quicker
 
     def use(self, pattern: Pattern) -> bool:
         """Note that a plan is wanted; whether it is good enough for that."""

@@ -3,16 +3,21 @@
 A plan for other shapes takes long to make. Where a size goes on growing from call to call, as
 that of what attention has seen does with each word, a plan is made that holds for any: what
 depends on that size is outside it, the rest is planned as usual. Images that become more with
-each call are another matter: to convolve them outside would take ten times as long.
+each call are another matter: to convolve them outside would take ten times as long. Texts that a
+model with variables goes on from, such as prompts, have as many words as they happen to have:
+after the first few a plan is made that holds for any number but one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
+from math import prod
 from typing import TypeAlias
 
-from ...schemas import ANY, Array, IRError, Shape, Tensor
+from ...layers import budget
+from ...schemas import ANY, Array, Dim, IRError, Shape, Size, Tensor
 from ..document import Layer, Model
 from ..execution import State
 from ..inference import Inferred, infer_graph, parameter_type
@@ -20,15 +25,20 @@ from .hopes import Hopes
 from .plan import CONVOLUTIONS, POOLINGS, TRANSPOSED
 
 #: The shapes of all inputs, then those of all variables, None where one has no value; an open
-#: size is -1.
+#: size is -1, or -2 if it is more than one.
 Pattern: TypeAlias = tuple[tuple[int, ...] | None, ...]
-OPEN = -1
+OPEN, SEVERAL = -1, -2
 #: What is inferred of each layer, by its id.
 Known: TypeAlias = Mapping[int, tuple[Tensor, ...]]
 #: Those of variables, None of such as have no value.
 Shapes: TypeAlias = Mapping[str, tuple[int, ...] | None]
+_OPEN: Mapping[int, Size] = {OPEN: ANY, SEVERAL: Dim(2)}
 #: So many calls in a row the size of an input has grown by one before it is left open.
 STEADY = 2
+#: So many texts have a plan of their own.
+TEXTS = 3
+#: Weights of fewer bits are levels, if there are so many.
+HALF, LARGE = 16, 1 << 16
 #: Layers that take far longer where it is not known beforehand how large their inputs are.
 SLOW = CONVOLUTIONS | TRANSPOSED | POOLINGS | {
     "GRUSequence", "LSTMSequence", "Loop", "RNNSequence", "TensorIterator",
@@ -45,14 +55,19 @@ def holds(pattern: Pattern, shapes: Pattern) -> bool:
         if kept is None or shape is None or len(kept) != len(shape):
             return False
         for size, given in zip(kept, shape, strict=True):
-            if size not in (given, OPEN):
+            if size not in (given, OPEN) and not (size == SEVERAL and given > 1):
                 return False
     return True
 
 
-def is_open(pattern: Pattern) -> bool:
-    """Whether a pattern leaves a size open."""
-    return any(OPEN in shape for shape in pattern if shape is not None)
+def openness(pattern: Pattern) -> int:
+    """How many sizes a pattern leaves open."""
+    return sum(size < 0 for shape in pattern if shape is not None for size in shape)
+
+
+def takes_texts(pattern: Pattern) -> bool:
+    """Whether a pattern is one for texts of any length."""
+    return any(SEVERAL in shape for shape in pattern if shape is not None)
 
 
 class Patterns:
@@ -71,6 +86,8 @@ class Patterns:
         self._grown = 0
         #: Patterns with open sizes that were thought of, and whether they are worth it.
         self._quick: dict[Pattern, bool] = {}
+        #: The inputs of the first texts that began when no variable had a value.
+        self._texts: list[Pattern] = []
         self.hopes = Hopes()
 
     def of(self, arrays: Mapping[int, Array], inputs: Iterable[int], state: State) -> Pattern:
@@ -93,8 +110,12 @@ class Patterns:
         """
         before, self._before = self._before, shapes
         if before is None:
+            self._text(shapes, len(shapes) - len(self.variables))
             return shapes
         split = len(shapes) - len(self.variables)
+        text = self._text(shapes, split)
+        if text is not None:
+            return text
         begun = map(self._first.get, self.variables)
         former = [x if old is None else old for old, x in zip(before[split:], begun, strict=True)]
         kept = list(map(_growth, former, shapes[split:]))
@@ -117,6 +138,50 @@ class Patterns:
         found = _opened(shapes, [[step > 0 for step in row] for row in (*given, *kept)])
         return found if self._is_quick(found) else shapes
 
+    def _text(self, shapes: Pattern, split: int) -> Pattern | None:
+        """The pattern for texts of any length, if this is one and enough others were seen."""
+        given, held = shapes[:split], shapes[split:]
+        if not held or None in given:
+            return None
+        is_first = all(shape is None for shape in held)
+        if is_first and given not in self._texts and len(self._texts) <= TEXTS:
+            self._texts.append(given)
+        if len(self._texts) <= TEXTS:
+            return None
+        found: list[tuple[int, ...] | None] = []
+        for place, sizes in enumerate(given):
+            row = list(sizes or ())
+            for axis, size in enumerate(row):
+                others = {(text[place] or ())[axis : axis + 1] for text in self._texts}
+                if len(others) == 1 or (len(row) > 1 and not axis):
+                    continue
+                if size == 1:
+                    return None  # a step, for which there is a quicker plan
+                row[axis] = SEVERAL
+            found.append(tuple(row))
+        for name, shape in zip(self.variables, held, strict=True):
+            found.append(None if shape is None else _grown(self._first.get(name), shape))
+        pattern = tuple(found)
+        if not takes_texts(pattern) or self._has_levels or not self._is_quick(pattern):
+            return None
+        # Of the weights there is another copy then.
+        return pattern if budget.fits(self._bytes) else None
+
+    @cached_property
+    def _bytes(self) -> int:
+        """Bytes of all constants as float32."""
+        constants = (layer for layer in self._model.order() if layer.is_constant)
+        return sum(4 * prod(layer.outputs[0].tensor.shape.static) for layer in constants)
+
+    @cached_property
+    def _has_levels(self) -> bool:
+        """Whether weights are kept in few bits: outside they would be made numbers."""
+        return any(
+            layer.is_constant and layer.element_type.bits < HALF
+            and prod(layer.outputs[0].tensor.shape.static) >= LARGE
+            for layer in self._model.order()
+        )  # fmt: skip
+
     def _is_quick(self, pattern: Pattern) -> bool:
         """Whether nothing that depends on open sizes takes far longer for that."""
         if pattern not in self._quick:
@@ -138,7 +203,7 @@ class Patterns:
             if shape is not None
         }
         # Where a size is open, what is cut to it is most likely there.
-        hope = self.hopes.of if is_open(pattern) else None
+        hope = self.hopes.of if openness(pattern) else None
 
         def known_with(told: Mapping[int, Tensor]) -> dict[int, tuple[Tensor, ...]]:
             self.hopes.begin()
@@ -215,7 +280,14 @@ def _growth(old: tuple[int, ...] | None, new: tuple[int, ...] | None) -> list[in
 
 
 def _shape(sizes: Iterable[int]) -> Shape:
-    return Shape([ANY if size == OPEN else size for size in sizes])
+    return Shape([_OPEN.get(size, size) for size in sizes])
+
+
+def _grown(first: tuple[int, ...] | None, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of a variable that has another one than it began with, those sizes open."""
+    if first is None or len(first) != len(shape):
+        return shape
+    return tuple(b if a == b else SEVERAL for a, b in zip(first, shape, strict=True))
 
 
 def _initial(model: Model, layer: Layer, known: Known) -> Shape:

@@ -45,7 +45,7 @@ from .hopes import LoosenedError
 from .kept_plans import KeptPlans
 from .means import Memory, kept_weights, means
 from .memory import unshared_copy
-from .patterns import Pattern, Patterns, is_open
+from .patterns import Pattern, Patterns, openness, takes_texts
 from .plan import Constants, Node, build, cut_regions
 from .planned import Hurry, Planned, ready
 from .short import Short
@@ -311,16 +311,17 @@ class Program(Shown):
                     self.model, inferred, assigned, self._constants, make_all,
                     widen=floats_of, unrolls=self._plans.is_first(pattern),
                 )  # fmt: skip
-                if not is_open(pattern):
+                if not openness(pattern):
                     cut_regions(plan)  # where sizes grow with each call, none would come again
                 self._patterns.hopes.note(plan)
                 plan.means = means(plan, self.memory)
                 if self.model.weights is not None:
                     plan.release = self.model.weights.release
+                # Nearly all of a text is outside, where other processes see nothing.
+                forks = self.fork and not hasty and not takes_texts(pattern)
                 planned = ready(
-                    plan, self.threads,
-                    fork=self.fork and not hasty, hurry=self._hurry if hasty else None,
-                )  # fmt: skip
+                    plan, self.threads, fork=forks, hurry=self._hurry if hasty else None
+                )
                 self._weights = kept_weights(plan)
         if planned is not None and self.model.weights is not None:
             # Kernels have laid out their own; a second copy need not stay in memory.
