@@ -21,7 +21,7 @@ from .workers import Crew, lanes
 #: What repeats each head, from the last to the first.
 REPEATED = ("Reshape", "Broadcast", "Unsqueeze")
 #: From so many queries, and products for all keys, on threads share them.
-MANY, LARGE = 16, 1 << 18
+MANY, LARGE = 16, 1 << 22
 
 
 def share_heads(plan: Plan) -> set[Node]:

@@ -1,4 +1,4 @@
-"""Products outside the arena take over what follows them element by element."""
+"""Products and norms outside the arena take over what follows them element by element."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ...layers.base import Kernel, Op
 from ...schemas import Array, Dim
 from ..execution import by_definition
-from .kernels import Following, LooseProduct, Rooms
+from .kernels import Following, LooseNorm, LooseProduct, Rooms
 from .plan import BINARY, UNARY, Node, Plan, Value, claimed_type, only_user
 from .workers import Crew
 
@@ -18,52 +18,58 @@ from .workers import Crew
 OTHERS = frozenset({"FakeQuantize", "PReLU", "SquaredDifference"})
 
 
-def fuse_products(
+def fuse(
     plan: Plan, apart: Collection[Node], crew: Crew[Rooms], definition: Callable[[Op, str], Kernel]
 ) -> dict[Node, Kernel]:
-    """Let products by constant weights do what follows them, but for those nodes that stay apart.
+    """Let products by weights, and norms, do what follows them, but for nodes that stay apart.
 
     Of each, what computes it now; ``definition`` gives that of an operation and its type.
     """
     found: dict[Node, Kernel] = {}
     gone: set[Node] = set()
     for node in plan.nodes:
-        if node in gone or node in apart or not _is_product(node):
+        columns = None if node in gone or node in apart else _columns(node)
+        if columns is None:
             continue
-        op, (left, right) = node.op, node.inputs
-        weights = right.constant
-        assert weights is not None
+        op, (first, second) = node.op, node.inputs
         others: list[Value] = []
         steps: list[Following] = []
-        columns = weights.shape[0 if op.transpose_b else 1]  # type: ignore[attr-defined]  # MatMul has it
         while True:
             follower = only_user(node.outputs[0])
             if follower is None or follower in apart or not _follows(node, follower, columns):
                 break
             steps.append(_step(node, follower, others))
-            node.set_inputs([left, right, *others])
+            node.set_inputs([first, second, *others])
             follower.detach()
             node.outputs = follower.outputs
             node.outputs[0].producer = node
             gone.add(follower)
-        # What multiplies it has the weights in its own order.
-        node.set_inputs([left, *others])
-        found[node] = LooseProduct(op, weights, steps, crew, definition(op, "MatMul"))
+        # What computes it has the constant.
+        node.set_inputs([first, *others])
+        make, kind = (LooseNorm, "MVN") if _is_norm(node) else (LooseProduct, "MatMul")
+        found[node] = make(op, second.array, steps, crew, definition(op, kind))
     if gone:
         plan.replace({node: [] for node in gone})
         plan.sort()
     return found
 
 
-def _is_product(node: Node) -> bool:
-    """Whether a node multiplies numbers by constant weights."""
-    if not node.is_outside or claimed_type(type(node.op)) != "MatMul":
-        return False
-    left, right = node.inputs
-    weights = right.constant
-    if weights is None or weights.ndim != 2 or not weights.size:
-        return False
-    return all(x.type == np.float32 for x in (left, right, node.outputs[0]))
+def _is_norm(node: Node) -> bool:
+    return claimed_type(type(node.op)) == "MVN"
+
+
+def _columns(node: Node) -> int | None:
+    """How many numbers a row has that a node gives which multiplies by weights, or is a norm."""
+    if not node.is_outside or len(node.inputs) != 2 or node.outputs[0].type != np.float32:
+        return None
+    (first, second), kind = node.inputs, claimed_type(type(node.op))
+    known = second.constant
+    if known is None or first.type != np.float32:
+        return None
+    if kind == "MatMul" and known.dtype == np.float32 and known.ndim == 2 and known.size:
+        return int(known.shape[0 if node.op.transpose_b else 1])  # type: ignore[attr-defined]  # MatMul has it
+    last = first.tensor.shape.sizes[-1] if first.tensor.shape.rank else None
+    return last if kind == "MVN" and known.size == 1 and isinstance(last, int) else None
 
 
 def _follows(node: Node, follower: Node, columns: int) -> bool:

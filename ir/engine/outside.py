@@ -28,7 +28,7 @@ from ..execution import Interpreter, State, answered, by_definition, read_variab
 from ..inference import Inferred, body_parameters, infer_graph
 from .attention import Attention, is_plain, is_shared, share_heads
 from .caches import chooses_rows, is_all, join_caches
-from .fusing import fuse_products
+from .fusing import fuse
 from .hopes import LoosenedError, watched
 from .kernels import Rooms, Scratch, fits, quick, shared
 from .memory import Growing, keep_what_is_freed_for, private
@@ -87,7 +87,7 @@ class Outside:
         self._crew = Crew(threads, Rooms)
         self._attended = Attention(self._crew, Scratch(threads, private, by_threads=True))
         apart = {*self._shared, *self._caches, *self._hoped}
-        self._products = fuse_products(plan, apart, self._crew, _unasked)
+        self._fused = fuse(plan, apart, self._crew, _unasked)
         #: What may be what the last turn of a loop has given.
         self._comes_back = set(plan.inputs.values()) if plan.turns else set()
         #: The variables as they are in the course of a call.
@@ -168,8 +168,8 @@ class Outside:
         kind = claimed_type(type(op)) or layer.type
         if node in self._shared:
             return self._attended
-        if node in self._products:
-            return self._products[node]
+        if node in self._fused:
+            return self._fused[node]
         if node in self._caches:
             order = self._caches[node].order
             chosen = None if order is None else quick(order.op, _unasked(order.op, "Gather"))

@@ -3,9 +3,9 @@
 A plan for other shapes takes long to make. Where a size goes on growing from call to call, as
 that of what attention has seen does with each word, a plan is made that holds for any: what
 depends on that size is outside it, the rest is planned as usual. Images that become more with
-each call are another matter: to convolve them outside would take ten times as long. Texts that a
-model with variables goes on from, such as prompts, have as many words as they happen to have:
-after the first few a plan is made that holds for any number but one.
+each call are another matter: to convolve them outside would take ten times as long. Texts have as
+many words as they happen to have: after the first few a plan is made that holds for any number
+but one.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ Shapes: TypeAlias = Mapping[str, tuple[int, ...] | None]
 _OPEN: Mapping[int, Size] = {OPEN: ANY, SEVERAL: Dim(2)}
 #: So many calls in a row the size of an input has grown by one before it is left open.
 STEADY = 2
-#: So many texts have a plan of their own.
-TEXTS = 3
+#: So many texts have a plan of their own where there are variables: the next is as long as none
+#: before. Elsewhere many come again, and so many lengths have one.
+TEXTS, SIZES = 3, 16
 #: Weights of fewer bits are levels, if there are so many.
 HALF, LARGE = 16, 1 << 16
 #: Layers that take far longer where it is not known beforehand how large their inputs are.
@@ -110,10 +111,10 @@ class Patterns:
         """
         before, self._before = self._before, shapes
         if before is None:
-            self._text(shapes, len(shapes) - len(self.variables))
+            self._text(shapes)
             return shapes
         split = len(shapes) - len(self.variables)
-        text = self._text(shapes, split)
+        text = self._text(shapes)
         if text is not None:
             return text
         begun = map(self._first.get, self.variables)
@@ -138,25 +139,26 @@ class Patterns:
         found = _opened(shapes, [[step > 0 for step in row] for row in (*given, *kept)])
         return found if self._is_quick(found) else shapes
 
-    def _text(self, shapes: Pattern, split: int) -> Pattern | None:
+    def _text(self, shapes: Pattern) -> Pattern | None:
         """The pattern for texts of any length, if this is one and enough others were seen."""
+        split = len(shapes) - len(self.variables)
         given, held = shapes[:split], shapes[split:]
-        if not held or None in given:
-            return None
+        most = TEXTS if held else SIZES
         is_first = all(shape is None for shape in held)
-        if is_first and given not in self._texts and len(self._texts) <= TEXTS:
+        if is_first and given not in self._texts and len(self._texts) <= most:
             self._texts.append(given)
-        if len(self._texts) <= TEXTS:
+        if len(self._texts) <= most:
             return None
         found: list[tuple[int, ...] | None] = []
-        for place, sizes in enumerate(given):
+        for place, (sizes, layer) in enumerate(zip(given, self._model.parameters, strict=True)):
             row = list(sizes or ())
             for axis, size in enumerate(row):
                 others = {(text[place] or ())[axis : axis + 1] for text in self._texts}
                 if len(others) == 1 or (len(row) > 1 and not axis):
                     continue
-                if size == 1:
-                    return None  # a step, for which there is a quicker plan
+                is_word = len(row) <= 2 and not parameter_type(layer).is_real
+                if size == 1 or not (held or is_word):
+                    return None  # a step, for which there is a quicker plan, or something else
                 row[axis] = SEVERAL
             found.append(tuple(row))
         for name, shape in zip(self.variables, held, strict=True):

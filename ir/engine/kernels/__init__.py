@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from .activations import SWISH_FACTOR as SWISH_FACTOR
     from .attention import attend as attend
     from .blocks import Scratch as Scratch
+    from .following import Following as Following
     from .laying_out import lay_out_weights as lay_out_weights
     from .loose import fits as fits
     from .loose import quick as quick
-    from .loose_products import Following as Following
+    from .loose_norms import LooseNorm as LooseNorm
     from .loose_products import LooseProduct as LooseProduct
     from .products import quickness as quickness
     from .rooms import Rooms as Rooms
@@ -27,9 +28,11 @@ __getattr__, __dir__ = face(
         "activations": "SWISH_FACTOR",
         "attention": "attend",
         "blocks": "Scratch",
+        "following": "Following",
         "laying_out": "lay_out_weights",
         "loose": "fits quick",
-        "loose_products": "Following LooseProduct",
+        "loose_norms": "LooseNorm",
+        "loose_products": "LooseProduct",
         "products": "quickness",
         "rooms": "Rooms",
         "sharing": "shared",

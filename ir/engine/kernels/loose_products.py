@@ -7,20 +7,20 @@ element are done to each piece while that is in the cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from ....layers.base import Kernel, Op
+from ....layers.base import Kernel
 from ....schemas import Array
 from ..memory import ask_for
 from ..workers import Crew, Part, sequence, spans
-from .activations import activation
-from .blocks import CACHE, UFUNCS
+from .blocks import CACHE
 from .calls import call
+from .following import Following, follower, slowly
 from .matrices import FEWER, kept_columns, least_copied, runs_of_columns
 from .products import BLOCK, PAYING, cuts, equal, multiplied, width
 from .rooms import NEAR_FOR_THREADS, Rooms
@@ -32,24 +32,6 @@ TOGETHER = 512
 
 #: The numbers of the rooms for a piece, and for sums into which one is cut.
 PIECE, SUMS = 16, 17
-#: So many prepared steps are kept.
-SEEN = 64
-
-
-class Following(NamedTuple):
-    """A step that follows: an operation on what there is by then, and maybe another array."""
-
-    op: Op
-    #: A constant, or the place of what each call has another of; None: it stands alone.
-    other: Array | int | None
-    #: Whether what there is by then is the second operand.
-    is_second: bool
-    #: What computes it by its definition, of all its operands.
-    slowly: Kernel
-
-
-#: Makes the part that does a step to a piece: of rows and columns, with the others that come.
-Follower: TypeAlias = Callable[[Array, slice, slice, Sequence[Array], Rooms], Part]
 
 
 class LooseProduct:
@@ -67,10 +49,12 @@ class LooseProduct:
         self._right = weights.T if op.transpose_b else weights
         self._deep, self._columns = self._right.shape
         self._following = following
-        self._followers = [_follower(step) for step in following]
+        self._followers = [follower(step) for step in following]
         #: How many rows there are is not known: the weights lie as for so few that all will do.
         self._as_they_lie = cuts(self._deep, PAYING) > 0
         self._blocks: list[Array] = []
+        #: How blocks are cut among lanes, and into runs.
+        self._cut: dict[tuple[int, int], list[list[tuple[int, int, Array]]]] = {}
 
     def __call__(self, given: Array, *others: Array) -> tuple[Array, ...]:
         """The output for rows and for what comes beside them."""
@@ -116,7 +100,12 @@ class LooseProduct:
     ) -> list[list[tuple[int, int, Array]]]:
         """For each lane the blocks that stay in the cache together, with what is made by them."""
         together = max(1, CACHE // (4 * min(rows, TOGETHER) * blocks[0].shape[-1]))
-        return [runs_of_columns(blocks, *lane, together) for lane in spans(number, across)]
+        key = across, min(together, number)
+        if key not in self._cut:
+            self._cut[key] = [
+                runs_of_columns(blocks, *lane, together) for lane in spans(number, across)
+            ]
+        return self._cut[key]
 
     def _share(
         self,
@@ -147,54 +136,4 @@ class LooseProduct:
 
     def _slowly(self, given: Array, others: Sequence[Array]) -> tuple[Array, ...]:
         """The same by the definitions."""
-        found = self._general(given, self._weights)
-        for step in self._following:
-            more = [others[step.other] if isinstance(step.other, int) else step.other]
-            operands = [found[0], *(one for one in more if one is not None)]
-            found = step.slowly(*(operands[::-1] if step.is_second else operands))
-        return found
-
-
-def _follower(step: Following) -> Follower:
-    """What makes the part of a step for a piece of the output."""
-    op, other = step.op, step.other
-    function = UFUNCS.get(op.xml_type)
-    if function is None:
-        return _activation(op, [other] if isinstance(other, np.ndarray) else [])
-    line = None
-    if isinstance(other, np.ndarray):  # one number, or one for each column
-        line = other.reshape(-1) if other.size > 1 else other.reshape(())
-
-    def with_another(
-        piece: Array, rows: slice, columns: slice, beside: Sequence[Array], rooms: Rooms
-    ) -> Part:
-        if line is None:
-            assert isinstance(other, int)
-            second = beside[other][rows, columns]
-        else:
-            second = line[columns] if line.ndim else line
-        both = (second, piece) if step.is_second else (piece, second)
-        return call(function, *both, out=piece)
-
-    return with_another
-
-
-def _activation(op: Op, parameters: list[Array]) -> Follower:
-    """The same for an activation: for rooms that were seen before, it is there."""
-    how = op.xml_type, *sorted(op.attributes().items()), *(x.tobytes() for x in parameters)
-
-    def alone(
-        piece: Array, rows: slice, columns: slice, beside: Sequence[Array], rooms: Rooms
-    ) -> Part:
-        key = how, piece.size, piece.ctypes.data
-        found = rooms.parts.get(key)
-        if found is None:
-            while len(rooms.parts) >= SEEN:
-                del rooms.parts[next(iter(rooms.parts))]
-            found = activation(op, piece, piece, parameters, near=NEAR_FOR_THREADS, own=rooms)
-            if found is None:
-                return lambda: np.copyto(piece, op.run(piece, *parameters)[0])
-            rooms.parts[key] = found
-        return found
-
-    return alone
+        return slowly(self._general(given, self._weights), self._following, others)

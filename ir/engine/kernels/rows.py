@@ -262,7 +262,7 @@ def _quotients(source: Array, target: Array, room: Array, *, done: bool) -> None
     np.multiply(target, room, out=target)
 
 
-def _standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:
+def standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:
     """Makes the mean 0 and, if wanted, the variance 1."""
     eps, inside = np.float32(op.eps), op.inside()
 
@@ -327,7 +327,7 @@ def _shortened_row(op: Any, source: Array, target: Array) -> Part:
 
 
 #: What divides rows by roots of sums of squares.
-_WITH_SQUARES = {"MVN": _standardized, "NormalizeL2": _shortened}
+_WITH_SQUARES = {"MVN": standardized, "NormalizeL2": _shortened}
 
 
 def _join(join: Any, source: Array, out: Array) -> None:
