@@ -107,15 +107,15 @@ def _are_alike(value: Value, other: Value) -> bool:
 def _step(node: Node, follower: Node, others: list[Value]) -> Following:
     """A follower as a step; what it reads beside the product joins the others."""
     value = node.outputs[0]
-    more = [x for x in follower.inputs if x is not value]
-    given: Array | int | None = None
-    if more and more[0].constant is not None:
-        given = more[0].constant
-    elif more:
-        given = len(others)
-        others.append(more[0])
+    given: list[Array | int] = []
+    for other in follower.inputs:
+        if other is not value and other.constant is not None:
+            given.append(other.constant)
+        elif other is not value:
+            given.append(len(others))
+            others.append(other)
     slowly = partial(_told, follower, partial(by_definition, follower.op))
-    return Following(follower.op, given, follower.inputs[0] is not value, slowly)
+    return Following(follower.op, tuple(given), follower.inputs[0] is not value, slowly)
 
 
 def _told(follower: Node, kernel: Kernel, *arrays: Array) -> tuple[Array, ...]:

@@ -30,7 +30,7 @@ from .attention import Attention, is_plain, is_shared, share_heads
 from .caches import chooses_rows, is_all, join_caches
 from .fusing import fuse
 from .hopes import LoosenedError, watched
-from .kernels import Rooms, Scratch, fits, quick, shared
+from .kernels import Rooms, Scratch, fits, loose_stacks, quick, shared
 from .memory import Growing, keep_what_is_freed_for, private
 from .plan import Node, Plan, Region, Value, build, claimed_type, cut_regions, plan_region
 from .workers import Crew, Part, single_blas
@@ -201,6 +201,8 @@ class Outside:
                 return by_definition(op, past, new) if found is None else (found,)
 
             return joined
+        if kind == "MatMul":
+            return loose_stacks(op, self._crew, _unasked(op, kind))
         others = [value.constant for value in node.inputs[1:]]
         return quick(op, shared(op, others, self._threads, _unasked(op, kind)))
 

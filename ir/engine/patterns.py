@@ -17,7 +17,7 @@ from math import prod
 from typing import TypeAlias
 
 from ...layers import budget
-from ...schemas import ANY, Array, Dim, IRError, Shape, Size, Tensor
+from ...schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..document import Layer, Model
 from ..execution import State
 from ..inference import Inferred, infer_graph, parameter_type
@@ -38,6 +38,8 @@ STEADY = 2
 #: So many texts have a plan of their own where there are variables: the next is as long as none
 #: before. Elsewhere many come again, and so many lengths have one.
 TEXTS, SIZES = 3, 16
+#: Types of words and of what is to be seen of them: no numbers that are computed with.
+WORDS = frozenset({ElementType.BOOLEAN, ElementType.I32, ElementType.I64})
 #: Weights of fewer bits are levels, if there are so many.
 HALF, LARGE = 16, 1 << 16
 #: Layers that take far longer where it is not known beforehand how large their inputs are.
@@ -156,8 +158,7 @@ class Patterns:
                 others = {(text[place] or ())[axis : axis + 1] for text in self._texts}
                 if len(others) == 1 or (len(row) > 1 and not axis):
                     continue
-                is_word = len(row) <= 2 and not parameter_type(layer).is_real
-                if size == 1 or not (held or is_word):
+                if size == 1 or not (held or parameter_type(layer) in WORDS):
                     return None  # a step, for which there is a quicker plan, or something else
                 row[axis] = SEVERAL
             found.append(tuple(row))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .loose import quick as quick
     from .loose_norms import LooseNorm as LooseNorm
     from .loose_products import LooseProduct as LooseProduct
+    from .loose_products import loose_stacks as loose_stacks
     from .products import quickness as quickness
     from .rooms import Rooms as Rooms
     from .sharing import shared as shared
@@ -32,7 +33,7 @@ __getattr__, __dir__ = face(
         "laying_out": "lay_out_weights",
         "loose": "fits quick",
         "loose_norms": "LooseNorm",
-        "loose_products": "LooseProduct",
+        "loose_products": "LooseProduct loose_stacks",
         "products": "quickness",
         "rooms": "Rooms",
         "sharing": "shared",

@@ -17,14 +17,16 @@ from .rooms import NEAR_FOR_THREADS, Rooms
 
 #: So many prepared steps are kept.
 SEEN = 64
+#: The number of the room for a piece, which has at most as many numbers as rooms keep.
+PIECE, MOST = 16, NEAR_FOR_THREADS
 
 
 class Following(NamedTuple):
-    """A step that follows: an operation on what there is by then, and maybe another array."""
+    """A step that follows: an operation on what there is by then, and on what else it takes."""
 
     op: Op
-    #: A constant, or the place of what each call has another of; None: it stands alone.
-    other: Array | int | None
+    #: Constants, or the place of what each call has another of.
+    others: tuple[Array | int, ...]
     #: Whether what there is by then is the second operand.
     is_second: bool
     #: What computes it by its definition, of all its operands.
@@ -40,19 +42,18 @@ def slowly(
 ) -> tuple[Array, ...]:
     """What all steps make of what there is, by their definitions."""
     for step in following:
-        more = others[step.other] if isinstance(step.other, int) else step.other
-        operands = found if more is None else (found[0], more)
+        more = (others[x] if isinstance(x, int) else x for x in step.others)
+        operands = (found[0], *more)
         found = step.slowly(*(operands[::-1] if step.is_second else operands))
     return found
 
 
 def follower(step: Following) -> Follower:
-    """What makes the part of a step for a piece of the output."""
-    op, other = step.op, step.other
-    function = UFUNCS.get(op.xml_type)
+    """What makes the part of a step for a piece of the output, which lies in a room."""
+    function = UFUNCS.get(step.op.xml_type)
     if function is None:
-        return _activation(op, [other] if isinstance(other, np.ndarray) else [])
-    line = None
+        return _activation(step.op, [x for x in step.others if isinstance(x, np.ndarray)])
+    line, (other,) = None, step.others
     if isinstance(other, np.ndarray):  # one number, or one for each column
         line = other.reshape(-1) if other.size > 1 else other.reshape(())
 
@@ -80,11 +81,11 @@ def _activation(op: Op, parameters: list[Array]) -> Follower:
         key = how, piece.size, piece.ctypes.data
         found = rooms.parts.get(key)
         if found is None:
-            while len(rooms.parts) >= SEEN:
-                del rooms.parts[next(iter(rooms.parts))]
             found = activation(op, piece, piece, parameters, near=NEAR_FOR_THREADS, own=rooms)
             if found is None:
                 return lambda: np.copyto(piece, op.run(piece, *parameters)[0])
+            while len(rooms.parts) >= SEEN:
+                del rooms.parts[next(iter(rooms.parts))]
             rooms.parts[key] = found
         return found
 

@@ -12,14 +12,15 @@ from ....layers.base import Kernel
 from ....schemas import Array
 from ..memory import ask_for
 from ..workers import Crew, Part, sequence, spans
-from .blocks import CACHE
 from .calls import call
-from .following import Following, follower, slowly
-from .rooms import Rooms
-from .rows import LITTLE, standardized
+from .following import MOST, Following, follower, slowly
+from .rooms import NEAR, Rooms
+from .rows import standardized
 
 #: The number of the room for means and spreads.
 BESIDE = 18
+#: So many numbers take longer than it takes another thread to begin.
+MUCH = 1 << 16
 
 
 class LooseNorm:
@@ -35,6 +36,7 @@ class LooseNorm:
     def __call__(self, given: Array, *others: Array) -> tuple[Array, ...]:
         """The output for rows and for what comes beside them."""
         fits = all(other.dtype == np.float32 and other.shape == given.shape for other in others)
+        fits &= given.ndim > 0 and given.shape[-1] <= MOST
         (axis,) = self._axes.reshape(-1).tolist()
         if given.dtype != np.float32 or not given.size or axis not in (-1, given.ndim - 1):
             fits = False
@@ -47,7 +49,7 @@ class LooseNorm:
         beside = [other.reshape(rows, wide) for other in others]
         self._crew.work([
             sequence(self._share(lane, source, target, beside, *run))
-            for lane, run in enumerate(spans(rows, 2 if given.size >= LITTLE else 1))
+            for lane, run in enumerate(spans(rows, 2 if given.size >= MUCH else 1))
         ])  # fmt: skip
         return (made,)
 
@@ -63,7 +65,7 @@ class LooseNorm:
         """Parts that make some rows of the output."""
         parts: list[Part] = []
         rooms, everything = self._crew.rooms(lane), slice(None)
-        for first, stop in spans(end - begin, -(-(end - begin) * 8 * source.shape[1] // CACHE)):
+        for first, stop in spans(end - begin, -(-(end - begin) * source.shape[1] // NEAR)):
             rows = slice(begin + first, begin + stop)
             mean, spread = rooms.take(BESIDE, 2 * (stop - first)).reshape(2, -1, 1, 1)
             piece = target[rows]

@@ -18,20 +18,21 @@ from ....layers.base import Kernel
 from ....schemas import Array
 from ..memory import ask_for
 from ..workers import Crew, Part, sequence, spans
-from .blocks import CACHE
 from .calls import call
-from .following import Following, follower, slowly
+from .following import MOST, PIECE, Following, follower, slowly
 from .matrices import FEWER, kept_columns, least_copied, runs_of_columns
 from .products import BLOCK, PAYING, cuts, equal, multiplied, width
-from .rooms import NEAR_FOR_THREADS, Rooms
+from .rooms import Rooms
 
 #: From how many products of numbers on they are cut into so many shares.
 SHARES = ((1 << 30, 8), (1 << 28, 4), (1 << 22, 2))
+#: Many matrices are multiplied together from so many products on.
+STACKED = 1 << 21
 #: So many rows are multiplied together at most.
 TOGETHER = 512
 
-#: The numbers of the rooms for a piece, and for sums into which one is cut.
-PIECE, SUMS = 16, 17
+#: The number of the room for sums into which one is cut.
+SUMS = 17
 
 
 class LooseProduct:
@@ -99,7 +100,8 @@ class LooseProduct:
         self, blocks: list[Array], number: int, across: int, rows: int
     ) -> list[list[tuple[int, int, Array]]]:
         """For each lane the blocks that stay in the cache together, with what is made by them."""
-        together = max(1, CACHE // (4 * min(rows, TOGETHER) * blocks[0].shape[-1]))
+        wide = blocks[0].shape[-1]
+        together = max(1, MOST // (min(rows, TOGETHER, MOST // wide) * wide))
         key = across, min(together, number)
         if key not in self._cut:
             self._cut[key] = [
@@ -119,8 +121,9 @@ class LooseProduct:
         """Parts that make some rows and columns of the output."""
         parts: list[Part] = []
         rooms = self._crew.rooms(lane)
-        added = rooms.take(SUMS, NEAR_FOR_THREADS)
-        for begin, end in spans(down.stop - down.start, -(-(down.stop - down.start) // TOGETHER)):
+        added = rooms.take(SUMS, MOST)
+        at_once = min(TOGETHER, MOST // self._blocks[0].shape[-1])
+        for begin, end in spans(down.stop - down.start, -(-(down.stop - down.start) // at_once)):
             some = slice(down.start + begin, down.start + end)
             for first, stop, matrices in runs:
                 columns, piece = slice(first, stop), target[some, first:stop]
@@ -137,3 +140,33 @@ class LooseProduct:
     def _slowly(self, given: Array, others: Sequence[Array]) -> tuple[Array, ...]:
         """The same by the definitions."""
         return slowly(self._general(given, self._weights), self._following, others)
+
+
+def loose_stacks(op: Any, crew: Crew[Rooms], general: Kernel) -> Kernel:
+    """What computes products of many matrices by others, of which threads take some each."""
+
+    def run(one: Array, other: Array) -> tuple[Array, ...]:
+        if not one.dtype == other.dtype == np.float32 or min(one.ndim, other.ndim) < 2:
+            return general(one, other)
+        left = one.swapaxes(-1, -2) if op.transpose_a else one
+        right = other.swapaxes(-1, -2) if op.transpose_b else other
+        (rows, deep), columns = left.shape[-2:], right.shape[-1]
+        amount = left.size * columns
+        if amount < STACKED or right.shape[-2] != deep:
+            return general(one, other)
+        try:
+            lead = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        except ValueError:
+            return general(one, other)
+        axis = next((axis for axis, size in enumerate(lead) if size > 1), None)
+        if axis is None:
+            return general(one, other)
+        ask_for(4 * prod(lead) * rows * columns)
+        made = np.empty((*lead, rows, columns), np.float32)
+        left, right = (np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (left, right))
+        cut = (slice(None),) * axis
+        pieces = [(*cut, slice(*some)) for some in spans(lead[axis], 2)]
+        crew.work([call(np.matmul, left[at], right[at], out=made[at]) for at in pieces])
+        return (made,)
+
+    return run
