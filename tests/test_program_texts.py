@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_program import assert_close
 from vinoir import ir
-from vinoir.ir.engine import patterns
+from vinoir.ir.engine import attention, patterns
 from vinoir.ir.engine.kernels import loose_norms, loose_products
 from vinoir.ir.engine.patterns import SEVERAL, openness, takes_texts
 from vinoir.ir.engine.planned import Planned
@@ -67,8 +67,13 @@ class Net(ir.Builder):
         return found
 
 
-def text(*, kept: bool = False, shared: int = HEADS, layers: int = 2) -> ir.Model:
-    """A small transformer; it may keep what it has seen, and heads may share keys and values."""
+def text(
+    *, kept: bool = False, shared: int = HEADS, layers: int = 2, causal: bool = False
+) -> ir.Model:
+    """A small transformer; it may keep what it has seen, and heads may share keys and values.
+
+    What each word sees is told by an input, or these are all words up to it.
+    """
     net = Net("text")
     words = net.parameter("words", "i64", "1,?")
     seen = net.parameter("seen", "boolean", "1,1,?,?")
@@ -85,8 +90,9 @@ def text(*, kept: bool = False, shared: int = HEADS, layers: int = 2) -> ir.Mode
             )
         if shared < HEADS:
             key, value = (repeated(net, one, shared, each) for one in (key, value))
-        found = net.add("ScaledDotProductAttention", "opset13", [query, key, value, seen],
-                        causal=False)  # fmt: skip
+        more = [] if causal else [seen]
+        found = net.add("ScaledDotProductAttention", "opset13", [query, key, value, *more],
+                        causal=causal)  # fmt: skip
         found = net.add("Transpose", "opset1", [found, integers(0, 2, 1, 3)])
         found = net.add("Reshape", "opset1", [found, integers(0, 0, WIDE)], special_zero=True)
         x = net.add("Add", "opset1", [x, net.linear(found, WIDE)])
@@ -124,6 +130,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loose_products, "SHARES", ((1 << 10, 2),))
     monkeypatch.setattr(loose_products, "STACKED", 1)
     monkeypatch.setattr(loose_norms, "MUCH", 1)
+    monkeypatch.setattr(attention, "MANY", 3)
+    monkeypatch.setattr(attention, "LARGE", 1)
 
 
 def plans_of(program: ir.Program) -> list[tuple[patterns.Pattern, Planned]]:
@@ -134,10 +142,10 @@ def plans_of(program: ir.Program) -> list[tuple[patterns.Pattern, Planned]]:
     return found
 
 
-@pytest.mark.parametrize("shared", [HEADS, 2])
+@pytest.mark.parametrize(("shared", "causal"), [(HEADS, False), (2, False), (HEADS, True)])
 @pytest.mark.usefixtures("few")
-def test_one_plan_holds_for_any_number_of_words(shared: int) -> None:
-    model = text(shared=shared)
+def test_one_plan_holds_for_any_number_of_words(shared: int, causal: bool) -> None:
+    model = text(shared=shared, causal=causal)
     program, alone = ir.compile(model, threads=2), ir.compile(model, threads=1)
     for count in (5, 9, 33, 2, 70, 9, 5, 33):
         found = program(given_words(count))
@@ -210,8 +218,9 @@ def test_without_memory_for_another_copy_of_weights_each_length_has_its_plan(
     assert not any(takes_texts(pattern) for pattern, _ in plans_of(program))
 
 
+@pytest.mark.parametrize("memory", ["small", "fast", None])
 @pytest.mark.usefixtures("few")
-def test_weights_that_are_levels_stay_levels() -> None:
+def test_weights_that_are_levels_stay_levels_unless_speed_is_wanted(memory: Any) -> None:
     net = Net("levels")
     words = net.parameter("words", "i64", "1,?")
     x = net.add("Gather", "opset8", [net.weights(WORDS, 256), words, np.int64(0)])
@@ -219,10 +228,12 @@ def test_weights_that_are_levels_stay_levels() -> None:
     weights = net.add("Convert", "opset1", [net.constant(levels)], destination_type="f32")
     weights = net.add("Multiply", "opset1", [weights, np.float32([[0.01]])])
     net.result(net.add("MatMul", "opset1", [x, weights]))
-    program = ir.compile(net.model(), memory="small")
+    program = ir.compile(net.model(), memory=memory)
     for count in (5, 9, 7):
-        program([np.zeros((1, count), np.int64)])
-    assert not any(takes_texts(pattern) for pattern, _ in plans_of(program))
+        words = np.random.default_rng(count).integers(0, WORDS, (1, count))
+        assert_close(program([words]), ir.run(program.model, [words]))
+    opened = any(takes_texts(pattern) for pattern, _ in plans_of(program))
+    assert opened == (memory == "fast")
 
 
 def test_several_lengths_have_plans_of_their_own_first() -> None:

@@ -11,6 +11,7 @@ from math import prod
 
 import numpy as np
 
+from ...layers.base import Kernel
 from ...layers.budget import require
 from ...schemas import Array, Dim, Shape
 from .kernels import Rooms, Scratch, attend
@@ -68,10 +69,10 @@ def is_shared(arrays: Sequence[Array]) -> bool:
     )
 
 
-def is_plain(node: Node) -> bool:
-    """Whether the keys that count are told by a mask alone."""
+def is_plain(node: Node, *, causal: bool = False) -> bool:
+    """Whether the keys that count are told by a mask alone, or by nothing but their places."""
     real = all(value.type == np.float32 for value in node.inputs[:3])
-    return real and not node.op.causal  # type: ignore[attr-defined]  # attention has it
+    return real and bool(node.op.causal) == causal  # type: ignore[attr-defined]  # attention has it
 
 
 def _before(value: Value, query: Shape) -> Value | None:
@@ -123,14 +124,41 @@ class Attention:
     ) -> tuple[Array, ...]:
         """The weighted values."""
         batch, heads, rows, depth = query.shape
-        shared, length = keys.shape[1:3]
-        shape = batch, heads, rows, values.shape[-1]
+        length = keys.shape[2]
         if not query.size or not length:  # nobody asks, or there is nothing to be seen
-            return (np.zeros(shape, np.float32),)
+            return (np.zeros((batch, heads, rows, values.shape[-1]), np.float32),)
         factor = np.float32(1 / np.sqrt(depth) if scale is None else scale.reshape(-1)[0])
-        if rows < MANY or query.size * length < LARGE:
+        if not _are_many(query, keys):
             require(2 * query.size // depth * length * query.itemsize)
             return (_attended(query, keys, values, mask, factor),)
+        return self._shared_out(query, keys, values, mask, factor)
+
+    def up_to_own(self, general: Kernel) -> Kernel:
+        """The same where each query sees the keys up to its own place; of a few by ``general``."""
+
+        def run(query: Array, keys: Array, values: Array, *others: Array) -> tuple[Array, ...]:
+            if len(others) > 1 or not is_shared((query, keys, values)):
+                return general(query, keys, values, *others)
+            if not _are_many(query, keys):
+                return general(query, keys, values, *others)
+            factor = np.float32(1 / np.sqrt(query.shape[-1]))
+            return self._shared_out(query, keys, values, None, factor, causal=True)
+
+        return run
+
+    def _shared_out(
+        self,
+        query: Array,
+        keys: Array,
+        values: Array,
+        mask: Array | None,
+        factor: np.float32,
+        *,
+        causal: bool = False,
+    ) -> tuple[Array, ...]:
+        """What threads make of many queries."""
+        (batch, heads, rows, depth), (shared, length) = query.shape, keys.shape[1:3]
+        shape = batch, heads, rows, values.shape[-1]
         ask_for(4 * prod(shape))
         made = np.empty(shape, np.float32)
         if mask is not None:
@@ -146,9 +174,15 @@ class Attention:
             made.reshape(*group, -1),
             lanes(amount),
             self._scratch,
+            causal=causal,
         )
         self._crew.work(parts)
         return (made,)
+
+
+def _are_many(query: Array, keys: Array) -> bool:
+    """Whether queries are so many that threads share them."""
+    return query.shape[2] >= MANY and query.size * keys.shape[2] >= LARGE
 
 
 def _in_rows(stack: Array) -> Array:

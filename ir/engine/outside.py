@@ -193,6 +193,8 @@ class Outside:
         if kind == "ScaledDotProductAttention" and is_plain(node):
             general = _unasked(op, kind)
             return lambda *given: self._attended(*given) if is_shared(given) else general(*given)
+        if kind == "ScaledDotProductAttention" and is_plain(node, causal=True):
+            return self._attended.up_to_own(_unasked(op, kind))
         if kind == "Concat" and len(node.inputs) == 2 and self._grows(node.inputs[0]):
             growing = Growing(op.axis)  # type: ignore[attr-defined]  # Concat has it
 

@@ -76,8 +76,10 @@ def takes_texts(pattern: Pattern) -> bool:
 class Patterns:
     """Chooses the pattern for shapes that no plan holds for, by what has been seen before."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, keeps_levels: bool = True) -> None:
         self._model = model
+        #: Whether weights of few bits are not to be made numbers wherever that is quicker.
+        self._keeps_levels = keeps_levels
         self._readers = [layer for layer in model.order() if layer.type == "ReadValue"]
         #: The variables that the model itself reads, bodies apart.
         self.variables = list(dict.fromkeys(map(variable_of, self._readers)))
@@ -179,7 +181,7 @@ class Patterns:
     @cached_property
     def _has_levels(self) -> bool:
         """Whether weights are kept in few bits: outside they would be made numbers."""
-        return any(
+        return self._keeps_levels and any(
             layer.is_constant and layer.element_type.bits < HALF
             and prod(layer.outputs[0].tensor.shape.static) >= LARGE
             for layer in self._model.order()
