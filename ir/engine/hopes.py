@@ -19,6 +19,8 @@ from .plan import Plan, claimed_type
 
 #: What takes some places of an axis.
 CUTTING = ("Slice", "StridedSlice")
+#: Who asks for more wants all there is: exporters write the largest number that they know.
+FAR = 1 << 30
 
 
 class LoosenedError(Exception):
@@ -56,7 +58,7 @@ class Hopes:
         for axis, start, stop in cutting.cuts(*inputs_of(graph, layer, known)):
             asked = stop - start
             least, _ = limits(start)
-            if isinstance(asked, Dim) or asked < 0 or least is None or least < 0:
+            if isinstance(asked, Dim) or not 0 <= asked < FAR or least is None or least < 0:
                 continue
             if isinstance(sizes[axis], Dim) and compatible(asked, sizes[axis]):
                 sizes[axis] = asked

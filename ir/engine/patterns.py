@@ -91,6 +91,8 @@ class Patterns:
         self._grown = 0
         #: Patterns with open sizes that were thought of, and whether they are worth it.
         self._quick: dict[Pattern, bool] = {}
+        #: Patterns of which inference says that nothing fits them, though some sizes do.
+        self.refused: set[Pattern] = set()
         #: The inputs of the first texts that began when no variable had a value.
         self._texts: list[Pattern] = []
         self.hopes = Hopes()
@@ -108,6 +110,11 @@ class Patterns:
         self._before = shapes
 
     def choose(self, shapes: Pattern) -> Pattern:
+        """The pattern to plan for, if it is not one for which there can be no plan."""
+        found = self._chosen(shapes)
+        return shapes if found in self.refused else found
+
+    def _chosen(self, shapes: Pattern) -> Pattern:
         """The pattern to plan for: what has grown since the last call will go on to grow.
 
         Variables that grow are followed by inputs that have a place for all they hold and more,
@@ -190,12 +197,14 @@ class Patterns:
     def _is_quick(self, pattern: Pattern) -> bool:
         """Whether nothing that depends on open sizes takes far longer for that."""
         if pattern not in self._quick:
-            inferred = self.infer(pattern)
-            self._quick[pattern] = all(
-                tensor.shape.is_static
-                for layer in self._model.order() if _is_slow(layer)
-                for tensor in inferred.of(layer)
-            )  # fmt: skip
+            self._quick[pattern] = False
+            with suppress(IRError):  # as it is not quick, each size is planned for
+                inferred = self.infer(pattern)
+                self._quick[pattern] = all(
+                    tensor.shape.is_static
+                    for layer in self._model.order() if _is_slow(layer)
+                    for tensor in inferred.of(layer)
+                )  # fmt: skip
         return self._quick[pattern]
 
     def infer(self, pattern: Pattern) -> Inferred:

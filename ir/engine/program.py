@@ -23,7 +23,7 @@ import numpy as np
 from ...layers.budget import is_limited, within
 from ...layers.memory import without_collection
 from ...layers.turns import quick_turns
-from ...schemas import Array, ElementType, UsageError
+from ...schemas import Array, ElementType, IRError, UsageError
 from ...schemas.printing import Table, printable_name
 from ..document import LookUps, Model, input_names, output_keys
 from ..execution import (
@@ -291,7 +291,14 @@ class Program(Shown):
             if self._plans.use(pattern):
                 return self._plans[pattern]
         with self.model.looked_up(self._look_ups), without_collection():
-            planned = self._made(pattern, inferred)
+            try:
+                planned = self._made(pattern, inferred)
+            except IRError:
+                if pattern == shapes:
+                    raise
+                # What is known of all sizes may be too little to see that this one fits.
+                self._patterns.refused.add(pattern)
+                pattern, planned = shapes, self._made(shapes, None)
         self._plans.put(pattern, planned)
         return planned
 
