@@ -125,6 +125,11 @@ def test_an_open_pattern_holds_for_any_size() -> None:
     plans.put(((1, -1),), Made(hasty=False))
     assert plans.find(sized(77)) == ((1, -1),)
     assert plans.find(((2, 7),)) is None
+    plans.put(((-1, -1),), Made(hasty=False))
+    assert plans.find(((2, 7),)) == ((-1, -1),)
+    assert plans.find(sized(77)) == ((1, -1),)  # of which more is known
+    plans.put(((1, -2),), Made(hasty=False))
+    assert plans.find(sized(77)) == ((1, -2),)  # as much is known of both: the later one
 
 
 def test_programs_answer_alike_however_their_plans_are_made(

@@ -13,9 +13,11 @@ from test_program import assert_close
 from vinoir import ir
 from vinoir.ir.engine import attention, patterns
 from vinoir.ir.engine.kernels import loose_norms, loose_products
+from vinoir.ir.engine.memory import ask_for
 from vinoir.ir.engine.patterns import SEVERAL, openness, takes_texts
 from vinoir.ir.engine.planned import Planned
 from vinoir.ir.engine.workers import Crew, HelpersLostError, crew
+from vinoir.layers.budget import within
 from vinoir.schemas import Array, LimitError
 
 WIDE, HEADS, WORDS = 64, 4, 50
@@ -44,8 +46,8 @@ class Net(ir.Builder):
         y = self.add("MatMul", "opset1", [x, self.weights(wide, deep)], transpose_b=True)
         return self.add("Add", "opset1", [y, self.weights(1, 1, wide)], name=name)
 
-    def norm(self, x: ir.Output) -> ir.Output:
-        y = self.add("MVN", "opset6", [x, integers(-1)], eps=1e-5, normalize_variance=True,
+    def norm(self, x: ir.Output, axis: int = -1) -> ir.Output:
+        y = self.add("MVN", "opset6", [x, integers(axis)], eps=1e-5, normalize_variance=True,
                      eps_mode="inside_sqrt")  # fmt: skip
         y = self.add("Multiply", "opset1", [y, self.weights(1, 1, WIDE, scale=1)])
         return self.add("Add", "opset1", [y, self.weights(1, 1, WIDE)])
@@ -252,6 +254,56 @@ def test_several_lengths_have_plans_of_their_own_first() -> None:
     assert opened.count(False) == patterns.TEXTS
 
 
+@pytest.mark.parametrize("most", [2**31 - 1, 2**63 - 1])
+@pytest.mark.usefixtures("few")
+def test_all_that_is_left_is_asked_for_by_the_largest_number(most: int) -> None:
+    net = Net("neighbours")
+    words = net.parameter("words", "i64", "1,?")
+    x = net.add("Gather", "opset8", [net.weights(WORDS, WIDE), words, np.int64(0)])
+    rest = net.add("Slice", "opset8", [x, *map(integers, (1, most, 1, 1))])
+    moved = net.add("Pad", "opset1", [rest, integers(0, 0, 0), integers(0, 1, 0), np.float32(0)],
+                    pad_mode="constant")  # fmt: skip
+    net.result(net.linear(net.add("Add", "opset1", [moved, x]), WIDE))
+    program = ir.compile(net.model())
+    for count in (3, 9, 4, 12):
+        given = np.random.default_rng(count).integers(0, WORDS, (1, count))
+        assert_close(program([given]), ir.run(program.model, [given]))
+    assert any(takes_texts(pattern) for pattern, _ in plans_of(program))
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.usefixtures("few")
+def test_where_inference_refuses_what_is_open_each_size_is_planned_for(
+    kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inferred, tried = patterns.infer_graph, []
+
+    def refusing(model: Any, given: Any, **named: Any) -> Any:
+        if any(not tensor.shape.is_static for tensor in given.values()):
+            tried.append(given)
+            raise ir.IRError("this is too little to go by")
+        return inferred(model, given, **named)
+
+    monkeypatch.setattr(patterns, "infer_graph", refusing)
+    model = text(kept=kept, layers=1)
+    program, wanted = ir.compile(model, threads=1), ir.compile(model, exact=True)
+    for count in (4, 7, 5):
+        for one in (program, wanted):
+            one.reset()
+        before = 0
+        for many in (count, 1, 1, 1) if kept else (count,):
+            arrays = given_words(many, before, beam=kept)
+            assert_close(program(arrays), wanted(arrays))
+            before += many
+    assert not any(openness(pattern) for pattern, _ in plans_of(program))
+    # Once is enough to see it.
+    often = len(tried)
+    assert often
+    for many in range(before, before + 3) if kept else ():
+        program(given_words(1, many, beam=True))
+    assert len(tried) == often
+
+
 # What follows.
 
 #: What may follow a product: a layer on ``x``, and on what else there is.
@@ -275,6 +327,7 @@ STEPS: dict[str, Callable[[Net, ir.Output, ir.Output], ir.Output]] = {
     "clamp": lambda net, x, r: net.add("Clamp", "opset1", [x], min=-1, max=1.5),
     "elu": lambda net, x, r: net.add("Elu", "opset1", [x], alpha=0.7),
     "abs": lambda net, x, r: net.add("Abs", "opset1", [x]),
+    "higher": lambda net, x, r: net.add("Add", "opset1", [x, net.weights(2, 1, 1, WIDE)]),
     "slopes": lambda net, x, r: net.add("PReLU", "opset1", [x, np.float32([0.2])]),
 }  # fmt: skip
 
@@ -285,9 +338,12 @@ def chain(head: str, steps: list[str], *, twice: bool = False) -> ir.Model:
     words = net.parameter("words", "i64", "1,?")
     rows = net.add("Gather", "opset8", [net.weights(WORDS, WIDE), words, np.int64(0)])
     beside = net.add("Sigmoid", "opset1", [rows])
-    x = net.norm(rows) if head == "norm" else net.linear(rows, WIDE)
-    if head == "turned":
+    if head.startswith("norm"):
+        x = net.norm(rows, int(head[4:]))
+    elif head == "turned":
         x = net.add("MatMul", "opset1", [rows, net.weights(WIDE, WIDE)])
+    else:
+        x = net.linear(rows, WIDE)
     for number, step in enumerate(steps):
         x = STEPS[step](net, x, beside)
         if twice and number == len(steps) // 2:
@@ -296,17 +352,8 @@ def chain(head: str, steps: list[str], *, twice: bool = False) -> ir.Model:
     return net.model()
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    head=st.sampled_from(["linear", "turned", "norm"]),
-    steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=5),
-    twice=st.booleans(),
-    counts=st.lists(st.integers(2, 150), min_size=4, max_size=4, unique=True),
-)
-def test_whatever_follows_is_what_the_definitions_give(
-    head: str, steps: list[str], twice: bool, counts: list[int]
-) -> None:
-    model = chain(head, steps, twice=twice)
+def assert_follows(model: ir.Model, counts: list[int]) -> None:
+    """Whether texts of these lengths give what the definitions give, for any threads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(patterns, "SIZES", 1)
         patch.setattr(loose_products, "SHARES", ((1 << 10, 2),))
@@ -319,6 +366,25 @@ def test_whatever_follows_is_what_the_definitions_give(
             for one, other in zip(found.values(), alone([words]).values(), strict=True):
                 np.testing.assert_array_equal(one, other)
         assert any(takes_texts(pattern) for pattern, _ in plans_of(program))
+
+
+@pytest.mark.parametrize("step", sorted(STEPS))
+@pytest.mark.parametrize("head", ["linear", "turned", "norm-1", "norm2", "norm1"])
+def test_each_step_follows_products_and_norms(head: str, step: str) -> None:
+    assert_follows(chain(head, [step, "line"]), [3, 20, 9])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    head=st.sampled_from(["linear", "turned", "norm-1", "norm2", "norm1"]),
+    steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=5),
+    twice=st.booleans(),
+    counts=st.lists(st.integers(2, 150), min_size=4, max_size=4, unique=True),
+)
+def test_whatever_follows_is_what_the_definitions_give(
+    head: str, steps: list[str], twice: bool, counts: list[int]
+) -> None:
+    assert_follows(chain(head, steps, twice=twice), counts)
 
 
 @pytest.mark.usefixtures("few")
@@ -351,6 +417,14 @@ def test_memory_is_asked_for_where_it_is_limited() -> None:
         program(given_words(300))
     program.max_memory = None
     assert_close(program(given_words(300)), ir.run(program.model, given_words(300)))
+
+
+def test_what_malloc_keeps_is_counted_where_memory_is_limited() -> None:
+    ask_for(1 << 12)
+    with within(1 << 11, None):
+        ask_for(1 << 11)
+        with pytest.raises(LimitError):
+            ask_for(1 << 12)
 
 
 # Who works.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -19,16 +19,16 @@ OTHERS = frozenset({"FakeQuantize", "PReLU", "SquaredDifference"})
 
 
 def fuse(
-    plan: Plan, apart: Collection[Node], crew: Crew[Rooms], definition: Callable[[Op, str], Kernel]
+    plan: Plan, crew: Crew[Rooms], definition: Callable[[Op, str], Kernel]
 ) -> dict[Node, Kernel]:
-    """Let products by weights, and norms, do what follows them, but for nodes that stay apart.
+    """Let products by weights, and norms, do what follows them.
 
     Of each, what computes it now; ``definition`` gives that of an operation and its type.
     """
     found: dict[Node, Kernel] = {}
     gone: set[Node] = set()
     for node in plan.nodes:
-        columns = None if node in gone or node in apart else _columns(node)
+        columns = None if node in gone else _columns(node)
         if columns is None:
             continue
         op, (first, second) = node.op, node.inputs
@@ -36,7 +36,7 @@ def fuse(
         steps: list[Following] = []
         while True:
             follower = only_user(node.outputs[0])
-            if follower is None or follower in apart or not _follows(node, follower, columns):
+            if follower is None or not _follows(node, follower, columns):
                 break
             steps.append(_step(node, follower, others))
             node.set_inputs([first, second, *others])

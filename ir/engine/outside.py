@@ -86,8 +86,7 @@ class Outside:
         #: Who does what several threads may do at once.
         self._crew = Crew(threads, Rooms)
         self._attended = Attention(self._crew, Scratch(threads, private, by_threads=True))
-        apart = {*self._shared, *self._caches, *self._hoped}
-        self._fused = fuse(plan, apart, self._crew, _unasked)
+        self._fused = fuse(plan, self._crew, _unasked)
         #: What may be what the last turn of a loop has given.
         self._comes_back = set(plan.inputs.values()) if plan.turns else set()
         #: The variables as they are in the course of a call.
