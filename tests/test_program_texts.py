@@ -327,6 +327,10 @@ STEPS: dict[str, Callable[[Net, ir.Output, ir.Output], ir.Output]] = {
     "clamp": lambda net, x, r: net.add("Clamp", "opset1", [x], min=-1, max=1.5),
     "elu": lambda net, x, r: net.add("Elu", "opset1", [x], alpha=0.7),
     "abs": lambda net, x, r: net.add("Abs", "opset1", [x]),
+    "apart": lambda net, x, r: net.add("SquaredDifference", "opset1", [net.weights(WIDE), x]),
+    "levels": lambda net, x, r: net.add(
+        "FakeQuantize", "opset1", [x, *map(np.float32, (-1, 1, -1, 1))], levels=255
+    ),
     "higher": lambda net, x, r: net.add("Add", "opset1", [x, net.weights(2, 1, 1, WIDE)]),
     "slopes": lambda net, x, r: net.add("PReLU", "opset1", [x, np.float32([0.2])]),
 }  # fmt: skip
