@@ -34,7 +34,7 @@ def integers(*values: int) -> Array:
 class Net(ir.Builder):
     """Layers of a transformer, each with weights of its own."""
 
-    seed = 0
+    seed, wide = 0, WIDE
 
     def weights(self, *shape: int, scale: float = 0.2) -> ir.Output:
         self.seed += 1
@@ -49,8 +49,8 @@ class Net(ir.Builder):
     def norm(self, x: ir.Output, axis: int = -1) -> ir.Output:
         y = self.add("MVN", "opset6", [x, integers(axis)], eps=1e-5, normalize_variance=True,
                      eps_mode="inside_sqrt")  # fmt: skip
-        y = self.add("Multiply", "opset1", [y, self.weights(1, 1, WIDE, scale=1)])
-        return self.add("Add", "opset1", [y, self.weights(1, 1, WIDE)])
+        y = self.add("Multiply", "opset1", [y, self.weights(1, 1, self.wide, scale=1)])
+        return self.add("Add", "opset1", [y, self.weights(1, 1, self.wide)])
 
     def heads(self, x: ir.Output, heads: int) -> ir.Output:
         y = self.add("Reshape", "opset1", [x, integers(0, 0, heads, -1)], special_zero=True)
@@ -308,9 +308,9 @@ def test_where_inference_refuses_what_is_open_each_size_is_planned_for(
 
 #: What may follow a product: a layer on ``x``, and on what else there is.
 STEPS: dict[str, Callable[[Net, ir.Output, ir.Output], ir.Output]] = {
-    "line": lambda net, x, r: net.add("Add", "opset1", [x, net.weights(WIDE)]),
+    "line": lambda net, x, r: net.add("Add", "opset1", [x, net.weights(net.wide)]),
     "number": lambda net, x, r: net.add("Multiply", "opset1", [x, net.weights(1)]),
-    "from": lambda net, x, r: net.add("Subtract", "opset1", [net.weights(1, 1, WIDE), x]),
+    "from": lambda net, x, r: net.add("Subtract", "opset1", [net.weights(1, 1, net.wide), x]),
     "over": lambda net, x, r: net.add("Divide", "opset1", [x, np.float32(3)]),
     "most": lambda net, x, r: net.add("Maximum", "opset1", [x, r]),
     "beside": lambda net, x, r: net.add("Add", "opset1", [r, x]),
@@ -327,27 +327,33 @@ STEPS: dict[str, Callable[[Net, ir.Output, ir.Output], ir.Output]] = {
     "clamp": lambda net, x, r: net.add("Clamp", "opset1", [x], min=-1, max=1.5),
     "elu": lambda net, x, r: net.add("Elu", "opset1", [x], alpha=0.7),
     "abs": lambda net, x, r: net.add("Abs", "opset1", [x]),
-    "apart": lambda net, x, r: net.add("SquaredDifference", "opset1", [net.weights(WIDE), x]),
+    "apart": lambda net, x, r: net.add("SquaredDifference", "opset1", [net.weights(net.wide), x]),
     "levels": lambda net, x, r: net.add(
         "FakeQuantize", "opset1", [x, *map(np.float32, (-1, 1, -1, 1))], levels=255
     ),
-    "higher": lambda net, x, r: net.add("Add", "opset1", [x, net.weights(2, 1, 1, WIDE)]),
+    "higher": lambda net, x, r: net.add("Add", "opset1", [x, net.weights(2, 1, 1, net.wide)]),
     "slopes": lambda net, x, r: net.add("PReLU", "opset1", [x, np.float32([0.2])]),
 }  # fmt: skip
+
+
+#: What they follow.
+HEADED = ["linear", "wide", "turned", "norm-1", "norm2", "norm1"]
 
 
 def chain(head: str, steps: list[str], *, twice: bool = False) -> ir.Model:
     """A product or a norm, and steps that follow; others may read what comes between."""
     net = Net("chain")
+    if head == "wide":  # several blocks of columns
+        net.wide = 5 * WIDE
     words = net.parameter("words", "i64", "1,?")
-    rows = net.add("Gather", "opset8", [net.weights(WORDS, WIDE), words, np.int64(0)])
+    rows = net.add("Gather", "opset8", [net.weights(WORDS, net.wide), words, np.int64(0)])
     beside = net.add("Sigmoid", "opset1", [rows])
     if head.startswith("norm"):
         x = net.norm(rows, int(head[4:]))
     elif head == "turned":
-        x = net.add("MatMul", "opset1", [rows, net.weights(WIDE, WIDE)])
+        x = net.add("MatMul", "opset1", [rows, net.weights(net.wide, net.wide)])
     else:
-        x = net.linear(rows, WIDE)
+        x = net.linear(rows, net.wide)
     for number, step in enumerate(steps):
         x = STEPS[step](net, x, beside)
         if twice and number == len(steps) // 2:
@@ -373,14 +379,14 @@ def assert_follows(model: ir.Model, counts: list[int]) -> None:
 
 
 @pytest.mark.parametrize("step", sorted(STEPS))
-@pytest.mark.parametrize("head", ["linear", "turned", "norm-1", "norm2", "norm1"])
+@pytest.mark.parametrize("head", HEADED)
 def test_each_step_follows_products_and_norms(head: str, step: str) -> None:
     assert_follows(chain(head, [step, "line"]), [3, 20, 9])
 
 
 @settings(max_examples=40, deadline=None)
 @given(
-    head=st.sampled_from(["linear", "turned", "norm-1", "norm2", "norm1"]),
+    head=st.sampled_from(HEADED),
     steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=5),
     twice=st.booleans(),
     counts=st.lists(st.integers(2, 150), min_size=4, max_size=4, unique=True),
