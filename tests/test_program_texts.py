@@ -418,6 +418,22 @@ def test_shapes_that_do_not_go_together_are_told_of_the_layer_that_joins_them() 
 
 
 @pytest.mark.usefixtures("few")
+def test_a_constant_for_each_word_is_none_for_each_column() -> None:
+    net = Net("columns")
+    words = net.parameter("words", "i64", "1,?")
+    rows = net.add("Gather", "opset8", [net.weights(WORDS, WIDE), words, np.int64(0)])
+    net.result(net.add("Add", "opset1", [net.linear(rows, WIDE), net.weights(WIDE, 1)]))
+    program = ir.compile(net.model())
+    for count in (5, WIDE, 9, WIDE):
+        given = np.random.default_rng(count).integers(0, WORDS, (1, count))
+        if count == WIDE:
+            assert_close(program([given]), ir.run(program.model, [given]))
+        else:
+            with pytest.raises(ir.IRError, match="do not broadcast"):
+                program([given])
+
+
+@pytest.mark.usefixtures("few")
 def test_memory_is_asked_for_where_it_is_limited() -> None:
     program = ir.compile(text(layers=1))
     for count in (3, 5, 7):

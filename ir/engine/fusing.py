@@ -81,15 +81,15 @@ def _follows(node: Node, follower: Node, columns: int) -> bool:
         return False
     others = [x for x in follower.inputs if x is not value]
     if kind in UNARY:
-        known = [x.constant for x in others]
-        return follower.inputs[0] is value and all(x is not None and x.size == 1 for x in known)
+        numbers = [x.constant for x in others]
+        return follower.inputs[0] is value and all(x is not None and x.size == 1 for x in numbers)
     if kind not in BINARY or getattr(follower.op, "auto_broadcast", "") != "numpy":
         return False
     (other,) = others
     if other.constant is not None:
-        shape, rank = other.constant.shape, value.tensor.shape.rank
-        is_line = other.constant.size in (1, columns) and shape[-1:] in ((), (1,), (columns,))
-        return is_line and rank is not None and len(shape) <= rank
+        known, rank = other.constant, value.tensor.shape.rank
+        is_line = known.size == 1 or (known.size == columns and known.shape[-1] == columns)
+        return is_line and rank is not None and known.ndim <= rank
     return _are_alike(value, other)
 
 
