@@ -52,6 +52,23 @@ class Net(ir.Builder):
         y = self.add("Multiply", "opset1", [y, self.weights(1, 1, self.wide, scale=1)])
         return self.add("Add", "opset1", [y, self.weights(1, 1, self.wide)])
 
+    def root_mean(self, x: ir.Output, how: str = "divide", eps: float = 1e-5) -> ir.Output:
+        """A row over its root mean square, as exporters write it."""
+        square = self.add("Power", "opset1", [x, np.float32(2)])
+        if how == "product":
+            square = self.add("Multiply", "opset1", [x, x])
+        axis = integers(2 if how == "product" else -1)
+        mean = self.add("ReduceMean", "opset1", [square, axis], keep_dims=True)
+        some = [np.float32([[[eps]]]), mean] if how == "quotient" else [mean, np.float32(eps)]
+        total = self.add("Add", "opset1", some)
+        root = self.add("Sqrt", "opset1", [total])
+        if how == "quotient":
+            return self.add("Divide", "opset1", [x, root])
+        inverse = self.add("Divide", "opset1", [np.float32(1), root])
+        if how == "power":
+            inverse = self.add("Power", "opset1", [total, np.float32(-0.5)])
+        return self.add("Multiply", "opset1", [inverse, x] if how == "product" else [x, inverse])
+
     def heads(self, x: ir.Output, heads: int) -> ir.Output:
         y = self.add("Reshape", "opset1", [x, integers(0, 0, heads, -1)], special_zero=True)
         return self.add("Transpose", "opset1", [y, integers(0, 2, 1, 3)])
@@ -451,6 +468,35 @@ def test_what_malloc_keeps_is_counted_where_memory_is_limited() -> None:
         ask_for(1 << 11)
         with pytest.raises(LimitError):
             ask_for(1 << 12)
+
+
+@pytest.mark.parametrize("how", ["divide", "product", "quotient", "power"])
+@pytest.mark.usefixtures("few")
+def test_root_mean_squares_that_are_written_out_are_one_step(how: str) -> None:
+    net = Net("rows")
+    words = net.parameter("words", "i64", "1,?")
+    rows = net.add("Gather", "opset8", [net.weights(WORDS, WIDE), words, np.int64(0)])
+    x = net.add("Multiply", "opset1", [net.root_mean(rows, how), net.weights(WIDE)])
+    net.result(net.linear(x, WIDE))
+    # Nothing of the kind: a mean of other numbers, along another axis, with nothing added.
+    other = net.add("Abs", "opset1", [rows])
+    mean = net.add("ReduceMean", "opset1",
+                   [net.add("Multiply", "opset1", [other, other]), integers(1)],
+                   keep_dims=True)  # fmt: skip
+    root = net.add("Sqrt", "opset1", [net.add("Add", "opset1", [mean, np.float32(1)])])
+    net.result(net.add("Divide", "opset1", [other, root]))
+    net.result(net.add("Divide", "opset1", [net.root_mean(other, how, 1.5), root]))
+    program = ir.compile(net.model(), threads=2)
+    for count in (3, 9, 40, 2):
+        given = np.random.default_rng(count).integers(0, WORDS, (1, count))
+        assert_close(program([given]), ir.run(program.model, [given]))
+    kinds = [
+        node.layer.type
+        for pattern, planned in plans_of(program) if takes_texts(pattern)
+        for node in planned.plan.nodes
+    ]  # fmt: skip
+    assert kinds.count("ReduceMean") == 1
+    assert kinds.count("Power") == 0
 
 
 # Who works.

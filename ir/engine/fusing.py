@@ -10,7 +10,7 @@ import numpy as np
 from ...layers.base import Kernel, Op
 from ...schemas import Array, Dim
 from ..execution import by_definition
-from .kernels import Following, LooseNorm, LooseProduct, Rooms
+from .kernels import NORMS, Following, LooseNorm, LooseProduct, Rooms
 from .plan import BINARY, UNARY, Node, Plan, Value, claimed_type, only_user
 from .workers import Crew
 
@@ -46,16 +46,13 @@ def fuse(
             gone.add(follower)
         # What computes it has the constant.
         node.set_inputs([first, *others])
-        make, kind = (LooseNorm, "MVN") if _is_norm(node) else (LooseProduct, "MatMul")
+        kind = claimed_type(type(op))
+        make = LooseNorm if kind in NORMS else LooseProduct
         found[node] = make(op, second.array, steps, crew, definition(op, kind))
     if gone:
         plan.replace({node: [] for node in gone})
         plan.sort()
     return found
-
-
-def _is_norm(node: Node) -> bool:
-    return claimed_type(type(node.op)) == "MVN"
 
 
 def _columns(node: Node) -> int | None:
@@ -69,7 +66,7 @@ def _columns(node: Node) -> int | None:
     if kind == "MatMul" and known.dtype == np.float32 and known.ndim == 2 and known.size:
         return int(known.shape[0 if node.op.transpose_b else 1])  # type: ignore[attr-defined]  # MatMul has it
     last = first.tensor.shape.sizes[-1] if first.tensor.shape.rank else None
-    return last if kind == "MVN" and known.size == 1 and isinstance(last, int) else None
+    return last if kind in NORMS and known.size == 1 and isinstance(last, int) else None
 
 
 def _follows(node: Node, follower: Node, columns: int) -> bool:

@@ -33,6 +33,7 @@ from .hopes import LoosenedError, watched
 from .kernels import Rooms, Scratch, fits, loose_stacks, quick, shared
 from .memory import Growing, keep_what_is_freed_for, private
 from .plan import Node, Plan, Region, Value, build, claimed_type, cut_regions, plan_region
+from .root_means import join_root_means
 from .workers import Crew, Part, single_blas
 
 #: Operations that give no more than they take.
@@ -86,6 +87,7 @@ class Outside:
         #: Who does what several threads may do at once.
         self._crew = Crew(threads, Rooms)
         self._attended = Attention(self._crew, Scratch(threads, private, by_threads=True))
+        join_root_means(plan)
         self._fused = fuse(plan, self._crew, _unasked)
         #: What may be what the last turn of a loop has given.
         self._comes_back = set(plan.inputs.values()) if plan.turns else set()

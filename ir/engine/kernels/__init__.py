@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .laying_out import lay_out_weights as lay_out_weights
     from .loose import fits as fits
     from .loose import quick as quick
+    from .loose_norms import NORMS as NORMS
     from .loose_norms import LooseNorm as LooseNorm
     from .loose_products import LooseProduct as LooseProduct
     from .loose_products import loose_stacks as loose_stacks
@@ -32,7 +33,7 @@ __getattr__, __dir__ = face(
         "following": "Following",
         "laying_out": "lay_out_weights",
         "loose": "fits quick",
-        "loose_norms": "LooseNorm",
+        "loose_norms": "LooseNorm NORMS",
         "loose_products": "LooseProduct loose_stacks",
         "products": "quickness",
         "rooms": "Rooms",

@@ -15,22 +15,25 @@ from ..workers import Crew, Part, sequence, spans
 from .calls import call
 from .following import MOST, Following, follower, slowly
 from .rooms import NEAR, Rooms
-from .rows import standardized
+from .rows import WITH_SQUARES
 
 #: The number of the room for means and spreads.
 BESIDE = 18
 #: So many numbers take longer than it takes another thread to begin.
 MUCH = 1 << 16
 
+#: What norms there are.
+NORMS = frozenset(WITH_SQUARES)
+
 
 class LooseNorm:
-    """What gives rows, given at each call, the mean 0 and the variance 1."""
+    """What gives rows, given at each call, the mean 0 and the variance 1, or the length 1."""
 
     def __init__(
         self, op: Any, axes: Array, following: Sequence[Following], crew: Crew[Rooms], slow: Kernel
     ) -> None:
         self._axes, self._following, self._crew, self._slow = axes, following, crew, slow
-        self._make = standardized(op)
+        self._make = WITH_SQUARES[op.xml_type](op)
         self._followers = [follower(step) for step in following]
 
     def __call__(self, given: Array, *others: Array) -> tuple[Array, ...]:

@@ -101,7 +101,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         make_row = _standardized_row if node.kind == "MVN" else _shortened_row
         row = make_row(op, source.reshape(-1), target.reshape(-1))
         return [*steps, [sequence([row, *followed(followers, store, (...,), output.store)])]]
-    make = _soft_max if node.kind == "SoftMax" else _WITH_SQUARES[node.kind](op)
+    make = _soft_max if node.kind == "SoftMax" else WITH_SQUARES[node.kind](op)
     if rows.after == 1 and followers and not (output.last or after):
         lead = value.shape[: len(value.shape) - len(axes)]
         return [*steps, _cut_for(followers, make, given, output.store, lead, abreast, scratch)]
@@ -262,7 +262,7 @@ def _quotients(source: Array, target: Array, room: Array, *, done: bool) -> None
     np.multiply(target, room, out=target)
 
 
-def standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:
+def _standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:
     """Makes the mean 0 and, if wanted, the variance 1."""
     eps, inside = np.float32(op.eps), op.inside()
 
@@ -327,7 +327,7 @@ def _shortened_row(op: Any, source: Array, target: Array) -> Part:
 
 
 #: What divides rows by roots of sums of squares.
-_WITH_SQUARES = {"MVN": standardized, "NormalizeL2": _shortened}
+WITH_SQUARES = {"MVN": _standardized, "NormalizeL2": _shortened}
 
 
 def _join(join: Any, source: Array, out: Array) -> None:
