@@ -354,7 +354,7 @@ STEPS: dict[str, Callable[[Net, ir.Output, ir.Output], ir.Output]] = {
 
 
 #: What they follow.
-HEADED = ["linear", "wide", "turned", "norm-1", "norm2", "norm1"]
+HEADED = ["linear", "wide", "turned", "experts", "shared", "norm-1", "norm2", "norm1"]
 
 
 def chain(head: str, steps: list[str], *, twice: bool = False) -> ir.Model:
@@ -364,8 +364,15 @@ def chain(head: str, steps: list[str], *, twice: bool = False) -> ir.Model:
         net.wide = 5 * WIDE
     words = net.parameter("words", "i64", "1,?")
     rows = net.add("Gather", "opset8", [net.weights(WORDS, net.wide), words, np.int64(0)])
-    beside = net.add("Sigmoid", "opset1", [rows])
-    if head.startswith("norm"):
+    all_rows = rows
+    if head in ("experts", "shared"):
+        all_rows = net.add("Multiply", "opset1", [rows, net.weights(3, 1, 1)])
+    beside = net.add("Sigmoid", "opset1", [all_rows])
+    if head in ("experts", "shared"):
+        weights = net.weights(3, net.wide, net.wide)
+        given = all_rows if head == "experts" else rows
+        x = net.add("MatMul", "opset1", [given, weights], transpose_b=head == "shared")
+    elif head.startswith("norm"):
         x = net.norm(rows, int(head[4:]))
     elif head == "turned":
         x = net.add("MatMul", "opset1", [rows, net.weights(net.wide, net.wide)])

@@ -63,8 +63,10 @@ def _columns(node: Node) -> int | None:
     known = second.constant
     if known is None or first.type != np.float32:
         return None
-    if kind == "MatMul" and known.dtype == np.float32 and known.ndim == 2 and known.size:
-        return int(known.shape[0 if node.op.transpose_b else 1])  # type: ignore[attr-defined]  # MatMul has it
+    if kind == "MatMul" and known.dtype == np.float32 and known.size:
+        rank = first.tensor.shape.rank
+        is_product = known.ndim == 2 or known.ndim == rank == 3
+        return int(known.shape[-2 if node.op.transpose_b else -1]) if is_product else None  # type: ignore[attr-defined]  # MatMul has it
     last = first.tensor.shape.sizes[-1] if first.tensor.shape.rank else None
     return last if kind in NORMS and known.size == 1 and isinstance(last, int) else None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from .products import BLOCK, PAYING, cuts, equal, multiplied, width
 from .rooms import Rooms
 
 #: From how many products of numbers on they are cut into so many shares.
-SHARES = ((1 << 30, 8), (1 << 28, 4), (1 << 22, 2))
+SHARES = ((1 << 30, 8), (1 << 27, 4), (1 << 22, 2))
 #: Many matrices are multiplied together from so many products on.
 STACKED = 1 << 21
 #: So many rows are multiplied together at most.
@@ -34,9 +34,16 @@ TOGETHER = 512
 #: The number of the room for sums into which one is cut.
 SUMS = 17
 
+#: Blocks of columns, some together: which columns are made by them.
+Runs: TypeAlias = list[tuple[int, int, Array]]
+
 
 class LooseProduct:
-    """What computes a product of rows, given at each call, by constant weights."""
+    """What computes a product of rows, given at each call, by constant weights.
+
+    Weights may be a stack of matrices, as those of experts are: all rows meet each, or each has
+    rows of its own.
+    """
 
     def __init__(
         self,
@@ -47,15 +54,17 @@ class LooseProduct:
         general: Kernel,
     ) -> None:
         self._op, self._weights, self._general, self._crew = op, weights, general, crew
-        self._right = weights.T if op.transpose_b else weights
-        self._deep, self._columns = self._right.shape
+        self._right = weights.swapaxes(-1, -2) if op.transpose_b else weights
+        *stack, self._deep, self._columns = self._right.shape
+        #: How many matrices are stacked; 0 for one alone.
+        self._stacked = prod(stack) if stack else 0
         self._following = following
         self._followers = [follower(step) for step in following]
         #: How many rows there are is not known: the weights lie as for so few that all will do.
         self._as_they_lie = cuts(self._deep, PAYING) > 0
         self._blocks: list[Array] = []
-        #: How blocks are cut among lanes, and into runs.
-        self._cut: dict[tuple[int, int], list[list[tuple[int, int, Array]]]] = {}
+        #: How blocks are cut among lanes, and into runs, of each matrix.
+        self._cut: dict[tuple[int, int, int], list[Runs]] = {}
 
     def __call__(self, given: Array, *others: Array) -> tuple[Array, ...]:
         """The output for rows and for what comes beside them."""
@@ -63,26 +72,58 @@ class LooseProduct:
             return self._slowly(given, others)
         left = given.swapaxes(-1, -2) if self._op.transpose_a else given
         *lead, deep = left.shape
+        if self._stacked:
+            if len(lead) != 2 or lead[0] not in (1, self._stacked):
+                return self._slowly(given, others)
+            lead[0] = self._stacked
         shape, rows = (*lead, self._columns), prod(lead)
         fits = all(other.dtype == np.float32 and other.shape == shape for other in others)
         if deep != self._deep or not rows or not fits:
             return self._slowly(given, others)
         ask_for(4 * rows * self._columns)
         made = np.empty(shape, np.float32)
-        flat, target = left.reshape(rows, deep), made.reshape(rows, self._columns)
+        target = made.reshape(rows, self._columns)
         beside = [other.reshape(rows, self._columns) for other in others]
-        amount = rows * self._right.size
+        amount = rows * deep * self._columns
         count = next((lanes for least, lanes in SHARES if amount >= least), 1)
-        blocks, number = self._kept(), sum(map(len, self._blocks))
-        across = count if rows <= FEWER else least_copied(rows, self._columns, count)
-        shares = product(spans(rows, count // across), self._runs(blocks, number, across, rows))
-        # All of them are told what to do before they begin: between two calls each needs the
+        # All lanes are told what to do before they begin: between two calls each needs the
         # interpreter's lock.
-        self._crew.work([
-            sequence(self._share(lane, flat, target, beside, slice(*down), runs))
-            for lane, (down, runs) in enumerate(shares)
-        ])  # fmt: skip
+        if self._stacked:
+            lanes = self._of_stacks(left, target, beside, count)
+        else:
+            lanes = self._of_rows(left.reshape(rows, deep), target, beside, count)
+        self._crew.work(list(map(sequence, lanes)))
         return (made,)
+
+    def _of_rows(
+        self, flat: Array, target: Array, beside: Sequence[Array], count: int
+    ) -> list[list[Part]]:
+        """Parts for each lane, which has some rows and some columns."""
+        rows = len(flat)
+        across = count if rows <= FEWER else least_copied(rows, self._columns, count)
+        shares = product(spans(rows, count // across), self._runs(0, across, rows))
+        return [
+            self._share(lane, flat, target, beside, slice(*down), runs)
+            for lane, (down, runs) in enumerate(shares)
+        ]
+
+    def _of_stacks(
+        self, left: Array, target: Array, beside: Sequence[Array], count: int
+    ) -> list[list[Part]]:
+        """Parts for each lane, which has some of the matrices."""
+        each = left.shape[1]
+        flat = [some.reshape(each, self._deep) for some in left]
+        lanes: list[list[Part]] = []
+        for lane, run in enumerate(spans(self._stacked, min(count, self._stacked))):
+            parts: list[Part] = []
+            for number in range(*run):
+                some = slice(number * each, (number + 1) * each)
+                others = [other[some] for other in beside]
+                (runs,) = self._runs(number, 1, each)
+                rows = flat[number % len(flat)]
+                parts += self._share(lane, rows, target[some], others, slice(0, each), runs)
+            lanes.append(parts)
+        return lanes
 
     def _kept(self) -> list[Array]:
         """The weights in blocks; nobody may have asked for them so far, as for an expert's."""
@@ -96,16 +137,17 @@ class LooseProduct:
             self._blocks = kept_columns(self._weights, self._right, wide)
         return self._blocks
 
-    def _runs(
-        self, blocks: list[Array], number: int, across: int, rows: int
-    ) -> list[list[tuple[int, int, Array]]]:
-        """For each lane the blocks that stay in the cache together, with what is made by them."""
-        wide = blocks[0].shape[-1]
+    def _runs(self, number: int, across: int, rows: int) -> list[Runs]:
+        """For each lane blocks of a matrix that stay in the cache together."""
+        blocks = self._kept()
+        if self._stacked:
+            blocks = [some[number] for some in blocks]
+        wide, total = blocks[0].shape[-1], sum(map(len, blocks))
         together = max(1, MOST // (min(rows, TOGETHER, MOST // wide) * wide))
-        key = across, min(together, number)
+        key = number, across, min(together, total)
         if key not in self._cut:
             self._cut[key] = [
-                runs_of_columns(blocks, *lane, together) for lane in spans(number, across)
+                runs_of_columns(blocks, *lane, together) for lane in spans(total, across)
             ]
         return self._cut[key]
 
@@ -116,7 +158,7 @@ class LooseProduct:
         target: Array,
         beside: Sequence[Array],
         down: slice,
-        runs: Sequence[tuple[int, int, Array]],
+        runs: Runs,
     ) -> list[Part]:
         """Parts that make some rows and columns of the output."""
         parts: list[Part] = []
