@@ -457,6 +457,22 @@ def test_a_constant_for_each_word_is_none_for_each_column() -> None:
                 program([given])
 
 
+@pytest.mark.parametrize("head", ["wide", "experts", "norm-1"])
+@pytest.mark.usefixtures("few")
+def test_steps_that_are_kept_are_of_memory_that_is_kept(head: str) -> None:
+    program = ir.compile(chain(head, ["gelu", "line", "swish"]), threads=2)
+    for count in (3, 9, 40, 2, 17):
+        program([np.zeros((1, count), np.int64)])
+    (texts,) = (planned for pattern, planned in plans_of(program) if takes_texts(pattern))
+    seen = 0
+    for rooms in texts.outside._crew._rooms:
+        places = [(room.ctypes.data, room.nbytes) for room in rooms.rooms.values()]
+        for _, _, address in rooms.parts:
+            assert any(begin <= address < begin + size for begin, size in places)
+            seen += 1
+    assert seen
+
+
 @pytest.mark.usefixtures("few")
 def test_memory_is_asked_for_where_it_is_limited() -> None:
     program = ir.compile(text(layers=1))

@@ -48,6 +48,23 @@ def slowly(
     return found
 
 
+def pieced(
+    piece: Array,
+    make: Callable[[Array], list[Part]],
+    followers: Sequence[Follower],
+    rows: slice,
+    columns: slice,
+    beside: Sequence[Array],
+    rooms: Rooms,
+) -> list[Part]:
+    """Parts that make a piece of an output, in a room where something follows."""
+    if not followers:
+        return make(piece)
+    out = rooms.take(PIECE, piece.size).reshape(piece.shape)
+    following = [follow(out, rows, columns, beside, rooms) for follow in followers]
+    return [*make(out), *following, call(np.copyto, piece, out)]
+
+
 def follower(step: Following) -> Follower:
     """What makes the part of a step for a piece of the output, which lies in a room."""
     function = UFUNCS.get(step.op.xml_type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -13,7 +14,7 @@ from ....schemas import Array
 from ..memory import ask_for
 from ..workers import Crew, Part, sequence, spans
 from .calls import call
-from .following import MOST, Following, follower, slowly
+from .following import MOST, Following, follower, pieced, slowly
 from .rooms import NEAR, Rooms
 from .rows import WITH_SQUARES
 
@@ -51,27 +52,25 @@ class LooseNorm:
         source, target = (array.reshape(rows, wide) for array in (given, made))
         beside = [other.reshape(rows, wide) for other in others]
         self._crew.work([
-            sequence(self._share(lane, source, target, beside, *run))
+            sequence(self._share(lane, source, target, beside, slice(*run)))
             for lane, run in enumerate(spans(rows, 2 if given.size >= MUCH else 1))
         ])  # fmt: skip
         return (made,)
 
     def _share(
-        self,
-        lane: int,
-        source: Array,
-        target: Array,
-        beside: Sequence[Array],
-        begin: int,
-        end: int,
+        self, lane: int, source: Array, target: Array, beside: Sequence[Array], run: slice
     ) -> list[Part]:
         """Parts that make some rows of the output."""
         parts: list[Part] = []
         rooms, everything = self._crew.rooms(lane), slice(None)
-        for first, stop in spans(end - begin, -(-(end - begin) * source.shape[1] // NEAR)):
-            rows = slice(begin + first, begin + stop)
+        count = run.stop - run.start
+        for first, stop in spans(count, -(-count * source.shape[1] // NEAR)):
+            rows = slice(run.start + first, run.start + stop)
             mean, spread = rooms.take(BESIDE, 2 * (stop - first)).reshape(2, -1, 1, 1)
-            piece = target[rows]
-            parts.append(call(self._make, source[rows, :, None], piece[:, :, None], mean, spread))
-            parts += (follow(piece, rows, everything, beside, rooms) for follow in self._followers)
+            make = partial(self._made, source[rows], mean, spread)
+            parts += pieced(target[rows], make, self._followers, rows, everything, beside, rooms)
         return parts
+
+    def _made(self, source: Array, mean: Array, spread: Array, out: Array) -> list[Part]:
+        """The part that makes rows of the output, without what follows."""
+        return [call(self._make, source[:, :, None], out[:, :, None], mean, spread)]

@@ -8,6 +8,7 @@ element are done to each piece while that is in the cache.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any, TypeAlias
@@ -19,7 +20,7 @@ from ....schemas import Array
 from ..memory import ask_for
 from ..workers import Crew, Part, sequence, spans
 from .calls import call
-from .following import MOST, PIECE, Following, follower, slowly
+from .following import MOST, Following, follower, pieced, slowly
 from .matrices import FEWER, kept_columns, least_copied, runs_of_columns
 from .products import BLOCK, PAYING, cuts, equal, multiplied, width
 from .rooms import Rooms
@@ -168,16 +169,18 @@ class LooseProduct:
         for begin, end in spans(down.stop - down.start, -(-(down.stop - down.start) // at_once)):
             some = slice(down.start + begin, down.start + end)
             for first, stop, matrices in runs:
-                columns, piece = slice(first, stop), target[some, first:stop]
-                out = piece
-                if self._followers:  # in memory for which steps may have been prepared before
-                    out = rooms.take(PIECE, piece.size).reshape(piece.shape)
-                parts += multiplied(rows[some], matrices, out, rows=len(rows), room=added)
-                for follow in self._followers:
-                    parts.append(follow(out, some, columns, beside, rooms))
-                if out is not piece:
-                    parts.append(call(np.copyto, piece, out))
+                make = partial(self._made, rows[some], matrices, len(rows), added)
+                parts += pieced(
+                    target[some, first:stop], make, self._followers,
+                    some, slice(first, stop), beside, rooms,
+                )  # fmt: skip
         return parts
+
+    def _made(
+        self, rows: Array, matrices: Array, number: int, added: Array, out: Array
+    ) -> list[Part]:
+        """The parts that make a piece of the output, of so many rows in all."""
+        return multiplied(rows, matrices, out, rows=number, room=added)
 
     def _slowly(self, given: Array, others: Sequence[Array]) -> tuple[Array, ...]:
         """The same by the definitions."""
