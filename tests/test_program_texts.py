@@ -94,7 +94,7 @@ def text(
     What each word sees is told by an input, or these are all words up to it.
     """
     net = Net("text")
-    words = net.parameter("words", "i64", "1,?")
+    words = net.parameter("words", "i64", "1,?" if kept else "?,?")
     seen = net.parameter("seen", "boolean", "1,1,?,?")
     beam = net.parameter("beam", "i32", "1") if kept else None
     x = net.add("Gather", "opset8", [net.weights(WORDS, WIDE, scale=1), words, np.int64(0)])
@@ -181,6 +181,31 @@ def test_one_plan_holds_for_any_number_of_words(shared: int, causal: bool) -> No
     assert kinds.count("MVN") == 7
 
 
+@pytest.fixture
+def fitting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is planned for has to be a pattern of the shapes that there are."""
+    choose = patterns.Patterns.choose
+
+    def chosen(self: patterns.Patterns, shapes: patterns.Pattern) -> patterns.Pattern:
+        found = choose(self, shapes)
+        assert patterns.holds(found, shapes)
+        return found
+
+    monkeypatch.setattr(patterns.Patterns, "choose", chosen)
+
+
+@pytest.mark.usefixtures("few", "fitting")
+def test_each_number_of_texts_has_a_plan_of_its_own() -> None:
+    model = text()
+    program = ir.compile(model)
+    for batch, count in ((1, 5), (1, 9), (2, 7), (2, 12), (3, 4), (2, 3), (1, 30)):
+        words, seen = given_words(count)
+        given = [np.concatenate([words, (words + 7) % WORDS, words])[:batch], seen]
+        assert_close(program(given), ir.run(model, given))
+    texts = [pattern[0] for pattern, _ in plans_of(program) if takes_texts(pattern)]
+    assert sorted(texts, key=str) == [(1, SEVERAL), (2, SEVERAL), (3, SEVERAL)]
+
+
 @pytest.mark.usefixtures("few")
 def test_one_word_has_a_plan_of_its_own() -> None:
     model = text()
@@ -191,17 +216,17 @@ def test_one_word_has_a_plan_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("shared", [HEADS, 2])
-@pytest.mark.usefixtures("few")
+@pytest.mark.usefixtures("few", "fitting")
 def test_prompts_of_any_length_are_followed_by_steps_with_a_plan_of_their_own(
     shared: int,
 ) -> None:
     model = text(kept=True, shared=shared)
     program, wanted = ir.compile(model, threads=2), ir.compile(model, exact=True)
-    for count in (4, 7, 5, 11, 6):
+    for count in (4, 7, 5, 11, 1, 6, 1):
         for one in (program, wanted):
             one.reset()
         before = 0
-        for many in (count, 1, 1, 1, 3, 1):  # a second text goes on from what was said
+        for many in (count, count + 2, 1, 1, 1, 3, 1):  # further texts go on from there
             arrays = given_words(many, before, beam=True)
             assert_close(program(arrays), wanted(arrays))
             before += many

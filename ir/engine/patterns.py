@@ -117,8 +117,9 @@ class Patterns:
     def _chosen(self, shapes: Pattern) -> Pattern:
         """The pattern to plan for: what has grown since the last call will go on to grow.
 
-        Variables that grow are followed by inputs that have a place for all they hold and more,
-        such as masks. Of the other inputs only steady steps tell: the next text is another one.
+        Variables that grow are followed by inputs that have a place for all they hold and for what
+        is new, such as masks; but a text may be longer than all before. Of the other inputs only
+        steady steps tell: the next text is another one.
         """
         before, self._before = self._before, shapes
         if before is None:
@@ -139,8 +140,11 @@ class Patterns:
         if held:
             least = max(held)
             grows = [[step > 0 for step in steps] for steps in (*given, *kept)]
+            new = {size for shape in shapes[:split] for size in shape or ()}
             for shape, row in zip(shapes[:split], grows, strict=False):
-                row[:] = [grown and x > least for grown, x in zip(row, shape or (), strict=True)]
+                row[:] = [
+                    grown and x - least in new for grown, x in zip(row, shape or (), strict=True)
+                ]
             return _opened(shapes, grows)
         steps = [step for row in given for step in row]
         steady = any(steps) and all(step in (0, 1) for step in steps)
@@ -165,7 +169,7 @@ class Patterns:
             row = list(sizes or ())
             for axis, size in enumerate(row):
                 others = {(text[place] or ())[axis : axis + 1] for text in self._texts}
-                if len(others) == 1 or (len(row) > 1 and not axis):
+                if len(others) == 1 or not axis:  # which tells texts of a batch
                     continue
                 if size == 1 or not (held or parameter_type(layer) in WORDS):
                     return None  # a step, for which there is a quicker plan, or something else
@@ -301,7 +305,7 @@ def _grown(first: tuple[int, ...] | None, shape: tuple[int, ...]) -> tuple[int, 
     """The shape of a variable that has another one than it began with, those sizes open."""
     if first is None or len(first) != len(shape):
         return shape
-    return tuple(b if a == b else SEVERAL for a, b in zip(first, shape, strict=True))
+    return tuple(b if b in (a, 1) else SEVERAL for a, b in zip(first, shape, strict=True))
 
 
 def _initial(model: Model, layer: Layer, known: Known) -> Shape:
