@@ -86,7 +86,9 @@ class Importer:
         self.place = None if path is None else str(path)
         self.store = Store(path.parent if path is not None else None)
         self.rows: list[Row] = []
-        self._root = Builder(proto.graph.name or (path.stem if path else "model"))
+        # What is no text is refused when the whole model is looked at.
+        said = proto.graph.name if isinstance(proto.graph.name, str) else ""
+        self._root = Builder(said or (path.stem if path else "model"))
         self.scope = Scope(self._root)
         self._row: Row | None = None
         self._missing: dict[tuple[int, int], str] = {}
