@@ -446,6 +446,26 @@ def by_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(level_kernels, "by_digits", lambda *_: True)
 
 
+@pytest.mark.parametrize("zero", ["none", "whole", "between"])
+@pytest.mark.parametrize(
+    ("inner", "groups"),
+    [(1000, 0), (1025, 0), (1025, 5), (2048, 0), (2048, 16), (2100, 0), (4864, 0), (4864, 2)],
+)
+@pytest.mark.parametrize("rows", [6, 33, 300])
+def test_sums_of_any_length(rows: int, inner: int, groups: int, zero: str) -> None:
+    """Long ones are cut where pieces of columns are, or in the middle of these."""
+    rng = np.random.default_rng(inner)
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, rows, inner))
+    matrix = weights(net, rng, (50, inner), groups=groups, zero=zero)
+    net.result(net.add("MatMul", "opset1", [x, matrix], transpose_b=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(level_kernels, "integer_products", lambda: None)
+        patch.setattr(level_kernels, "ROWS", 1 << 16)
+        array = rng.standard_normal((1, rows, inner)).astype("f4")
+        compared(net.model(), [array], memory="small")
+
+
 @pytest.mark.usefixtures("by_digits")
 @pytest.mark.parametrize("rows", [1, 24, 150])
 def test_rows_become_digits_once_for_all_who_want_them(rows: int) -> None:

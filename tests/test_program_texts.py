@@ -262,24 +262,6 @@ def test_without_memory_for_another_copy_of_weights_each_length_has_its_plan(
     assert not any(takes_texts(pattern) for pattern, _ in plans_of(program))
 
 
-@pytest.mark.parametrize("memory", ["small", "fast", None])
-@pytest.mark.usefixtures("few")
-def test_weights_that_are_levels_stay_levels_unless_speed_is_wanted(memory: Any) -> None:
-    net = Net("levels")
-    words = net.parameter("words", "i64", "1,?")
-    x = net.add("Gather", "opset8", [net.weights(WORDS, 256), words, np.int64(0)])
-    levels = np.random.default_rng(0).integers(-127, 128, (256, 256)).astype("i1")
-    weights = net.add("Convert", "opset1", [net.constant(levels)], destination_type="f32")
-    weights = net.add("Multiply", "opset1", [weights, np.float32([[0.01]])])
-    net.result(net.add("MatMul", "opset1", [x, weights]))
-    program = ir.compile(net.model(), memory=memory)
-    for count in (5, 9, 7):
-        words = np.random.default_rng(count).integers(0, WORDS, (1, count))
-        assert_close(program([words]), ir.run(program.model, [words]))
-    opened = any(takes_texts(pattern) for pattern, _ in plans_of(program))
-    assert opened == (memory == "fast")
-
-
 def test_several_lengths_have_plans_of_their_own_first() -> None:
     program, model = ir.compile(text(layers=1), threads=1), text(kept=True, layers=1)
     for count in range(2, patterns.SIZES + 4):
@@ -417,6 +399,8 @@ def assert_follows(model: ir.Model, counts: list[int]) -> None:
         patch.setattr(patterns, "SIZES", 1)
         patch.setattr(loose_products, "SHARES", ((1 << 10, 2),))
         patch.setattr(loose_norms, "MUCH", 1)
+        # One that rounds takes too long there, but where sizes grow.
+        patch.setattr(patterns, "SLOW", patterns.SLOW - {"FakeQuantize"})
         program, alone = ir.compile(model, threads=2), ir.compile(model, threads=1)
         for count in (*counts, counts[2]):
             words = np.random.default_rng(count).integers(0, WORDS, (1, count))

@@ -10,7 +10,7 @@ import numpy as np
 from ...layers.base import Kernel, Op
 from ...schemas import Array, Dim
 from ..execution import by_definition
-from .kernels import NORMS, Following, LooseNorm, LooseProduct, Rooms
+from .kernels import NORMS, Following, LooseLevels, LooseNorm, LooseProduct, Rooms, loose_rows
 from .plan import BINARY, UNARY, Node, Plan, Value, claimed_type, only_user
 from .workers import Crew
 
@@ -28,6 +28,11 @@ def fuse(
     found: dict[Node, Kernel] = {}
     gone: set[Node] = set()
     for node in plan.nodes:
+        table = node.inputs[0].packed if node.is_outside and node.inputs else None
+        if table is not None:
+            found[node] = loose_rows(node.op, table)
+            node.set_inputs([node.inputs[1]])  # none else reads levels as the first
+            continue
         columns = None if node in gone else _columns(node)
         if columns is None:
             continue
@@ -47,8 +52,12 @@ def fuse(
         # What computes it has the constant.
         node.set_inputs([first, *others])
         kind = claimed_type(type(op))
+        general = definition(op, kind)
+        if second.packed is not None:
+            found[node] = LooseLevels(op, second.packed, steps, crew, general)
+            continue
         make = LooseNorm if kind in NORMS else LooseProduct
-        found[node] = make(op, second.array, steps, crew, definition(op, kind))
+        found[node] = make(op, second.array, steps, crew, general)
     if gone:
         plan.replace({node: [] for node in gone})
         plan.sort()
@@ -60,6 +69,8 @@ def _columns(node: Node) -> int | None:
     if not node.is_outside or len(node.inputs) != 2 or node.outputs[0].type != np.float32:
         return None
     (first, second), kind = node.inputs, claimed_type(type(node.op))
+    if second.packed is not None:
+        return int(second.packed.shape[-2 if node.op.transpose_b else -1])  # type: ignore[attr-defined]  # MatMul has it
     known = second.constant
     if known is None or first.type != np.float32:
         return None

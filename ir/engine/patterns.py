@@ -40,11 +40,9 @@ STEADY = 2
 TEXTS, SIZES = 3, 16
 #: Types of words and of what is to be seen of them: no numbers that are computed with.
 WORDS = frozenset({ElementType.BOOLEAN, ElementType.I32, ElementType.I64})
-#: Weights of fewer bits are levels, if there are so many.
-HALF, LARGE = 16, 1 << 16
 #: Layers that take far longer where it is not known beforehand how large their inputs are.
 SLOW = CONVOLUTIONS | TRANSPOSED | POOLINGS | {
-    "GRUSequence", "LSTMSequence", "Loop", "RNNSequence", "TensorIterator",
+    "FakeQuantize", "GRUSequence", "LSTMSequence", "Loop", "RNNSequence", "TensorIterator",
 }  # fmt: skip
 
 
@@ -76,10 +74,8 @@ def takes_texts(pattern: Pattern) -> bool:
 class Patterns:
     """Chooses the pattern for shapes that no plan holds for, by what has been seen before."""
 
-    def __init__(self, model: Model, *, keeps_levels: bool = True) -> None:
+    def __init__(self, model: Model) -> None:
         self._model = model
-        #: Whether weights of few bits are not to be made numbers wherever that is quicker.
-        self._keeps_levels = keeps_levels
         self._readers = [layer for layer in model.order() if layer.type == "ReadValue"]
         #: The variables that the model itself reads, bodies apart.
         self.variables = list(dict.fromkeys(map(variable_of, self._readers)))
@@ -178,7 +174,7 @@ class Patterns:
         for name, shape in zip(self.variables, held, strict=True):
             found.append(None if shape is None else _grown(self._first.get(name), shape))
         pattern = tuple(found)
-        if not takes_texts(pattern) or self._has_levels or not self._is_quick(pattern):
+        if not takes_texts(pattern) or not self._is_quick(pattern):
             return None
         # Of the weights there is another copy then.
         return pattern if budget.fits(self._bytes) else None
@@ -188,15 +184,6 @@ class Patterns:
         """Bytes of all constants as float32."""
         constants = (layer for layer in self._model.order() if layer.is_constant)
         return sum(4 * prod(layer.outputs[0].tensor.shape.static) for layer in constants)
-
-    @cached_property
-    def _has_levels(self) -> bool:
-        """Whether weights are kept in few bits: outside they would be made numbers."""
-        return self._keeps_levels and any(
-            layer.is_constant and layer.element_type.bits < HALF
-            and prod(layer.outputs[0].tensor.shape.static) >= LARGE
-            for layer in self._model.order()
-        )  # fmt: skip
 
     def _is_quick(self, pattern: Pattern) -> bool:
         """Whether nothing that depends on open sizes takes far longer for that."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from .laying_out import lay_out_weights as lay_out_weights
     from .loose import fits as fits
     from .loose import quick as quick
+    from .loose_levels import LooseLevels as LooseLevels
+    from .loose_levels import loose_rows as loose_rows
     from .loose_norms import NORMS as NORMS
     from .loose_norms import LooseNorm as LooseNorm
     from .loose_products import LooseProduct as LooseProduct
@@ -33,6 +35,7 @@ __getattr__, __dir__ = face(
         "following": "Following",
         "laying_out": "lay_out_weights",
         "loose": "fits quick",
+        "loose_levels": "LooseLevels loose_rows",
         "loose_norms": "LooseNorm NORMS",
         "loose_products": "LooseProduct loose_stacks",
         "products": "quickness",

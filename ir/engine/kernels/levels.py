@@ -7,36 +7,34 @@ all rows of a column, its scale and its zero, comes after the product.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ....layers.base import Op
 from ....schemas import Array
-from ..plan import Node, by_digits
+from ..plan import Compressed, Node, by_digits
 from ..workers import Part, integer_products, spans
 from .blocks import Scratch, epilogue, followed, sequence
 from .calls import call
 from .digits import by_integers, checked, without_zeros
-from .lines import fetched
+from .level_groups import by_groups, in_groups
 from .matrices import lying, pieces, rows_of
 from .products import MILLION, blas_copies
-from .streamed import Streamed, streamed
+from .streamed import LEVELS, Streamed, streamed
 
-#: So many numbers stay in cache while they are multiplied, in blocks of so many columns at most,
-#: by no more than so many rows.
-NUMBERS, WIDE = 3 << 17, 128
-WIDER = ((4, 384), (30, 128), (64, 64))
-#: Of pieces of columns so many are numbers at a time.
-NEAR = 1 << 17
-#: Rows that meet columns while these are numbers, and that are multiplied together, at most, one
-#: by one or by groups; and sums of so many products.
-ROWS, TOGETHER, GROUPED, LONG = 256, 64, 192, 256
-#: So many rows at a time are turned: numbers of a column may be in the same few lines of a cache.
-TURNED = 8
-#: So many results at a time are turned back and scaled.
-PANEL = 1 << 14
+#: Of so many columns at most there are numbers at a time, and of each so many.
+WIDE, DEEP = 192, 1024
+#: So many numbers of rows meet these together, at most.
+ROWS = 1 << 20
+#: BLAS takes so many rows and the columns that they are multiplied by, each of these in memory as
+#: it was a row, from where they are. More rows it would copy, and the columns.
+FOUR = 4
+#: BLAS that copies both takes columns by so few rows sooner than these by columns.
+FEW = 40
 
 
 def gathered(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
@@ -44,20 +42,24 @@ def gathered(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     table, output, op = node.inputs[0].packed, node.outputs[0], node.op
     assert table is not None
     assert output.store is not None
-    target, places, count = output.store, node.inputs[1], table.shape[0]
+    target, places, take = output.store, node.inputs[1], rows_taken(op, table)
+    return [[lambda: np.copyto(target, take(np.asarray(places.array)))]]
+
+
+def rows_taken(op: Op, table: Compressed) -> Callable[[Array], Array]:
+    """What takes rows out of a table, at places."""
     # Plans share what is not a view of the file.
     held: Array | None = table.laid_out.get(("rows",))
     if held is None:
         held = table.laid_out["rows",] = table.levels
 
-    def run() -> None:
-        rows = np.asarray(places.array)
-        if rows.size and rows.min() >= 0 and rows.max() < count:
-            np.copyto(target, table.rows(held, rows))
-        else:  # which says what there is to say
-            np.copyto(target, op.run(table.expanded(), rows, np.zeros((), np.int64))[0])
+    def take(places: Array) -> Array:
+        if places.size and places.min() >= 0 and places.max() < table.shape[0]:
+            return table.rows(held, places)
+        # Which says what there is to say.
+        return op.run(table.expanded(), places, np.zeros((), np.int64))[0]
 
-    return [[run]]
+    return take
 
 
 def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
@@ -72,25 +74,20 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     scratch.shared.reset()
     a = lying(left, before, abreast, scratch)
     a = np.broadcast_to(a, (*output.shape[:-2], *a.shape[-2:]))
-    rows = prod(output.shape[:-1])
+    rows, columns = prod(output.shape[:-1]), output.shape[-1]
     integers = integer_products()
-    if integers is not None and by_digits(packed, rows, output.shape[-1], integers.rate):
+    if integers is not None and by_digits(packed, rows, columns, integers.rate):
         return [*before, *by_integers(node, a, packed, integers, abreast, scratch)]
     weights = streamed(packed, transposed=op.transpose_b)
     lanes = abreast if rows * prod(packed.shape) > 1 << 18 else 1
+    if in_groups(rows, weights):
+        return [*before, *by_groups(node, a, weights, lanes, scratch)]
     followers = epilogue(node, scratch)
-    columns = output.shape[-1]
-    wide = _wide(rows, weights, columns, lanes)
-    found = list(pieces(output.shape[:-1], ROWS))
-    most = max(prod(output.store[index].shape[:-1]) for index in found)
-    room = scratch.shared.take(0, a.shape[-1] * most)
-    for index in found:
+    wide = width(weights, columns, lanes)
+    for index in pieces(output.shape[:-1], max(ROWS // a.shape[-1], WIDE)):
         flat, gather = rows_of(a[index], 0, scratch.shared)
         if gather:
             before.append([sequence(gather)])
-        # Columns lie as rows do: products of a row each with what lies turned are the quickest.
-        across = room[: flat.size].reshape(a.shape[-1], len(flat))
-        before.append(_turned(flat, across, lanes))
         parts: list[Part] = []
         for part, (first, stop) in scratch.dealt(spans(-(-columns // wide), lanes)):
             scratch.reset()
@@ -99,7 +96,7 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
             place = (*index, ..., some)
             parts.append(
                 sequence([
-                    *_lane(flat, across, weights, some, wide, out, node, part, scratch),
+                    *_lane(flat, weights, some, wide, out, node, part, scratch),
                     *followed(followers, output.store[place], place),
                 ])
             )  # fmt: skip
@@ -107,36 +104,17 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     return before
 
 
-def _turned(flat: Array, across: Array, lanes: int) -> list[Part]:
-    """The parts that lay rows out as columns, some numbers of all rows each."""
-    parts = []
-    for begin, end in spans(len(across), lanes):
-        steps = [
-            call(
-                np.copyto,
-                across[begin:end, first : first + TURNED],
-                flat[first : first + TURNED, begin:end].T,
-            )
-            for first in range(0, len(flat), TURNED)
-        ]
-        parts.append(sequence(steps))
-    return parts
-
-
-def _wide(rows: int, weights: Streamed, columns: int, lanes: int) -> int:
+def width(weights: Streamed, columns: int, lanes: int) -> int:
     """How many columns are made numbers at once: who share them have as many blocks each."""
     groups, each, _ = weights.beside.shape
-    by_pieces = _is_by_pieces(rows, groups)
-    most = next((many for few, many in WIDER if rows <= few), WIDER[-1][1] if by_pieces else WIDE)
-    taken = _longest(weights) if by_pieces else groups * each
-    most = max(16, min(most, NUMBERS // taken // 16 * 16))
-    blocks = -(-columns // (most * lanes)) * lanes
+    # Those of a group are scaled together.
+    most = min(WIDE, MILLION // (FOUR * each) // 16 * 16) if groups > 1 else WIDE
+    blocks = -(-columns // (max(most, 16) * lanes)) * lanes
     return -(-columns // (16 * blocks)) * 16
 
 
 def _lane(
     flat: Array,
-    across: Array,
     weights: Streamed,
     some: slice,
     wide: int,
@@ -145,197 +123,134 @@ def _lane(
     part: int,
     scratch: Scratch,
 ) -> list[Part]:
-    """Rows by some columns, so many at a time: these are made numbers, and multiply the rows."""
-    (groups, each, _), zero, scale = weights.beside
+    """Rows by some columns."""
+    groups, each, _ = weights.beside.shape
     packed, op = node.inputs[1].packed, node.op
     assert packed is not None
-    rows, taken = len(flat), groups * each
     steps: list[Part] = []
-    by_pieces = _is_by_pieces(rows, groups)
-    longest = _longest(weights)
-    memory = scratch.take(part, max(NEAR, wide * longest) if by_pieces else wide * taken)
-    together = spans(rows, -(-rows // _at_once(rows, groups, wide * longest)))
-    # Results are turned back and scaled some blocks at a time.
-    panel = min(wide * max(1, PANEL // (wide * rows)), some.stop - some.start)
-    total = scratch.take(part, panel, rows)
-    products = scratch.take(part, _held(weights) * wide * rows if by_pieces else 0)
-    if zero is not None:
-        sums = scratch.take(part, rows, groups)
-        grouped = flat.reshape(rows, groups, each)
+    blocks = Blocks(weights, partial(scratch.take, part), wide)
+    room = scratch.take(part, 2 * len(flat) * wide)
+    sums = scratch.take(part, len(flat), groups) if weights.beside.zero is not None else None
+    if sums is not None:
+        grouped = flat.reshape(*sums.shape, each)
         steps.append(call(np.matmul, grouped, np.ones(each, np.float32), out=sums))
-        shift, over = zero * scale, scratch.take(part, rows * panel)
-    alike: dict[int, _Pieces] = {}
-    for panelled in _runs(some, panel):
-        for block in _runs(panelled, wide):
-            made = total[block.start - panelled.start : block.stop - panelled.start]
-            if not by_pieces:
-                steps += _by_columns(weights, block, memory, across, made)
-                continue
-            if len(made) not in alike:
-                rooms = memory, products
-                alike[len(made)] = _Pieces(weights, len(made), rooms, across, together)
-            steps += alike[len(made)].parts(block, made)
-        target = out[:, panelled.start - some.start : panelled.stop - some.start]
-        turned = total[: target.shape[1]].T
-        if groups > 1:
-            steps.append(call(np.copyto, target, turned))
-        else:
-            steps.append(call(np.multiply, turned, scale[0, panelled], out=target))
-        if zero is not None:
-            # There are far fewer products than numbers to take it from.
-            lost = over[: target.size].reshape(target.shape)
-            offset = np.ascontiguousarray(shift[:, panelled])
-            steps.append(without_zeros(sums, offset, lost, target))
-    if zero is not None:
+    for begin in range(some.start, some.stop, wide):
+        block = slice(begin, min(begin + wide, some.stop))
+        target = out[:, block.start - some.start : block.stop - some.start]
+        steps += blocks.parts(flat, block, target, sums, room)
+    if sums is not None:
         # Infinity less infinity is no number, of which the numbers themselves would know more.
         transposed: bool = op.transpose_b  # type: ignore[attr-defined]  # MatMul has it
         steps.append(checked(flat, sums, packed, some, out, transposed=transposed))
     return steps
 
 
-def _is_by_pieces(rows: int, groups: int) -> bool:
-    """Whether columns meet rows piece by piece: of more, the sums of pieces take too long.
+class Blocks:
+    """What multiplies rows by blocks of columns, which are made numbers in some memory."""
 
-    So does it to scale the numbers of groups.
-    """
-    return rows <= _most(groups) and not blas_copies()
+    def __init__(self, weights: Streamed, take: Callable[[int], Array], wide: int) -> None:
+        self._weights, self._runs = weights, _runs(weights, DEEP)
+        self.memory = take(wide * max(stop - start for start, stop, _ in self._runs))
+        #: What makes the numbers of columns, the same for any rows.
+        self._made: dict[int, list[tuple[Array, list[Part]]]] = {}
+
+    def parts(
+        self, rows: Array, block: slice, target: Array, sums: Array | None, room: Array
+    ) -> Iterator[Part]:
+        """What multiplies rows by some columns; with sums by group, where levels have zeros.
+
+        There is room for twice as many products.
+        """
+        zero, scale = self._weights.beside[1:]
+        if block.start not in self._made:
+            self._made[block.start] = list(self._numbers(block))
+        added, turned = room[: 2 * target.size].reshape(2, *target.shape)
+        for (start, stop, _), (numbers, made) in zip(
+            self._runs, self._made[block.start], strict=True
+        ):
+            yield from made
+            out = added if start else target
+            yield from _by_rows(rows[:, start:stop], numbers, out, turned)
+            if start:
+                yield call(np.add, target, added, out=target)
+        if len(scale) == 1:
+            yield call(np.multiply, target, scale[0, block], out=target)
+        if zero is not None:
+            assert sums is not None
+            # There are far fewer products than numbers to take it from.
+            yield without_zeros(sums, zero[:, block] * scale[:, block], added, target)
+
+    def _numbers(self, block: slice) -> Iterator[tuple[Array, list[Part]]]:
+        """Of each run of levels where the numbers are, and what makes them."""
+        (groups, each, _), _, scale = self._weights.beside
+        count = block.stop - block.start
+        for start, stop, levels in self._runs:
+            numbers = self.memory[: count * (stop - start)].reshape(count, -1)
+            parts = [*_made_numbers(numbers, [run[:, block] for run in levels])]
+            if groups > 1:
+                parts.append(_scaled(numbers, scale[start // each : stop // each, block]))
+            yield numbers, parts
 
 
-def _most(groups: int) -> int:
-    """The most rows that meet columns piece by piece, and together."""
-    return GROUPED if groups > 1 else TOGETHER
-
-
-def _by_columns(
-    weights: Streamed, block: slice, memory: Array, across: Array, made: Array
-) -> list[Part]:
-    """Parts that make numbers of whole columns, and multiply them by all rows at once."""
+def _runs(weights: Streamed, most: int) -> list[tuple[int, int, list[Array]]]:
+    """Levels of columns that are numbers at the same time, about so many of each, and where."""
     groups, each, _ = weights.beside.shape
-    numbers = memory[: len(made) * groups * each].reshape(len(made), groups * each)
-    steps: list[Part] = []
-    start = 0
+    taken = groups * each
+    unit = each if groups > 1 else LEVELS
+    units = -(-taken // unit)
+    edges = spans(units, -(-units // max(1, most // unit)))
+    found = [(unit * first, min(unit * stop, taken)) for first, stop in edges]
+    return [(start, stop, list(_between(weights, start, stop))) for start, stop in found]
+
+
+def _between(weights: Streamed, start: int, stop: int) -> Iterator[Array]:
+    """Some levels of columns as they lie: pieces (pieces, columns, levels), or a part of one."""
+    place = 0
     for run in weights.alike:
-        for piece in run:
-            into = numbers[:, start : start + piece.shape[1]]
-            steps.append(call(np.copyto, into, piece[block]))
-            start += piece.shape[1]
-    if groups > 1:
-        by_group = numbers.reshape(len(made), groups, each)
-        scale = np.ascontiguousarray(weights.beside.scale[:, block].T)[..., None]
-        steps.append(call(np.multiply, by_group, scale, out=by_group))
-    return [*steps, call(np.matmul, numbers, across, out=made)]
-
-
-def _runs(some: slice, wide: int) -> Iterator[slice]:
-    """Columns, so many at a time."""
-    for begin in range(some.start, some.stop, wide):
-        yield slice(begin, min(begin + wide, some.stop))
-
-
-class _Pieces:
-    """Columns that are made numbers piece by piece, and multiplied by rows: so many at a time.
-
-    Rows lie turned, and runs of them are multiplied together. As many pieces are numbers at once
-    as stay in cache. What groups give is scaled and added up as one product for each column. All
-    but where levels lie, and what is made of them, is the same for any of these columns.
-    """
-
-    def __init__(
-        self,
-        weights: Streamed,
-        count: int,
-        rooms: tuple[Array, Array],
-        across: Array,
-        together: list[tuple[int, int]],
-    ) -> None:
-        memory, products = rooms
-        self._weights, self._count, self._together = weights, count, together
-        groups, held = len(weights.beside.scale), _held(weights)
-        self._sums: list[Array] = []
-        for first, stop in together:
-            sums = products[held * count * first : held * count * stop]
-            by_column = sums.reshape(count, held, -1).swapaxes(0, 1)
-            self._sums.append(by_column if groups > 1 else sums.reshape(held, count, -1))
-        #: Of each run some pieces, and of these some parts: where their numbers are to be, and
-        #: what multiplies them.
-        self._numbers: list[list[tuple[slice, list[tuple[slice, Array, list[Part]]]]]] = []
-        place = start = 0
-        for run in weights.alike:
-            cut = _cut(run, weights.together)
-            size = run.shape[2] // cut
-            pieces = []
-            for some in _fitting(len(run), cut * count * size, len(memory)):
-                many = some[1] - some[0]
-                parts = []
-                for cuts in _fitting(cut, many * count * size, len(memory)):
-                    shape = many, cuts[1] - cuts[0], count, size
-                    into = memory[: prod(shape)].reshape(shape)
-                    if weights.together > 1:  # short ones stay side by side: sooner copied
-                        into = memory[: prod(shape)].reshape(many, count, -1, size).swapaxes(1, 2)
-                    end = place + shape[0] * shape[1]
-                    last = start + shape[0] * shape[1] * size
-                    steps: list[Part] = []
-                    for (first, stop), sums in zip(together, self._sums, strict=True):
-                        right = across[start:last, first:stop].reshape(*shape[:2], size, -1)
-                        out = sums[place:end].reshape(*shape[:3], -1)
-                        steps.append(call(np.matmul, into, right, out=out))
-                    place, start = end, last
-                    parts.append((slice(*cuts), into, steps))
-                pieces.append((slice(*some), parts))
-            self._numbers.append(pieces)
-
-    def parts(self, block: slice, made: Array) -> list[Part]:
-        """What multiplies these columns."""
-        weights, count = self._weights, self._count
-        scale, steps = weights.beside.scale, []
-        for run, found in zip(weights.alike, self._numbers, strict=True):
-            levels = run[:, block]
-            by_cut = levels.reshape(len(run), count, _cut(run, weights.together), -1)
-            for some, parts in found:
-                steps.append(fetched(levels[some]))
-                given = by_cut[some].swapaxes(1, 2)
-                for cuts, into, products in parts:
-                    steps += [call(np.copyto, into, given[:, cuts]), *products]
-        if len(scale) > 1:
-            times = _held(weights) // len(scale)
-            by_piece = np.repeat(scale[:, block].T, times, axis=1)[:, None]
-        for (first, stop), sums in zip(self._together, self._sums, strict=True):
-            if len(scale) > 1:
-                into = made[:, None, first:stop]
-                steps.append(call(np.matmul, by_piece, sums.swapaxes(0, 1), out=into))
+        size, end = run.shape[2], place + run.shape[0] * run.shape[2]
+        at, last = max(start, place) - place, min(stop, end) - place
+        while at < last:
+            piece, inside = divmod(at, size)
+            whole = 0 if inside else (last - at) // size
+            if whole:
+                yield run[piece : piece + whole]
+                at += whole * size
             else:
-                steps.append(call(np.add.reduce, sums, axis=0, out=made[:, first:stop]))
-        return steps
+                beyond = min(size, inside + last - at)
+                yield run[piece : piece + 1, :, inside:beyond]
+                at += beyond - inside
+        place = end
 
 
-def _held(weights: Streamed) -> int:
-    """How many pieces a column is, those cut that are long."""
-    return sum(len(run) * _cut(run, weights.together) for run in weights.alike)
+def _made_numbers(numbers: Array, levels: list[Array]) -> Iterator[Part]:
+    """Parts that make numbers (columns, levels) of levels (pieces, columns, levels)."""
+    start = 0
+    for run in levels:
+        stop = start + run.shape[0] * run.shape[2]
+        into = numbers[:, start:stop].reshape(len(numbers), len(run), -1).swapaxes(0, 1)
+        yield call(np.copyto, into, run)
+        start = stop
 
 
-def _longest(weights: Streamed) -> int:
-    """The levels of the longest of them."""
-    return max(run.shape[2] // _cut(run, weights.together) for run in weights.alike)
+def _scaled(numbers: Array, scale: Array) -> Part:
+    """The part that multiplies numbers of groups by their scales (groups, columns)."""
+    by_group = numbers.reshape(len(numbers), len(scale), -1)
+    return call(np.multiply, by_group, np.ascontiguousarray(scale.T)[..., None], out=by_group)
 
 
-def _fitting(count: int, size: int, room: int) -> list[tuple[int, int]]:
-    """Runs of what is of such a size each, that fit into a room, but for one that does not."""
-    return spans(count, -(-count // max(1, room // size)))
+def _by_rows(rows: Array, numbers: Array, out: Array, room: Array) -> Iterator[Part]:
+    """Parts that multiply rows by columns, each of which lies as a row does."""
+    if blas_copies() and len(rows) <= FEW:
+        turned = room.reshape(out.shape[::-1])
+        yield call(np.matmul, numbers, rows.T, out=turned)
+        yield call(np.copyto, out, turned.T)
+        return
+    whole = 0 if blas_copies() else len(rows) - len(rows) % FOUR
+    if whole:
+        some, into = (array[:whole].reshape(-1, FOUR, array.shape[1]) for array in (rows, out))
+        yield call(np.matmul, some, numbers.T, out=into)
+    if whole < len(rows):
+        yield call(np.matmul, rows[whole:], numbers.T, out=out[whole:])
 
 
-def _cut(run: Array, groups: int) -> int:
-    """Into how many equal ones pieces of columns are cut, of groups or if they are long."""
-    size = run.shape[2]
-    if groups > 1:
-        return groups
-    least = -(-size // LONG)
-    return next((count for count in range(least, 2 * least) if size % count == 0), 1)
-
-
-def _at_once(rows: int, groups: int, numbers: int) -> int:
-    """How many rows meet so many numbers together: so many that BLAS takes them as they lie."""
-    most = min(_most(groups), max(8, MILLION // numbers))
-    return -(-rows // -(-rows // most))
-
-
-__all__ = ["gathered", "multiplied"]
+__all__ = ["Blocks", "gathered", "multiplied", "rows_taken", "width"]

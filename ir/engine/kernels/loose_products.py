@@ -39,33 +39,26 @@ SUMS = 17
 Runs: TypeAlias = list[tuple[int, int, Array]]
 
 
-class LooseProduct:
-    """What computes a product of rows, given at each call, by constant weights.
+class Loose:
+    """What computes a product of rows, given at each call, by weights (deep, columns).
 
-    Weights may be a stack of matrices, as those of experts are: all rows meet each, or each has
-    rows of its own.
+    Weights may be a stack of so many matrices (0 for one alone), as those of experts are: all rows
+    meet each, or each has rows of its own.
     """
 
     def __init__(
         self,
         op: Any,
-        weights: Array,
+        shape: Sequence[int],
         following: Sequence[Following],
         crew: Crew[Rooms],
         general: Kernel,
     ) -> None:
-        self._op, self._weights, self._general, self._crew = op, weights, general, crew
-        self._right = weights.swapaxes(-1, -2) if op.transpose_b else weights
-        *stack, self._deep, self._columns = self._right.shape
-        #: How many matrices are stacked; 0 for one alone.
+        self._op, self._general, self._crew = op, general, crew
+        *stack, self._deep, self._columns = shape
         self._stacked = prod(stack) if stack else 0
         self._following = following
         self._followers = [follower(step) for step in following]
-        #: How many rows there are is not known: the weights lie as for so few that all will do.
-        self._as_they_lie = cuts(self._deep, PAYING) > 0
-        self._blocks: list[Array] = []
-        #: How blocks are cut among lanes, and into runs, of each matrix.
-        self._cut: dict[tuple[int, int, int], list[Runs]] = {}
 
     def __call__(self, given: Array, *others: Array) -> tuple[Array, ...]:
         """The output for rows and for what comes beside them."""
@@ -87,14 +80,60 @@ class LooseProduct:
         beside = [other.reshape(rows, self._columns) for other in others]
         amount = rows * deep * self._columns
         count = next((lanes for least, lanes in SHARES if amount >= least), 1)
+        lanes = self._lanes(left, target, beside, count)
+        if lanes is None:
+            return self._slowly(given, others)
         # All lanes are told what to do before they begin: between two calls each needs the
         # interpreter's lock.
-        if self._stacked:
-            lanes = self._of_stacks(left, target, beside, count)
-        else:
-            lanes = self._of_rows(left.reshape(rows, deep), target, beside, count)
         self._crew.work(list(map(sequence, lanes)))
         return (made,)
+
+    def _lanes(
+        self, left: Array, target: Array, beside: Sequence[Array], count: int
+    ) -> list[list[Part]] | None:
+        """Parts for each of about so many lanes; None where definitions are to do it."""
+        raise NotImplementedError
+
+    def _numbers(self) -> Array:
+        """The weights as they are for the definitions."""
+        raise NotImplementedError
+
+    def _slowly(self, given: Array, others: Sequence[Array]) -> tuple[Array, ...]:
+        """The same by the definitions."""
+        return slowly(self._general(given, self._numbers()), self._following, others)
+
+
+class LooseProduct(Loose):
+    """The same by constants: of all of their columns, laid out in blocks."""
+
+    def __init__(
+        self,
+        op: Any,
+        weights: Array,
+        following: Sequence[Following],
+        crew: Crew[Rooms],
+        general: Kernel,
+    ) -> None:
+        self._weights = weights
+        self._right = weights.swapaxes(-1, -2) if op.transpose_b else weights
+        super().__init__(op, self._right.shape, following, crew, general)
+        #: How many rows there are is not known: the weights lie as for so few that all will do.
+        self._as_they_lie = cuts(self._deep, PAYING) > 0
+        self._blocks: list[Array] = []
+        #: How blocks are cut among lanes, and into runs, of each matrix.
+        self._cut: dict[tuple[int, int, int], list[Runs]] = {}
+
+    def _numbers(self) -> Array:
+        """The weights."""
+        return self._weights
+
+    def _lanes(
+        self, left: Array, target: Array, beside: Sequence[Array], count: int
+    ) -> list[list[Part]]:
+        """Parts for each lane."""
+        if self._stacked:
+            return self._of_stacks(left, target, beside, count)
+        return self._of_rows(left.reshape(-1, self._deep), target, beside, count)
 
     def _of_rows(
         self, flat: Array, target: Array, beside: Sequence[Array], count: int
@@ -181,10 +220,6 @@ class LooseProduct:
     ) -> list[Part]:
         """The parts that make a piece of the output, of so many rows in all."""
         return multiplied(rows, matrices, out, rows=number, room=added)
-
-    def _slowly(self, given: Array, others: Sequence[Array]) -> tuple[Array, ...]:
-        """The same by the definitions."""
-        return slowly(self._general(given, self._weights), self._following, others)
 
 
 def loose_stacks(op: Any, crew: Crew[Rooms], general: Kernel) -> Kernel:

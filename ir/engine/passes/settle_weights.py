@@ -11,7 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ..plan import Compressed, Means, Node, Plan, Value, as_quick, constant, grids, integers
+from ..plan import (
+    Compressed,
+    Means,
+    Node,
+    Plan,
+    Value,
+    as_quick,
+    claimed_type,
+    constant,
+    grids,
+    integers,
+)
 
 
 def settle_weights(plan: Plan) -> None:
@@ -38,11 +49,24 @@ def settle_weights(plan: Plan) -> None:
 
 def _stays(node: Node, place: int, packed: Compressed, means: Means) -> bool:
     """Whether a node works on levels."""
-    if node.is_outside or node.outputs[0].type != np.float32:
+    if node.outputs[0].type != np.float32:
         return False
+    if node.is_outside:
+        return _stays_outside(node, place, packed, means)
     if node.kind == "Gather":
         return place == 0 and _takes_rows(node, packed)
     return node.kind == "MatMul" and place == 1 and _multiplies(node, packed, means)
+
+
+def _stays_outside(node: Node, place: int, packed: Compressed, means: Means) -> bool:
+    """Whether levels are made numbers at each call where it is not known how many rows come."""
+    if claimed_type(type(node.op)) == "Gather":
+        return place == 0 and _takes_rows(node, packed)
+    op: Any = node.op
+    left = node.inputs[0]
+    if claimed_type(type(node.op)) != "MatMul" or left.is_fixed or left.type != np.float32:
+        return False
+    return place == 1 and not op.transpose_a and _is_quick(packed, ROWS, op, means)
 
 
 def _takes_rows(node: Node, packed: Compressed) -> bool:
@@ -63,13 +87,19 @@ def _multiplies(node: Node, packed: Compressed, means: Means) -> bool:
     left, output = node.inputs[0], node.outputs[0]
     if left.is_fixed or left.type != np.float32 or op.transpose_a or len(left.shape) < 2:
         return False
-    if not packed.has_columns(transposed=op.transpose_b) or not prod(output.shape):
+    return bool(prod(output.shape)) and _is_quick(packed, prod(output.shape[:-1]), op, means)
+
+
+def _is_quick(packed: Compressed, rows: int, op: Any, means: Means) -> bool:
+    """Whether levels are to multiply so many rows."""
+    if not packed.has_columns(transposed=op.transpose_b):
         return False
-    rows = prod(output.shape[:-1])
-    columns = output.shape[-1]
+    columns = packed.shape[0 if op.transpose_b else 1]
     return means.is_small or as_quick(packed, rows, columns, means.integers, means.patience)
 
 
+#: About so many rows a text has.
+ROWS = 64
 #: So many times quicker than those of numbers products of integers must be, to make up for what
 #: brings their operands to levels.
 QUICKER = 1.2
