@@ -67,6 +67,11 @@ def values(xml: str, weights: bytes, arrays: Sequence[Array]) -> list[Array]:
     return run(load(xml, weights), arrays)
 
 
+def inputs(xml: str, weights: bytes) -> list[list[str]]:
+    """The names by which OpenVINO is given each input."""
+    return [sorted(port.get_names()) for port in load(xml, weights).inputs]
+
+
 def reference(xml: str, weights: bytes, arrays: Sequence[Array]) -> list[Array]:
     """What OpenVINO's reference implementation computes for each output."""
     model = load(xml, weights)
@@ -128,9 +133,8 @@ def _array(tensor: Any) -> Array:
 
 def main() -> None:
     """Answer one pickled question after the other."""
-    questions = {
-        function.__name__: function for function in (shapes, values, reference, file, version)
-    }
+    known = (file, inputs, reference, shapes, values, version)
+    questions = {function.__name__: function for function in known}
     # What OpenVINO prints must not mix with the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -13,7 +13,7 @@ import numpy as np
 from ...layers.budget import budget
 from ...schemas import Array, IRError, UsageError
 from ...schemas.numbers import random_of
-from ..document import Layer, Model, by_input
+from ..document import Layer, Model, by_input, input_names
 from ..execution import fill, is_filling
 from .archive import load_arrays
 from .options import STDIN
@@ -28,40 +28,43 @@ def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, 
     words = by_input(model, given)
     rng = random_of(seed)
     allowed, made = budget(), dict[int, Array]()
-    for index, parameter in enumerate(model.parameters):
+    for index, (parameter, names) in enumerate(
+        zip(model.parameters, input_names(model), strict=True)
+    ):
         with parameter.at():
-            made[index] = make_input(parameter, words.get(parameter.id, "random"), rng)
+            made[index] = make_input(parameter, names, words.get(parameter.id, "random"), rng)
             allowed.hold([made[index]])
     return made
 
 
-def make_input(parameter: Layer, word: str, rng: np.random.Generator) -> Array:
+def make_input(
+    parameter: Layer, names: Sequence[str], word: str, rng: np.random.Generator
+) -> Array:
     """One input: read from a file, or filled as a word says."""
-    return fill(parameter, word, rng) if is_filling(word) else load(word, parameter)
+    return fill(parameter, word, rng) if is_filling(word) else load(word, parameter, names)
 
 
-def load(path: str, parameter: Layer) -> Array:
-    """An array from a .npy, from a .npz the one of the input's name, or from an image."""
+def load(path: str, parameter: Layer, names: Sequence[str]) -> Array:
+    """An array from a .npy, from a .npz the one of an input's name, or from an image."""
     try:
         if Path(path).suffix.lower() in _IMAGES:
             return load_image(path, parameter)
         content = load_arrays(path)
     except FileNotFoundError:
         raise UsageError(
-            f'{path} is not there (input "{parameter.name}")',
+            f'{path} is not there (input "{names[0]}")',
             hint="give a .npy or .npz file, an image, random, zeros or ones, or random:1,3,64,64",
         ) from None
     except OSError as error:
-        raise UsageError(
-            f'{path} cannot be read (input "{parameter.name}"): {error.strerror}'
-        ) from None
+        raise UsageError(f'{path} cannot be read (input "{names[0]}"): {error.strerror}') from None
     if not isinstance(content, dict):
         return content
-    if parameter.name not in content and len(content) != 1:
+    found = next((name for name in names if name in content), None)
+    if found is None and len(content) != 1:
         raise UsageError(
-            f'{path} has no array "{parameter.name}"; it has {", ".join(content) or "none"}'
+            f'{path} has no array "{names[0]}"; it has {", ".join(content) or "none"}'
         )
-    return content[parameter.name if parameter.name in content else next(iter(content))]
+    return content[next(iter(content)) if found is None else found]
 
 
 def load_image(path: str, parameter: Layer) -> Array:
@@ -177,22 +180,24 @@ class Samples:
         for start in range(0, self.count, self.batch):
             numbers = range(start, min(start + self.batch, self.count))
             arrays: dict[int, Array] = {}
-            for index, parameter in enumerate(self.model.parameters):
+            for index, (parameter, names) in enumerate(
+                zip(self.model.parameters, input_names(self.model), strict=True)
+            ):
                 with parameter.at():
                     if parameter.id in self.files:
-                        arrays[index] = self._together(parameter, numbers)
+                        arrays[index] = self._together(parameter, names, numbers)
                     else:
                         word = self.words.get(parameter.id, "random")
-                        arrays[index] = make_input(parameter, word, rng)
+                        arrays[index] = make_input(parameter, names, word, rng)
             yield Sample([self.names[number] for number in numbers], arrays)
 
-    def _together(self, parameter: Layer, numbers: range) -> Array:
+    def _together(self, parameter: Layer, names: Sequence[str], numbers: range) -> Array:
         """The arrays of some files, one after another along the first axis."""
         assert parameter.op is not None
         rank = parameter.op.infer()[0].shape.rank
         rows = []
         for number in numbers:
-            array = load(self.files[parameter.id][number], parameter)
+            array = load(self.files[parameter.id][number], parameter, names)
             single = rank is not None and array.ndim == rank - 1
             rows.append(array[None] if single else array)
         if self.batch == 1:
@@ -203,7 +208,7 @@ class Samples:
         if len(shapes) > 1 or rows[0].ndim == 0 or rows[0].shape[0] != 1:
             listed = ", ".join(map(str, sorted(shapes)))
             raise UsageError(
-                f'samples of input "{parameter.name}" have the shapes {listed}; run together, '
+                f'samples of input "{names[0]}" have the shapes {listed}; run together, '
                 "each is one row of the same sizes",
                 hint="--batch 1",
             )

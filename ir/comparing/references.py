@@ -222,8 +222,10 @@ class OnnxRuntime:
                 f"the model has {len(parameters)} inputs, {self.path} has {len(self.inputs)}"
             )
         self.given = {}
-        for place, parameter in enumerate(parameters):
-            known = [name for name in input_names(parameter) if name in self.inputs]
+        for place, (parameter, names) in enumerate(
+            zip(parameters, input_names(self.model), strict=True)
+        ):
+            known = [name for name in names if name in self.inputs]
             name = known[0] if known else self.inputs[place]
             self.given[name] = arrays[parameter.id]
 
@@ -280,10 +282,10 @@ class Recorded:
     def inputs(self) -> dict[str, Array]:
         """The inputs that were recorded with the rest."""
         found: dict[str, Array] = {}
-        for parameter in self.model.parameters:
-            for name in input_names(parameter):
+        for names in input_names(self.model):
+            for name in names:
                 if name in self.content.files:
-                    found.setdefault(parameter.name, self.content[name])
+                    found.setdefault(names[0], self.content[name])
         return found
 
     def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:

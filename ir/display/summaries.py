@@ -55,12 +55,12 @@ def summary(model: Model) -> dict[str, Any]:
         "path": None if model.path is None else str(model.path),
         "inputs": [
             {
-                "name": x.name,
-                "names": input_names(x),
+                "name": names[0],
+                "names": names,
                 "layout": layout_of(next(iter(x.outputs), None)),
                 **describe(declared(x)[0]),
             }
-            for x in model.parameters
+            for x, names in zip(model.parameters, input_names(model), strict=True)
         ],
         "outputs": outputs(model),
         "layer_count": sum(kinds.values()),

@@ -87,8 +87,8 @@ class Ends(tuple[End, ...]):
 def input_ends(graph: Graph) -> Ends:
     """The inputs, in the order OpenVINO gives them."""
     return Ends(
-        End(layer.name, tuple(input_names(layer)), declared(layer, 0), layer)
-        for layer in graph.parameters
+        End(names[0], tuple(names), declared(layer, 0), layer)
+        for layer, names in zip(graph.parameters, input_names(graph), strict=True)
     )
 
 

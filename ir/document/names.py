@@ -32,10 +32,25 @@ class FreeNames:
         return chosen
 
 
-def input_names(parameter: Layer) -> list[str]:
-    """Every name of an input: its layer's, then its tensor's."""
-    names = parameter.outputs[0].names if parameter.outputs else ()
-    return list(dict.fromkeys([parameter.name, *names]))
+def input_names(graph: Graph) -> list[list[str]]:
+    """Every name of each input, the one it is called by first; no two inputs have the same.
+
+    What a layer is called its tensor is called, too, where no other input's tensor is: exporters
+    leave models of which one input's layer has the name of another's tensor.
+    """
+    parameters = graph.parameters
+    tensors = [layer.outputs[0].names if layer.outputs else () for layer in parameters]
+    owners: dict[str, int] = {}
+    for place, names in enumerate(tensors):
+        for name in names:
+            owners.setdefault(name, place)
+    for place, layer in enumerate(parameters):
+        owners.setdefault(layer.name, place)
+    found = []
+    for place, (layer, names) in enumerate(zip(parameters, tensors, strict=True)):
+        own = [name for name in (layer.name, *names) if owners[name] == place]
+        found.append(list(dict.fromkeys(own)) or [f"{layer.name}#{place}"])
+    return found
 
 
 def output_names(graph: Graph, result: Layer) -> list[str]:
@@ -75,7 +90,8 @@ def by_input(
     pairs: Iterable[tuple[str | int, T]] = (
         given.items() if isinstance(given, Mapping) else enumerate(given)
     )
-    known = {name: layer for layer in reversed(parameters) for name in input_names(layer)}
+    rows = zip(parameters, input_names(graph), strict=True)
+    known = {name: layer for layer, names in rows for name in names}
     found: dict[int, T] = {}
     for key, value in pairs:
         if isinstance(key, int):
@@ -91,7 +107,7 @@ def by_input(
             import difflib
 
             near = difflib.get_close_matches(str(key), known, 1)
-            listed = ", ".join(f'"{layer.name}"' for layer in parameters) or "none"
+            listed = ", ".join(f'"{names[0]}"' for names in input_names(graph)) or "none"
             hint = f'did you mean "{near[0]}"?' if near else None
             raise UsageError(f'no input is named "{key}"; the inputs are {listed}', hint=hint)
         if layer.id in found:

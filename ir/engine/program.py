@@ -116,8 +116,10 @@ class Program(Shown):
         #: The inputs by layer id, with the types that were last seen; their ids by name and place.
         self._types: dict[int, np.dtype | None] = {layer.id: None for layer in model.parameters}
         self._names: dict[str | int, int] = {}
-        for place, parameter in reversed(list(enumerate(model.parameters))):
-            self._names |= dict.fromkeys([place, *input_names(parameter)], parameter.id)
+        for place, (parameter, names) in enumerate(
+            zip(model.parameters, input_names(model), strict=True)
+        ):
+            self._names |= dict.fromkeys([place, *names], parameter.id)
         with model.looked_up(self._look_ups), quick_turns, within(max_memory, max_seconds):
             refuse_unknown(model.order())
             inferred = infer(model, shapes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from ..document import (
     Layer,
     Model,
     Port,
+    input_names,
     join_names,
     keep_symbols,
     split_names,
@@ -32,6 +34,11 @@ from ..inference import infer_layer
 
 #: What is never taken out because it feeds nothing.
 _KEPT = frozenset({"Assign", "Parameter", "ReadValue", "Result"})
+
+
+def _none_named(name: str, names: Iterable[str], what: str) -> UsageError:
+    listed = ", ".join(f'"{known}"' for known in islice(names, 8)) or "none"
+    return UsageError(f'no {what} is named "{name}"; the {what}s are {listed}')
 
 
 class Source(NamedTuple):
@@ -156,25 +163,25 @@ class Workbench:
         return self.graph.told_of_bodies(word) or meant(word, known, 3)
 
     def input(self, name: str) -> Layer:
-        """The Parameter of a layer or tensor name."""
-        return self._end(name, self.graph.parameters, "input")
+        """The Parameter of a tensor's name, or of its own."""
+        rows = zip(self.graph.parameters, input_names(self.graph), strict=True)
+        there = {names[0]: (layer, names) for layer, names in rows if not self.is_gone(layer)}
+        for layer, names in there.values():
+            if name in names:
+                return layer
+        raise _none_named(name, there, "input")
 
     def output(self, name: str) -> Layer:
         """The Result of its own name, or of a name of its tensor."""
-        return self._end(name, self.graph.results, "output")
-
-    def _end(self, name: str, ends: Sequence[Layer], what: str) -> Layer:
-        there = [layer for layer in ends if not self.is_gone(layer)]
+        there = [layer for layer in self.graph.results if not self.is_gone(layer)]
         for layer in there:
             if layer.name == name:
                 return layer
         for layer in there:
-            source = Source(layer, 0) if what == "input" else self.feeder(layer, 0)
-            names = split_names(layer.output_names) if what == "output" else ()
+            source, names = self.feeder(layer, 0), split_names(layer.output_names)
             if name in names or name in source.port.names or name == source.layer.name:
                 return layer
-        listed = ", ".join(f'"{layer.name}"' for layer in there[:8]) or "none"
-        raise UsageError(f'no {what} is named "{name}"; the {what}s are {listed}')
+        raise _none_named(name, [layer.name for layer in there], "output")
 
     def feeder(self, layer: Layer, index: int) -> Source:
         """What feeds an input."""

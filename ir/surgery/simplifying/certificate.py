@@ -249,8 +249,8 @@ def compare_models(before: Model, after: Model, count: int, judge: Judge) -> Cer
     """Run two models on the same random inputs; refused where an output differs."""
     worst = ties = 0.0
     for number in range(count):
-        feeds: dict[str, Any] = {}
-        for parameter in before.parameters:
+        feeds: dict[int, Any] = {}
+        for place, parameter in enumerate(before.parameters):
             op = parameter.op
             array = None if op is None else judge.draw(op.infer()[0], 2 + number)
             if array is None:
@@ -258,7 +258,7 @@ def compare_models(before: Model, after: Model, count: int, judge: Judge) -> Cer
                     f'no random numbers can be made for the input "{parameter.name}"',
                     hint="give it a shape and a type, or leave the certificate out",
                 )
-            feeds[parameter.name] = array
+            feeds[place] = array
         outputs = run(before, feeds), run(after, feeds)
         try:
             worst = max(worst, _difference(*outputs))
@@ -271,7 +271,7 @@ def compare_models(before: Model, after: Model, count: int, judge: Judge) -> Cer
 
 
 def _unless_ties(
-    error: MismatchError, before: Model, after: Model, feeds: dict[str, Any]
+    error: MismatchError, before: Model, after: Model, feeds: dict[int, Any]
 ) -> MismatchError | None:
     """The error; None where nothing is left of it once FakeQuantize has finer levels.
 
