@@ -219,6 +219,9 @@ def _attended(
 ) -> tuple[Part, Array | None]:
     """What does all for some queries, and the keys it has turned, which may be known already.
 
+    Rows of one head lie between those of others, often a power of two apart, where few of them
+    stay in cache: keys are turned, and values weighed, from where rows follow each other.
+
     Weights are quotients of powers: what is subtracted from all exponents of a row makes none
     larger or smaller than another. So nothing is, where no power becomes too large or a sum of
     them too small; else the largest exponent of each row, which takes far longer to find than the
@@ -230,6 +233,9 @@ def _attended(
     wide = wide if sizes else keys
     # First of all, so that it is the same memory for all queries of one head.
     room = scratch.take(part, *k.shape[:-1], wide) if sizes else scratch.take(part, *q.shape)
+    apart, v = v, scratch.take(part, *v.shape) if sizes and not _follow(v) else v
+    rows_of_k = k.swapaxes(-1, -2)
+    packed = scratch.take(part, *rows_of_k.shape) if sizes and not _follow(rows_of_k) else None
     padded = scratch.take(part, *q.shape[:-1], wide)
     scores = padded[..., :keys]
     sums = scratch.take(part, *q.shape[:-1], 1)
@@ -250,7 +256,11 @@ def _attended(
     adds = mask is not None and mask.dtype != np.bool_
 
     def scale(by: np.float32) -> None:
-        np.multiply(given, by, scaled)
+        if packed is None:
+            np.multiply(given, by, scaled)
+        else:
+            np.multiply(rows_of_k, by, packed)
+            np.copyto(scaled, packed.swapaxes(-1, -2))
         beside.fill(0)  # keys that are none, which get no weight
 
     def score() -> None:
@@ -266,6 +276,8 @@ def _attended(
     def weigh() -> None:
         if not turned:
             scale(quick)
+            if v is not apart:
+                np.copyto(v, apart)
         score()
         done = np.maximum.reduce(padded, axis=None) <= MOST
         if done:
@@ -290,6 +302,11 @@ def _attended(
             weigh()
 
     return weigh if calm else weigh_hidden, room if sizes else None
+
+
+def _follow(array: Array) -> bool:
+    """Whether rows follow each other in memory."""
+    return array.strides[-2:] == (array.shape[-1] * array.itemsize, array.itemsize)
 
 
 def _is(one: Array, other: Array) -> bool:

@@ -23,7 +23,7 @@ from .products import MILLION, blas_copies
 from .streamed import Streamed
 
 #: Of more rows it takes less time to scale the numbers.
-FEW = 128
+FEW = 96
 #: So many numbers stay in cache while they are multiplied, in blocks of so many columns at most,
 #: by no more than so many rows.
 NUMBERS, WIDER = 3 << 17, ((4, 384), (FEW, 128))
