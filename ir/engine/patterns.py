@@ -38,6 +38,8 @@ STEADY = 2
 #: So many texts have a plan of their own where there are variables: the next is as long as none
 #: before. Elsewhere many come again, and so many lengths have one.
 TEXTS, SIZES = 3, 16
+#: As many words so often in a row have a plan of their own, which is quicker.
+STEADY_TEXTS = 8
 #: Types of words and of what is to be seen of them: no numbers that are computed with.
 WORDS = frozenset({ElementType.BOOLEAN, ElementType.I32, ElementType.I64})
 #: Layers that take far longer where it is not known beforehand how large their inputs are.
@@ -91,6 +93,8 @@ class Patterns:
         self.refused: set[Pattern] = set()
         #: The inputs of the first texts that began when no variable had a value.
         self._texts: list[Pattern] = []
+        #: How often in a row as many words have come.
+        self._alike = 1
         self.hopes = Hopes()
 
     def of(self, arrays: Mapping[int, Array], inputs: Iterable[int], state: State) -> Pattern:
@@ -105,26 +109,49 @@ class Patterns:
         """Note the shapes of a call."""
         self._before = shapes
 
+    def steady(self, shapes: Pattern, text: Pattern) -> Pattern | None:
+        """The pattern that is worth a plan beside that for texts, as as many words come again."""
+        before = self._before
+        self._alike = self._alike + 1 if before and self._as_long(before, shapes, text) else 1
+        if self._alike % STEADY_TEXTS:
+            return None
+        assert before is not None
+        found = self._of_growth(before, shapes)
+        return None if found in self.refused or openness(found) >= openness(text) else found
+
+    def _as_long(self, before: Pattern, shapes: Pattern, text: Pattern) -> bool:
+        """Whether a text has as many words as the one before, of what it goes on from apart."""
+        split = len(shapes) - len(self.variables)
+        if all(shape is None for shape in shapes[split:]):
+            return before == shapes
+        steps = [
+            (step, size) for old, new, sizes in zip(before, shapes, text, strict=True)
+            for step, size in zip(_growth(old, new), sizes or (), strict=True)
+        ]  # fmt: skip
+        return all(step >= 0 for step, _ in steps) and (0, SEVERAL) in steps
+
     def choose(self, shapes: Pattern) -> Pattern:
         """The pattern to plan for, if it is not one for which there can be no plan."""
+        self._alike = 1
         found = self._chosen(shapes)
         return shapes if found in self.refused else found
 
     def _chosen(self, shapes: Pattern) -> Pattern:
-        """The pattern to plan for: what has grown since the last call will go on to grow.
+        """The pattern to plan for: that of texts, or what grows will go on to grow."""
+        before, self._before = self._before, shapes
+        text = self._text(shapes)
+        if before is None:
+            return shapes
+        return self._of_growth(before, shapes) if text is None else text
+
+    def _of_growth(self, before: Pattern, shapes: Pattern) -> Pattern:
+        """The pattern for what has grown since the last call.
 
         Variables that grow are followed by inputs that have a place for all they hold and for what
         is new, such as masks; but a text may be longer than all before. Of the other inputs only
         steady steps tell: the next text is another one.
         """
-        before, self._before = self._before, shapes
-        if before is None:
-            self._text(shapes)
-            return shapes
         split = len(shapes) - len(self.variables)
-        text = self._text(shapes)
-        if text is not None:
-            return text
         begun = map(self._first.get, self.variables)
         former = [x if old is None else old for old, x in zip(before[split:], begun, strict=True)]
         kept = list(map(_growth, former, shapes[split:]))

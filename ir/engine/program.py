@@ -289,9 +289,11 @@ class Program(Shown):
         if pattern is None:
             pattern = self._patterns.choose(shapes)
         else:
+            steady = self._patterns.steady(shapes, pattern) if takes_texts(pattern) else None
             self._patterns.seen(shapes)
-            if self._plans.use(pattern):
+            if steady is None and self._plans.use(pattern):
                 return self._plans[pattern]
+            pattern = steady or pattern
         with self.model.looked_up(self._look_ups), without_collection():
             try:
                 planned = self._made(pattern, inferred)
