@@ -137,6 +137,38 @@ def test_levels_stay_levels_and_what_follows_is_done_with_them() -> None:
     assert all(x.constant is None for node in planned.plan.nodes for x in node.inputs)
 
 
+def test_what_makes_numbers_is_bound_once_for_all_calls(
+    few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of blocks that are as large as can be, and of several products that share a room."""
+    made: list[int] = []
+
+    class Counted(level_kernels.Blocks):
+        def __init__(self, *words: Any) -> None:
+            super().__init__(*words)
+            made.append(self.memory.size)
+
+    monkeypatch.setattr(loose_levels, "Blocks", Counted)
+    rng, net = np.random.default_rng(4), ir.Builder()
+    words = net.parameter("words", "i64", "1,?")
+    x = net.add("Gather", "opset8", [weights(net, rng, (WORDS, 64)), words, np.int64(0)])
+    for wide in (1024, 768, 1024, 768):
+        shape = (wide, int(x.tensor.shape.sizes[-1]))
+        x = net.add("MatMul", "opset1", [x, weights(net, rng, shape)], transpose_b=True)
+        x = net.add("Tanh", "opset1", [x])
+    net.result(x)
+    program = ir.compile(net.model(), threads=2, memory="small")
+    for count in (3, 5, 9):
+        program([words_of(count)])
+    before = len(made)
+    for count in (4, 30, 4):
+        program([words_of(count)])
+    assert max(made) > 160 << 10
+    # As others need a larger room, smaller ones may be bound anew, once.
+    assert before <= 4 * 2 * 2
+    assert len(made) == before
+
+
 @pytest.mark.usefixtures("few")
 def test_any_number_of_threads_gives_the_same() -> None:
     model = text(zero="between", groups=2, outer=700)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -134,15 +134,27 @@ def _lane(
     if sums is not None:
         grouped = flat.reshape(*sums.shape, each)
         steps.append(call(np.matmul, grouped, np.ones(each, np.float32), out=sums))
+    rows = blocks.cut(flat)
     for begin in range(some.start, some.stop, wide):
         block = slice(begin, min(begin + wide, some.stop))
         target = out[:, block.start - some.start : block.stop - some.start]
-        steps += blocks.parts(flat, block, target, sums, room)
+        steps += blocks.parts(rows, block, target, sums, room)
     if sums is not None:
         # Infinity less infinity is no number, of which the numbers themselves would know more.
         transposed: bool = op.transpose_b  # type: ignore[attr-defined]  # MatMul has it
         steps.append(checked(flat, sums, packed, some, out, transposed=transposed))
     return steps
+
+
+class _Kept(NamedTuple):
+    """What is the same for any rows that meet a block of columns."""
+
+    #: Of each run of levels what makes numbers of it, and these, turned.
+    runs: list[tuple[list[Part], Array]]
+    #: What products are multiplied by in the end, if not the numbers were; of levels with zeros,
+    #: these as numbers.
+    scale: Array | None
+    zero: Array | None
 
 
 class Blocks:
@@ -151,45 +163,65 @@ class Blocks:
     def __init__(self, weights: Streamed, take: Callable[[int], Array], wide: int) -> None:
         self._weights, self._runs = weights, _runs(weights, DEEP)
         self.memory = take(wide * max(stop - start for start, stop, _ in self._runs))
-        #: What makes the numbers of columns, the same for any rows.
-        self._made: dict[int, list[tuple[Array, list[Part]]]] = {}
+        self._kept: dict[int, _Kept] = {}
+
+    def cut(self, rows: Array) -> list[list[tuple[slice, Array]]]:
+        """Rows as they meet each run of levels: which these are, some of them at a time."""
+        whole = 0 if blas_copies() else len(rows) - len(rows) % FOUR
+        found = []
+        for start, stop, _ in self._runs:
+            some, pairs = rows[:, start:stop], []
+            if whole:
+                pairs.append((slice(0, whole), some[:whole].reshape(-1, FOUR, stop - start)))
+            if whole < len(rows):
+                pairs.append((slice(whole, None), some[whole:]))
+            found.append(pairs)
+        return found
 
     def parts(
-        self, rows: Array, block: slice, target: Array, sums: Array | None, room: Array
-    ) -> Iterator[Part]:
+        self,
+        rows: list[list[tuple[slice, Array]]],
+        block: slice,
+        target: Array,
+        sums: Array | None,
+        room: Array,
+    ) -> list[Part]:
         """What multiplies rows by some columns; with sums by group, where levels have zeros.
 
         There is room for twice as many products.
         """
-        zero, scale = self._weights.beside[1:]
-        if block.start not in self._made:
-            self._made[block.start] = list(self._numbers(block))
-        added, turned = room[: 2 * target.size].reshape(2, *target.shape)
-        for (start, stop, _), (numbers, made) in zip(
-            self._runs, self._made[block.start], strict=True
-        ):
-            yield from made
-            out = added if start else target
-            yield from _by_rows(rows[:, start:stop], numbers, out, turned)
-            if start:
-                yield call(np.add, target, added, out=target)
-        if len(scale) == 1:
-            yield call(np.multiply, target, scale[0, block], out=target)
-        if zero is not None:
+        kept = self._kept.get(block.start)
+        if kept is None:
+            kept = self._kept[block.start] = self._made(block)
+        parts: list[Part] = []
+        for place, (pairs, (made, numbers)) in enumerate(zip(rows, kept.runs, strict=True)):
+            parts += made
+            out = room[: target.size].reshape(target.shape) if place else target
+            for those, some in pairs:
+                parts += _by_rows(some, numbers, out[those], room[target.size :])
+            if place:
+                parts.append(call(np.add, target, out, out=target))
+        if kept.scale is not None:
+            parts.append(call(np.multiply, target, kept.scale, out=target))
+        if kept.zero is not None:
             assert sums is not None
             # There are far fewer products than numbers to take it from.
-            yield without_zeros(sums, zero[:, block] * scale[:, block], added, target)
+            lost = room[: target.size].reshape(target.shape)
+            parts.append(without_zeros(sums, kept.zero, lost, target))
+        return parts
 
-    def _numbers(self, block: slice) -> Iterator[tuple[Array, list[Part]]]:
-        """Of each run of levels where the numbers are, and what makes them."""
-        (groups, each, _), _, scale = self._weights.beside
+    def _made(self, block: slice) -> _Kept:
+        (groups, each, _), zero, scale = self._weights.beside
         count = block.stop - block.start
+        runs = []
         for start, stop, levels in self._runs:
             numbers = self.memory[: count * (stop - start)].reshape(count, -1)
             parts = [*_made_numbers(numbers, [run[:, block] for run in levels])]
             if groups > 1:
                 parts.append(_scaled(numbers, scale[start // each : stop // each, block]))
-            yield numbers, parts
+            runs.append((parts, numbers.T))
+        shift = None if zero is None else zero[:, block] * scale[:, block]
+        return _Kept(runs, None if groups > 1 else scale[0, block], shift)
 
 
 def _runs(weights: Streamed, most: int) -> list[tuple[int, int, list[Array]]]:
@@ -238,19 +270,14 @@ def _scaled(numbers: Array, scale: Array) -> Part:
     return call(np.multiply, by_group, np.ascontiguousarray(scale.T)[..., None], out=by_group)
 
 
-def _by_rows(rows: Array, numbers: Array, out: Array, room: Array) -> Iterator[Part]:
+def _by_rows(rows: Array, numbers: Array, out: Array, room: Array) -> list[Part]:
     """Parts that multiply rows by columns, each of which lies as a row does."""
-    if blas_copies() and len(rows) <= FEW:
-        turned = room.reshape(out.shape[::-1])
-        yield call(np.matmul, numbers, rows.T, out=turned)
-        yield call(np.copyto, out, turned.T)
-        return
-    whole = 0 if blas_copies() else len(rows) - len(rows) % FOUR
-    if whole:
-        some, into = (array[:whole].reshape(-1, FOUR, array.shape[1]) for array in (rows, out))
-        yield call(np.matmul, some, numbers.T, out=into)
-    if whole < len(rows):
-        yield call(np.matmul, rows[whole:], numbers.T, out=out[whole:])
+    if rows.ndim > 2:
+        return [call(np.matmul, rows, numbers, out=out.reshape(-1, FOUR, out.shape[1]))]
+    if not blas_copies() or len(rows) > FEW:
+        return [call(np.matmul, rows, numbers, out=out)]
+    turned = room[: out.size].reshape(out.shape[::-1])
+    return [call(np.matmul, numbers.T, rows.T, out=turned), call(np.copyto, out, turned.T)]
 
 
 __all__ = ["Blocks", "gathered", "multiplied", "rows_taken", "width"]

@@ -84,11 +84,14 @@ class LooseLevels(Loose):
         for begin, end in spans(len(rows), -(-len(rows) * wide // MOST)):
             some = slice(begin, end)
             room = rooms.take(PRODUCTS, 2 * (end - begin) * wide)
-            own = None if sums is None else sums[some]
+            own, given = None if sums is None else sums[some], blocks.cut(rows[some])
             for place in range(run.start, run.stop):
                 block = slice(place * wide, min((place + 1) * wide, self._columns))
-                make = partial(_made, blocks, rows[some], block, own, room)
                 out = target[some, block]
+                if not self._followers:
+                    parts += blocks.parts(given, block, out, own, room)
+                    continue
+                make = partial(_made, blocks, given, block, own, room)
                 parts += pieced(out, make, self._followers, some, block, beside, rooms)
         return parts
 
@@ -103,10 +106,10 @@ class LooseLevels(Loose):
 
 
 def _made(
-    blocks: Blocks, rows: Array, block: slice, sums: Array | None, room: Array, out: Array
+    blocks: Blocks, rows: Any, block: slice, sums: Array | None, room: Array, out: Array
 ) -> list[Part]:
     """The parts that make a block of the output, without what follows."""
-    return list(blocks.parts(rows, block, out, sums, room))
+    return blocks.parts(rows, block, out, sums, room)
 
 
 def loose_rows(op: Any, packed: Compressed) -> Kernel:

@@ -16,6 +16,8 @@ NEAR = 32768
 #: So many are worked on at once by threads: between calls each needs the interpreter's lock, and
 #: to wait for that takes longer than the next cache.
 NEAR_FOR_THREADS = 4 * NEAR
+#: Larger rooms are not kept: what blocks of levels are made takes up to so much.
+LARGEST = 8 * NEAR
 
 
 class Rooms:
@@ -33,7 +35,7 @@ class Rooms:
         room = self.rooms.get(number)
         if room is None or size > room.size:
             room = on_lines(max(size, NEAR))
-            if size <= NEAR_FOR_THREADS:
+            if size <= LARGEST:
                 self.rooms[number] = room
         return room[:size]
 
