@@ -9,6 +9,7 @@ from test_program_texts import fitting as fitting
 from test_program_texts import given_words, plans_of, text
 from vinoir import ir
 from vinoir.ir.engine import patterns
+from vinoir.ir.engine.patterns import takes_texts
 
 
 @pytest.mark.usefixtures("few")
@@ -48,3 +49,17 @@ def test_steps_of_as_many_words_have_a_plan_that_holds_as_the_text_grows(fewer: 
     assert step[1] == (1, 1, 4, patterns.OPEN)
     assert all(shape is not None and patterns.OPEN in shape for shape in step[3:])
     assert made[-1] == made[patterns.STEADY_TEXTS]  # none is made for a length of what was seen
+
+
+@pytest.mark.usefixtures("few", "fitting")
+def test_texts_that_are_longer_each_time_are_not_as_long() -> None:
+    program = ir.compile(text(kept=True), threads=2)
+    for count in (5, 9, 7):
+        program.reset()
+        program(given_words(count, beam=True))
+    before = count
+    for count in range(2, 2 * patterns.STEADY_TEXTS + 4):
+        program(given_words(count, before, beam=True))
+        before += count
+        held = [pattern for pattern, _ in plans_of(program) if pattern[3] is not None]
+        assert [takes_texts(pattern) for pattern in held] == [True]

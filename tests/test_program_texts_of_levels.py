@@ -184,7 +184,7 @@ def test_long_texts_are_multiplied_so_many_rows_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(loose_levels, "MOST", 16 * level_kernels.WIDE)
-    model = text(zero="whole", kind="u4")
+    model = text(zero="between")
     program = ir.compile(model, memory="small")
     for count in (3, 5, 16, 17, 100):
         agrees(program, model, count)
