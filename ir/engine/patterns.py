@@ -125,10 +125,11 @@ class Patterns:
         if all(shape is None for shape in shapes[split:]):
             return before == shapes
         steps = [
-            (step, size) for old, new, sizes in zip(before, shapes, text, strict=True)
-            for step, size in zip(_growth(old, new), sizes or (), strict=True)
-        ]  # fmt: skip
-        return all(step >= 0 for step, _ in steps) and (0, SEVERAL) in steps
+            list(zip(_growth(old, new), sizes or (), strict=True))
+            for old, new, sizes in zip(before, shapes, text, strict=True)
+        ]
+        grows = all(step >= 0 for row in steps for step, _ in row)
+        return grows and any((0, SEVERAL) in row for row in steps[:split])
 
     def choose(self, shapes: Pattern) -> Pattern:
         """The pattern to plan for, if it is not one for which there can be no plan."""

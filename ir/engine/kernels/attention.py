@@ -31,6 +31,8 @@ TOGETHER = 320
 PADDED = 128
 #: So many keys are taken together where all are too many for a product of enough queries.
 KEYS = 128
+#: So many keys are turned at a time where they do not follow each other.
+TURNED = 512
 #: Numbers of a value of which so many, or a multiple, are a row that BLAS takes as it lies even
 #: where only a few queries fit a product.
 EVEN, FEWEST = 64, 4
@@ -234,8 +236,9 @@ def _attended(
     # First of all, so that it is the same memory for all queries of one head.
     room = scratch.take(part, *k.shape[:-1], wide) if sizes else scratch.take(part, *q.shape)
     apart, v = v, scratch.take(part, *v.shape) if sizes and not _follow(v) else v
-    rows_of_k = k.swapaxes(-1, -2)
-    packed = scratch.take(part, *rows_of_k.shape) if sizes and not _follow(rows_of_k) else None
+    lines = k.swapaxes(-1, -2)
+    turns = sizes is not None and not _follow(lines)
+    packed = scratch.take(part, *k.shape[:-2], min(keys, TURNED), k.shape[-2]) if turns else None
     padded = scratch.take(part, *q.shape[:-1], wide)
     scores = padded[..., :keys]
     sums = scratch.take(part, *q.shape[:-1], 1)
@@ -259,8 +262,11 @@ def _attended(
         if packed is None:
             np.multiply(given, by, scaled)
         else:
-            np.multiply(rows_of_k, by, packed)
-            np.copyto(scaled, packed.swapaxes(-1, -2))
+            for begin in range(0, keys, TURNED):
+                some = lines[..., begin : begin + TURNED, :]
+                following = packed[..., : some.shape[-2], :]
+                np.multiply(some, by, following)
+                np.copyto(scaled[..., begin : begin + TURNED], following.swapaxes(-1, -2))
         beside.fill(0)  # keys that are none, which get no weight
 
     def score() -> None:

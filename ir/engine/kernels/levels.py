@@ -28,8 +28,8 @@ from .streamed import LEVELS, Streamed, streamed
 
 #: Of so many columns at most there are numbers at a time, and of each so many.
 WIDE, DEEP = 192, 1024
-#: So many numbers of rows meet these together, at most.
-ROWS = 1 << 20
+#: So many numbers of rows meet these together, at most, and so many rows.
+ROWS, MANY = 1 << 20, 2048
 #: BLAS takes so many rows and the columns that they are multiplied by, each of these in memory as
 #: it was a row, from where they are. More rows it would copy, and the columns.
 FOUR = 4
@@ -84,7 +84,7 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
         return [*before, *by_groups(node, a, weights, lanes, scratch)]
     followers = epilogue(node, scratch)
     wide = width(weights, columns, lanes)
-    for index in pieces(output.shape[:-1], max(ROWS // a.shape[-1], WIDE)):
+    for index in pieces(output.shape[:-1], min(max(ROWS // a.shape[-1], WIDE), MANY)):
         flat, gather = rows_of(a[index], 0, scratch.shared)
         if gather:
             before.append([sequence(gather)])
