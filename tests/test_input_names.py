@@ -83,6 +83,34 @@ def test_the_names_that_a_model_tells_are_those_it_takes(names: Any, tmp_path: P
 
 
 @any_order
+def test_an_input_that_is_missing_or_wrong_is_told_by_a_name_it_takes(names: Any) -> None:
+    model = weighed(names)
+    for end, (_, tensor) in zip(model.inputs, names, strict=True):
+        some = {name: array for name, array in GIVEN.items() if name != tensor}
+        with pytest.raises(ir.UsageError) as told:
+            ir.run(model, some)
+        assert str(told.value).endswith(f'1 of the inputs: "{end.name}"')
+        with pytest.raises(
+            ir.UsageError, match=f'input "{end.name}" has the shape 1,2, the array'
+        ):
+            ir.run(model, GIVEN | {tensor: np.zeros((1, 3), "f4")})
+
+
+def test_the_surgeon_knows_inputs_that_have_the_name_of_one_that_is_gone() -> None:
+    net = ir.Builder()
+    one, other = (net.parameter(name, "f32", (1, 2)) for name in ("one", "other"))
+    net.result(net.add("Add", "opset1", [one, other]), name="y")
+    made = ir.edit(net.model(), [
+        {"op": "input-to-constant", "input": "one", "value": [[1, 2]]},
+        {"op": "rename", "layer": "one", "to": "former"},
+        {"op": "rename", "input": "other", "to": "one"},
+        {"op": "set-shape", "input": "one", "shape": "?,2"},
+    ]).model  # fmt: skip
+    (end,) = made.inputs
+    assert (end.name, str(end.shape)) == ("one", "?,2")
+
+
+@any_order
 def test_verbs_and_the_surgeon_mean_the_same_inputs(names: Any, call: Call) -> None:
     model = weighed(names)
     ir.write(model, "model.xml")

@@ -29,7 +29,7 @@ def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, 
     rng = random_of(seed)
     allowed, made = budget(), dict[int, Array]()
     for index, (parameter, names) in enumerate(
-        zip(model.parameters, input_names(model), strict=True)
+        zip(model.parameters, input_names(model.parameters), strict=True)
     ):
         with parameter.at():
             made[index] = make_input(parameter, names, words.get(parameter.id, "random"), rng)
@@ -181,7 +181,7 @@ class Samples:
             numbers = range(start, min(start + self.batch, self.count))
             arrays: dict[int, Array] = {}
             for index, (parameter, names) in enumerate(
-                zip(self.model.parameters, input_names(self.model), strict=True)
+                zip(self.model.parameters, input_names(self.model.parameters), strict=True)
             ):
                 with parameter.at():
                     if parameter.id in self.files:

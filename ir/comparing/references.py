@@ -223,7 +223,7 @@ class OnnxRuntime:
             )
         self.given = {}
         for place, (parameter, names) in enumerate(
-            zip(parameters, input_names(self.model), strict=True)
+            zip(parameters, input_names(self.model.parameters), strict=True)
         ):
             known = [name for name in names if name in self.inputs]
             name = known[0] if known else self.inputs[place]
@@ -282,7 +282,7 @@ class Recorded:
     def inputs(self) -> dict[str, Array]:
         """The inputs that were recorded with the rest."""
         found: dict[str, Array] = {}
-        for names in input_names(self.model):
+        for names in input_names(self.model.parameters):
             for name in names:
                 if name in self.content.files:
                     found.setdefault(names[0], self.content[name])

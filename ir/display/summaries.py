@@ -60,7 +60,7 @@ def summary(model: Model) -> dict[str, Any]:
                 "layout": layout_of(next(iter(x.outputs), None)),
                 **describe(declared(x)[0]),
             }
-            for x, names in zip(model.parameters, input_names(model), strict=True)
+            for x, names in zip(model.parameters, input_names(model.parameters), strict=True)
         ],
         "outputs": outputs(model),
         "layer_count": sum(kinds.values()),

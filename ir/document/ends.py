@@ -88,7 +88,7 @@ def input_ends(graph: Graph) -> Ends:
     """The inputs, in the order OpenVINO gives them."""
     return Ends(
         End(names[0], tuple(names), declared(layer, 0), layer)
-        for layer, names in zip(graph.parameters, input_names(graph), strict=True)
+        for layer, names in zip(graph.parameters, input_names(graph.parameters), strict=True)
     )
 
 

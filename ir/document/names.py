@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from ...schemas import UsageError
@@ -32,13 +32,12 @@ class FreeNames:
         return chosen
 
 
-def input_names(graph: Graph) -> list[list[str]]:
-    """Every name of each input, the one it is called by first; no two inputs have the same.
+def input_names(parameters: Sequence[Layer]) -> list[list[str]]:
+    """Every name of each of some inputs, the one it is called by first; no two have the same.
 
     What a layer is called its tensor is called, too, where no other input's tensor is: exporters
     leave models of which one input's layer has the name of another's tensor.
     """
-    parameters = graph.parameters
     tensors = [layer.outputs[0].names if layer.outputs else () for layer in parameters]
     owners: dict[str, int] = {}
     for place, names in enumerate(tensors):
@@ -90,8 +89,9 @@ def by_input(
     pairs: Iterable[tuple[str | int, T]] = (
         given.items() if isinstance(given, Mapping) else enumerate(given)
     )
-    rows = zip(parameters, input_names(graph), strict=True)
-    known = {name: layer for layer, names in rows for name in names}
+    names_of = input_names(parameters)
+    rows = zip(parameters, names_of, strict=True)
+    known = {name: (layer, names[0]) for layer, names in rows for name in names}
     found: dict[int, T] = {}
     for key, value in pairs:
         if isinstance(key, int):
@@ -100,18 +100,18 @@ def by_input(
                     f"input {key} is asked for, the model has {len(parameters)}",
                     hint=SINGLE if hasattr(given, "dtype") else None,
                 )
-            layer = parameters[key]
+            layer, name = parameters[key], names_of[key][0]
         elif key in known:
-            layer = known[key]
+            layer, name = known[key]
         else:
             import difflib
 
             near = difflib.get_close_matches(str(key), known, 1)
-            listed = ", ".join(f'"{names[0]}"' for names in input_names(graph)) or "none"
+            listed = ", ".join(f'"{names[0]}"' for names in names_of) or "none"
             hint = f'did you mean "{near[0]}"?' if near else None
             raise UsageError(f'no input is named "{key}"; the inputs are {listed}', hint=hint)
         if layer.id in found:
-            raise UsageError(f'input "{layer.name}" is given twice')
+            raise UsageError(f'input "{name}" is given twice')
         found[layer.id] = value
     return found
 

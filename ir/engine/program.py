@@ -117,7 +117,7 @@ class Program(Shown):
         self._types: dict[int, np.dtype | None] = {layer.id: None for layer in model.parameters}
         self._names: dict[str | int, int] = {}
         for place, (parameter, names) in enumerate(
-            zip(model.parameters, input_names(model), strict=True)
+            zip(model.parameters, input_names(model.parameters), strict=True)
         ):
             self._names |= dict.fromkeys([place, *names], parameter.id)
         with model.looked_up(self._look_ups), quick_turns, within(max_memory, max_seconds):

@@ -29,6 +29,7 @@ from ..document import (
     Layer,
     Model,
     by_input,
+    input_names,
     named_output,
     output_keys,
     output_names,
@@ -451,14 +452,18 @@ def aliases(graph: Graph) -> dict[str, str]:
 def check_inputs(model: Model, inputs: Inputs | None) -> dict[int, Array]:
     """The arrays by layer id, each of the type and shape its Parameter asks for."""
     given = by_input(model, inputs)
-    missing = [layer for layer in model.parameters if layer.id not in given]
+    ends = [
+        (layer, names[0])
+        for layer, names in zip(model.parameters, input_names(model.parameters), strict=True)
+    ]
+    missing = [name for layer, name in ends if layer.id not in given]
     if missing:
-        listed = ", ".join(f'"{layer.name}"' for layer in missing)
+        listed = ", ".join(f'"{name}"' for name in missing)
         raise UsageError(f"no value is given for {len(missing)} of the inputs: {listed}")
-    return {x.id: check_input(x, given[x.id], model) for x in model.parameters}
+    return {layer.id: _checked(layer, name, given[layer.id], model) for layer, name in ends}
 
 
-def check_input(parameter: Layer, value: Any, graph: Graph) -> Array:
+def _checked(parameter: Layer, name: str, value: Any, graph: Graph) -> Array:
     """One input's array, of the type and shape its Parameter asks for."""
     op = parameter.op
     if op is None:
@@ -467,27 +472,27 @@ def check_input(parameter: Layer, value: Any, graph: Graph) -> Array:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise UsageError(f'input "{parameter.name}" is no array: {error}') from None
+        raise UsageError(f'input "{name}" is no array: {error}') from None
     if not wanted.type.is_dynamic and array.dtype != wanted.type.dtype:
         plain = isinstance(value, (bool, int, float, str, list, tuple))
         text = array.dtype.kind in "SUO" and wanted.type == "string"
         older = array.dtype in [kind.dtype for kind in input_types(graph, wanted.type)]
         if not (plain or text or older):
             raise UsageError(
-                f'input "{parameter.name}" is {wanted.type}, the array is {array.dtype}',
+                f'input "{name}" is {wanted.type}, the array is {array.dtype}',
                 hint=f"convert it: array.astype({wanted.type.dtype.name!r})",
             )
         try:
             array = array.astype(wanted.type.dtype)
         except (ValueError, TypeError) as error:
             raise UsageError(
-                f'input "{parameter.name}" is {wanted.type}, what is given is not: {error}'
+                f'input "{name}" is {wanted.type}, what is given is not: {error}'
             ) from None
     try:
         wanted.shape.merge(Shape(array.shape))
     except IRError:
         raise UsageError(
-            f'input "{parameter.name}" has the shape {wanted.shape}, the array {array.shape}',
+            f'input "{name}" has the shape {wanted.shape}, the array {array.shape}',
             hint="ir.infer(model, shapes) tells whether the model takes another",
         ) from None
     return array

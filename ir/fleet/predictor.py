@@ -146,7 +146,7 @@ class Predictor:
         self.batch_axis, self.threads = batch_axis, threads
         self._key = f"{_digest(made_of)} {threads}"
         #: The names of each input, and the shapes that the model takes.
-        self.inputs = input_names(model)
+        self.inputs = input_names(model.parameters)
         inferred = infer(model)
         self._shapes = [bounds_of(inferred.of(layer)[0].shape) for layer in model.parameters]
         self._kinds = [inferred.of(layer)[0].type.dtype for layer in model.parameters]

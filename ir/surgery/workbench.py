@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +35,8 @@ from ..inference import infer_layer
 _KEPT = frozenset({"Assign", "Parameter", "ReadValue", "Result"})
 
 
-def _none_named(name: str, names: Iterable[str], what: str) -> UsageError:
-    listed = ", ".join(f'"{known}"' for known in islice(names, 8)) or "none"
+def _none_named(name: str, names: Sequence[str], what: str) -> UsageError:
+    listed = ", ".join(f'"{known}"' for known in names[:8]) or "none"
     return UsageError(f'no {what} is named "{name}"; the {what}s are {listed}')
 
 
@@ -164,12 +163,12 @@ class Workbench:
 
     def input(self, name: str) -> Layer:
         """The Parameter of a tensor's name, or of its own."""
-        rows = zip(self.graph.parameters, input_names(self.graph), strict=True)
-        there = {names[0]: (layer, names) for layer, names in rows if not self.is_gone(layer)}
-        for layer, names in there.values():
+        there = [layer for layer in self.graph.parameters if not self.is_gone(layer)]
+        names_of = input_names(there)
+        for layer, names in zip(there, names_of, strict=True):
             if name in names:
                 return layer
-        raise _none_named(name, there, "input")
+        raise _none_named(name, [names[0] for names in names_of], "input")
 
     def output(self, name: str) -> Layer:
         """The Result of its own name, or of a name of its tensor."""
