@@ -224,6 +224,21 @@ def test_words_from_the_end_and_beyond_are_those_of_the_definition() -> None:
     assert opened(program)
 
 
+@pytest.mark.parametrize("memory", ["small", "fast"])
+@pytest.mark.usefixtures("few")
+def test_memory_is_wanted_for_numbers_alone(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is none for another copy as numbers, levels do without."""
+    model, asked = text(), list[int]()
+    monkeypatch.setattr(patterns.budget, "fits", lambda nbytes: asked.append(nbytes) or False)
+    program = ir.compile(model, memory=memory)
+    for count in (3, 5):
+        program([words_of(count)])
+    levels = WORDS * WIDE + 4 * 2 * WIDE * WIDE
+    least = levels * (4 if memory == "fast" else 1)
+    assert least <= max(asked) <= least + 6 * levels // 10
+    assert not opened(program)
+
+
 @pytest.mark.usefixtures("few")
 def test_what_is_rounded_at_each_call_is_planned_for_each_length() -> None:
     """FakeQuantize outside takes several times as long."""

@@ -42,6 +42,8 @@ TEXTS, SIZES = 3, 16
 STEADY_TEXTS = 8
 #: Types of words and of what is to be seen of them: no numbers that are computed with.
 WORDS = frozenset({ElementType.BOOLEAN, ElementType.I32, ElementType.I64})
+#: Weights of fewer bits are levels.
+HALF = 16
 #: Layers that take far longer where it is not known beforehand how large their inputs are.
 SLOW = CONVOLUTIONS | TRANSPOSED | POOLINGS | {
     "FakeQuantize", "GRUSequence", "LSTMSequence", "Loop", "RNNSequence", "TensorIterator",
@@ -76,8 +78,10 @@ def takes_texts(pattern: Pattern) -> bool:
 class Patterns:
     """Chooses the pattern for shapes that no plan holds for, by what has been seen before."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, keeps_levels: bool = True) -> None:
         self._model = model
+        #: Whether weights of few bits are not to be made numbers wherever that is quicker.
+        self._keeps_levels = keeps_levels
         self._readers = [layer for layer in model.order() if layer.type == "ReadValue"]
         #: The variables that the model itself reads, bodies apart.
         self.variables = list(dict.fromkeys(map(variable_of, self._readers)))
@@ -209,9 +213,12 @@ class Patterns:
 
     @cached_property
     def _bytes(self) -> int:
-        """Bytes of all constants as float32."""
-        constants = (layer for layer in self._model.order() if layer.is_constant)
-        return sum(4 * prod(layer.outputs[0].tensor.shape.static) for layer in constants)
+        """Bytes of all constants as float32, and of levels as such."""
+        return sum(
+            prod(layer.outputs[0].tensor.shape.static)
+            * (1 if self._keeps_levels and layer.element_type.bits < HALF else 4)
+            for layer in self._model.order() if layer.is_constant
+        )  # fmt: skip
 
     def _is_quick(self, pattern: Pattern) -> bool:
         """Whether nothing that depends on open sizes takes far longer for that."""

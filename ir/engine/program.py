@@ -90,7 +90,7 @@ class Program(Shown):
             # Its threads, which nobody can hold back, would fight with ours.
             self.threads = 1
         self._process = os.getpid()
-        self._patterns = Patterns(model)
+        self._patterns = Patterns(model, keeps_levels=memory != "fast")
         self._plans: KeptPlans[Planned] = KeptPlans()
         #: What those share that are made in a hurry.
         self._hurry = Hurry()
