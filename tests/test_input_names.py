@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli_folder import Call, caller
+from cli_folder import Call
 from oracle import ask
+from test_cli_run import call as call
 from vinoir import ir
 from vinoir.ir.fleet import Predictor
 
@@ -23,14 +24,6 @@ GIVEN = {
 }
 
 any_order = pytest.mark.parametrize("names", list(permutations(NAMES)))
-
-
-@pytest.fixture
-def call(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Call:
-    monkeypatch.chdir(tmp_path)
-    return caller(capsys)
 
 
 def weighed(names: Any) -> ir.Model:

@@ -13,7 +13,7 @@ import numpy as np
 from ...layers.budget import budget
 from ...schemas import Array, IRError, UsageError
 from ...schemas.numbers import random_of
-from ..document import Layer, Model, by_input, input_names
+from ..document import Layer, Model, by_input, named_inputs
 from ..execution import fill, is_filling
 from .archive import load_arrays
 from .options import STDIN
@@ -28,9 +28,7 @@ def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, 
     words = by_input(model, given)
     rng = random_of(seed)
     allowed, made = budget(), dict[int, Array]()
-    for index, (parameter, names) in enumerate(
-        zip(model.parameters, input_names(model.parameters), strict=True)
-    ):
+    for index, (parameter, names) in enumerate(named_inputs(model.parameters)):
         with parameter.at():
             made[index] = make_input(parameter, names, words.get(parameter.id, "random"), rng)
             allowed.hold([made[index]])
@@ -180,9 +178,7 @@ class Samples:
         for start in range(0, self.count, self.batch):
             numbers = range(start, min(start + self.batch, self.count))
             arrays: dict[int, Array] = {}
-            for index, (parameter, names) in enumerate(
-                zip(self.model.parameters, input_names(self.model.parameters), strict=True)
-            ):
+            for index, (parameter, names) in enumerate(named_inputs(self.model.parameters)):
                 with parameter.at():
                     if parameter.id in self.files:
                         arrays[index] = self._together(parameter, names, numbers)

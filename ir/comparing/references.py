@@ -27,7 +27,7 @@ from ...schemas import (
     UsageError,
 )
 from ...schemas.errors import MISTAKES
-from ..document import Layer, Model, input_names, output_names
+from ..document import Layer, Model, named_inputs, output_names
 from ..engine import Program
 from ..execution import Interpreter, check_inputs, infer_for
 from ..inference import Inferred
@@ -222,9 +222,7 @@ class OnnxRuntime:
                 f"the model has {len(parameters)} inputs, {self.path} has {len(self.inputs)}"
             )
         self.given = {}
-        for place, (parameter, names) in enumerate(
-            zip(parameters, input_names(self.model.parameters), strict=True)
-        ):
+        for place, (parameter, names) in enumerate(named_inputs(parameters)):
             known = [name for name in names if name in self.inputs]
             name = known[0] if known else self.inputs[place]
             self.given[name] = arrays[parameter.id]
@@ -282,7 +280,7 @@ class Recorded:
     def inputs(self) -> dict[str, Array]:
         """The inputs that were recorded with the rest."""
         found: dict[str, Array] = {}
-        for names in input_names(self.model.parameters):
+        for _, names in named_inputs(self.model.parameters):
             for name in names:
                 if name in self.content.files:
                     found.setdefault(names[0], self.content[name])

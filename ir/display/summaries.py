@@ -7,7 +7,7 @@ from typing import Any
 
 from ...layers.base import Op
 from ...schemas import IRError, Shape, Tensor
-from ..document import Graph, Layer, Model, Port, input_names, output_keys, output_names
+from ..document import Graph, Layer, Model, Port, named_inputs, output_keys, output_names
 from .costs import macs, sums_products
 from .sizes import constant_bytes, elements
 
@@ -60,7 +60,7 @@ def summary(model: Model) -> dict[str, Any]:
                 "layout": layout_of(next(iter(x.outputs), None)),
                 **describe(declared(x)[0]),
             }
-            for x, names in zip(model.parameters, input_names(model.parameters), strict=True)
+            for x, names in named_inputs(model.parameters)
         ],
         "outputs": outputs(model),
         "layer_count": sum(kinds.values()),

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from .model import Model as Model
     from .names import FreeNames as FreeNames
     from .names import by_input as by_input
-    from .names import input_names as input_names
     from .names import listed as listed
+    from .names import named_inputs as named_inputs
     from .names import named_output as named_output
     from .names import output_keys as output_keys
     from .names import output_names as output_names
@@ -79,7 +79,7 @@ __getattr__, __dir__ = face(
         "literals": "Value array_of",
         "model": "Model",
         "names": (
-            "FreeNames by_input input_names listed named_output output_keys output_names "
+            "FreeNames by_input named_inputs listed named_output output_keys output_names "
             "tensor_keys"
         ),
         "origin": "Kind Origin Remark",

@@ -11,7 +11,7 @@ from ...schemas.printing import meant, printable_name
 from ..faces import door
 from .graph import Graph
 from .layer import Layer
-from .names import input_names, output_keys, output_names
+from .names import named_inputs, output_keys, output_names
 from .symbols import with_symbols
 
 _TO_I32 = frozenset({ElementType.I64, ElementType.U64, ElementType.U32, ElementType.I32})
@@ -88,7 +88,7 @@ def input_ends(graph: Graph) -> Ends:
     """The inputs, in the order OpenVINO gives them."""
     return Ends(
         End(names[0], tuple(names), declared(layer, 0), layer)
-        for layer, names in zip(graph.parameters, input_names(graph.parameters), strict=True)
+        for layer, names in named_inputs(graph.parameters)
     )
 
 

@@ -32,8 +32,8 @@ class FreeNames:
         return chosen
 
 
-def input_names(parameters: Sequence[Layer]) -> list[list[str]]:
-    """Every name of each of some inputs, the one it is called by first; no two have the same.
+def named_inputs(parameters: Sequence[Layer]) -> list[tuple[Layer, list[str]]]:
+    """Inputs with all their names, the one each is called by first; no two have the same.
 
     What a layer is called its tensor is called, too, where no other input's tensor is: exporters
     leave models of which one input's layer has the name of another's tensor.
@@ -48,7 +48,7 @@ def input_names(parameters: Sequence[Layer]) -> list[list[str]]:
     found = []
     for place, (layer, names) in enumerate(zip(parameters, tensors, strict=True)):
         own = [name for name in (layer.name, *names) if owners[name] == place]
-        found.append(list(dict.fromkeys(own)) or [f"{layer.name}#{place}"])
+        found.append((layer, list(dict.fromkeys(own)) or [f"{layer.name}#{place}"]))
     return found
 
 
@@ -89,8 +89,7 @@ def by_input(
     pairs: Iterable[tuple[str | int, T]] = (
         given.items() if isinstance(given, Mapping) else enumerate(given)
     )
-    names_of = input_names(parameters)
-    rows = zip(parameters, names_of, strict=True)
+    rows = named_inputs(parameters)
     known = {name: (layer, names[0]) for layer, names in rows for name in names}
     found: dict[int, T] = {}
     for key, value in pairs:
@@ -100,14 +99,14 @@ def by_input(
                     f"input {key} is asked for, the model has {len(parameters)}",
                     hint=SINGLE if hasattr(given, "dtype") else None,
                 )
-            layer, name = parameters[key], names_of[key][0]
+            layer, (name, *_) = rows[key]
         elif key in known:
             layer, name = known[key]
         else:
             import difflib
 
             near = difflib.get_close_matches(str(key), known, 1)
-            listed = ", ".join(f'"{names[0]}"' for names in names_of) or "none"
+            listed = ", ".join(f'"{names[0]}"' for _, names in rows) or "none"
             hint = f'did you mean "{near[0]}"?' if near else None
             raise UsageError(f'no input is named "{key}"; the inputs are {listed}', hint=hint)
         if layer.id in found:

@@ -25,7 +25,7 @@ from ...layers.memory import without_collection
 from ...layers.turns import quick_turns
 from ...schemas import Array, ElementType, IRError, UsageError
 from ...schemas.printing import Table, printable_name
-from ..document import LookUps, Model, input_names, output_keys
+from ..document import LookUps, Model, named_inputs, output_keys
 from ..execution import (
     Inputs,
     Interpreter,
@@ -116,9 +116,7 @@ class Program(Shown):
         #: The inputs by layer id, with the types that were last seen; their ids by name and place.
         self._types: dict[int, np.dtype | None] = {layer.id: None for layer in model.parameters}
         self._names: dict[str | int, int] = {}
-        for place, (parameter, names) in enumerate(
-            zip(model.parameters, input_names(model.parameters), strict=True)
-        ):
+        for place, (parameter, names) in enumerate(named_inputs(model.parameters)):
             self._names |= dict.fromkeys([place, *names], parameter.id)
         with model.looked_up(self._look_ups), quick_turns, within(max_memory, max_seconds):
             refuse_unknown(model.order())

@@ -29,7 +29,7 @@ from ..document import (
     Layer,
     Model,
     by_input,
-    input_names,
+    named_inputs,
     named_output,
     output_keys,
     output_names,
@@ -452,10 +452,7 @@ def aliases(graph: Graph) -> dict[str, str]:
 def check_inputs(model: Model, inputs: Inputs | None) -> dict[int, Array]:
     """The arrays by layer id, each of the type and shape its Parameter asks for."""
     given = by_input(model, inputs)
-    ends = [
-        (layer, names[0])
-        for layer, names in zip(model.parameters, input_names(model.parameters), strict=True)
-    ]
+    ends = [(layer, names[0]) for layer, names in named_inputs(model.parameters)]
     missing = [name for layer, name in ends if layer.id not in given]
     if missing:
         listed = ", ".join(f'"{name}"' for name in missing)

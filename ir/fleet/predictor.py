@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...schemas import Array, Shape, UnreadableError, UsageError, Where
-from ..document import Model, input_names, output_keys, output_names
+from ..document import Model, named_inputs, output_keys, output_names
 from ..engine import Program, shared_weights
 from ..files import find_pair, read
 from ..inference import infer
@@ -146,7 +146,7 @@ class Predictor:
         self.batch_axis, self.threads = batch_axis, threads
         self._key = f"{_digest(made_of)} {threads}"
         #: The names of each input, and the shapes that the model takes.
-        self.inputs = input_names(model.parameters)
+        self.inputs = [names for _, names in named_inputs(model.parameters)]
         inferred = infer(model)
         self._shapes = [bounds_of(inferred.of(layer)[0].shape) for layer in model.parameters]
         self._kinds = [inferred.of(layer)[0].type.dtype for layer in model.parameters]

@@ -15,9 +15,9 @@ from ..document import (
     Graph,
     Layer,
     Model,
-    input_names,
     join_names,
     listed,
+    named_inputs,
     output_names,
     split_names,
 )
@@ -152,7 +152,7 @@ def _put_before(part: Model, prefix: str, shared: Sequence[str], report: Surgery
 
 
 def _input_named(graph: Graph, name: str) -> Layer | None:
-    for layer, names in zip(graph.parameters, input_names(graph.parameters), strict=True):
+    for layer, names in named_inputs(graph.parameters):
         if name in names:
             return layer
     return None
@@ -193,8 +193,7 @@ def _wires(
         return list(zip(results, inputs, strict=True))
     if connect == "names":
         wires = []
-        rows = zip(part.parameters, input_names(part.parameters), strict=True)
-        names_of = {id(layer): names for layer, names in rows}
+        names_of = {id(layer): names for layer, names in named_inputs(part.parameters)}
         for layer in inputs:
             name = next((name for name in names_of[id(layer)] if name in outputs), None)
             if name is not None:
@@ -246,8 +245,8 @@ def _tell_apart(
     taken = {layer.name for layer in whole.layers}
     tensors = {name for layer in whole.layers for row in layer.tensor_names() for name in row}
     going = {id(layer) for layer in replaced}
-    inputs = {name for names in input_names(whole.parameters) for name in names}
-    for layer, names in zip(part.parameters, input_names(part.parameters), strict=True):
+    inputs = {name for _, names in named_inputs(whole.parameters) for name in names}
+    for layer, names in named_inputs(part.parameters):
         if id(layer) not in going and inputs & set(names):
             raise UsageError(
                 f'two of the models have an input named "{layer.name}"',

@@ -24,9 +24,9 @@ from ..document import (
     Layer,
     Model,
     Port,
-    input_names,
     join_names,
     keep_symbols,
+    named_inputs,
     split_names,
 )
 from ..inference import infer_layer
@@ -163,12 +163,11 @@ class Workbench:
 
     def input(self, name: str) -> Layer:
         """The Parameter of a tensor's name, or of its own."""
-        there = [layer for layer in self.graph.parameters if not self.is_gone(layer)]
-        names_of = input_names(there)
-        for layer, names in zip(there, names_of, strict=True):
+        rows = named_inputs([x for x in self.graph.parameters if not self.is_gone(x)])
+        for layer, names in rows:
             if name in names:
                 return layer
-        raise _none_named(name, [names[0] for names in names_of], "input")
+        raise _none_named(name, [names[0] for _, names in rows], "input")
 
     def output(self, name: str) -> Layer:
         """The Result of its own name, or of a name of its tensor."""

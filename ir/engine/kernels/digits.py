@@ -400,6 +400,12 @@ def _emptied(levels: Array) -> Part:
     return lambda: levels.fill(0)
 
 
+def sums_by_group(rows: Array, each: int, sums: Array) -> Part:
+    """Sums up so many numbers each of rows: zeros of levels are taken from products by them."""
+    grouped = rows.reshape(*sums.shape, each)
+    return partial(np.matmul, grouped, np.ones(each, np.float32), sums)
+
+
 def without_zeros(sums: Array, shift: Array, room: Array, products: Array) -> Part:
     """Takes from products what zeros of levels made of them: sums by group times scaled zeros."""
     # To multiply matrices one row deep is slow.
@@ -465,4 +471,4 @@ def _packed(packed: Compressed, library: IntegerProducts, *, transposed: bool) -
     return found
 
 
-__all__ = ["by_integers", "checked", "without_zeros"]
+__all__ = ["by_integers", "checked", "sums_by_group", "without_zeros"]

@@ -12,13 +12,11 @@ from math import prod
 import numpy as np
 
 from ....schemas import Array
-from ..plan import Node
 from ..workers import Part, spans
-from .blocks import Scratch, epilogue, followed, sequence
+from .blocks import Scratch, sequence
 from .calls import call
-from .digits import checked, without_zeros
+from .digits import without_zeros
 from .lines import fetched
-from .matrices import rows_of
 from .products import MILLION, blas_copies
 from .streamed import Streamed
 
@@ -40,36 +38,7 @@ def in_groups(rows: int, weights: Streamed) -> bool:
     return len(weights.beside.scale) > 1 and rows <= FEW and not blas_copies()
 
 
-def by_groups(
-    node: Node, a: Array, weights: Streamed, lanes: int, scratch: Scratch
-) -> list[list[Part]]:
-    """Steps that multiply few rows by levels in groups."""
-    output = node.outputs[0]
-    assert output.store is not None
-    before: list[list[Part]] = []
-    rows, columns = prod(output.shape[:-1]), output.shape[-1]
-    flat, gather = rows_of(a, 0, scratch.shared)
-    if gather:
-        before.append([sequence(gather)])
-    across = scratch.shared.take(0, a.shape[-1], rows)
-    before.append(_turned(flat, across, lanes))
-    followers = epilogue(node, scratch)
-    wide = _wide(rows, weights, columns, lanes)
-    parts: list[Part] = []
-    for part, (first, stop) in scratch.dealt(spans(-(-columns // wide), lanes)):
-        scratch.reset()
-        some = slice(first * wide, min(stop * wide, columns))
-        out = output.store.reshape(-1, columns)[:, some]
-        parts.append(
-            sequence([
-                *_lane(flat, across, weights, some, wide, out, node, part, scratch),
-                *followed(followers, output.store[..., some], (..., some)),
-            ])
-        )  # fmt: skip
-    return [*before, parts]
-
-
-def _turned(flat: Array, across: Array, lanes: int) -> list[Part]:
+def turned(flat: Array, across: Array, lanes: int) -> list[Part]:
     """The parts that lay rows out as columns, some numbers of all rows each."""
     parts = []
     for begin, end in spans(len(across), lanes):
@@ -85,30 +54,25 @@ def _turned(flat: Array, across: Array, lanes: int) -> list[Part]:
     return parts
 
 
-def _wide(rows: int, weights: Streamed, columns: int, lanes: int) -> int:
-    """How many columns are made numbers at once: who share them have as many blocks each."""
+def widest_of_groups(rows: int, weights: Streamed) -> int:
+    """How many columns are made numbers at once, at most."""
     most = next(many for few, many in WIDER if rows <= few)
-    most = max(16, min(most, NUMBERS // _longest(weights) // 16 * 16))
-    blocks = -(-columns // (most * lanes)) * lanes
-    return -(-columns // (16 * blocks)) * 16
+    return max(16, min(most, NUMBERS // _longest(weights) // 16 * 16))
 
 
-def _lane(
-    flat: Array,
+def lane_of_groups(
     across: Array,
     weights: Streamed,
     some: slice,
     wide: int,
     out: Array,
-    node: Node,
+    sums: Array | None,
     part: int,
     scratch: Scratch,
 ) -> list[Part]:
     """Rows by some columns, so many at a time: these are made numbers, and multiply the rows."""
-    (groups, each, _), zero, scale = weights.beside
-    packed, op = node.inputs[1].packed, node.op
-    assert packed is not None
-    rows = len(flat)
+    _, zero, scale = weights.beside
+    rows = len(across[0])
     steps: list[Part] = []
     longest = _longest(weights)
     memory = scratch.take(part, max(NEAR, wide * longest))
@@ -118,9 +82,6 @@ def _lane(
     total = scratch.take(part, panel, rows)
     products = scratch.take(part, _held(weights) * wide * rows)
     if zero is not None:
-        sums = scratch.take(part, rows, groups)
-        grouped = flat.reshape(rows, groups, each)
-        steps.append(call(np.matmul, grouped, np.ones(each, np.float32), out=sums))
         shift, over = zero * scale, scratch.take(part, rows * panel)
     alike: dict[int, _Pieces] = {}
     for panelled in _runs(some, panel):
@@ -132,15 +93,11 @@ def _lane(
             steps += alike[len(made)].parts(block, made)
         target = out[:, panelled.start - some.start : panelled.stop - some.start]
         steps.append(call(np.copyto, target, total[: target.shape[1]].T))
-        if zero is not None:
+        if sums is not None:
             # There are far fewer products than numbers to take it from.
             lost = over[: target.size].reshape(target.shape)
             offset = np.ascontiguousarray(shift[:, panelled])
             steps.append(without_zeros(sums, offset, lost, target))
-    if zero is not None:
-        # Infinity less infinity is no number, of which the numbers themselves would know more.
-        transposed: bool = op.transpose_b  # type: ignore[attr-defined]  # MatMul has it
-        steps.append(checked(flat, sums, packed, some, out, transposed=transposed))
     return steps
 
 
@@ -172,8 +129,7 @@ class _Pieces:
         self._sums: list[Array] = []
         for first, stop in together:
             sums = products[held * count * first : held * count * stop]
-            by_column = sums.reshape(count, held, -1).swapaxes(0, 1)
-            self._sums.append(by_column)
+            self._sums.append(sums.reshape(count, held, -1).swapaxes(0, 1))
         #: Of each run some pieces, and of these some parts: where their numbers are to be, and
         #: what multiplies them.
         self._numbers: list[list[tuple[slice, list[tuple[slice, Array, list[Part]]]]]] = []
@@ -252,4 +208,4 @@ def _at_once(rows: int, numbers: int) -> int:
     return -(-rows // -(-rows // most))
 
 
-__all__ = ["by_groups", "in_groups"]
+__all__ = ["in_groups", "lane_of_groups", "turned", "widest_of_groups"]

@@ -20,8 +20,8 @@ from ..plan import Compressed, Node, by_digits
 from ..workers import Part, integer_products, spans
 from .blocks import Scratch, epilogue, followed, sequence
 from .calls import call
-from .digits import by_integers, checked, without_zeros
-from .level_groups import by_groups, in_groups
+from .digits import by_integers, checked, sums_by_group, without_zeros
+from .level_groups import in_groups, lane_of_groups, turned, widest_of_groups
 from .matrices import lying, pieces, rows_of
 from .products import MILLION, blas_copies
 from .streamed import LEVELS, Streamed, streamed
@@ -80,36 +80,49 @@ def multiplied(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
         return [*before, *by_integers(node, a, packed, integers, abreast, scratch)]
     weights = streamed(packed, transposed=op.transpose_b)
     lanes = abreast if rows * prod(packed.shape) > 1 << 18 else 1
-    if in_groups(rows, weights):
-        return [*before, *by_groups(node, a, weights, lanes, scratch)]
     followers = epilogue(node, scratch)
-    wide = width(weights, columns, lanes)
+    few = in_groups(rows, weights)
+    most = widest_of_groups(rows, weights) if few else widest(weights)
+    wide = even_width(most, columns, lanes)
+    groups, each, _ = weights.beside.shape
     for index in pieces(output.shape[:-1], min(max(ROWS // a.shape[-1], WIDE), MANY)):
         flat, gather = rows_of(a[index], 0, scratch.shared)
         if gather:
             before.append([sequence(gather)])
+        lane = partial(_lane, flat, weights)
+        if few:
+            across = scratch.shared.take(0, a.shape[-1], len(flat))
+            before.append(turned(flat, across, lanes))
+            lane = partial(lane_of_groups, across, weights)
         parts: list[Part] = []
         for part, (first, stop) in scratch.dealt(spans(-(-columns // wide), lanes)):
             scratch.reset()
             some = slice(first * wide, min(stop * wide, columns))
             out = output.store[index].reshape(-1, columns)[:, some]
             place = (*index, ..., some)
-            parts.append(
-                sequence([
-                    *_lane(flat, weights, some, wide, out, node, part, scratch),
-                    *followed(followers, output.store[place], place),
-                ])
-            )  # fmt: skip
+            steps, sums = [], None
+            if weights.beside.zero is not None:
+                sums = scratch.take(part, len(flat), groups)
+                steps.append(sums_by_group(flat, each, sums))
+            steps += lane(some, wide, out, sums, part, scratch)
+            if sums is not None:
+                # Infinity less infinity is no number, of which numbers would know more.
+                steps.append(checked(flat, sums, packed, some, out, transposed=op.transpose_b))
+            parts.append(sequence([*steps, *followed(followers, output.store[place], place)]))
         before.append(parts)
     return before
 
 
-def width(weights: Streamed, columns: int, lanes: int) -> int:
-    """How many columns are made numbers at once: who share them have as many blocks each."""
+def widest(weights: Streamed) -> int:
+    """How many columns are made numbers at once, at most."""
     groups, each, _ = weights.beside.shape
     # Those of a group are scaled together.
-    most = min(WIDE, MILLION // (FOUR * each) // 16 * 16) if groups > 1 else WIDE
-    blocks = -(-columns // (max(most, 16) * lanes)) * lanes
+    return max(16, min(WIDE, MILLION // (FOUR * each) // 16 * 16)) if groups > 1 else WIDE
+
+
+def even_width(most: int, columns: int, lanes: int) -> int:
+    """How many columns are made numbers at once where who share them have as many blocks each."""
+    blocks = -(-columns // (most * lanes)) * lanes
     return -(-columns // (16 * blocks)) * 16
 
 
@@ -119,30 +132,18 @@ def _lane(
     some: slice,
     wide: int,
     out: Array,
-    node: Node,
+    sums: Array | None,
     part: int,
     scratch: Scratch,
 ) -> list[Part]:
-    """Rows by some columns."""
-    groups, each, _ = weights.beside.shape
-    packed, op = node.inputs[1].packed, node.op
-    assert packed is not None
+    """Rows by some columns, so many at a time."""
     steps: list[Part] = []
     blocks = Blocks(weights, partial(scratch.take, part), wide)
-    room = scratch.take(part, 2 * len(flat) * wide)
-    sums = scratch.take(part, len(flat), groups) if weights.beside.zero is not None else None
-    if sums is not None:
-        grouped = flat.reshape(*sums.shape, each)
-        steps.append(call(np.matmul, grouped, np.ones(each, np.float32), out=sums))
-    rows = blocks.cut(flat)
+    room, rows = scratch.take(part, 2 * len(flat) * wide), blocks.cut(flat)
     for begin in range(some.start, some.stop, wide):
         block = slice(begin, min(begin + wide, some.stop))
         target = out[:, block.start - some.start : block.stop - some.start]
         steps += blocks.parts(rows, block, target, sums, room)
-    if sums is not None:
-        # Infinity less infinity is no number, of which the numbers themselves would know more.
-        transposed: bool = op.transpose_b  # type: ignore[attr-defined]  # MatMul has it
-        steps.append(checked(flat, sums, packed, some, out, transposed=transposed))
     return steps
 
 
@@ -280,4 +281,4 @@ def _by_rows(rows: Array, numbers: Array, out: Array, room: Array) -> list[Part]
     return [call(np.matmul, numbers.T, rows.T, out=turned), call(np.copyto, out, turned.T)]
 
 
-__all__ = ["Blocks", "gathered", "multiplied", "rows_taken", "width"]
+__all__ = ["Blocks", "even_width", "gathered", "multiplied", "rows_taken", "widest"]

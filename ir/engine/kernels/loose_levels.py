@@ -16,8 +16,9 @@ from ....layers.base import Kernel
 from ....schemas import Array
 from ..plan import Compressed
 from ..workers import Crew, Part, spans
+from .digits import sums_by_group
 from .following import MOST, Following, pieced
-from .levels import Blocks, rows_taken, width
+from .levels import Blocks, even_width, rows_taken, widest
 from .loose_products import Loose
 from .rooms import Rooms
 from .streamed import Streamed, streamed
@@ -58,10 +59,11 @@ class LooseLevels(Loose):
         sums = None
         if weights.beside.zero is not None:
             groups, each, _ = weights.beside.shape
-            sums = rows.reshape(len(rows), groups, each) @ np.ones(each, np.float32)
+            sums = np.empty((len(rows), groups), np.float32)
+            sums_by_group(rows, each, sums)()
             if not np.isfinite(sums).all():
                 return None  # infinity less infinity is no number, of which numbers know more
-        wide = width(weights, self._columns, count)
+        wide = even_width(widest(weights), self._columns, count)
         return [
             self._share(lane, rows, target, beside, wide, slice(*run), sums)
             for lane, run in enumerate(spans(-(-self._columns // wide), count))
