@@ -451,6 +451,15 @@ def _of_mish(x: Array, out: Array, value: Array, more: Array) -> list[Part]:
     ]
 
 
+def soft_sign(x: Array, out: Array, value: Array) -> list[Part]:
+    """``x / (1 + abs(x))``."""
+    return [
+        partial(np.abs, x, value),
+        partial(np.add, value, ONE, value),
+        partial(np.divide, x, value, out),
+    ]
+
+
 def soft_plus(x: Array, out: Array, value: Array) -> list[Part]:
     """``log(1 + exp(x))``, which is x from far below where it is endless on."""
     return [
@@ -546,7 +555,20 @@ UFUNCS: dict[str, Any] = {
     "Abs": np.abs,
     "Negative": np.negative,
     "Floor": np.floor,
+    "Ceiling": np.ceil,
+    "Sign": np.sign,
     "Log": np.log,
+    "Sin": np.sin,
+    "Cos": np.cos,
+    "Tan": np.tan,
+    "Asin": np.arcsin,
+    "Acos": np.arccos,
+    "Atan": np.arctan,
+    "Sinh": np.sinh,
+    "Cosh": np.cosh,
+    "Asinh": np.arcsinh,
+    "Acosh": np.arccosh,
+    "Atanh": np.arctanh,
 }
 GELU = Way(2, gelu, Way(2, gelu_by_sums))
 GELU_BY_QUICK_TANH = Way(2, gelu, Way(3, gelu_by_quick_tanh))
@@ -571,5 +593,6 @@ FUNCTIONS: dict[str, Function | Way] = {
     "HSigmoid": HSIGMOID,
     "HSwish": HSWISH,
     "Mish": MISH,
+    "SoftSign": Way(1, soft_sign),
     "SoftPlus": SOFT_PLUS if QUICK_LOGARITHMS else SOFT_PLUS_BY_LOGARITHMS,
 }

@@ -37,7 +37,7 @@ from . import (
     volumes,
 )
 from .blocks import UFUNCS, Scratch
-from .pointwise import elementwise, local_response, otherwise, selected, shuffle
+from .pointwise import each, elementwise, local_response, otherwise, selected, shuffle
 
 
 class Hands(NamedTuple):
@@ -143,7 +143,10 @@ PLAIN, LONG = frozenset({*UFUNCS, *copies.COPIES, "Gather", "Select"}), 1 << 18
 def steps_of(node: Node, workers: int, scratch: Scratch) -> list[list[Part]]:
     """The steps of a node: its own kernel where there is one for it, else its definition."""
     kernel = None if is_plain(node) else KERNELS.get(node.kind)
-    steps = None if kernel is None else kernel(node, Hands(workers, lanes(work(node))), scratch)
+    hands = Hands(workers, lanes(work(node)))
+    steps = None if kernel is None else kernel(node, hands, scratch)
+    if steps is None:
+        steps = each(node, hands.parts, scratch)
     return steps if steps is not None else otherwise(node, scratch)
 
 

@@ -35,6 +35,7 @@ from .average_first import average_first
 from .clip_before import clip_before
 from .convolve_first import convolve_first
 from .cut_pads import cut_pads
+from .cut_stops import cut_stops
 from .dilate_convolutions import dilate_convolutions
 from .drop_clips import drop_clips
 from .fold_affine import fold_affine
@@ -57,6 +58,7 @@ from .multiply_einsums import multiply_einsums
 from .multiply_for_swish import multiply_for_swish
 from .multiply_patches import multiply_patches
 from .multiply_powers import multiply_powers
+from .multiply_tall import multiply_tall
 from .multiply_whole import multiply_whole
 from .part_reductions import part_reductions
 from .pass_biases import pass_biases
@@ -83,6 +85,7 @@ from .write_once import write_once
 PASSES: tuple[Callable[[Plan], None], ...] = (
     cut_pads,
     take_pads,
+    cut_stops,
     join_rounding,
     settle_weights,
     multiply_whole,
@@ -94,6 +97,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     dilate_convolutions,
     pool_evenly,
     trim_windows,
+    multiply_tall,
     join_splits,
     split_batch_norm,
     multiply_powers,

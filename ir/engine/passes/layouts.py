@@ -32,11 +32,12 @@ def choose_layouts(plan: Plan) -> None:
     while spread:
         value = spread.pop()
         for node in [*value.users, *([value.producer] if value.producer else [])]:
-            if node.kind in EITHER_WAY or node.epilogue:
+            if node.kind in EITHER_WAY | SPATIAL:
                 for other in (*node.reads, *node.outputs):
                     if len(other.shape) == len(value.shape):
                         mark(other)
     plan.replace({node: _turned_before(node) for node in plan.nodes if _enlarges_for_others(node)})
+    plan.replace({node: _turned_after(node) for node in plan.nodes if _makes_rows(node)})
 
 
 def _enlarges_for_others(node: Node) -> bool:
@@ -49,6 +50,20 @@ def _enlarges_for_others(node: Node) -> bool:
         user.kind in EITHER_WAY or node.outputs[0] not in user.inputs
         for user in node.outputs[0].users
     )
+
+
+def _makes_rows(node: Node) -> bool:
+    """Whether a node has followers beside rows, which others want as channels that are last."""
+    is_bound = node.kind in EITHER_WAY | SPATIAL
+    return bool(node.epilogue) and node.outputs[0].last and not is_bound
+
+
+def _turned_after(node: Node) -> list[Node]:
+    """The node on rows as the model has them, and after it what puts channels last."""
+    (output,) = node.outputs
+    made = Value(output.shape, output.type)
+    node.set_output(made)
+    return [node, Node(node.layer, Op.registry["Identity", 16].read({}), [made], [output])]
 
 
 def _turned_before(node: Node) -> list[Node]:

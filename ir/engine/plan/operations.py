@@ -120,6 +120,12 @@ _UNARY: dict[str, Row] = {
     "Floor": _elementwise(1),
     "Round": _elementwise(5),
     "PReLU": _elementwise(1),
+    "SoftSign": _elementwise(9),
+    **dict.fromkeys(
+        ("Acos", "Asin", "Atan", "Ceiling", "Cos", "Cosh", "Sign", "Sin", "Sinh", "Tan"),
+        _elementwise(1),
+    ),
+    **dict.fromkeys(("Acosh", "Asinh", "Atanh"), _elementwise(3)),
 }
 #: Two inputs that broadcast.
 _BINARY: dict[str, Row] = {
