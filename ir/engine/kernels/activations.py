@@ -451,6 +451,17 @@ def _of_mish(x: Array, out: Array, value: Array, more: Array) -> list[Part]:
     ]
 
 
+def sign(x: Array, out: Array) -> list[Part]:
+    """-1, 0 or 1, without a look at each: times so much that the least number is beyond one."""
+    clip: Any = out.clip
+    return [
+        partial(np.multiply, x, LARGEST_POWER, out),
+        partial(np.multiply, out, LARGEST_POWER, out),
+        partial(clip, MINUS_ONE, ONE, out),
+        partial(np.add, out, ZERO, out),  # of two zeros the one without a sign
+    ]
+
+
 def soft_sign(x: Array, out: Array, value: Array) -> list[Part]:
     """``x / (1 + abs(x))``."""
     return [
@@ -518,6 +529,7 @@ QUICK_DIFFERENCE = not _kernels("expm1").startswith("baseline")
 QUICK_LOGARITHMS = not _kernels("log1p").startswith("baseline")
 QUICK_POWERS = not (_kernels("exp2").startswith("baseline") or is_zen_5())
 ONE, MINUS_ONE, TWO, HALF, THREE, SIX, ZERO, SIXTH = numbers(1, -1, 2, 0.5, 3, 6, 0, 1 / 6)
+(LARGEST_POWER,) = numbers(2.0**127)
 #: What turns a power of e into the inverse of one of two.
 (MINUS_LOG2,) = numbers(-1 / math.log(2))
 #: What Swish would rather have what it takes multiplied by: of powers of two, a tangent, or powers
@@ -556,7 +568,6 @@ UFUNCS: dict[str, Any] = {
     "Negative": np.negative,
     "Floor": np.floor,
     "Ceiling": np.ceil,
-    "Sign": np.sign,
     "Log": np.log,
     "Sin": np.sin,
     "Cos": np.cos,
@@ -593,6 +604,7 @@ FUNCTIONS: dict[str, Function | Way] = {
     "HSigmoid": HSIGMOID,
     "HSwish": HSWISH,
     "Mish": MISH,
+    "Sign": Way(0, sign),
     "SoftSign": Way(1, soft_sign),
     "SoftPlus": SOFT_PLUS if QUICK_LOGARITHMS else SOFT_PLUS_BY_LOGARITHMS,
 }

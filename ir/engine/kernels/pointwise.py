@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from ....layers.activation import ThreeInputs
 from ....layers.choice import choose
-from ....layers.elementwise import Binary, Unary
 from ....schemas import Array
 from ..memory import keep_what_is_freed_for, unshared_copy
 from ..plan import MOVING, UNARY, Node, Value, is_function_of, stands_beside
@@ -238,49 +235,6 @@ def _stores(node: Node) -> tuple[Array, Array]:
     assert source is not None
     assert target is not None
     return source, target
-
-
-def each(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
-    """What is done to each element by itself, by its definition, block by block.
-
-    None where there is little to share, where the caller's own arrays need no copies, and where
-    an operation is not of that kind.
-    """
-    op: Any = node.op
-    if not isinstance(op, Unary | Binary | ThreeInputs) or node.epilogue or node.prologue:
-        return None
-    output, aligned = node.outputs[0], getattr(op, "auto_broadcast", "numpy") == "numpy"
-    if not output.shape or output.nbytes < SHARED or not aligned:
-        return None
-    values = [value for value in node.inputs if value.constant is None]
-    if any(value.producer is None or value.grid is not None for value in values):
-        return None
-    if output.grid is not None or any(value.type.hasobject for value in (output, *values)):
-        return None
-    assert output.store is not None
-    target = output.store
-    given = [
-        value.array.reshape(()) if prod(value.shape) == 1
-        else kept(value, output.shape, output.last)
-        for value in node.inputs
-    ]  # fmt: skip
-    blocks = even_pieces(target.shape, CACHE // 8, abreast)
-    steps: list[Part] = []
-    for _, (begin, end) in scratch.dealt(spans(len(blocks), abreast)):
-        parts = [
-            partial(_by_definition, op, [x[index] if x.ndim else x for x in given], target[index])
-            for index in blocks[begin:end]
-        ]
-        steps.append(sequence(parts))
-    return [steps]
-
-
-#: Fewer bytes are sooner made in one go.
-SHARED = 1 << 16
-
-
-def _by_definition(op: Any, given: Sequence[Array], target: Array) -> None:
-    np.copyto(target, op.run(*given)[0])
 
 
 def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:

@@ -33,11 +33,13 @@ from . import (
     rows,
     sampling,
     transposed,
+    uneven_pooling,
     volume_pooling,
     volumes,
 )
 from .blocks import UFUNCS, Scratch
-from .pointwise import each, elementwise, local_response, otherwise, selected, shuffle
+from .definitions import shared
+from .pointwise import elementwise, local_response, otherwise, selected, shuffle
 
 
 class Hands(NamedTuple):
@@ -112,6 +114,7 @@ KERNELS: dict[str, Kernel] = {
     **dict.fromkeys(rows.BY_ROWS, _cut_by_shapes(rows.prepare)),
     **dict.fromkeys(copies.COPIES, _copies),
     **dict.fromkeys(POOLINGS, _pooling),
+    "AdaptiveAvgPool": _cut_by_shapes(uneven_pooling.prepare),
     "Convert": lambda node, hands, scratch: converting.prepare(node, hands.workers, scratch),
     "Convolution": _convolution,
     "GroupConvolution": _convolution,
@@ -146,7 +149,7 @@ def steps_of(node: Node, workers: int, scratch: Scratch) -> list[list[Part]]:
     hands = Hands(workers, lanes(work(node)))
     steps = None if kernel is None else kernel(node, hands, scratch)
     if steps is None:
-        steps = each(node, hands.parts, scratch)
+        steps = shared(node, hands.parts, scratch)
     return steps if steps is not None else otherwise(node, scratch)
 
 

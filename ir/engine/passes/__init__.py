@@ -53,6 +53,7 @@ from .join_soft_max import join_soft_max
 from .join_splits import join_splits
 from .keep_levels import keep_levels
 from .layouts import choose_layouts
+from .lengthen_cells import lengthen_cells
 from .look_up_levels import look_up_levels
 from .multiply_einsums import multiply_einsums
 from .multiply_for_swish import multiply_for_swish
@@ -96,6 +97,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     multiply_einsums,
     dilate_convolutions,
     pool_evenly,
+    lengthen_cells,
     trim_windows,
     multiply_tall,
     join_splits,

@@ -141,6 +141,7 @@ _BINARY: dict[str, Row] = {
 ROWS: dict[str, Row] = {
     **_UNARY,
     **_BINARY,
+    "AdaptiveAvgPool": _row(8, layout=Layout.EITHER),
     "AvgPool": _row(1, 14, 16, layout=Layout.LAST, followers=True),
     "BatchNormInference": _row(1, 5),
     "Broadcast": _row(1, 3),
