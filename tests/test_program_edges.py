@@ -18,7 +18,7 @@ from test_program import assert_close, forking, helpers_of, shared_work
 from vinoir import ir
 from vinoir.ir.engine.workers import cores
 from vinoir.ir.engine.workers.team import core_count
-from vinoir.layers.sequence_recurrent import LSTMCellV4
+from vinoir.layers.sequence_recurrent import LSTMCellV1
 from vinoir.schemas import IRError, UsageError
 
 ONES = dict.fromkeys(("strides", "dilations", "pads_begin", "pads_end"), (1, 1))
@@ -158,9 +158,9 @@ def test_what_an_operation_gives_twice_or_was_given_is_copied(
     x, h, c = (net.parameter(name, "f32", (1, 3)) for name in "xhc")
     weights = (net.constant(numbers(12, 3)), net.constant(numbers(12, 3)))
     bias = net.constant(numbers(12))
-    for y in net.add("LSTMCell", "opset4", [x, h, c, *weights, bias], hidden_size=3):
+    for y in net.add("LSTMCell", "opset1", [x, h, c, *weights, bias], hidden_size=3):
         net.result(y)
-    monkeypatch.setattr(LSTMCellV4, "run", lambda self, x, *others: [x, x])
+    monkeypatch.setattr(LSTMCellV1, "run", lambda self, x, *others: [x, x])
     program = ir.compile(net.model(), threads=1)
     given = [numbers(1, 3), numbers(1, 3), numbers(1, 3)]
     for _ in range(2):
@@ -170,7 +170,7 @@ def test_what_an_operation_gives_twice_or_was_given_is_copied(
         assert not np.may_share_memory(first, given[0])
         assert not np.may_share_memory(first, second)
     made = numbers(1, 3)
-    monkeypatch.setattr(LSTMCellV4, "run", lambda self, *inputs: [made, made])
+    monkeypatch.setattr(LSTMCellV1, "run", lambda self, *inputs: [made, made])
     first, second = program(given).values()
     assert np.array_equal(second, made)
     assert not np.may_share_memory(first, second)

@@ -222,9 +222,10 @@ def test_a_product_beside_convolutions_is_one_by_rows() -> None:
 @pytest.mark.parametrize(
     ("kind", "version", "types"),
     [("CumSum", "opset3", "f4"), ("LogSoftmax", "opset5", "f4"), ("Bucketize", "opset3", "f4"),
-     ("Sign", "opset1", "f4"), ("Less", "opset1", "f4"), ("LogicalAnd", "opset1", "?"), ("LogicalNot", "opset1", "?"),
-     ("Add", "opset1", "i8"), ("Mod", "opset1", "f4"), ("BitwiseXor", "opset13", "i4"),
-     ("IsNaN", "opset10", "f4"), ("Selu", "opset1", "f4"), ("FloorMod", "opset1", "i4")],
+     ("Sign", "opset1", "f4"), ("Less", "opset1", "f4"), ("LogicalAnd", "opset1", "?"),
+     ("LogicalNot", "opset1", "?"), ("Add", "opset1", "i8"), ("Mod", "opset1", "f4"),
+     ("BitwiseXor", "opset13", "i4"), ("IsNaN", "opset10", "f4"), ("Selu", "opset1", "f4"),
+     ("FloorMod", "opset1", "i4")],
 )  # fmt: skip
 @pytest.mark.parametrize("narrow", [False, True])
 def test_each_element_by_itself_block_by_block(

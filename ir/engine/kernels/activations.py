@@ -561,26 +561,11 @@ TANH_CURVE = numbers(math.sqrt(2 / math.pi), math.sqrt(2 / math.pi) * 0.044715)
 EXP_CURVE = numbers(*(-2 * float(number) for number in TANH_CURVE))
 
 UFUNCS: dict[str, Any] = {
-    "Tanh": np.tanh,
-    "Exp": np.exp,
-    "Sqrt": np.sqrt,
-    "Abs": np.abs,
-    "Negative": np.negative,
-    "Floor": np.floor,
-    "Ceiling": np.ceil,
-    "Log": np.log,
-    "Sin": np.sin,
-    "Cos": np.cos,
-    "Tan": np.tan,
-    "Asin": np.arcsin,
-    "Acos": np.arccos,
-    "Atan": np.arctan,
-    "Sinh": np.sinh,
-    "Cosh": np.cosh,
-    "Asinh": np.arcsinh,
-    "Acosh": np.arccosh,
-    "Atanh": np.arctanh,
-}
+    "Tanh": np.tanh, "Exp": np.exp, "Sqrt": np.sqrt, "Abs": np.abs, "Negative": np.negative,
+    "Floor": np.floor, "Ceiling": np.ceil, "Log": np.log, "Sin": np.sin, "Cos": np.cos,
+    "Tan": np.tan, "Asin": np.arcsin, "Acos": np.arccos, "Atan": np.arctan, "Sinh": np.sinh,
+    "Cosh": np.cosh, "Asinh": np.arcsinh, "Acosh": np.arccosh, "Atanh": np.arctanh,
+}  # fmt: skip
 GELU = Way(2, gelu, Way(2, gelu_by_sums))
 GELU_BY_QUICK_TANH = Way(2, gelu, Way(3, gelu_by_quick_tanh))
 GELU_BY_TANH = Way(1, gelu_by_tanh, Way(1, gelu_by_tanh_by_sums))

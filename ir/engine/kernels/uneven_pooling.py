@@ -59,4 +59,7 @@ def _means(given: Array, found: Array, axis: int) -> list[Part]:
 
 
 def _sum(window: Array, axis: int, target: Array) -> Part:
-    return lambda: np.add.reduce(window, axis, out=target)
+    def run() -> None:
+        np.add.reduce(window, axis, out=target)
+
+    return run

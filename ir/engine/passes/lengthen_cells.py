@@ -1,6 +1,6 @@
-"""Replace a recurrent cell by a sequence of one step, for which there are kernels.
+"""Replace `Cell(x, h)` by `Sequence([x], h)`, of one step: for sequences there are kernels.
 
-Decoders of speech take a step at each call, and detectors of voices too.
+Decoders of speech take a step at each call, and so do detectors of voices.
 """
 
 from __future__ import annotations
