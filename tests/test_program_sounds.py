@@ -281,3 +281,51 @@ def test_windows_as_tall_as_images_are_a_matrix() -> None:
     data = np.random.default_rng(1).standard_normal((1, 1, 64, 100)).astype("f4")
     np.testing.assert_allclose(program([data])["y"], ir.run(model, [data])["y"], atol=1e-4)
     assert [node.kind for node in steps(program)] == ["MatMul"]
+
+
+def weights(net: ir.Builder, kind: str, rng: np.random.Generator, *shape: int) -> Any:
+    """Weights as files have them: numbers, halves, bytes, or numbers rounded to levels."""
+    numbers = (rng.standard_normal(shape) / np.sqrt(shape[-2])).astype("f4")
+    if kind == "f16":
+        return net.add("Convert", "opset1", [net.constant(numbers.astype("f2"))],
+                       destination_type="f32")  # fmt: skip
+    step = np.float32(np.abs(numbers).max() / 127)
+    levels = np.round(numbers / step)
+    if kind == "u8":
+        bytes_ = net.constant((levels + 128).astype("u1"))
+        found = net.add("Convert", "opset1", [bytes_], destination_type="f32")
+        found = net.add("Subtract", "opset1", [found, net.constant(np.full((1, 1), 128, "f4"))])
+        return net.add("Multiply", "opset1", [found, net.constant(np.full((1, 1), step, "f4"))])
+    if kind == "levels":
+        ends = [net.constant(np.float32(n * step)) for n in (-127, 127, -127, 127)]
+        return net.add("FakeQuantize", "opset1", [net.constant(levels * step), *ends], levels=255)
+    return net.constant(numbers)
+
+
+@pytest.mark.usefixtures("integers_are_quick")
+@pytest.mark.parametrize("kind", ["f32", "f16", "u8", "levels"])
+@pytest.mark.parametrize("follower", ["", "Add", "ReLU"])
+@pytest.mark.parametrize("images", [(2, 16, 64), (2, 16, 8, 64)])
+def test_what_a_product_makes_is_turned_for_the_convolution_after_it(
+    kind: str, follower: str, images: tuple[int, ...]
+) -> None:
+    rng = np.random.default_rng(0)
+    net = ir.Builder()
+    y = x = net.parameter("x", "f32", images)
+    if kind == "levels":
+        ends = [net.constant(np.float32(n)) for n in (-4, 4, -4, 4)]
+        y = net.add("FakeQuantize", "opset1", [x, *ends], levels=256)
+    y = net.add("MatMul", "opset1", [y, weights(net, kind, rng, 64, 96)],
+                transpose_a=False, transpose_b=False)  # fmt: skip
+    if follower:
+        other = [net.constant(rng.standard_normal(96).astype("f4"))] * (follower == "Add")
+        y = net.add(follower, "opset1", [y, *other])
+    axes = len(images) - 2
+    filters = net.constant(rng.standard_normal((16, 16, *[3] * axes)).astype("f4"))
+    net.result(net.add("Convolution", "opset1", [y, filters], **windows(axes)), name="y")
+    model = net.model()
+    data = rng.standard_normal(images).astype("f4")
+    wanted = ir.run(model, [data])["y"]
+    for threads in (1, 2):
+        found = ir.compile(model, threads=threads, memory="small")([data])["y"]
+        np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(wanted).max())

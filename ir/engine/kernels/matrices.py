@@ -45,24 +45,20 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
     output = node.outputs[0]
     if output.type != np.float32 or not prod(output.shape):
         return None
-    if output.last and node.epilogue:
-        return None  # what follows is laid beside channels that are last
     if min(len(left.shape), len(right.shape)) < 2 or not left.shape[-1] or output.store is None:
         return None
+    assert not output.last
     op: Any = node.op
     before: list[list[Part]] = []
     scratch.shared.reset()
     a = lying(left, before, abreast, scratch)
     b = lying(right, before, abreast, scratch)
-    # Where others want the channels last, what is made is copied there.
-    store = scratch.shared.take(0, *output.shape) if output.last else output.store
-    after = [copied(store, output.array, abreast)] if output.last else []
     a = a.swapaxes(-1, -2) if op.transpose_a else a
     b = b.swapaxes(-1, -2) if op.transpose_b else b
     if right.type == np.float16:
-        making, product = by_halves(node, a, b, store, abreast, scratch)
+        making, product = by_halves(node, a, b, output.store, abreast, scratch)
         return [*before, *making, product]
-    return [*before, _multiplied(node, a, b, store, abreast, scratch), *after]
+    return [*before, _multiplied(node, a, b, output.store, abreast, scratch)]
 
 
 def _multiplied(
@@ -313,7 +309,7 @@ def takes_scales(node: Node) -> bool:
     weights = right.constant
     if weights is None or weights.ndim < 2 or weights.size != prod(weights.shape[-2:]):
         return False
-    if output.last or node.wanted is not None or min(len(left.shape), len(output.shape)) < 2:
+    if node.wanted is not None or min(len(left.shape), len(output.shape)) < 2:
         return False
     if {left.type, right.type, output.type} != {np.dtype(np.float32)} or not output.nbytes:
         return False

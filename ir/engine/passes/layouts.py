@@ -53,15 +53,17 @@ def _enlarges_for_others(node: Node) -> bool:
 
 
 def _makes_rows(node: Node) -> bool:
-    """Whether a node has followers beside rows, which others want as channels that are last."""
-    is_bound = node.kind in EITHER_WAY | SPATIAL
-    return bool(node.epilogue) and node.outputs[0].last and not is_bound
+    """Whether what a product makes, or has followers, are rows that others want turned."""
+    if node.kind in EITHER_WAY | SPATIAL or node.is_outside:
+        return False
+    return node.outputs[0].last and (node.kind == "MatMul" or bool(node.epilogue))
 
 
 def _turned_after(node: Node) -> list[Node]:
     """The node on rows as the model has them, and after it what puts channels last."""
     (output,) = node.outputs
     made = Value(output.shape, output.type)
+    made.grid = output.grid
     node.set_output(made)
     return [node, Node(node.layer, Op.registry["Identity", 16].read({}), [made], [output])]
 
