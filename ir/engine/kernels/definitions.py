@@ -34,14 +34,10 @@ def shared(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | Non
 
 
 def each(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
-    """What is done to each element by itself, by its definition, block by block.
-
-    None where there is little to share, where the caller's own arrays need no copies, and where
-    an operation is not of that kind.
-    """
+    """What is done to each element by itself, block by block; None of other operations."""
     op: Any = node.op
-    if not isinstance(op, Unary | Binary | ThreeInputs):
-        return None
+    if not (isinstance(op, Unary | Binary | ThreeInputs) and op.is_standard):
+        return None  # an operation of somebody's own may do more than that
     output, aligned = node.outputs[0], getattr(op, "auto_broadcast", "numpy") == "numpy"
     if not aligned or not _is_worth_it(node):
         return None
@@ -108,7 +104,10 @@ def by_rows(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
 
 
 def _is_worth_it(node: Node) -> bool:
-    """Whether there is much to share, of what is there as it is, and nobody else's."""
+    """Whether there is much to share: numbers as they are, and not the caller's own arrays.
+
+    For these nothing would have to be copied, were they taken as a whole.
+    """
     (output, *others), values = node.outputs, [v for v in node.inputs if v.constant is None]
     if others or not output.shape or output.nbytes < SHARED or node.epilogue or node.prologue:
         return False

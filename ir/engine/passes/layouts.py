@@ -32,7 +32,7 @@ def choose_layouts(plan: Plan) -> None:
     while spread:
         value = spread.pop()
         for node in [*value.users, *([value.producer] if value.producer else [])]:
-            if node.kind in EITHER_WAY | SPATIAL:
+            if node.kind in EITHER_WAY or (node.kind in SPATIAL and node.epilogue):
                 for other in (*node.reads, *node.outputs):
                     if len(other.shape) == len(value.shape):
                         mark(other)
