@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import sys
 from collections.abc import Iterator
@@ -55,6 +56,46 @@ def test_an_installed_package_brings_its_operations() -> None:
     net.result(net.add("Twice", "extension", [x]), name="y")
     given = np.array([1, 2, 3], "f4")
     np.testing.assert_array_equal(ir.run(net.model(), [given])["y"], 2 * given)
+
+
+CENTERED = '''
+from typing import ClassVar
+from vinoir.layers.elementwise import Unary
+
+
+class CenteredV1(Unary):
+    """Numbers less their mean: no function of each by itself, whatever it derives from."""
+
+    also: ClassVar[frozenset[str]] = frozenset({"extension"})
+
+    def run(self, data):
+        return (data - data.mean(dtype="f8").astype("f4"),)
+'''
+
+
+@pytest.fixture
+def _centered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "centering.py").write_text(CENTERED, "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.import_module("centering")
+    yield
+    Op.registry.pop(("Centered", 1), None)
+    sys.modules.pop("centering", None)
+    for cached in (base._versions, base._spellings):
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("_centered")
+def test_an_operation_is_not_taken_for_what_it_derives_from() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (40, 3000))
+    y = net.add("Centered", "extension", [net.add("ReLU", "opset1", [x])])
+    net.result(y, name="y")
+    model = net.model()
+    given = np.random.default_rng(0).standard_normal((40, 3000)).astype("f4")
+    for threads in (1, 2):
+        found = ir.compile(model, threads=threads)([given])["y"]
+        np.testing.assert_array_equal(found, ir.run(model, [given])["y"])
 
 
 POOLING = '''
