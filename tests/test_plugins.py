@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 import sys
 from collections.abc import Iterator
@@ -58,6 +57,21 @@ def test_an_installed_package_brings_its_operations() -> None:
     np.testing.assert_array_equal(ir.run(net.model(), [given])["y"], 2 * given)
 
 
+@pytest.fixture
+def _imported(
+    text: str, key: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """A module of one operation, imported as somebody's script would."""
+    (tmp_path / "their_operations.py").write_text(text, "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.import_module("their_operations")
+    yield
+    Op.registry.pop(key, None)
+    sys.modules.pop("their_operations", None)
+    for cached in (base._versions, base._spellings):
+        cached.cache_clear()
+
+
 CENTERED = '''
 from typing import ClassVar
 from vinoir.layers.elementwise import Unary
@@ -73,19 +87,8 @@ class CenteredV1(Unary):
 '''
 
 
-@pytest.fixture
-def _centered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    (tmp_path / "centering.py").write_text(CENTERED, "utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    importlib.import_module("centering")
-    yield
-    Op.registry.pop(("Centered", 1), None)
-    sys.modules.pop("centering", None)
-    for cached in (base._versions, base._spellings):
-        cached.cache_clear()
-
-
-@pytest.mark.usefixtures("_centered")
+@pytest.mark.usefixtures("_imported")
+@pytest.mark.parametrize(("text", "key"), [(CENTERED, ("Centered", 1))])
 def test_an_operation_is_not_taken_for_what_it_derives_from() -> None:
     net = ir.Builder()
     x = net.parameter("x", "f32", (40, 3000))
@@ -115,19 +118,8 @@ class MaxPoolV18(MaxPoolV14):
 '''
 
 
-@pytest.fixture
-def _pooling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    (tmp_path / "later_pooling.py").write_text(POOLING, "utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    importlib.import_module("later_pooling")
-    yield
-    Op.registry.pop(("MaxPool", 18), None)
-    sys.modules.pop("later_pooling", None)
-    for cached in (base._versions, base._spellings):
-        cached.cache_clear()
-
-
-@pytest.mark.usefixtures("_pooling")
+@pytest.mark.usefixtures("_imported")
+@pytest.mark.parametrize(("text", "key"), [(POOLING, ("MaxPool", 18))])
 @pytest.mark.parametrize("sizes", [(1, 3, 8, 8), (2, 3, 9)], ids=str)
 def test_a_version_of_a_plugin_is_computed_by_its_own_definition(sizes: tuple[int, ...]) -> None:
     net = ir.Builder()
