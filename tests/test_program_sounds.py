@@ -13,7 +13,7 @@ from vinoir import ir
 from vinoir.ir.engine.plan import Node
 from vinoir.schemas import Array, ElementType
 
-#: Functions of one number, and whether they are asked for what they are made for: no less than 1.
+#: Functions of one number that are fused with what is around them.
 WAVES = (
     "Acos", "Asin", "Atan", "Ceiling", "Cos", "Cosh", "Sign", "Sin", "Sinh", "SoftSign", "Tan",
     "Acosh", "Asinh", "Atanh",
@@ -261,7 +261,12 @@ def test_each_element_by_itself_block_by_block(
     wanted = ir.run(model, [data])["y"]
     bits = set()
     for threads in (1, 2, 3):
-        found = ir.compile(model, threads=threads)([data])["y"]
+        program = ir.compile(model, threads=threads)
+        found = program([data])["y"]
+        (plan,) = program._plans.values()
+        assert plan is not None
+        _, begin, end = plan.spans[-1]
+        assert len(plan.team.steps[begin:end][-1]) > 1  # parts that workers share
         assert found.dtype == wanted.dtype
         bits.add(found.tobytes())
         if kind != "LogSoftmax":  # sums of what lies otherwise
@@ -329,3 +334,18 @@ def test_what_a_product_makes_is_turned_for_the_convolution_after_it(
     for threads in (1, 2):
         found = ir.compile(model, threads=threads, memory="small")([data])["y"]
         np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_a_cell_is_a_sequence_of_one_step() -> None:
+    draw = Draw(0)
+    x, h, c = draw.input(2, 8), draw.input(2, 16), draw.input(2, 16)
+    given = [draw.constant(draw.array(*size)) for size in ((64, 8), (64, 16), (64,))]
+    found = draw.add("LSTMCell", "opset4", x, h, c, *given, hidden_size=16)
+    for number, y in enumerate(found):
+        draw.net.result(y, name=f"y{number}")
+    model = draw.net.model()
+    program, feeds = ir.compile(model), [draw.array(2, n) for n in (8, 16, 16)]
+    made, wanted = program(feeds), ir.run(model, feeds)
+    assert "LSTMSequence" in {node.kind for node in steps(program)}
+    for name, right in wanted.items():
+        np.testing.assert_allclose(made[name], right, atol=1e-5)

@@ -17,7 +17,6 @@ from ..plan import Node
 from ..workers import Part, flushing, spans
 from .activations import MINUS_LOG2, QUICK_POWERS
 from .blocks import CACHE, Scratch, sequence
-from .copies import copied
 from .lines import LINE
 from .matrices import even_pieces, lying
 from .products import DOZEN, MILLION, cuts, rows_at_once
@@ -67,14 +66,12 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return None
     before: list[list[Part]] = []
     scratch.shared.reset()
-    # Where others want the channels last, what is made is copied there.
-    made = scratch.shared.take(0, *output.shape) if output.last else output.store
-    after = [copied(made, output.array, abreast)] if output.last else []
+    assert not output.last
     q = node.inputs[0].array
     k, v = (lying(value, before, abreast, scratch) for value in node.inputs[1:3])
     factor = np.float32(scale.reshape(-1)[0])
-    parts = attend(q, k, v, mask, factor, made, abreast, scratch, causal=causal, calm=calm)
-    return [*before, parts, *after]
+    parts = attend(q, k, v, mask, factor, output.store, abreast, scratch, causal=causal, calm=calm)
+    return [*before, parts]
 
 
 def attend(

@@ -27,7 +27,7 @@ from .matrices import even_pieces
 SHARED = 1 << 16
 
 
-def shared(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
+def in_pieces(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The steps of a node by its definition; None where nothing is to be shared."""
     found = each(node, abreast, scratch)
     return by_rows(node, abreast, scratch) if found is None else found

@@ -38,7 +38,7 @@ from . import (
     volumes,
 )
 from .blocks import UFUNCS, Scratch
-from .definitions import shared
+from .definitions import in_pieces
 from .pointwise import elementwise, local_response, otherwise, selected, shuffle
 
 
@@ -149,7 +149,7 @@ def steps_of(node: Node, workers: int, scratch: Scratch) -> list[list[Part]]:
     hands = Hands(workers, lanes(work(node)))
     steps = None if kernel is None else kernel(node, hands, scratch)
     if steps is None:
-        steps = shared(node, hands.parts, scratch)
+        steps = in_pieces(node, hands.parts, scratch)
     return steps if steps is not None else otherwise(node, scratch)
 
 

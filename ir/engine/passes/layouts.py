@@ -11,6 +11,9 @@ from math import prod
 from ....layers.base import Op
 from ..plan import EITHER_WAY, POOLINGS, SPATIAL, Node, Plan, Value, is_incoming_image
 
+#: What makes rows, wherever who takes them wants channels.
+BY_ROWS = frozenset({"MatMul", "ScaledDotProductAttention"})
+
 
 def choose_layouts(plan: Plan) -> None:
     """Apply the pass."""
@@ -53,10 +56,10 @@ def _enlarges_for_others(node: Node) -> bool:
 
 
 def _makes_rows(node: Node) -> bool:
-    """Whether what a product makes, or has followers, are rows that others want turned."""
+    """Whether others want turned what is made, or followed, row by row."""
     if node.kind in EITHER_WAY | SPATIAL or node.is_outside:
         return False
-    return node.outputs[0].last and (node.kind == "MatMul" or bool(node.epilogue))
+    return node.outputs[0].last and (node.kind in BY_ROWS or bool(node.epilogue))
 
 
 def _turned_after(node: Node) -> list[Node]:
@@ -65,7 +68,7 @@ def _turned_after(node: Node) -> list[Node]:
     made = Value(output.shape, output.type)
     made.grid = output.grid
     node.set_output(made)
-    return [node, Node(node.layer, Op.registry["Identity", 16].read({}), [made], [output])]
+    return [node, _turning(node, made, output)]
 
 
 def _turned_before(node: Node) -> list[Node]:
@@ -74,4 +77,9 @@ def _turned_before(node: Node) -> list[Node]:
     turned = Value(source.shape, source.type)
     node.replace_input(0, turned)
     node.outputs[0].last = False
-    return [Node(node.layer, Op.registry["Identity", 16].read({}), [source], [turned]), node]
+    return [_turning(node, source, turned), node]
+
+
+def _turning(node: Node, value: Value, turned: Value) -> Node:
+    """What copies a value to where its channels lie otherwise, for the sake of a node."""
+    return Node(node.layer, Op.registry["Identity", 16].read({}), [value], [turned])

@@ -23,15 +23,17 @@ def lengthen_cells(plan: Plan) -> None:
 
 
 def _sequence(node: Node) -> list[Node]:
-    """What takes the place of a cell; nothing if its weights are not known."""
+    """What takes the place of a cell; nothing if its weights are not known numbers."""
     kind = SEQUENCES.get(type(node.op))
-    if kind is None or node.is_outside or len(node.inputs) < 3 + len(node.outputs) + 1:
+    if kind is None or node.is_outside:
         return []
     x, *rest = node.inputs
     states, weights = rest[: len(node.outputs)], rest[len(node.outputs) :]
     if any(value.type != np.float32 for value in (*node.inputs, *node.outputs)):
         return []
     if any(value.constant is None for value in weights):
+        return []
+    if any(value.packed is not None for value in node.inputs):
         return []
     made: list[Node] = []
 
