@@ -12,10 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ....layers.activation import LogSoftmaxV5, ThreeInputs
-from ....layers.arithmetic import CumSumV3
-from ....layers.base import Op
-from ....layers.condition import BucketizeV3
 from ....layers.elementwise import Binary, Unary
 from ....schemas import Array
 from ..plan import Node
@@ -36,8 +32,10 @@ def in_pieces(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | 
 def each(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """What is done to each element by itself, block by block; None of other operations."""
     op: Any = node.op
-    if not (isinstance(op, Unary | Binary | ThreeInputs) and op.is_standard):
-        return None  # an operation of somebody's own may do more than that
+    if not op.is_standard:
+        return None  # somebody's own may do more than what it derives from
+    if not isinstance(op, Unary | Binary) and op.xml_type not in OF_THREE:
+        return None
     output, aligned = node.outputs[0], getattr(op, "auto_broadcast", "numpy") == "numpy"
     if not aligned or not _is_worth_it(node):
         return None
@@ -66,18 +64,21 @@ def _summed_along(op: Any, node: Node) -> int | None:
     return None if axis is None else int(axis.ravel()[0]) % len(node.inputs[0].shape)
 
 
-#: Operations along one axis, which rows along others know nothing of; -1: along none.
-ALONG: dict[type[Op], Callable[[Any, Node], int | None]] = {
-    CumSumV3: _summed_along,
-    LogSoftmaxV5: lambda op, node: op.along(len(node.inputs[0].shape)),
-    BucketizeV3: lambda op, node: -1,
+#: Functions of each number and two more.
+OF_THREE = frozenset({"HardSigmoid", "Selu"})
+#: Operations along one axis, which rows along others know nothing of; -1: along none. By name:
+#: a network that has none of them need not load what they are.
+ALONG: dict[str, Callable[[Any, Node], int | None]] = {
+    "CumSum": _summed_along,
+    "LogSoftmax": lambda op, node: op.along(len(node.inputs[0].shape)),
+    "Bucketize": lambda op, node: -1,
 }
 
 
 def by_rows(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     """The same of what is done along one axis, some rows at a time."""
-    asked, output = ALONG.get(type(node.op)), node.outputs[0]
-    if asked is None or not _is_worth_it(node):
+    asked, output = ALONG.get(node.op.xml_type), node.outputs[0]
+    if asked is None or not (node.op.is_standard and _is_worth_it(node)):
         return None
     first, *others = node.inputs
     axis = asked(node.op, node)

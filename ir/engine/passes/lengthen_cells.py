@@ -8,12 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from ....layers.base import Op
-from ....layers.sequence_recurrent import GRUCellV3, LSTMCellV4, RNNCellV3
 from ..plan import Node, Plan, Value, constant, reshaping
 
-#: The sequence of each cell.
-SEQUENCES: dict[type[Op], str] = {
-    LSTMCellV4: "LSTMSequence", GRUCellV3: "GRUSequence", RNNCellV3: "RNNSequence",
+#: The sequence of each version of a cell that computes as it does.
+SEQUENCES = {
+    ("LSTMCell", 4): "LSTMSequence", ("GRUCell", 3): "GRUSequence", ("RNNCell", 3): "RNNSequence",
 }  # fmt: skip
 
 
@@ -24,8 +23,8 @@ def lengthen_cells(plan: Plan) -> None:
 
 def _sequence(node: Node) -> list[Node]:
     """What takes the place of a cell; nothing if its weights are not known numbers."""
-    kind = SEQUENCES.get(type(node.op))
-    if kind is None or node.is_outside:
+    kind = SEQUENCES.get((node.op.xml_type, node.op.number))
+    if kind is None or node.is_outside or not node.op.is_standard:
         return []
     x, *rest = node.inputs
     states, weights = rest[: len(node.outputs)], rest[len(node.outputs) :]
