@@ -29,7 +29,7 @@ from .calls import call
 from .convolution_work import Finish, Sizes, Work, untiled
 from .grouped import quickest
 from .lines import on_lines
-from .products import MILLION, PAYING, by_long_rows, in_blocks, shared_width
+from .products import MILLION, PAYING, blas_copies, by_long_rows, in_blocks, shared_width
 from .products import width as block_width
 from .spread import is_spread
 
@@ -112,6 +112,7 @@ class Tiling(NamedTuple):
             # Weights are made once for some images; tiles go through the cache that cores share.
             fetched /= images
             more = weights / SPREAD / images + values * count * depth(sizes) / TILED
+            more += 0 if blas_copies() else AFRESH
         calls = (sizes.groups - 1) * (1 + count // TILES) * CALLS
         return products + fetched / BYTES + sums + more + calls
 
@@ -149,8 +150,10 @@ def tiling(size: int, taps: int) -> Tiling:
 #: What the choice between ways supposes of two cores: products, bytes of weights and transformed
 #: values a second, and for how many rows more a product of few rows takes.
 PRODUCTS, BYTES, SUMS, FEW = 2.1e11, 3e10, 4e9, 1
-#: Weights that are transformed in a second, and values of tiles that one core leaves to another.
-SPREAD, TILED = 6e9, 8e9
+#: Weights that are transformed in a second, and values of tiles that one core leaves to another;
+#: and how long steps and calls of their own
+#: take, where products of those that are kept begin at once.
+SPREAD, TILED, AFRESH = 6e9, 8e9, 5e-5
 #: Numbers that are gathered into windows in a second.
 GATHERED = 2e10
 #: How long the calls for some tiles of one group more take.
