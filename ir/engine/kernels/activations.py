@@ -384,10 +384,13 @@ def bent(x: Array, alpha: np.float32, out: Array) -> None:
 
 
 def sloped(x: Array, slope: Array, out: Array) -> None:
-    """``x``, below zero times a slope."""
-    below = np.minimum(x, 0) * slope
-    np.maximum(x, 0, out=out)
-    np.add(out, below, out=out)
+    """``max(x, 0) + slope * min(x, 0)``, for slopes of any size."""
+    clip: Any = x.clip
+    below = rooms.take(0, x.size).reshape(x.shape)
+    clip(-ENDLESS, ZERO, below)
+    np.multiply(below, slope, below)
+    clip(ZERO, ENDLESS, out)
+    np.add(out, below, out)
 
 
 def leaked(x: Array, slope: Array, out: Array) -> None:

@@ -410,15 +410,16 @@ def bounded(block: Array, low: float, high: float, target: Array) -> Part:
 
 
 def leaking(block: Array, slope: Array, target: Array, scratch: Scratch) -> Part:
-    """A block, below zero times a slope: ``max(x, slope * x)``, where no slope is above one.
+    """A block, below zero times a slope, in few passes where no slope is above one.
 
     One that is zero would make no number of what is endless.
     """
     slope = np.broadcast_to(slope, block.shape)
     each = slope[tuple(slice(None) if step else slice(1) for step in slope.strides)]
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), None)
-    if axis is None or not block.size or not (np.isfinite(each) & (each <= 1) & (each != 0)).all():
+    if axis is None or not block.size:
         return call(sloped, block, slope, target)
+    quick = (np.isfinite(each) & (each <= 1) & (each != 0)).all()
     parts = []
     for begin, end in spans(block.shape[axis], -(-block.size // scratch.near)):
         index = (slice(None),) * axis + (slice(begin, end),)
@@ -430,7 +431,7 @@ def leaking(block: Array, slope: Array, target: Array, scratch: Scratch) -> Part
             times = repetitions(x.size // channels, channels)
             by = scratch.tile(by[(0,) * (by.ndim - 1)], times)
             x, out = (array.reshape(-1, times * channels) for array in (x, out))
-        parts.append(call(leaked, x, by, out))
+        parts.append(call(leaked if quick else sloped, x, by, out))
     return sequence(parts)
 
 

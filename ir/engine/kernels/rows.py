@@ -34,6 +34,8 @@ REDUCTIONS: dict[str, Any] = {
 BY_ROWS = REDUCTIONS.keys() | {"SoftMax", "MVN", "NormalizeL2", "ReduceL2"}
 #: Rows of so few numbers are joined all at once.
 SHORT = 16
+#: So many rows are summed one after the other.
+TOGETHER = 128
 #: Fewer numbers are not worth sharing: where they are joined; where several passes go over them.
 SMALL, LITTLE = 1 << 16, 1 << 13
 #: Powers of no more than this may be summed up; less than that sum is too little.
@@ -342,12 +344,26 @@ def _join(join: Any, source: Array, out: Array) -> None:
 
 
 def _sums(source: Array, out: Array) -> None:
-    """Sums along the middle, as products with ones: those are quicker than many short sums."""
-    ones = _ones(source.shape[1])
-    if source.shape[2] == 1:
-        np.matmul(source[:, :, 0], ones, out=out[:, 0, 0])
-    else:
-        np.matmul(ones[None], source, out=out)
+    """Sums along the middle, as products with ones: those are quicker than many short sums.
+
+    Of many rows some are summed at a time, and these sums then: each row that is added to all
+    before it loses digits, which means of squares less squares of means do not have.
+    """
+    before, joined, after = source.shape
+    if after == 1:
+        np.matmul(source[:, :, 0], _ones(joined), out=out[:, 0, 0])
+        return
+    count, rest = divmod(joined, TOGETHER) if joined >= 2 * TOGETHER else (0, joined)
+    if not count:
+        np.matmul(_ones(joined)[None], source, out=out)
+        return
+    whole = count * TOGETHER
+    made = np.empty((before, count + (rest > 0), after), np.float32)
+    some = source[:, :whole].reshape(before, count, TOGETHER, after)
+    np.matmul(_ones(TOGETHER)[None], some, out=made[:, :count, None])
+    if rest:
+        np.matmul(_ones(rest)[None], source[:, whole:], out=made[:, count:])
+    np.matmul(_ones(made.shape[1])[None], made, out=out)
 
 
 def _squares(source: Array, out: Array) -> None:
