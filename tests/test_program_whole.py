@@ -130,14 +130,21 @@ def test_integers_of_bytes_are_convolved_as_numbers(
     same(model, *given, *([np.float32(0.03)] if factor != "known" else []), tolerance=0)
 
 
-@pytest.mark.parametrize("way", ["handed out", "read as integers", "wrapped around", "divided"])
+@pytest.mark.parametrize("way", [
+    "handed out", "read as integers", "wrapped around", "divided", "added, then divided",
+])  # fmt: skip
 def test_integers_that_others_want_stay_integers(way: str) -> None:
-    parts = Products("u8", 4, 70000 if way == "wrapped around" else 8, 3)
+    parts = Products("u8", 4, 140_000 if way == "wrapped around" else 8, 3)
     numbers, more = parts.to(parts.sums, "f32"), []
     if way == "handed out":
         more = [parts.sums]
     elif way == "read as integers":
         more = [parts.net.add("Abs", "opset1", [parts.sums])]
+    elif way == "added, then divided":
+        bias = parts.net.parameter("b", "i32", (3,))
+        beside = parts.net.add("Add", "opset1", [parts.sums, bias])
+        parts.given.append(np.array([1 << 24, 5, -7], np.int32))
+        more = [parts.net.add("Divide", "opset1", [beside, parts.net.constant(np.int32(7))])]
     elif way == "divided":
         more = [parts.net.add("Divide", "opset1", [parts.taken, parts.net.constant(np.int32(7))])]
     model = parts.model(numbers, *more)
@@ -152,6 +159,32 @@ def test_sums_that_numbers_hold_are_added_up_further() -> None:
     model = parts.model(numbers, parts.to(parts.sums, "f32"))
     assert not any(kind == "int32" for _, kind in kinds(model))
     same(model, *parts.given, tolerance=0)
+
+
+@pytest.mark.parametrize("kind", ["u8", "i8"])
+@pytest.mark.parametrize("how", ["rounded for it", "known", "given", "given first"])
+@pytest.mark.parametrize(("taken", "made"), [(24, 16), (900, 3)])
+def test_integers_are_added_to_sums_as_numbers(kind: str, how: str, taken: int, made: int) -> None:
+    """Biases are divided by the scale of the moment, and rounded, so that they go with sums."""
+    parts, rng = Products(kind, 7, taken, made), np.random.default_rng(made)
+    net, given = parts.net, list(parts.given)
+    bias: Any = rng.integers(-9000, 9000, made).astype("i4")
+    if how == "known":
+        beside = net.constant(bias)
+    elif how == "rounded for it":
+        given.append(np.float32(0.037))
+        scaled = net.add(
+            "Divide", "opset1", [net.constant(bias.astype("f4")), net.parameter("s", "f32", ())]
+        )
+        beside = parts.to(net.add("Floor", "opset1", [scaled]))
+    else:
+        given.append(bias)
+        beside = net.parameter("b", "i32", bias.shape)
+    ends = [beside, parts.sums] if how == "given first" else [parts.sums, beside]
+    model = parts.model(parts.to(net.add("Add", "opset1", ends), "f32"))
+    assert kinds(model)["MatMul", "float32"] == 1
+    assert not kinds(model)["Add", "int32"]
+    same(model, *given, tolerance=0)
 
 
 def test_products_of_whole_numbers_nobody_knows_are_left() -> None:
@@ -241,7 +274,8 @@ def test_numbers_quantised_as_they_come(seed: int, rows: int, taken: int, made: 
     same(net.model(), rng.standard_normal((rows, taken)).astype("f4"))
 
 
-def test_sums_that_floating_numbers_do_not_hold_stay_integers() -> None:
+@pytest.mark.parametrize("how", ["Subtract", "Add", "Add given"])
+def test_sums_that_floating_numbers_do_not_hold_stay_integers(how: str) -> None:
     net = ir.Builder()
     x = net.parameter("x", "u8", (4, 1100))
     rng = np.random.default_rng(6)
@@ -249,9 +283,12 @@ def test_sums_that_floating_numbers_do_not_hold_stay_integers() -> None:
     left = net.add("Convert", "opset1", [x], destination_type="i32")
     right = net.add("Convert", "opset1", [net.constant(weights)], destination_type="i32")
     y = net.add("MatMul", "opset1", [left, right], transpose_a=False, transpose_b=False)
-    y = net.add("Subtract", "opset1", [y, net.constant(np.array(67_000_001, "i4"))])
+    beside = np.array(67_000_001 if how == "Subtract" else -67_000_001, "i4")
+    other = net.parameter("b", "i32", ()) if how == "Add given" else net.constant(beside)
+    y = net.add(how.split()[0], "opset1", [y, other])
     net.result(net.add("Convert", "opset1", [y], destination_type="f32"), name="y")
     model = net.model()
     given = rng.integers(240, 256, (4, 1100)).astype("u1")
     wanted = given.astype("i8") @ weights.astype("i8") - 67_000_001
-    np.testing.assert_array_equal(ir.compile(model)([given])["y"], wanted)
+    inputs = [given, beside] if how == "Add given" else [given]
+    np.testing.assert_array_equal(ir.compile(model)(inputs)["y"], wanted)

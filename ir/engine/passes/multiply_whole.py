@@ -2,17 +2,19 @@
 
 What dynamically quantised networks multiply are bytes less a zero point, widened to integers of 32
 bits: so few that floating numbers hold each of them. Sums of products they hold as well as a
-Convert of the sums would. What makes such integers of bytes makes floating numbers instead.
+Convert of the sums would, also where an integer, as a bias, is added before. What makes such
+integers of bytes makes floating numbers instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from math import prod
 
 import numpy as np
 
 from ....layers.base import Op
+from ....schemas import Array
 from ..plan import CONVOLUTIONS, Node, Plan, Value, constant
 
 #: Up to this, floating numbers hold all whole ones.
@@ -25,8 +27,10 @@ PRODUCTS = CONVOLUTIONS | {"MatMul"}
 _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
-#: The least and the largest a value may be.
+#: The least and the largest a value may be; and what it may be where some integer is added to one
+#: that is small beside those that floating numbers do not hold.
 Limits = tuple[int, int]
+ANY: Limits = (-WIDEST, WIDEST)
 
 
 def multiply_whole(plan: Plan) -> None:
@@ -45,11 +49,18 @@ def multiply_whole(plan: Plan) -> None:
         node for value in floating for node in value.users
         if node.kind == "Convert" and node.outputs[0].type == np.float32
     ]  # fmt: skip
+    added: dict[Node, list[Node]] = {}
     for value, number in numbers.items():
         maker = value.producer
         assert maker is not None
         if maker.kind == "Convert":
             maker.op = to_numbers
+        for given in maker.inputs:
+            if _is_beside(given, numbers, maker):
+                numbers_beside = Value(given.shape, np.dtype(np.float32))
+                node = Node(maker.layer, to_numbers, [given], [numbers_beside])
+                added[maker] = [node, maker]
+                maker.set_inputs([numbers_beside if x is given else x for x in maker.inputs])
         maker.set_inputs([_floating(given, numbers, maker) for given in maker.inputs])
         maker.set_output(number)
         maker.is_whole = maker.kind in CONVOLUTIONS
@@ -61,7 +72,7 @@ def multiply_whole(plan: Plan) -> None:
         node.detach()
         for user in list(made.users):
             user.set_inputs([numbers[source] if x is made else x for x in user.inputs])
-    plan.replace({node: [] for node in dropped if not node.outputs[0].is_output})
+    plan.replace({node: [] for node in dropped if not node.outputs[0].is_output} | added)
 
 
 def _floating(given: Value, numbers: dict[Value, Value], maker: Node) -> Value:
@@ -82,9 +93,11 @@ def _limits(node: Node, limits: dict[Value, Limits]) -> Limits | None:
     if node.outputs[0].is_output:
         return None
     found = [_known(value, limits) for value in node.inputs]
-    if any(one is None for one in found):
-        return None
     ends = [one for one in found if one is not None]
+    if node.kind == "Add" and len(ends) == 1 and any(x in limits for x in node.inputs):
+        return ANY if max(map(abs, ends[0])) <= EXACT else None
+    if len(ends) < len(found):
+        return None
     if node.kind == "Convert":
         return ends[0]
     (low, high), (least, most) = ends
@@ -98,6 +111,8 @@ def _limits(node: Node, limits: dict[Value, Limits]) -> Limits | None:
     if node.kind not in PRODUCTS:
         return made if max(map(abs, made)) <= EXACT else None
     farthest = _terms(node) * max(map(abs, made))
+    if farthest > EXACT and node.inputs[1].constant is not None:
+        farthest = max(map(abs, ends[0])) * _weight(node, node.inputs[1].constant)
     return (-farthest, farthest) if farthest <= WIDEST else None
 
 
@@ -107,6 +122,16 @@ def _terms(node: Node) -> int:
     if node.kind == "MatMul":
         return left[-2 if node.op.transpose_a else -1]  # type: ignore[attr-defined]  # MatMul has it
     return prod(right[1 if node.kind == "Convolution" else 2 :])
+
+
+def _weight(node: Node, weights: Array) -> int:
+    """The most that a sum of inputs of one can be."""
+    sizes = np.abs(weights.astype(np.int64))
+    if node.kind == "MatMul":
+        last = node.op.transpose_b or sizes.ndim == 1  # type: ignore[attr-defined]  # MatMul has it
+        return int(sizes.sum(axis=-1 if last else -2).max(initial=0))
+    outer = 1 if node.kind == "Convolution" else 2
+    return int(sizes.reshape(prod(sizes.shape[:outer]), -1).sum(axis=1).max(initial=0))
 
 
 def _known(value: Value, limits: dict[Value, Limits]) -> Limits | None:
@@ -130,7 +155,7 @@ def _settled(limits: dict[Value, Limits]) -> list[Value]:
             value
             for value in kept
             if not all(_reads(value, user, kept) for user in value.users)
-            or not all(_fits(given, kept) for given in _given(value))
+            or not all(_fits(given, kept, value) for given in _given(value))
         ]
         if not left:
             break
@@ -153,6 +178,15 @@ def _given(value: Value) -> Iterator[Value]:
     yield from value.producer.inputs
 
 
-def _fits(given: Value, kept: dict[Value, Limits]) -> bool:
+def _fits(given: Value, kept: dict[Value, Limits], made: Value) -> bool:
     """Whether floating numbers can be made of an input."""
-    return given in kept or given.constant is not None or given.type in _BYTES
+    if given in kept or given.constant is not None or given.type in _BYTES:
+        return True
+    return made.producer is not None and _is_beside(given, kept, made.producer)
+
+
+def _is_beside(given: Value, kept: Container[Value], maker: Node) -> bool:
+    """Whether an input is some integer that is added to sums, and is made floating for that."""
+    if maker.kind != "Add" or given in kept or given.constant is not None:
+        return False
+    return given.type in _INTEGERS and any(x in kept for x in maker.inputs)
