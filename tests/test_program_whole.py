@@ -84,6 +84,7 @@ def test_integers_of_bytes_are_multiplied_as_numbers(
 
 @pytest.mark.parametrize("kind", ["u8", "i8"])
 @pytest.mark.parametrize("factor", ["known", "beside it"])
+@pytest.mark.parametrize("to", ["i32", "f32"])
 @pytest.mark.parametrize(("channels", "shape", "sizes", "stride"), [
     (64, (48, 64, 3, 3), (30, 26), 1),  # where Winograd's way would be quicker
     (64, (48, 64, 3, 3), (30, 26), 2),
@@ -99,22 +100,25 @@ def test_integers_of_bytes_are_multiplied_as_numbers(
     (16, (16, 1, 1, 3, 3, 3), (12, 18, 19), 1),
 ])  # fmt: skip
 def test_integers_of_bytes_are_convolved_as_numbers(
-    kind: str, factor: str, channels: int, shape: tuple[int, ...], sizes: tuple[int, ...],
-    stride: int,
+    kind: str, factor: str, to: str, channels: int, shape: tuple[int, ...],
+    sizes: tuple[int, ...], stride: int,
 ) -> None:  # fmt: skip
-    """No sum is rounded: dynamically quantised networks round what is made of it to levels."""
+    """No sum is rounded: dynamically quantised networks round what is made of it to levels.
+
+    Importers widen bytes to floating numbers, OpenVINO's to integers.
+    """
     rng, net, ends = np.random.default_rng(0), ir.Builder(), np.iinfo(KINDS[kind])
     x = net.parameter("x", kind, (2, channels, *sizes))
     zero = net.parameter("z", kind, ())
-    wide = [net.add("Convert", "opset1", [value], destination_type="i32") for value in (x, zero)]
-    weights = net.constant(rng.integers(-99, 99, shape).astype("i4"))
+    wide = [net.add("Convert", "opset1", [value], destination_type=to) for value in (x, zero)]
+    weights = net.constant(rng.integers(-99, 99, shape).astype(KINDS[to]))
     axes, name = len(sizes), "Convolution" if len(shape) == len(sizes) + 2 else "GroupConvolution"
     around = [size // 2 for size in shape[-axes:]]
     sums = net.add(
         name, "opset1", [net.add("Subtract", "opset1", wide), weights], strides=[stride] * axes,
         dilations=[1] * axes, pads_begin=around, pads_end=around,
     )  # fmt: skip
-    y = net.add("Convert", "opset1", [sums], destination_type="f32")
+    y = sums if to == "f32" else net.add("Convert", "opset1", [sums], destination_type="f32")
     scale: Any = net.constant(np.float32(0.01))
     if factor == "beside it":
         scale = net.parameter("s", "f32", ())

@@ -104,7 +104,7 @@ def _multiplied(
     values, places, inner = given.shape
     few, wide = len(taps), taps.shape[2]
     cut = cuts(inner, PAYING)
-    cut = _exact(inner, cut) if cut else 0
+    cut = _exact(inner, cut) if inner > EXACT else cut
     depth = inner // max(cut, 1)
     turns = spans(values, -(-values * depth * wide // WEIGHTS))
     most = max(stop - start for start, stop in turns)

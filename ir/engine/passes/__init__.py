@@ -3,14 +3,14 @@
 One file each, whose first line is its formula. ``PASSES`` has them in order:
 
 1. Weights stay levels where their reader multiplies by such, else they are made numbers; whole
-   numbers that bytes are widened to become floating ones, what is rounded is not rounded again,
-   what is put in place row by row joined once. Sums of products become products of matrices,
-   gathers of evenly spaced slices views, elements put down one by one slices; images cut into
-   batches stay whole, windows pad for themselves and lose what meets padding alone; parts that
-   meet again were never apart; batch normalisations become scales and shifts, powers products,
-   means along axes apart several, poolings to a size plain ones; norms and activations that are
-   written out, branches of convolutions, shuffles and attention, that of samples, too, one node,
-   with what multiplies its queries: what the others look for.
+   numbers that bytes are widened to become floating ones, whose sums stay exact, what is rounded
+   is not rounded again, what is put in place row by row joined once. Sums of products become
+   products of matrices, gathers of evenly spaced slices views, elements put down one by one
+   slices; images cut into batches stay whole, windows pad for themselves and lose what meets
+   padding alone; parts that meet again were never apart; batch normalisations become scales and
+   shifts, powers products, means along axes apart several, poolings to a size plain ones; norms
+   and activations that are written out, branches of convolutions, shuffles and attention, that of
+   samples, too, one node, with what multiplies its queries: what the others look for.
    Before these, 1x1 convolutions go before what enlarges images, and into products before them.
 2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights, as do steps of levels at the convolutions after them.
@@ -76,6 +76,7 @@ from .shuffle_late import shuffle_late
 from .skip_idle_rows import skip_idle_rows
 from .slice_gathers import slice_gathers
 from .split_batch_norm import split_batch_norm
+from .sum_exactly import sum_exactly
 from .sum_samples import sum_samples
 from .take_pads import take_pads
 from .take_prologues import take_prologues
@@ -90,6 +91,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     join_rounding,
     settle_weights,
     multiply_whole,
+    sum_exactly,
     round_once,
     write_once,
     slice_gathers,

@@ -25,7 +25,7 @@ WIDEST = (1 << 31) - 1
 JOINED = frozenset({"Add", "Subtract", "Multiply"})
 PRODUCTS = CONVOLUTIONS | {"MatMul"}
 _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
-_BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
+BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
 #: The least and the largest a value may be; and what it may be where some integer is added to one
 #: that is small beside those that floating numbers do not hold.
@@ -95,28 +95,32 @@ def _limits(node: Node, limits: dict[Value, Limits]) -> Limits | None:
     found = [_known(value, limits) for value in node.inputs]
     ends = [one for one in found if one is not None]
     if node.kind == "Add" and len(ends) == 1 and any(x in limits for x in node.inputs):
-        return ANY if max(map(abs, ends[0])) <= EXACT else None
+        return ANY
     if len(ends) < len(found):
         return None
     if node.kind == "Convert":
         return ends[0]
-    (low, high), (least, most) = ends
-    if node.kind == "Subtract":
-        made = low - most, high - least
-    elif node.kind == "Add":
-        made = low + least, high + most
-    else:
-        products = [one * other for one in (low, high) for other in (least, most)]
-        made = min(products), max(products)
+    made = joined(node.kind, *ends)
     if node.kind not in PRODUCTS:
         return made if max(map(abs, made)) <= EXACT else None
-    farthest = _terms(node) * max(map(abs, made))
+    farthest = terms(node) * max(map(abs, made))
     if farthest > EXACT and node.inputs[1].constant is not None:
-        farthest = max(map(abs, ends[0])) * _weight(node, node.inputs[1].constant)
+        farthest = max(map(abs, ends[0])) * weight(node, node.inputs[1].constant)
     return (-farthest, farthest) if farthest <= WIDEST else None
 
 
-def _terms(node: Node) -> int:
+def joined(kind: str, one: Limits, other: Limits) -> Limits:
+    """Between which numbers sums and differences of some lie; of all other kinds, products."""
+    (low, high), (least, most) = one, other
+    if kind == "Subtract":
+        return low - most, high - least
+    if kind == "Add":
+        return low + least, high + most
+    products = [a * b for a in one for b in other]
+    return min(products), max(products)
+
+
+def terms(node: Node) -> int:
     """Of how many products each sum is, at most."""
     left, right = (value.shape for value in node.inputs[:2])
     if node.kind == "MatMul":
@@ -124,7 +128,7 @@ def _terms(node: Node) -> int:
     return prod(right[1 if node.kind == "Convolution" else 2 :])
 
 
-def _weight(node: Node, weights: Array) -> int:
+def weight(node: Node, weights: Array) -> int:
     """The most that a sum of inputs of one can be."""
     sizes = np.abs(weights.astype(np.int64))
     if node.kind == "MatMul":
@@ -138,10 +142,10 @@ def _known(value: Value, limits: dict[Value, Limits]) -> Limits | None:
     """Between which whole numbers a value lies."""
     if value in limits:
         return limits[value]
-    if value.constant is not None and value.type in (*_INTEGERS, *_BYTES) and value.constant.size:
+    if value.constant is not None and value.type in (*_INTEGERS, *BYTES) and value.constant.size:
         low, high = int(value.constant.min()), int(value.constant.max())
         return (low, high) if max(-low, high) <= EXACT else None
-    if value.type in _BYTES and not value.is_outside and value.packed is None:
+    if value.type in BYTES and not value.is_outside and value.packed is None:
         ends = np.iinfo(value.type)
         return int(ends.min), int(ends.max)
     return None
@@ -180,7 +184,7 @@ def _given(value: Value) -> Iterator[Value]:
 
 def _fits(given: Value, kept: dict[Value, Limits], made: Value) -> bool:
     """Whether floating numbers can be made of an input."""
-    if given in kept or given.constant is not None or given.type in _BYTES:
+    if given in kept or given.constant is not None or given.type in BYTES:
         return True
     return made.producer is not None and _is_beside(given, kept, made.producer)
 
