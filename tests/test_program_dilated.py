@@ -153,10 +153,10 @@ def test_layers_that_share_weights_share_no_way(ways: list[tuple[str, Pair]]) ->
 def test_long_sums_are_made_of_shorter(channels: int, ways: list[tuple[str, Pair]]) -> None:
     """The most that Winograd's way loses is lost where channels are many."""
     net = ir.Builder()
-    x = net.parameter("x", "f32", (1, channels, 12, 12))
+    x = net.parameter("x", "f32", (1, channels, 24, 24))
     y = gapped(net, x, (128, channels, 3, 3), (1, 1), (1, 1), (1, 1))
     net.result(net.add("ReLU", "opset1", [y]))
-    model, arrays = net.model(), [numbers(1, channels, 12, 12)]
+    model, arrays = net.model(), [numbers(1, channels, 24, 24)]
     (wanted,) = ir.run(model, arrays).values()
     (found,) = ir.compile(model, threads=2)(arrays).values()
     assert ("deep", (1, 1)) in ways

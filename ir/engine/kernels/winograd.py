@@ -111,8 +111,8 @@ class Tiling(NamedTuple):
         if self.afresh:
             # Weights are made once for some images; tiles go through the cache that cores share.
             fetched /= images
-            more = weights / SPREAD / images + values * count * depth(sizes) / TILED
-            more += 0 if blas_copies() else AFRESH
+            begun = 0 if blas_copies() else AFRESH
+            more = (weights / SPREAD + begun) / images + values * count * depth(sizes) / TILED
         calls = (sizes.groups - 1) * (1 + count // TILES) * CALLS
         return products + fetched / BYTES + sums + more + calls
 
