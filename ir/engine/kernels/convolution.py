@@ -359,6 +359,8 @@ def by_taps(work: Work, blocks: list[Array]) -> list[list[Part]]:
 
 #: Runs of so few numbers are not worth copying one by one: of planes, and where channels are last.
 SHORT, SHORTEST = 16, 11
+#: From so often on it is worth to lay out what windows meet with the gaps of a stride.
+OFTEN = 2
 
 
 def _windows(
@@ -409,7 +411,37 @@ def _filled(
         runs, into = in_pieces(view, windows.reshape(view.shape))
         return [*parts, call(np.copyto, into, runs)]
     view = view.transpose(2, 3, 4, 0, 1)
-    return [*parts, call(np.copyto, windows.T.reshape(view.shape), view)]
+    columns = windows.T.reshape(view.shape)
+    if sizes.dilations[1] == 1 < sizes.strides[1] and _is_met_often(sizes):
+        return [*parts, *_columns_apart(sizes, room, counts, columns, part, scratch)]
+    return [*parts, call(np.copyto, columns, view)]
+
+
+def _is_met_often(sizes: Sizes) -> bool:
+    """Whether windows meet every pixel so often that it is worth to lay them out for that."""
+    return prod(sizes.kernel) >= OFTEN * prod(sizes.strides)
+
+
+def _columns_apart(
+    sizes: Sizes, room: Array, counts: tuple[int, int], columns: Array, part: int, scratch: Scratch
+) -> list[Part]:
+    """Parts that gather windows (kh, kw, channels, stops down, stops across) of planes.
+
+    Of a stride, columns that are met by the same taps are put side by side before: gaps between
+    numbers are stepped over once, and not for every tap.
+    """
+    step, (tall, wide, channels) = sizes.strides[1], room.shape
+    (high, long), (down, _) = sizes.kernel, sizes.strides
+    beside = scratch.take(part, step, channels, tall, -(-wide // step))
+    parts: list[Part] = []
+    for first, planes in enumerate(beside[:long]):
+        given = room[:, first::step].transpose(2, 0, 1)
+        parts.append(call(np.copyto, planes[..., : given.shape[2]], given))
+        some = columns[:, first::step]
+        kernel, gaps = (high, some.shape[1]), (sizes.dilations[0], 1)
+        view = taps(planes.transpose(1, 2, 0), kernel, (down, 1), gaps, counts)
+        parts.append(call(np.copyto, some, view.transpose(2, 3, 4, 0, 1)))
+    return parts
 
 
 __all__ = ["Sizes", "prepare"]
