@@ -151,8 +151,8 @@ def tiling(size: int, taps: int) -> Tiling:
 #: values a second, and for how many rows more a product of few rows takes.
 PRODUCTS, BYTES, SUMS, FEW = 2.1e11, 3e10, 4e9, 1
 #: Weights that are transformed in a second, and values of tiles that one core leaves to another;
-#: and how long steps and calls of their own
-#: take, where products of those that are kept begin at once.
+#: and how long steps and calls of their own take, where products of weights that are kept begin
+#: at once.
 SPREAD, TILED, AFRESH = 6e9, 8e9, 5e-5
 #: Numbers that are gathered into windows in a second.
 GATHERED = 2e10

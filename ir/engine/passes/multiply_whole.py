@@ -57,10 +57,9 @@ def multiply_whole(plan: Plan) -> None:
             maker.op = to_numbers
         for given in maker.inputs:
             if _is_beside(given, numbers, maker):
-                numbers_beside = Value(given.shape, np.dtype(np.float32))
-                node = Node(maker.layer, to_numbers, [given], [numbers_beside])
-                added[maker] = [node, maker]
-                maker.set_inputs([numbers_beside if x is given else x for x in maker.inputs])
+                beside = Value(given.shape, np.dtype(np.float32))
+                added[maker] = [Node(maker.layer, to_numbers, [given], [beside]), maker]
+                maker.set_inputs([beside if x is given else x for x in maker.inputs])
         maker.set_inputs([_floating(given, numbers, maker) for given in maker.inputs])
         maker.set_output(number)
         maker.is_whole = maker.kind in CONVOLUTIONS
@@ -103,9 +102,10 @@ def _limits(node: Node, limits: dict[Value, Limits]) -> Limits | None:
     made = joined(node.kind, *ends)
     if node.kind not in PRODUCTS:
         return made if max(map(abs, made)) <= EXACT else None
-    farthest = terms(node) * max(map(abs, made))
-    if farthest > EXACT and node.inputs[1].constant is not None:
-        farthest = max(map(abs, ends[0])) * weight(node, node.inputs[1].constant)
+    farthest, known = terms(node) * max(map(abs, made)), node.inputs[1].constant
+    is_added = any(user.kind != "Convert" for user in node.outputs[0].users)
+    if known is not None and farthest > (EXACT if is_added else WIDEST):
+        farthest = max(map(abs, ends[0])) * weight(node, known)
     return (-farthest, farthest) if farthest <= WIDEST else None
 
 
@@ -130,12 +130,14 @@ def terms(node: Node) -> int:
 
 def weight(node: Node, weights: Array) -> int:
     """The most that a sum of inputs of one can be."""
-    sizes = np.abs(weights.astype(np.int64))
+    sizes = np.abs(weights, dtype=np.float32)
     if node.kind == "MatMul":
         last = node.op.transpose_b or sizes.ndim == 1  # type: ignore[attr-defined]  # MatMul has it
-        return int(sizes.sum(axis=-1 if last else -2).max(initial=0))
-    outer = 1 if node.kind == "Convolution" else 2
-    return int(sizes.reshape(prod(sizes.shape[:outer]), -1).sum(axis=1).max(initial=0))
+        found = sizes.sum(axis=-1 if last else -2, dtype=np.float64)
+    else:
+        outer = 1 if node.kind == "Convolution" else 2
+        found = sizes.reshape(prod(sizes.shape[:outer]), -1).sum(axis=1, dtype=np.float64)
+    return int(found.max(initial=0))
 
 
 def _known(value: Value, limits: dict[Value, Limits]) -> Limits | None:
