@@ -17,7 +17,7 @@ def compiled(model: ir.Model, *inputs: np.ndarray) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize("kind", ["ReduceSum", "ReduceMean"])
+@pytest.mark.parametrize("kind", ["ReduceSum", "ReduceMean", "ReduceL2"])
 @pytest.mark.parametrize(
     ("shape", "axis"),
     [
@@ -32,11 +32,28 @@ def test_sums_of_many_rows_lose_few_digits(kind: str, shape: tuple[int, ...], ax
     """One row added to all before it would lose up to 2e-6 of 20,000."""
     net = ir.Builder()
     x = net.parameter("x", "f32", shape)
-    made = net.add(kind, "opset1", [x, net.constant(np.array([axis]))], keep_dims=True)
+    version = "opset4" if kind == "ReduceL2" else "opset1"
+    made = net.add(kind, version, [x, net.constant(np.array([axis]))], keep_dims=True)
     net.result(made, name="y")
     given = np.random.default_rng(0).random(shape, np.float32)
-    wanted = given.astype(np.float64).sum(axis, keepdims=True)
-    wanted /= shape[axis] if kind == "ReduceMean" else 1
+    numbers = given.astype(np.float64) ** (2 if kind == "ReduceL2" else 1)
+    wanted = numbers.sum(axis, keepdims=True)
+    if kind != "ReduceSum":
+        wanted = wanted / shape[axis] if kind == "ReduceMean" else np.sqrt(wanted)
+    np.testing.assert_allclose(compiled(net.model(), given), wanted, rtol=4e-7)
+
+
+def test_means_of_whole_images_lose_few_digits() -> None:
+    net = ir.Builder()
+    x: Any = net.parameter("x", "f32", (2, 16, 120, 110))
+    words = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0]}
+    weights = np.eye(16, dtype=np.float32).reshape(16, 16, 1, 1)
+    y = net.add("Convolution", "opset1", [x, net.constant(weights)], **words)
+    del words["dilations"]
+    y = net.add("AvgPool", "opset1", [y], kernel=[120, 110], exclude_pad=True, **words)
+    net.result(y, name="y")
+    given = np.random.default_rng(0).random((2, 16, 120, 110), np.float32)
+    wanted = given.astype(np.float64).mean((2, 3), keepdims=True)
     np.testing.assert_allclose(compiled(net.model(), given), wanted, rtol=4e-7)
 
 

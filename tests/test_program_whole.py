@@ -296,3 +296,12 @@ def test_sums_that_floating_numbers_do_not_hold_stay_integers(how: str) -> None:
     wanted = given.astype("i8") @ weights.astype("i8") - 67_000_001
     inputs = [given, beside] if how == "Add given" else [given]
     np.testing.assert_array_equal(ir.compile(model)(inputs)["y"], wanted)
+
+
+@pytest.mark.parametrize("beyond", [(1 << 24) + 1, -(1 << 24) - 3, 67_000_001])
+def test_integers_that_floating_numbers_do_not_hold_are_added_as_such(beyond: int) -> None:
+    parts = Products("u8", 3, 8, 2)
+    bias = parts.net.constant(np.array(beyond, "i4"))
+    model = parts.model(parts.to(parts.net.add("Add", "opset1", [parts.sums, bias]), "f32"))
+    assert kinds(model)["Add", "int32"] == 1
+    same(model, *parts.given, tolerance=0)

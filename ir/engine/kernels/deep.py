@@ -34,8 +34,8 @@ from .winograd import (
 
 #: Numbers of transformed weights that stay in cache until they are multiplied.
 WEIGHTS = 3 << 17
-#: Of longer sums more is lost.
-EXACT = 160
+#: Of longer sums more is lost; where none of half this length goes into one, it stays.
+LONGEST = 160
 
 
 def deep(tiling: Tiling, whole: Work, blocks: Array) -> list[list[Part]]:
@@ -88,12 +88,6 @@ def _tiles(tiling: Tiling, work: Images, images: range, given: Array) -> list[Pa
     return lanes
 
 
-def _exact(taken: int, cut: int) -> int:
-    """Into how many equal sums one of so many products is cut, so that little is lost."""
-    least = max(cut, -(-taken // EXACT))
-    return next((count for count in range(least, 2 * least) if taken % count == 0), cut)
-
-
 def _multiplied(
     spread: Array, given: Array, taps: Array, products: Array, part: int, scratch: Scratch
 ) -> list[Part]:
@@ -103,8 +97,9 @@ def _multiplied(
     """
     values, places, inner = given.shape
     few, wide = len(taps), taps.shape[2]
-    cut = cuts(inner, PAYING)
-    cut = _exact(inner, cut) if inner > EXACT else cut
+    cut, whole = cuts(inner, PAYING), divisor(inner, LONGEST)
+    if inner > LONGEST < 2 * whole:
+        cut = max(cut, inner // whole)
     depth = inner // max(cut, 1)
     turns = spans(values, -(-values * depth * wide // WEIGHTS))
     most = max(stop - start for start, stop in turns)

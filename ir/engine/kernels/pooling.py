@@ -18,6 +18,7 @@ from .blocks import Scratch, epilogue, filling, followed, sequence
 from .calls import call
 from .channels_first import planar
 from .flat_windows import pieces
+from .rows import sums
 
 #: What of a block is read and made in between stays in a core's own cache. Some of it may be
 #: pushed out: fewer calls are worth more than that.
@@ -219,12 +220,12 @@ def _factor(op: Any, shape: tuple[int, ...], stops: tuple[int, int]) -> Array:
 
 
 def _whole_sum(source: Array, target: Array, factor: Array, followers: list[Any]) -> list[Part]:
-    """The sums of whole images, as products with a row of equal weights."""
-    images, height, width, channels = source.shape
-    row = np.full((1, height * width), factor, np.float32)
+    """The sums of whole images, times a number."""
+    _, height, width, channels = source.shape
     parts: list[Part] = []
-    for image in range(images):
-        flat = source[image].reshape(-1, channels)
-        parts.append(call(np.matmul, row, flat, out=target[image].reshape(1, channels)))
+    for image, made in zip(source, target, strict=True):
+        flat = image.reshape(1, height * width, channels)
+        parts.append(call(sums, flat, made.reshape(1, 1, channels)))
+        parts.append(call(np.multiply, made, factor, out=made))
     parts += followed(followers, target, (slice(None),))
     return [sequence(parts)]

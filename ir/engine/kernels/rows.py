@@ -253,13 +253,13 @@ def _quotients(source: Array, target: Array, room: Array, *, done: bool) -> None
     """Quotients of powers, from whose exponents only what is too large for them is taken."""
     if done:
         np.exp(source, out=target)
-        _sums(target, room)
+        sums(target, room)
         done = np.minimum.reduce(room, axis=None) >= LEAST
     if not done:
         _join(np.maximum, source, room)
         np.subtract(source, room, out=target)
         np.exp(target, out=target)
-        _sums(target, room)
+        sums(target, room)
     np.reciprocal(room, out=room)
     np.multiply(target, room, out=target)
 
@@ -270,7 +270,7 @@ def _standardized(op: Any) -> Callable[[Array, Array, Array, Array], None]:
 
     def make(source: Array, target: Array, mean: Array, spread: Array) -> None:
         part = np.float32(1 / source.shape[1])
-        _sums(source, mean)
+        sums(source, mean)
         np.multiply(mean, part, out=mean)
         np.subtract(source, mean, out=target)
         if not op.normalize_variance:
@@ -343,35 +343,50 @@ def _join(join: Any, source: Array, out: Array) -> None:
         join(total, source[:, place, 0], out=total)
 
 
-def _sums(source: Array, out: Array) -> None:
-    """Sums along the middle, as products with ones: those are quicker than many short sums.
-
-    Of many rows some are summed at a time, and these sums then: each row that is added to all
-    before it loses digits, which means of squares less squares of means do not have.
-    """
-    before, joined, after = source.shape
-    if after == 1:
-        np.matmul(source[:, :, 0], _ones(joined), out=out[:, 0, 0])
-        return
-    count, rest = divmod(joined, TOGETHER) if joined >= 2 * TOGETHER else (0, joined)
-    if not count:
-        np.matmul(_ones(joined)[None], source, out=out)
-        return
-    whole = count * TOGETHER
-    made = np.empty((before, count + (rest > 0), after), np.float32)
-    some = source[:, :whole].reshape(before, count, TOGETHER, after)
-    np.matmul(_ones(TOGETHER)[None], some, out=made[:, :count, None])
-    if rest:
-        np.matmul(_ones(rest)[None], source[:, whole:], out=made[:, count:])
-    np.matmul(_ones(made.shape[1])[None], made, out=out)
+def sums(source: Array, out: Array) -> None:
+    """Sums along the middle."""
+    _in_turns(_added, source, out)
 
 
 def _squares(source: Array, out: Array) -> None:
     """Sums of squares along the middle."""
-    if source.shape[2] == 1:
-        np.vecdot(source[:, :, 0], source[:, :, 0], out=out[:, 0, 0])
+    _in_turns(_squared, source, out)
+
+
+def _in_turns(add: Callable[[Array, Array], None], source: Array, out: Array) -> None:
+    """Sums along the middle: of many rows some at a time, and then these sums.
+
+    Each row that is added to all before it loses digits, which means of squares less squares of
+    means do not have.
+    """
+    before, joined, after = source.shape
+    if after == 1 or joined < 2 * TOGETHER:
+        add(source, out)
+        return
+    count, rest = divmod(joined, TOGETHER)
+    made = np.empty((before, count + (rest > 0), 1, after), np.float32)
+    whole = joined - rest
+    add(source[:, :whole].reshape(before, count, TOGETHER, after), made[:, :count])
+    if rest:
+        add(source[:, None, whole:], made[:, count:])
+    _added(made[:, :, 0], out)
+
+
+def _added(source: Array, out: Array) -> None:
+    """Sums of rows, as products with ones: those are quicker than many short sums."""
+    ones = _ones(source.shape[-2])
+    if source.shape[-1] == 1:
+        np.matmul(source[..., 0], ones, out=out[..., 0, 0])
     else:
-        np.einsum("bjx,bjx->bx", source, source, out=out[:, 0])
+        np.matmul(ones[None], source, out=out)
+
+
+def _squared(source: Array, out: Array) -> None:
+    """Sums of squares of rows."""
+    if source.shape[-1] == 1:
+        np.vecdot(source[..., 0], source[..., 0], out=out[..., 0, 0])
+    else:
+        np.einsum("...jx,...jx->...x", source, source, out=out[..., 0, :])
 
 
 @lru_cache(maxsize=64)
@@ -435,11 +450,11 @@ def _lengths(node: Node, rows: Rows, abreast: int, scratch: Scratch) -> list[lis
         steps: list[Part] = []
         for index in found[begin:end]:
             scratch.reset()
-            block, sums = source[index], made[index].reshape(-1, 1, 1)
+            block, total = source[index], made[index].reshape(-1, 1, 1)
             squares = scratch.take(part, *block.shape)
             steps.append(call(np.multiply, block, block, out=squares))
-            steps.append(call(_sums, squares.reshape(-1, rows.joined, 1), sums))
-            steps.append(call(np.sqrt, sums, out=sums))
+            steps.append(call(sums, squares.reshape(-1, rows.joined, 1), total))
+            steps.append(call(np.sqrt, total, out=total))
         parts.append(sequence(steps))
     return [parts]
 
@@ -451,5 +466,5 @@ def _joined(join: Any, source: Array, target: Array) -> Part:
     if join is np.add and source.shape[2] == 1:
         return call(np.matmul, source[:, :, 0], _ones(source.shape[1]), out=target[:, 0, 0])
     if join is np.add:
-        return call(_sums, source, target)
+        return call(sums, source, target)
     return call(_join, join, source, target)

@@ -25,10 +25,10 @@ WIDEST = (1 << 31) - 1
 JOINED = frozenset({"Add", "Subtract", "Multiply"})
 PRODUCTS = CONVOLUTIONS | {"MatMul"}
 _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
-BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
+_BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
 #: The least and the largest a value may be; and what it may be where some integer is added to one
-#: that is small beside those that floating numbers do not hold.
+#: that floating numbers hold: biases are such. Of one beyond those the last places are lost.
 Limits = tuple[int, int]
 ANY: Limits = (-WIDEST, WIDEST)
 
@@ -91,9 +91,9 @@ def _limits(node: Node, limits: dict[Value, Limits]) -> Limits | None:
         return None
     if node.outputs[0].is_output:
         return None
-    found = [_known(value, limits) for value in node.inputs]
+    found = [known(value, limits) for value in node.inputs]
     ends = [one for one in found if one is not None]
-    if node.kind == "Add" and len(ends) == 1 and any(x in limits for x in node.inputs):
+    if len(ends) == 1 and any(_is_beside(value, limits, node) for value in node.inputs):
         return ANY
     if len(ends) < len(found):
         return None
@@ -102,10 +102,8 @@ def _limits(node: Node, limits: dict[Value, Limits]) -> Limits | None:
     made = joined(node.kind, *ends)
     if node.kind not in PRODUCTS:
         return made if max(map(abs, made)) <= EXACT else None
-    farthest, known = terms(node) * max(map(abs, made)), node.inputs[1].constant
     is_added = any(user.kind != "Convert" for user in node.outputs[0].users)
-    if known is not None and farthest > (EXACT if is_added else WIDEST):
-        farthest = max(map(abs, ends[0])) * weight(node, known)
+    farthest = most(node, ends, EXACT if is_added else WIDEST)
     return (-farthest, farthest) if farthest <= WIDEST else None
 
 
@@ -120,7 +118,14 @@ def joined(kind: str, one: Limits, other: Limits) -> Limits:
     return min(products), max(products)
 
 
-def terms(node: Node) -> int:
+def most(node: Node, ends: list[Limits], enough: int) -> int:
+    """The most that sums of products may be; that it is no more than enough is seen sooner."""
+    given, other = (max(map(abs, limits)) for limits in ends)
+    found, weights = _terms(node) * given * other, node.inputs[1].constant
+    return found if weights is None or found <= enough else given * _weight(node, weights)
+
+
+def _terms(node: Node) -> int:
     """Of how many products each sum is, at most."""
     left, right = (value.shape for value in node.inputs[:2])
     if node.kind == "MatMul":
@@ -128,7 +133,7 @@ def terms(node: Node) -> int:
     return prod(right[1 if node.kind == "Convolution" else 2 :])
 
 
-def weight(node: Node, weights: Array) -> int:
+def _weight(node: Node, weights: Array) -> int:
     """The most that a sum of inputs of one can be."""
     sizes = np.abs(weights, dtype=np.float32)
     if node.kind == "MatMul":
@@ -140,17 +145,25 @@ def weight(node: Node, weights: Array) -> int:
     return int(found.max(initial=0))
 
 
-def _known(value: Value, limits: dict[Value, Limits]) -> Limits | None:
+def known(value: Value, limits: dict[Value, Limits]) -> Limits | None:
     """Between which whole numbers a value lies."""
     if value in limits:
         return limits[value]
-    if value.constant is not None and value.type in (*_INTEGERS, *BYTES) and value.constant.size:
-        low, high = int(value.constant.min()), int(value.constant.max())
+    numbers = value.constant
+    if numbers is not None and numbers.size and _is_whole(numbers):
+        low, high = int(numbers.min()), int(numbers.max())
         return (low, high) if max(-low, high) <= EXACT else None
-    if value.type in BYTES and not value.is_outside and value.packed is None:
+    if value.type in _BYTES and not value.is_outside and value.packed is None:
         ends = np.iinfo(value.type)
         return int(ends.min), int(ends.max)
     return None
+
+
+def _is_whole(numbers: Array) -> bool:
+    """Whether all are whole, and of a type that whole numbers have here."""
+    if numbers.dtype == np.float32:
+        return bool((numbers == np.rint(numbers)).all() and np.isfinite(numbers).all())
+    return numbers.dtype in (*_INTEGERS, *_BYTES)
 
 
 def _settled(limits: dict[Value, Limits]) -> list[Value]:
@@ -186,7 +199,7 @@ def _given(value: Value) -> Iterator[Value]:
 
 def _fits(given: Value, kept: dict[Value, Limits], made: Value) -> bool:
     """Whether floating numbers can be made of an input."""
-    if given in kept or given.constant is not None or given.type in BYTES:
+    if given in kept or given.constant is not None or given.type in _BYTES:
         return True
     return made.producer is not None and _is_beside(given, kept, made.producer)
 
