@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +14,10 @@ OpT = TypeVar("OpT", bound=BaseModel)
 
 #: Below it, float16 keeps fewer digits.
 _LEAST_NORMAL = np.finfo(np.float16).smallest_normal
+#: From here on float16 has no number but infinity, and float32 keeps so many more digits.
+_HIGHEST, _DROPPED = 65504, 13
+#: So many numbers are rounded at once: they stay in cache.
+_AT_ONCE = 1 << 14
 #: For kernels whose sums and products may meet infinity: IEEE's answers, without warnings.
 quiet = np.errstate(invalid="ignore", over="ignore", divide="ignore")
 
@@ -27,7 +32,21 @@ def widened(data: Array) -> Array:
         return data
     if data.dtype.kind in "iu":
         return data if data.dtype.itemsize == 8 else data.astype(np.float64)
-    return data.astype(np.float32)
+    return as_float(data)
+
+
+def as_float(data: Array) -> Array:
+    """The same values as float32; reals of a byte are looked up, five times as quickly."""
+    if data.dtype.itemsize > 1 or not ElementType.of(data.dtype).is_real:
+        return data.astype(np.float32, copy=False)
+    return _of_bytes(data.dtype)[data.view(np.uint8)]
+
+
+@cache
+def _of_bytes(dtype: np.dtype[Any]) -> Array:
+    """What each byte stands for, as float32."""
+    with np.errstate(all="ignore"):
+        return np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
 
 
 def narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
@@ -73,6 +92,34 @@ def as_half(values: Array) -> Array:
                 rounded = np.rint(values * np.float32(2**24)) * np.float32(2**-24)
                 values = np.where(small, rounded, values)
         return values.astype(np.float16)
+
+
+def rounded_to_half(array: Array) -> Array:
+    """An array as float16 holds it, in the type in which it is computed."""
+    if array.dtype != np.float32:
+        return array
+    rounded = np.empty(array.shape, np.float32)
+    given, made = np.ascontiguousarray(array).reshape(-1), rounded.reshape(-1)
+    for begin in range(0, given.size, _AT_ONCE):
+        block = slice(begin, begin + _AT_ONCE)
+        made[block] = _halved(given[block])
+    return rounded
+
+
+def _halved(values: Array) -> Array:
+    """Some numbers rounded to the eleven digits of float16, at once where that is by their bits.
+
+    What carries beyond the digits that are dropped goes on into the exponent, as it should.
+    """
+    sizes = np.abs(values)
+    if not sizes.max(initial=0) < _HIGHEST or sizes[sizes < _LEAST_NORMAL].any():
+        return as_half(values).astype(np.float32)
+    bits = values.view(np.int32)
+    carried = (bits >> _DROPPED) & 1  # ties to even
+    carried += (1 << (_DROPPED - 1)) - 1
+    carried += bits
+    carried &= -1 << _DROPPED
+    return carried.view(np.float32)
 
 
 def tensor_as_computed(tensor: Tensor) -> Tensor:

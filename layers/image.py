@@ -258,6 +258,7 @@ class InterpolateV1(Op):
 PIXELS = tuple(map(ElementType, ("f32", "f16", "i8", "bf16", "u8", "i64", "i32", "f64")))
 WHOLE = tuple(map(ElementType, ("i32", "i64", "u32", "u64")))
 FRACTIONS = tuple(map(ElementType, ("f32", "f16", "bf16")))
+PILLOWS = -0.5  # the coefficient of its cubic, whatever a file says: exporters write the default
 
 
 def check_pads(begin: Ints, end: Ints) -> None:
@@ -507,7 +508,7 @@ def taps_pillow(step: Resized, settings: Settings) -> Taps:
     stop = np.trunc(centre + reach + half)
     index = first[:, None] + np.arange(int(np.ceil(reach)) * 2 + 1)
     x = np.abs((index.astype(np.float32) - centre[:, None] + half) * (1 / stretch))
-    weight = tent(x) if settings.mode == "bilinear_pillow" else bicubic(x, settings.cube_coeff)
+    weight = tent(x) if settings.mode == "bilinear_pillow" else bicubic(x, PILLOWS)
     return normalised(index, np.where(index < stop[:, None], weight, 0), step.old)
 
 

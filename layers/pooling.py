@@ -265,7 +265,8 @@ class AdaptiveAvgPoolV8(AdaptivePool):
         axes = tuple(range(2, data.ndim))
         wide = data if data.dtype == np.float64 else data.astype(np.float32)
         for place, window in self.cells(wide, output_shape):
-            means[(..., *place)] = settled(window.mean(axes), data.dtype)
+            total, count = window.sum(axes), prod(window.shape[2:])
+            means[(..., *place)] = settled(total / window.dtype.type(count), data.dtype)
         return (means,)
 
 

@@ -301,7 +301,7 @@ class ScaledDotProductAttentionV13(Op):
         sink: Array | None = None,
     ) -> tuple[Array, ...]:
         q, k, v = widened(query), widened(key), widened(value)
-        factor = 1 / sqrt(q.shape[-1]) if scale is None else float(scale.ravel()[0])
+        factor = usual_scale(q.shape[-1]) if scale is None else float(scale.ravel()[0])
         count = q.shape[-2]
         row = 2 * prod(q.shape[:-2]) * k.shape[-2] * q.itemsize
         if count * row <= PIECE:
@@ -321,6 +321,11 @@ class ScaledDotProductAttentionV13(Op):
             beside = None if sink is None else rows_of(sink, rows, count)
             made.append((shares(scores, beside) @ v).astype(q.dtype))
         return (narrowed(made[0] if len(made) == 1 else np.concatenate(made, -2), query.dtype),)
+
+
+def usual_scale(depth: int) -> float:
+    """What scores of heads with so many numbers are multiplied by, unless one says otherwise."""
+    return 1 / sqrt(depth) if depth else 1.0  # scores of no numbers are zero by any scale
 
 
 def rows_of(array: Array, rows: slice, count: int) -> Array:

@@ -107,7 +107,7 @@ class Transform(Op):
         places = axes_of(axes.ravel().tolist(), wide.ndim)
         wanted = [-1] * len(places) if signal_size is None else [int(n) for n in signal_size]
         sizes = [number(n) for n in self.sizes(list(wide.shape), places, wanted)]
-        if 0 in sizes:
+        if 0 in sizes or not wide.size:  # of nothing there is nothing but zeros
             shape = [*sizes, 2] if self.complex_out else sizes
             return (np.zeros(shape, data.dtype),)
         lengths = [wide.shape[a] if n == -1 else n for a, n in zip(places, wanted, strict=True)]

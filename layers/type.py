@@ -21,6 +21,7 @@ from ..schemas.packing import NF4
 from ..schemas.tensor import Bounds
 from .base import Kernel, Op
 from .budget import steps
+from .casting import as_float
 from .value_bounds import largest, without
 
 #: Middles between neighbours of nf4: what lies above counts up.
@@ -228,7 +229,7 @@ def _as_real(data: Array, kind: ElementType) -> Array:
     """Values in a real type; the narrow ones round from float32."""
     if kind.dtype in (data.dtype, np.float64) and kind is not ElementType.NF4:
         return data.astype(kind.dtype, copy=False)
-    wide = data.astype(np.float32, copy=False)
+    wide = as_float(data)
     if kind is ElementType.NF4:
         codes = np.searchsorted(_NF4_STEPS, wide.ravel()).reshape(wide.shape)
         return NF4[np.where(np.isnan(wide), 0, codes)]

@@ -10,6 +10,7 @@ import pytest
 from vinoir import ir
 from vinoir.ir.document import Info
 from vinoir.ir.execution import Halves, halves
+from vinoir.schemas import ElementType
 
 #: What reads the weights: the layer whose result is wanted, and what else reads them.
 READERS = [
@@ -38,12 +39,17 @@ SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 def weights(net: ir.Builder, shape: tuple[int, ...], kind: str, zero: bool, groups: int) -> Any:
     rng = np.random.default_rng(3)
-    low, high = {"u8": (0, 256), "i8": (-128, 128), "u4": (0, 16)}[kind]
+    levels_of = ElementType(kind)
+    most = 1 << levels_of.bits
+    low, high = (0, most) if kind.startswith("u") else (-most // 2, most // 2)
     sizes = (shape[0], groups, shape[1] // groups) if groups else shape
     beside = (shape[0], groups, 1) if groups else (shape[0], *[1] * (len(shape) - 1))
 
     def levels(sizes: tuple[int, ...]) -> Any:
-        made = net.constant(rng.integers(low, high, sizes), kind)
+        drawn = rng.integers(low, high, sizes)
+        if not levels_of.is_integral:
+            drawn = rng.uniform(-1, 1, sizes).astype("f4").astype(levels_of.dtype)
+        made = net.constant(drawn, kind)
         return net.add("Convert", "opset1", [made], destination_type="f16")
 
     made = levels(sizes)
@@ -139,6 +145,66 @@ def test_levels_in_half_precision_become_what_openvino_makes_of_them(
     for ours in (ir.run(path, [x]), ir.compile(path)([x])):
         for mine, wanted in zip(ours.values(), theirs, strict=True):
             assert np.abs(mine - wanted).max() <= 2e-6 * np.abs(wanted).max()
+
+
+#: Who reads weights of any levels: products, rows of a table, what convolves pixels, others.
+ANY_READERS = [
+    ("MatMul", ""), ("MatMul of Transpose", ""), ("MatMul", "Gather"), ("MatMul", "Relu"),
+    ("Gather", ""), ("Add", ""), ("Convolution of pixels", ""), ("Convolution", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize(("reader", "other"), ANY_READERS)
+@pytest.mark.parametrize(
+    "kind", ["u1", "u2", "u3", "u6", "i4", "nf4", "f4e2m1", "f8e4m3", "f8e5m2"]
+)
+def test_levels_of_any_type_become_what_openvino_makes_of_them(
+    kind: str, reader: str, other: str, marked: bool, tmp_path: Path
+) -> None:
+    zero = ElementType(kind).is_integral
+    test_levels_in_half_precision_become_what_openvino_makes_of_them(
+        kind, zero, 0, reader, other, marked, tmp_path
+    )
+
+
+def scaled(net: ir.Builder, source: str, columns: int) -> Any:
+    """A scale in half precision, converted from constants of another type."""
+    rng = np.random.default_rng(5)
+    if source in ("i32", "u16"):
+        made = net.constant(rng.integers(3000, 30000, (24, columns)), source)
+    else:
+        made = net.constant(rng.uniform(0.01, 0.02, (24, columns)), source)
+    if source == "f8e4m3":  # as NNCF writes scales of nvfp4
+        made = net.add("Convert", "opset1", [made], destination_type="f32")
+        made = net.add("Multiply", "opset1", [made, net.constant(np.full((1, 1), 0.77, "f4"))])
+    return net.add("Convert", "opset1", [made], destination_type="f16")
+
+
+@pytest.mark.parametrize("reader", ["MatMul", "Add"])
+@pytest.mark.parametrize("levels", ["f4e2m1", "u4", ""])
+@pytest.mark.parametrize("source", ["f32", "f64", "bf16", "i32", "u16", "f8e4m3"])
+def test_constants_that_a_convert_makes_halves_are_rounded(
+    source: str, levels: str, reader: str, tmp_path: Path
+) -> None:
+    ov = pytest.importorskip("openvino")
+    net, rng = ir.Builder(), np.random.default_rng(1)
+    scale = scaled(net, source, 1 if levels else 32)
+    if levels:
+        given = net.constant(rng.integers(0, 6, (24, 32)), levels)
+        given = net.add("Convert", "opset1", [given], destination_type="f16")
+        scale = net.add("Multiply", "opset1", [given, scale])
+    made = net.add("Convert", "opset1", [scale], destination_type="f32")
+    x = rng.standard_normal((24, 32)).astype("f4")
+    turned = {"transpose_b": True} if reader == "MatMul" else {}
+    net.result(net.add(reader, "opset1", [net.parameter("x", "f32", x.shape), made], **turned))
+    path = tmp_path / "model.xml"
+    ir.write(net.model(), path)
+    exact = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+    (wanted,) = ov.Core().compile_model(path, "CPU", exact)([x]).values()
+    for ours in (ir.run(path, [x]), ir.compile(path)([x])):
+        (mine,) = ours.values()
+        assert np.abs(mine - wanted).max() <= 2e-6 * np.abs(wanted).max()
 
 
 def test_what_is_rounded_is_told_by_who_reads_it() -> None:

@@ -31,13 +31,14 @@ def test_linear_with_antialias_averages_over_what_an_output_pixel_covers() -> No
     np.testing.assert_allclose(out, [12.5 / 1.75, 25, 50 - 12.5 / 1.75], rtol=1e-6)
 
 
-def test_pillow_cubic_takes_its_coefficient() -> None:
-    # OpenVINO's CPU always takes -0.5; the specification gives the attribute to this mode, too.
+def test_pillow_cubic_has_a_coefficient_of_its_own() -> None:
+    # The specification gives the attribute to this mode, too; Pillow, PyTorch (which exports a
+    # file that says -0.75) and OpenVINO's CPU take -0.5.
     data = np.array([0, 0, 1, 0, 0, 0, 0, 0], "f4")
     for a in (-0.5, -0.75):
         op = InterpolateV11.read(ALL | {"mode": "bicubic_pillow", "cube_coeff": str(a)})
         (out,) = op.run(data, np.array([16]))
-        assert out[7] == pytest.approx(a * (1.25**3 - 5 * 1.25**2 + 8 * 1.25 - 4), abs=1e-6)
+        assert out[7] == pytest.approx(-0.5 * (1.25**3 - 5 * 1.25**2 + 8 * 1.25 - 4), abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -120,3 +120,17 @@ def test_other_convolutions_stay(
     net = ir.Builder()
     net.result(covered(net, net.parameter("x", "f32", shape), filters, **words))  # type: ignore[arg-type]
     compared(net, numbers(*shape))
+
+
+@pytest.mark.parametrize("window", [(1, 1), (3, 2)])
+@pytest.mark.parametrize("followers", [[], [clipped], [biased, clipped]])
+def test_channels_of_single_pixels_are_dealt_out(
+    window: tuple[int, int], followers: list[Follower]
+) -> None:
+    """A product is finished where it lies, where nothing can be shuffled."""
+    net = ir.Builder()
+    found = covered(net, net.parameter("x", "f32", (3, 8, *window)), (8, 8, *window))
+    for follow in followers:
+        found = follow(net, found, (3, 8), 2)
+    net.result(net.add("ShuffleChannels", "opset1", [found], axis=1, group=2))
+    compared(net, numbers(3, 8, *window))

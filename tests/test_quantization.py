@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,27 @@ def test_scaled_shifted_and_back() -> None:
     np.testing.assert_allclose(found, [0.3])
     (found,) = made.run(np.array([0.31], "f4"), np.array([10], "f4"), np.array([2], "f4"))
     np.testing.assert_allclose(found, [(1.125 + 2) / 10])
+
+
+@pytest.mark.parametrize("kind", ["f8e4m3", "f8e5m2"])
+@pytest.mark.parametrize("scale", [0.37, 12.7])
+def test_what_comes_back_is_openvinos_to_the_bit(kind: str, scale: float, tmp_path: Path) -> None:
+    """A network of several such is far off as soon as one number ends beside another."""
+    ov = pytest.importorskip("openvino")
+    rng, net = np.random.default_rng(2), ir.Builder()
+    x = (rng.standard_normal((64, 256)) * 10 ** rng.uniform(-3, 3, (64, 256))).astype("f4")
+    sides = [net.constant(np.full(1, number, "f4")) for number in (scale, 0.3)]
+    y = net.add(
+        "FakeConvert", "opset13", [net.parameter("x", "f32", x.shape), *sides],
+        destination_type=kind,
+    )  # fmt: skip
+    net.result(net.add("ReLU", "opset1", [y]))
+    path = tmp_path / "model.xml"
+    ir.write(net.model(), path)
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    (wanted,) = ov.Core().compile_model(path, "CPU", exact)([x]).values()
+    for ours in (ir.run(path, [x]), ir.compile(path)([x])):
+        np.testing.assert_array_equal(*ours.values(), wanted)
 
 
 def test_refusals() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from vinoir.layers import Op
+from vinoir.layers.casting import as_float, rounded_to_half
 from vinoir.layers.type import converted
 from vinoir.schemas import Dim, ElementType, IRError, Tensor, UnsupportedError
 
@@ -98,3 +99,29 @@ def test_refusals() -> None:
         pack.run(np.array([0]), np.array([9]), np.zeros(3, "u1"))
     with pytest.raises(IRError, match="string 0 is not UTF-8"):
         pack.run(np.array([0]), np.array([1]), np.array([255], "u1"))
+
+
+@pytest.mark.parametrize("kind", ["f8e4m3", "f8e5m2", "f8e8m0", "f4e2m1"])
+def test_reals_of_a_byte_are_what_their_type_says(kind: str) -> None:
+    held = ElementType(kind).dtype
+    every = np.arange(16 if kind == "f4e2m1" else 256, dtype=np.uint8).view(held)
+    for given in (every, every[::-3], every.reshape(2, -1).T):
+        np.testing.assert_array_equal(as_float(given), given.astype(np.float32))
+
+
+def test_numbers_are_rounded_as_float16_rounds_them() -> None:
+    rng = np.random.default_rng(1)
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    normal = halves[(abs(halves) >= 2.0**-14) & (abs(halves) < 60000)]
+    cases = [
+        halves, (normal[1:] + normal[:-1]) / 2,  # as they are, and half way
+        rng.integers(0, 2**32, 1 << 16, dtype=np.uint64).astype(np.uint32).view(np.float32),
+        rng.standard_normal((300, 200)).astype("f4").T, np.float32([65503.9, 65504, 65519, 65520]),
+        np.zeros((0, 3), "f4"), np.array(1 / 3, "f4"),
+    ]  # fmt: skip
+    for given in cases:
+        with np.errstate(all="ignore"):
+            wanted = given.astype(np.float16).astype(np.float32)
+        rounded = rounded_to_half(given)
+        np.testing.assert_array_equal(rounded, wanted, strict=True)
+        np.testing.assert_array_equal(np.signbit(rounded), np.signbit(wanted))

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...layers.base import Kernel
 from ...layers.budget import require
+from ...layers.sequence import usual_scale
 from ...schemas import Array, Dim, Shape
 from .kernels import Rooms, Scratch, attend
 from .memory import ask_for
@@ -125,11 +126,11 @@ class Attention:
         """The weighted values."""
         batch, heads, rows, depth = query.shape
         length = keys.shape[2]
-        if not query.size or not length:  # nobody asks, or there is nothing to be seen
+        if 0 in (batch, heads, rows, length):  # nobody asks, or there is nothing to be seen
             return (np.zeros((batch, heads, rows, values.shape[-1]), np.float32),)
-        factor = np.float32(1 / np.sqrt(depth) if scale is None else scale.reshape(-1)[0])
+        factor = np.float32(usual_scale(depth) if scale is None else scale.reshape(-1)[0])
         if not _are_many(query, keys):
-            require(2 * query.size // depth * length * query.itemsize)
+            require(2 * batch * heads * rows * length * query.itemsize)
             return (_attended(query, keys, values, mask, factor),)
         return self._shared_out(query, keys, values, mask, factor)
 
@@ -141,7 +142,7 @@ class Attention:
                 return general(query, keys, values, *others)
             if not _are_many(query, keys):
                 return general(query, keys, values, *others)
-            factor = np.float32(1 / np.sqrt(query.shape[-1]))
+            factor = np.float32(usual_scale(query.shape[-1]))
             return self._shared_out(query, keys, values, None, factor, causal=True)
 
         return run
@@ -198,7 +199,8 @@ def _attended(
     """The same at once, for a few queries."""
     batch, heads, rows, depth = query.shape
     shared, length = keys.shape[1:3]
-    group = (query * factor).reshape(batch, shared, -1, depth)
+    together = heads // shared * rows
+    group = (query * factor).reshape(batch, shared, together, depth)
     scores = np.matmul(group, keys.swapaxes(-1, -2)).reshape(batch, heads, rows, length)
     if mask is not None and mask.dtype == np.bool_:
         scores = np.where(mask, scores, np.float32(-np.inf))
@@ -206,7 +208,7 @@ def _attended(
         np.add(scores, mask, scores)
     np.subtract(scores, np.maximum.reduce(scores, axis=-1, keepdims=True), scores)
     np.exp(scores, scores)
-    found = np.matmul(scores.reshape(batch, shared, -1, length), values)
+    found = np.matmul(scores.reshape(batch, shared, together, length), values)
     found = found.reshape(batch, heads, rows, -1)
     np.divide(found, np.add.reduce(scores, axis=-1, keepdims=True), found)
     return found

@@ -4,7 +4,9 @@ All else that is declared as f16 is computed in f32. But a Convert that is marke
 compression keeps what it converts in f16; where that is made of constants they are folded as they
 are declared, each result rounded. Not so for products and rows of a table: MatMul, Gather and what
 convolves single pixels take levels as they lie, and make numbers of them in f32. Gather does so
-whoever else reads them, the others only if nobody else does but Gather.
+whoever else reads them, the others only if nobody else does but Gather. Levels of nf4, which half
+precision does not hold, are themselves rounded for all but products, marked or not. So is what a
+Convert makes f16 of constants in wider types.
 """
 
 from __future__ import annotations
@@ -12,11 +14,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from ...layers.casting import as_computed, as_half
-from ...schemas import Array, ElementType
+from ...layers.casting import rounded_to_half
+from ...schemas import ElementType
 from ..document import Graph, Layer
+
+#: Levels that OpenVINO's rows of a table take as they lie, and those that its products do.
+GATHERED = frozenset(map(ElementType, ("u8", "i8", "u4", "i4")))
+MULTIPLIED = GATHERED | set(map(ElementType, ("u2", "nf4", "f4e2m1", "f8e4m3", "f8e5m2")))
+
+
+#: What gives the numbers that it takes.
+MOVES = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
 
 class Halves(NamedTuple):
@@ -44,14 +52,24 @@ def halves(graph: Graph, order: Sequence[Layer]) -> Halves:
     """What is rounded to half precision in a graph."""
     found = Halves(set(), set())
     for layer in order:
-        if layer.type == "Convert" and _is_half(layer.producers[0]) and is_decompression(layer):
-            made = _made_of_constants(layer, graph)
-            readers = graph.consumers(layer)
-            others = [reader for reader in readers if not _is_of_rows(*reader)]
-            if not made or _take_levels(layer, [user for user, _ in others]):
+        source = layer.producers[0] if layer.type == "Convert" else None
+        if source is None:
+            continue
+        if _is_half(layer) and _is_wide(source):
+            if _makers(layer, graph) is not None:
+                found.layers.add(layer.id)
+        elif _is_half(source):
+            makers = _makers(layer, graph) or []
+            rounds = _is_half if is_decompression(layer) else _is_uneven
+            made = [maker for maker in makers if rounds(maker) and not _is_exact(maker)]
+            if not made:
+                continue
+            kind, readers = _levels(layer), graph.consumers(layer)
+            others = [r for r in readers if kind not in GATHERED or not _is_of_rows(*r)]
+            if _take_levels(layer, [user for user, _ in others], kind):
                 continue
             if len(others) == len(readers):
-                found.layers.update(made)
+                found.layers.update(maker.id for maker in made)
             else:
                 # A shape is the same of either.
                 read = [(user.id, index) for user, index in others if user.type != "ShapeOf"]
@@ -59,35 +77,57 @@ def halves(graph: Graph, order: Sequence[Layer]) -> Halves:
     return found
 
 
-def rounded_to_half(array: Array) -> Array:
-    """An array as half precision holds it, in the type in which it is computed."""
-    return as_computed(as_half(array)) if array.dtype == np.float32 else array
-
-
-def _is_half(layer: Layer | None) -> bool:
+def _is_half(layer: Layer) -> bool:
     """Whether a layer, not a constant itself, gives half precision."""
-    if layer is None or layer.is_constant or layer.type == "Parameter" or not layer.outputs:
+    if layer.is_constant or layer.type == "Parameter":
         return False
-    return layer.outputs[0].tensor.type is ElementType.F16
+    return _type(layer) is ElementType.F16
 
 
-def _made_of_constants(end: Layer, graph: Graph) -> set[int]:
-    """The ids of those that make what a layer converts, of constants alone; else none."""
-    found: set[int] = set()
+def _is_wide(layer: Layer) -> bool:
+    """Whether a layer gives numbers that half precision may not hold, and no levels."""
+    kind = _type(layer)
+    return not kind.is_dynamic and kind is not ElementType.F16 and kind.bits > 8
+
+
+def _is_exact(layer: Layer) -> bool:
+    """Whether what a layer makes needs no rounding: levels, differences of them, moves."""
+    if layer.type in MOVES:
+        return True
+    sources = [source for source in layer.producers if source is not None]
+    if layer.type == "Convert":
+        return all(_type(source).is_integral and _type(source).bits <= 8 for source in sources)
+    return layer.type == "Subtract" and all(map(_is_exact, sources))
+
+
+def _is_uneven(layer: Layer) -> bool:
+    """Whether a layer makes halves of levels that are none."""
+    source = layer.producers[0] if layer.type == "Convert" else None
+    return source is not None and _type(source) is ElementType.NF4 and _is_half(layer)
+
+
+def _type(layer: Layer) -> ElementType:
+    return layer.outputs[0].tensor.type if layer.outputs else ElementType.DYNAMIC
+
+
+def _makers(end: Layer, graph: Graph) -> list[Layer] | None:
+    """Those that make what a layer converts, constants and what computes with them; else None."""
+    found: dict[int, Layer] = {}
     ahead = [end]
     while ahead:
         for source in graph.sources(ahead.pop()):
             if source is None:
-                return set()
+                return None
             layer = source[0]
-            if layer.is_constant or layer.id in found:
+            if layer.id in found:
+                continue
+            found[layer.id] = layer
+            if layer.is_constant:
                 continue
             if layer.type == "Parameter" or not is_fixed(layer):
-                return set()
-            if _is_half(layer):
-                found.add(layer.id)
+                return None
             ahead.append(layer)
-    return found
+    return [*found.values()]
 
 
 def _is_of_rows(user: Layer, index: int) -> bool:
@@ -95,12 +135,20 @@ def _is_of_rows(user: Layer, index: int) -> bool:
     return user.type == "Gather" and user.version not in ("opset1", "opset7") and index == 0
 
 
-def _take_levels(layer: Layer, users: Sequence[Layer]) -> bool:
+def _levels(layer: Layer) -> ElementType:
+    """Of what type the levels are of which weights are made: what is first in each step."""
+    first: Layer | None = layer
+    while first is not None and not first.is_constant and first.producers:
+        first = first.producers[0]
+    return ElementType.DYNAMIC if first is None else _type(first)
+
+
+def _take_levels(layer: Layer, users: Sequence[Layer], kind: ElementType) -> bool:
     """Whether these who read a layer take levels as they lie."""
     turned = [user for user in users if user.type == "Transpose"]
     others = [user for user in users if user.type != "Transpose"]
     others += [user for one in turned for user in one.consumers]
-    return all(
+    return kind in MULTIPLIED and all(
         user.type == "MatMul" or (user.type == "Convolution" and _is_of_pixels(layer))
         for user in others
     )

@@ -7,11 +7,12 @@ need not be, and so many queries are taken at a time as make such a product.
 
 from __future__ import annotations
 
-from math import prod, sqrt
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
+from ....layers.sequence import usual_scale
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, flushing, spans
@@ -59,7 +60,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         mask = _added(mask) if mask.dtype == np.bool_ else mask
         mask = None if _adds_nothing(mask) else mask
         calm = mask is None or _is_calm(mask)
-    scale = node.inputs[4].constant if len(node.inputs) > 4 else np.float32(1 / sqrt(depth))
+    scale = node.inputs[4].constant if len(node.inputs) > 4 else np.float32(usual_scale(depth))
     if output.shape[-2] != rows or scale is None:
         return None  # a mask repeats queries, or a number that is not known yet scales them
     if mask is not None and mask.dtype not in (np.float32, np.bool_):

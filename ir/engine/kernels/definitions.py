@@ -34,7 +34,7 @@ def each(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | None:
     op: Any = node.op
     if not op.is_standard:
         return None  # somebody's own may do more than what it derives from
-    if not isinstance(op, Unary | Binary) and op.xml_type not in OF_THREE:
+    if not isinstance(op, Unary | Binary) and op.xml_type not in BESIDE:
         return None
     output, aligned = node.outputs[0], getattr(op, "auto_broadcast", "numpy") == "numpy"
     if not aligned or not _is_worth_it(node):
@@ -64,8 +64,8 @@ def _summed_along(op: Any, node: Node) -> int | None:
     return None if axis is None else int(axis.ravel()[0]) % len(node.inputs[0].shape)
 
 
-#: Functions of each number and two more.
-OF_THREE = frozenset({"HardSigmoid", "Selu"})
+#: Functions of each number and one or two more.
+BESIDE = frozenset({"FakeConvert", "HardSigmoid", "Selu"})
 #: Operations along one axis, which rows along others know nothing of; -1: along none. By name:
 #: a network that has none of them need not load what they are.
 ALONG: dict[str, Callable[[Any, Node], int | None]] = {

@@ -105,7 +105,7 @@ def prepare(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] | No
         return [*steps, [sequence([row, *followed(followers, store, (...,), output.store)])]]
     make = _soft_max if node.kind == "SoftMax" else WITH_SQUARES[node.kind](op)
     if rows.after == 1 and followers and not (output.last or after):
-        lead = value.shape[: len(value.shape) - len(axes)]
+        lead = value.shape[: axes[0]]  # axes of one may come after
         return [*steps, _cut_for(followers, make, given, output.store, lead, abreast, scratch)]
     steps += [_cut(make, source, target, abreast, scratch), *after]
     if followers:

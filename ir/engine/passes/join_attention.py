@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ....layers.base import Op
+from ....schemas import Array
 from ..plan import Node, Plan, Value, constant, in_order, only_user, reshaping, transposing
 
 #: With fewer queries to each head nothing is gained.
@@ -36,9 +37,10 @@ class _Mask:
     value: Value
     beside: Shape
     factor: float = 1.0
-    #: Where the value is the condition of a Select, what this makes of it.
+    #: Where the value is the condition of a Select: that, with the number that it puts in place of
+    #: scores and of what was added to them before; they themselves are None.
     select: Op | None = None
-    choices: list[Value] = field(default_factory=list)
+    choices: list[Array | None] = field(default_factory=list)
 
 
 @dataclass
@@ -207,8 +209,8 @@ def _hidden(node: Node, scores: Value) -> list[_Mask]:
         return []
     if not number.constant.reshape(()) <= HIDDEN:
         return []
-    word, zero = constant(number.constant.reshape(())), constant(np.zeros((), np.float32))
-    choices = [zero if value is scores else word for value in sides]
+    word = number.constant.reshape(())
+    choices = [None if value is scores else word for value in sides]
     return [_Mask(condition, scores.shape, select=node.op, choices=choices)]
 
 
@@ -261,13 +263,20 @@ class _Making:
         """All masks as one; None where there are none."""
         total: Value | None = None
         for mask in masks:
-            value = mask.value
+            value = self.spread(mask.value, mask.beside, lead)
             if mask.select is not None:
-                value = self.made(mask.select, value, *mask.choices)
-            value = self.spread(value, mask.beside, lead)
+                before = constant(np.zeros((), np.float32)) if total is None else total
+                factor = np.array(mask.factor, np.float32)
+                with np.errstate(over="ignore"):  # hidden is hidden
+                    sides = [
+                        before if word is None else constant(np.multiply(word, factor))
+                        for word in mask.choices
+                    ]
+                total = self.made(mask.select, value, *sides)
+                continue
             if mask.factor != 1:
-                factor = constant(np.full(1, mask.factor, np.float32))
-                value = self.made(_binary("Multiply"), value, factor)
+                times = constant(np.full(1, mask.factor, np.float32))
+                value = self.made(_binary("Multiply"), value, times)
             total = value if total is None else self.made(_binary("Add"), total, value)
         return total
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....layers.base import Op
-from ..plan import BINARY, Node, Plan, Steps, Value, constant, reshaping
+from ..plan import BINARY, SHUFFLE, Node, Plan, Steps, Value, constant, reshaping
 
 
 def multiply_patches(plan: Plan) -> None:
@@ -38,7 +38,9 @@ def _is_product(node: Node) -> bool:
     if stops != {1} or stretched or padded:
         return False
     return all(
-        step.xml_type in BINARY or not any(value is not None for value in others)
+        step.xml_type in BINARY
+        # Products are finished where they lie, and nothing is shuffled there.
+        or (step.xml_type != SHUFFLE and not any(value is not None for value in others))
         for step, others in node.epilogue
     )
 

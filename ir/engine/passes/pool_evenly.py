@@ -61,7 +61,7 @@ def _even(size: int, count: int) -> tuple[int, int] | None:
     windows = [edge(place, count, size) for place in range(count)]
     lengths = {window.stop - window.start for window in windows}
     strides = {after.start - before.start for before, after in pairwise(windows)}
-    if len(lengths) > 1 or len(strides) > 1:
+    if len(lengths) > 1 or len(strides) > 1 or 0 in strides:  # the same place again and again
         return None
     (length,) = lengths
     return length, max(strides, default=1)

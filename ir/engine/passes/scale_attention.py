@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 import numpy as np
 
+from ....layers.sequence import usual_scale
 from ..plan import Node, Plan, constant, is_numpy, maker, only_user, single
 from .join_attention import LARGE, SMALL
 
@@ -49,5 +48,4 @@ def _scale(node: Node) -> float | None:
     """The number by which an attention scales; None where that is not known."""
     if len(node.inputs) > 4:
         return single(node.inputs[4])
-    depth = node.inputs[0].shape[-1]
-    return 1 / sqrt(depth) if depth else None
+    return usual_scale(node.inputs[0].shape[-1])

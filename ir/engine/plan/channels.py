@@ -122,6 +122,8 @@ def elementwise_steps(node: Node) -> Steps:
     if node.kind in UNARY:
         head: list[Value | None] = [None, *node.inputs[1:]]
     elif node.kind in BINARY and node.inputs[0].constant is None:
+        if node.inputs[0].shape != shape:
+            return []  # a constant repeats it
         head = [None, node.inputs[1]]
     else:
         return []

@@ -13,6 +13,7 @@ from weakref import ref
 
 import numpy as np
 
+from ....layers.casting import rounded_to_half
 from ....schemas import Array, ElementType
 from ...document import Layer
 from ...execution import Halves
@@ -246,7 +247,7 @@ def _chain(
 ) -> Compressed | None:
     """``Multiply(Subtract(Convert(levels), zero), scale)``, reshaped or converted after."""
     if layer.type == "FakeQuantize":
-        return _rounded(layer, sources)
+        return _rounded(layer, sources, halved)
     while layer.type in ("Convert", "Reshape"):
         source = sources[layer.id][0]
         if source is None or source[0].is_constant or not _is_plain(layer):
@@ -254,13 +255,13 @@ def _chain(
         if (layer.id, 0) in halved.inputs:
             return None
         layer = source[0]
-    pair = None if layer.id in halved.layers else _split(layer, "Multiply", sources)
+    pair = None if layer.id in halved.layers else _split(layer, "Multiply", sources, halved)
     if pair is None:
         return None
     layer, scale = pair
     zero = None
     if layer.type == "Subtract":
-        pair = _split(layer, "Subtract", sources)
+        pair = _split(layer, "Subtract", sources, halved)
         if pair is None:
             return None
         layer, zero = pair
@@ -277,14 +278,17 @@ def _chain(
     return Compressed(levels, zero, scale, shape)
 
 
-def _rounded(layer: Layer, sources: Sources) -> Rounded | None:
+def _rounded(layer: Layer, sources: Sources, halved: Halves) -> Rounded | None:
     """A FakeQuantize of a constant, to at most 256 levels of which one is zero."""
     op: Any = layer.op
     if not _is_plain(layer) or op.levels > 256 or op.auto_broadcast != "numpy":
         return None
-    given = [None if source is None else _held(source[0], sources) for source in sources[layer.id]]
+    feeders = [source[0] for source in sources[layer.id] if source is not None]
+    if len(feeders) != 5 or any(feeder.id in halved.layers for feeder in feeders):
+        return None
+    given = [_held(feeder, sources) for feeder in feeders]
     data, *limits = given
-    if data is None or len(limits) != 4 or not data.outputs[0].tensor.shape.is_static:
+    if data is None or not data.outputs[0].tensor.shape.is_static:
         return None
     arrays = [limit.value.astype(np.float32) for limit in limits if limit is not None]
     if len(arrays) != 4:
@@ -304,7 +308,9 @@ def _rounded(layer: Layer, sources: Sources) -> Rounded | None:
     return Rounded(layer, data, arrays, gain)
 
 
-def _split(layer: Layer, kind: str, sources: Sources) -> tuple[Layer, Array] | None:
+def _split(
+    layer: Layer, kind: str, sources: Sources, halved: Halves
+) -> tuple[Layer, Array] | None:
     """The layer and the numbers that an operation joins."""
     if layer.type != kind or not _is_plain(layer):
         return None
@@ -315,16 +321,19 @@ def _split(layer: Layer, kind: str, sources: Sources) -> tuple[Layer, Array] | N
         data, other = sources[layer.id][first], sources[layer.id][second]
         if data is None or other is None or data[0].is_constant:
             continue
-        numbers = _numbers(other[0], sources)
+        numbers = _numbers(other[0], sources, halved)
         if numbers is not None:
             return data[0], numbers
     return None
 
 
-def _numbers(layer: Layer, sources: Sources) -> Array | None:
+def _numbers(layer: Layer, sources: Sources, halved: Halves) -> Array | None:
     """A constant, or one that is converted, as float32."""
     held = _held(layer, sources)
-    return None if held is None else held.value.astype(np.float32)
+    if held is None:
+        return None
+    numbers = held.value.astype(np.float32)
+    return rounded_to_half(numbers) if layer.id in halved.layers else numbers
 
 
 def _held(layer: Layer, sources: Sources) -> Layer | None:
