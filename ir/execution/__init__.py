@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from .decompression import Halves as Halves
     from .decompression import halves as halves
     from .decompression import is_decompression as is_decompression
-    from .decompression import rounded_to_half as rounded_to_half
     from .filling import fill as fill
     from .filling import is_filling as is_filling
     from .interpreter import Inputs as Inputs
@@ -37,7 +36,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "bodies": "begin_of run_bodies",
-        "decompression": "Halves halves is_decompression rounded_to_half",
+        "decompression": "Halves halves is_decompression",
         "filling": "fill is_filling",
         "interpreter": (
             "Inputs Interpreter InterpreterStep Outputs Traced Wanted aliases answered "

@@ -14,15 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...layers.casting import rounded_to_half
 from ...schemas import ElementType
 from ..document import Graph, Layer
 
 #: Levels that OpenVINO's rows of a table take as they lie, and those that its products do.
 GATHERED = frozenset(map(ElementType, ("u8", "i8", "u4", "i4")))
 MULTIPLIED = GATHERED | set(map(ElementType, ("u2", "nf4", "f4e2m1", "f8e4m3", "f8e5m2")))
-
-
 #: What gives the numbers that it takes.
 MOVES = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
@@ -51,17 +48,17 @@ def is_fixed(layer: Layer) -> bool:
 def halves(graph: Graph, order: Sequence[Layer]) -> Halves:
     """What is rounded to half precision in a graph."""
     found = Halves(set(), set())
-    for layer in order:
-        source = layer.producers[0] if layer.type == "Convert" else None
-        if source is None:
+    halving = [layer for layer in order if layer.type == "Convert" and _is_about_halves(layer)]
+    known = _constant(graph, order) if halving else set()
+    for layer in halving:
+        source = layer.producers[0]
+        if source is None or layer.id not in known:
             continue
         if _is_half(layer) and _is_wide(source):
-            if _makers(layer, graph) is not None:
-                found.layers.add(layer.id)
+            found.layers.add(layer.id)
         elif _is_half(source):
-            makers = _makers(layer, graph) or []
             rounds = _is_half if is_decompression(layer) else _is_uneven
-            made = [maker for maker in makers if rounds(maker) and not _is_exact(maker)]
+            made = [maker for maker in _makers(layer) if rounds(maker) and not _is_exact(maker)]
             if not made:
                 continue
             kind, readers = _levels(layer), graph.consumers(layer)
@@ -75,6 +72,25 @@ def halves(graph: Graph, order: Sequence[Layer]) -> Halves:
                 read = [(user.id, index) for user, index in others if user.type != "ShapeOf"]
                 found.inputs.update(read)
     return found
+
+
+def _is_about_halves(layer: Layer) -> bool:
+    """Whether a layer that converts makes halves, or takes what others made so."""
+    source = layer.producers[0]
+    return source is not None and ((_is_half(layer) and _is_wide(source)) or _is_half(source))
+
+
+def _constant(graph: Graph, order: Sequence[Layer]) -> set[int]:
+    """The ids of constants, and of layers that compute with nothing else."""
+    known: set[int] = set()
+    for layer in order:
+        sources = graph.sources(layer)
+        fed = bool(sources) and all(
+            source is not None and source[0].id in known for source in sources
+        )
+        if layer.is_constant or (fed and is_fixed(layer)):
+            known.add(layer.id)
+    return known
 
 
 def _is_half(layer: Layer) -> bool:
@@ -110,23 +126,15 @@ def _type(layer: Layer) -> ElementType:
     return layer.outputs[0].tensor.type if layer.outputs else ElementType.DYNAMIC
 
 
-def _makers(end: Layer, graph: Graph) -> list[Layer] | None:
-    """Those that make what a layer converts, constants and what computes with them; else None."""
+def _makers(end: Layer) -> list[Layer]:
+    """Those that make what a layer converts."""
     found: dict[int, Layer] = {}
     ahead = [end]
     while ahead:
-        for source in graph.sources(ahead.pop()):
-            if source is None:
-                return None
-            layer = source[0]
-            if layer.id in found:
-                continue
-            found[layer.id] = layer
-            if layer.is_constant:
-                continue
-            if layer.type == "Parameter" or not is_fixed(layer):
-                return None
-            ahead.append(layer)
+        for layer in ahead.pop().producers:
+            if layer is not None and layer.id not in found:
+                found[layer.id] = layer
+                ahead.append(layer)
     return [*found.values()]
 
 
@@ -160,4 +168,4 @@ def _is_of_pixels(layer: Layer) -> bool:
     return shape.is_static and len(shape.static) == 4 and shape.static[2:] == (1, 1)
 
 
-__all__ = ["Halves", "halves", "is_decompression", "is_fixed", "rounded_to_half"]
+__all__ = ["Halves", "halves", "is_decompression", "is_fixed"]

@@ -18,7 +18,14 @@ import numpy as np
 
 from ...layers.base import Kernel, Op
 from ...layers.budget import budget, within
-from ...layers.casting import aligned, as_computed, computed, computing, tensor_as_computed
+from ...layers.casting import (
+    aligned,
+    as_computed,
+    computed,
+    computing,
+    rounded_to_half,
+    tensor_as_computed,
+)
 from ...layers.memory import run_within_memory
 from ...layers.turns import quick_turns
 from ...schemas import Array, ElementType, IRError, Shape, Tensor, UnsupportedError, UsageError
@@ -46,7 +53,7 @@ from ..inference import (
 )
 from ..opening import ModelLike, opened
 from .bodies import run_bodies
-from .decompression import halves, is_fixed, rounded_to_half
+from .decompression import halves, is_fixed
 from .variables import State
 
 #: Arrays for the inputs: by name or index, or in order.

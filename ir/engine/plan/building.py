@@ -15,11 +15,18 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ....layers.casting import aligned, as_computed, computed, computing, tensor_as_computed
+from ....layers.casting import (
+    aligned,
+    as_computed,
+    computed,
+    computing,
+    rounded_to_half,
+    tensor_as_computed,
+)
 from ....layers.memory import without_collection
 from ....schemas import Array, ElementType, IRError, Tensor
 from ...document import Graph, Layer
-from ...execution import Halves, halves, rounded_to_half
+from ...execution import Halves, halves
 from ...inference import Inferred, branch, infer_graph
 from .compressed import Compressed, Sources, compressed_weights
 from .constants import Constants, Folded, is_of_a_file
