@@ -207,6 +207,27 @@ def test_constants_that_a_convert_makes_halves_are_rounded(
         assert np.abs(mine - wanted).max() <= 2e-6 * np.abs(wanted).max()
 
 
+def test_constants_are_rounded_before_levels_are_made_of_them(tmp_path: Path) -> None:
+    ov = pytest.importorskip("openvino")
+    net, rng = ir.Builder(), np.random.default_rng(4)
+    weights = net.constant(rng.uniform(-1, 1, (24, 32)).astype("f4"))
+    weights = net.add("Convert", "opset1", [weights], destination_type="f16")
+    ends = [net.constant(np.full((24, 1), end, "f2")) for end in (-1, 0.9921875)] * 2
+    weights = net.add("FakeQuantize", "opset1", [weights, *ends], levels=256)
+    x = rng.standard_normal((5, 32)).astype("f4")
+    given = net.parameter("x", "f32", x.shape)
+    given = net.add("Convert", "opset1", [given], destination_type="f16")
+    made = net.add("MatMul", "opset1", [given, weights], transpose_b=True)
+    net.result(net.add("Convert", "opset1", [made], destination_type="f32"))
+    path = tmp_path / "model.xml"
+    ir.write(net.model(), path)
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    (wanted,) = ov.Core().compile_model(path, "CPU", exact)([x]).values()
+    for ours in (ir.run(path, [x]), ir.compile(path)([x])):
+        (mine,) = ours.values()
+        assert np.abs(mine - wanted).max() <= 2e-6 * np.abs(wanted).max()
+
+
 def test_what_is_rounded_is_told_by_who_reads_it() -> None:
     for reader, other in READERS:
         model, _ = network(reader, other)

@@ -181,7 +181,8 @@ def test_what_is_repeated_between_convolutions(
     draw.check(convolved(draw.net, draw.add("ReLU", "opset1", z), draw.rng, draw.sizes(z)[1]))
 
 
-def test_what_two_masks_hide_is_hidden_as_by_the_later_one() -> None:
+@pytest.mark.parametrize("factor", [1.0, 0.25, -0.5])
+def test_what_two_masks_hide_is_hidden_as_by_the_later_one(factor: float) -> None:
     """A query that sees nothing sees all keys alike, also those that a mask hid before."""
     draw = Draw(1)
     q, k, v = draw.input(2, 3, 20, 8), draw.input(2, 3, 24, 8), draw.input(2, 3, 24, 8)
@@ -192,6 +193,7 @@ def test_what_two_masks_hide_is_hidden_as_by_the_later_one() -> None:
     queries = draw.constant(np.arange(20).reshape(20, 1) % 2 == 0)
     scores = draw.add("Select", "opset1", keys, number, scores)
     scores = draw.add("Select", "opset1", queries, number, scores)
+    scores = draw.add("Multiply", "opset1", scores, draw.constant(np.float32(factor)))
     shares = draw.add("SoftMax", "opset8", scores, axis=-1)
     draw.check(draw.add("MatMul", "opset1", shares, v))
 
