@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from math import prod
+from math import prod, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -322,3 +322,8 @@ class GroupedMatMulV17(Op):
         for start, end, matrix in zip([0, *ends], ends, right, strict=False):
             result[start:end] = left[start:end] @ matrix
         return (narrowed(result, mat_a.dtype),)
+
+
+def usual_scale(depth: int) -> float:
+    """What scores of heads with so many numbers are multiplied by, unless one says otherwise."""
+    return 1 / sqrt(depth) if depth else 1.0  # scores of no numbers are zero by any scale

@@ -7,7 +7,7 @@ ScaledDotProductAttention-13.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod, sqrt
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from .axes import as_size, axis_of, broadcast, broadcast_size, within_axis
 from .base import Op
 from .budget import PIECE, pieces, require, steps
 from .casting import narrowed, widened
+from .matrix import usual_scale
 
 
 class OneHotV1(Op):
@@ -321,11 +322,6 @@ class ScaledDotProductAttentionV13(Op):
             beside = None if sink is None else rows_of(sink, rows, count)
             made.append((shares(scores, beside) @ v).astype(q.dtype))
         return (narrowed(made[0] if len(made) == 1 else np.concatenate(made, -2), query.dtype),)
-
-
-def usual_scale(depth: int) -> float:
-    """What scores of heads with so many numbers are multiplied by, unless one says otherwise."""
-    return 1 / sqrt(depth) if depth else 1.0  # scores of no numbers are zero by any scale
 
 
 def rows_of(array: Array, rows: slice, count: int) -> Array:

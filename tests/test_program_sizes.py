@@ -11,23 +11,15 @@ import calls
 import numpy as np
 import pytest
 from oracle import Call
-from test_program_kernels import Draw, windows
+from test_program_kernels import Draw
 from test_program_neighbours import KERNELS
+from test_program_normalizing import convolved
 from vinoir import ir
 from vinoir.schemas import Array, ElementType, IRError
 
 DRAWS = 9
 #: What takes the place of a size; most of what breaks does so at one.
 SIZES = (1, 1, 1, 0, 2, 3, 17, 33)
-
-
-def convolved(
-    net: ir.Builder, x: ir.builder.Output, rng: np.random.Generator, channels: int
-) -> ir.builder.Output:
-    """Next to a convolution channels are kept last."""
-    axes = len(x.tensor.shape.static) - 2
-    weights = rng.standard_normal((channels, channels, *[1] * axes)).astype("f4")
-    return net.add("Convolution", "opset1", [x, net.constant(weights)], **windows(axes))
 
 
 def resized(call: Call, seed: int) -> tuple[ir.Model, list[Array]]:
@@ -104,7 +96,8 @@ class Tiny(Draw):
         given = self.number(1, 3) if channels is None else channels
         sizes = [self.pick(1, 1, 2, 3, 5) for _ in range(axes)]
         x = self.input(self.number(1, 3), given, *sizes)
-        return convolved(self.net, x, self.rng, given) if self.chance() else x
+        shape = x.tensor.shape.static
+        return convolved(self.net, x, self.rng, shape) if self.chance() else x
 
     def check(self, *results: ir.builder.Output) -> None:
         self.ready = True
@@ -171,14 +164,14 @@ def test_what_is_repeated_between_convolutions(
 ) -> None:
     draw = Draw(4)
     x = draw.input(*one)
-    x = convolved(draw.net, x, draw.rng, one[1])
+    x = convolved(draw.net, x, draw.rng, one)
     y = draw.constant(draw.array(*other)) if made == "constant" else draw.input(*other)
     if made == "ReLU":
         y = draw.add("ReLU", "opset1", y)
     elif made == "convolved":
-        y = convolved(draw.net, y, draw.rng, other[1])
+        y = convolved(draw.net, y, draw.rng, other)
     z = draw.add(kind, "opset1", x, y)
-    draw.check(convolved(draw.net, draw.add("ReLU", "opset1", z), draw.rng, draw.sizes(z)[1]))
+    draw.check(convolved(draw.net, draw.add("ReLU", "opset1", z), draw.rng, draw.sizes(z)))
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.25, -0.5])

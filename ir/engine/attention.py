@@ -13,7 +13,7 @@ import numpy as np
 
 from ...layers.base import Kernel
 from ...layers.budget import require
-from ...layers.sequence import usual_scale
+from ...layers.matrix import usual_scale
 from ...schemas import Array, Dim, Shape
 from .kernels import Rooms, Scratch, attend
 from .memory import ask_for

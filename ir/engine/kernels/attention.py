@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....layers.sequence import usual_scale
+from ....layers.matrix import usual_scale
 from ....schemas import Array
 from ..plan import Node
 from ..workers import Part, flushing, spans

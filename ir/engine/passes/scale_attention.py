@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....layers.sequence import usual_scale
+from ....layers.matrix import usual_scale
 from ..plan import Node, Plan, constant, is_numpy, maker, only_user, single
 from .join_attention import LARGE, SMALL
 
