@@ -215,7 +215,7 @@ def _rows(
             if a.dtype == np.int8:
                 steps.append(call(np.copyto, target, given))
             else:
-                steps.append(_quantized(given, integers, target, scratch))
+                steps.append(to_levels(given, integers, target, scratch))
         making.append(sequence(steps))
     return levels, making
 
@@ -277,7 +277,7 @@ def images_of_levels(
         ]  # fmt: skip
         steps = [_filled(border, zero) for border in borders if border.size]
         into = inner[:, left : left + width]
-        steps.append(_quantized(source[image, begin:end], integers, into, scratch))
+        steps.append(to_levels(source[image, begin:end], integers, into, scratch))
         parts.append(sequence(steps))
     return Images(sizes, room, True, zero, scratch.shared), [parts]
 
@@ -286,7 +286,7 @@ def _filled(border: Array, zero: np.int8) -> Part:
     return lambda: border.fill(zero)
 
 
-def _quantized(source: Array, integers: Integers, into: Array, scratch: Scratch) -> Part:
+def to_levels(source: Array, integers: Integers, into: Array, scratch: Scratch) -> Part:
     """What brings numbers to their levels, less the middle one."""
     grid = integers.grid
     steps = grid.levels - 1
@@ -395,4 +395,4 @@ def _weights(
     return Weights(blocks, factor.astype(np.float32), shift.astype(np.float32))
 
 
-__all__ = ["convolution", "images_of_levels", "multiplied"]
+__all__ = ["convolution", "images_of_levels", "multiplied", "to_levels"]

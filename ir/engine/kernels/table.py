@@ -28,6 +28,7 @@ from . import (
     pooling,
     quantized,
     quantized_groups,
+    quantized_volumes,
     recurrent,
     resizing,
     rows,
@@ -56,9 +57,9 @@ Kernel: TypeAlias = Callable[[Node, Hands, Scratch], Steps]
 
 def _convolution(node: Node, hands: Hands, scratch: Scratch) -> Steps:
     if node.integers is not None:
-        grouped = node.kind == "GroupConvolution"
-        integers = quantized_groups.convolution if grouped else quantized.convolution
-        return integers(node, hands.parts, scratch)
+        whole = quantized_volumes if len(node.inputs[0].shape) == 5 else quantized
+        kernel = quantized_groups if node.kind == "GroupConvolution" else whole
+        return kernel.convolution(node, hands.parts, scratch)
     prepare = volumes.convolution if len(node.inputs[0].shape) == 5 else convolution.prepare
     return prepare(node, hands.parts, scratch)
 

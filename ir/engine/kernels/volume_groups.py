@@ -62,7 +62,9 @@ def part_of(value: Value | None, image: int, some: slice) -> Value | None:
     part = np.moveaxis(array[:, some] if array.shape[1] > 1 else array, 1, 0)
     if value.constant is not None:
         return constant(part)
-    return images_of(np.moveaxis(part, 1, -1))
+    found = images_of(np.moveaxis(part, 1, -1))
+    found.grid = value.grid
+    return found
 
 
 def _of_volumes(value: Value) -> Array:

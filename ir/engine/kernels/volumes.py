@@ -38,7 +38,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
         return None
     assert value.store is not None
     assert output.store is not None
-    pads = _pads(node.op, value.shape[2:], weights.shape[-3:])
+    pads = pads_of(node.op, value.shape[2:], weights.shape[-3:])
     if has_many_groups(node):
         return volume_groups.convolution(node, pads, abreast, scratch)
     groups = weights.shape[0] if node.kind == "GroupConvolution" else 1
@@ -48,7 +48,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     flat = flat.reshape(*weights.shape[: weights.ndim - 4], deep * inner, *weights.shape[-2:])
     along: Any = node.op
     op = over_images(node, along.strides[1:], along.dilations[1:], pads[1:])
-    near = _Neighbours(groups, deep, -pads[0][0], along.strides[0], along.dilations[0])
+    near = Neighbours(groups, deep, -pads[0][0], along.strides[0], along.dilations[0])
     images, depth = output.store.shape[:2]
     each = 4 * deep * int(np.prod(value.store.shape[2:]))
     at_once = max(abreast, STACKED // max(each, 1))
@@ -57,10 +57,11 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
     for image in range(images):
         for begin, end in spans(depth, -(-depth // at_once)):
             scratch.volumes.reset()
-            stacked = scratch.volumes.take(
-                0, end - begin, *value.store.shape[2:4], deep * value.shape[1]
-            )
-            steps.append(_stack(value.store[image], stacked, (begin, end), near, abreast))
+            stacked = value.store[image, begin:end]
+            if not near.are_the_images(depth, value.store.shape[1]):
+                shape = end - begin, *stacked.shape[1:3], deep * value.shape[1]
+                stacked = scratch.volumes.take(0, *shape)
+                steps.append(put_beside(value.store[image], stacked, (begin, end), near, abreast))
             source = images_of(stacked)
             target = images_of(output.store[image, begin:end])
             small = Node(node.layer, op, [source, constant(flat), *node.inputs[2:]], [target])
@@ -110,8 +111,8 @@ def transposed(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] |
             else:
                 shape = (end - begin, *volume.shape[1:3], chosen.shape[1] * len(grouped))
                 stacked = scratch.volumes.take(0, *shape)
-                near = _Neighbours(len(grouped), len(phase.taps), phase.first, 1, phase.step)
-                steps.append(_stack(volume, stacked, (begin, end), near, abreast))
+                near = Neighbours(len(grouped), len(phase.taps), phase.first, 1, phase.step)
+                steps.append(put_beside(volume, stacked, (begin, end), near, abreast))
             start = phase.start + begin * deep.stride
             some = slice(start, phase.start + end * deep.stride, deep.stride)
             target = images_of(output.store[image, some])
@@ -126,7 +127,7 @@ def transposed(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] |
     return steps
 
 
-def _pads(op: Any, sizes: tuple[int, ...], kernel: tuple[int, ...]) -> list[tuple[int, int]]:
+def pads_of(op: Any, sizes: tuple[int, ...], kernel: tuple[int, ...]) -> list[tuple[int, int]]:
     """The padding of each axis, before and after."""
     pairs = [
         op.pads(size, axis, reach(kernel[axis], op.dilations[axis]))
@@ -135,7 +136,7 @@ def _pads(op: Any, sizes: tuple[int, ...], kernel: tuple[int, ...]) -> list[tupl
     return [(number(begin), number(end)) for begin, end in pairs]
 
 
-class _Neighbours(NamedTuple):
+class Neighbours(NamedTuple):
     """Which images of a volume are put side by side for each that is made."""
 
     groups: int
@@ -145,9 +146,18 @@ class _Neighbours(NamedTuple):
     stride: int
     step: int
 
+    def are_the_images(self, made: int, given: int) -> bool:
+        """Whether what belongs to each is but the one image at its place."""
+        return self.taps == self.stride == 1 and not self.first and made == given
 
-def _stack(
-    volume: Array, stacked: Array, run: tuple[int, int], near: _Neighbours, abreast: int
+
+def put_beside(
+    volume: Array,
+    stacked: Array,
+    run: tuple[int, int],
+    near: Neighbours,
+    abreast: int,
+    fill: float | np.int8 = 0.0,
 ) -> list[Part]:
     """Parts that put the images of each window side by side, group by group."""
     inner = volume.shape[-1] // near.groups
@@ -163,6 +173,6 @@ def _stack(
                     source = volume[place].reshape(room.shape)
                     parts.append(call(np.copyto, room, source))
                 else:
-                    parts.append(filling(room, 0))
+                    parts.append(filling(room, fill))
         lanes.append(sequence(parts))
     return lanes

@@ -16,6 +16,7 @@ from ..plan import (
     CONVOLUTIONS,
     MIDDLE,
     MOVING,
+    POOLINGS,
     UNARY,
     Grid,
     Node,
@@ -151,7 +152,9 @@ def _takes(node: Node, value: Value, count: int, found: Mapping[Value, Grid]) ->
 
 
 def _moves(node: Node) -> bool:
-    """Whether a node only moves and chooses."""
+    """Whether a node only moves and chooses, which its kernel does with bytes, too."""
+    if node.kind == "MaxPool" and len(node.outputs[0].shape) != 4:
+        return False
     return node.kind in MOVING and not node.epilogue and not node.prologue
 
 
@@ -161,7 +164,9 @@ def _makes_levels(node: Node) -> bool:
         return True
     if node.kind in CONVOLUTIONS:
         return len(node.outputs[0].shape) < 5
-    return node.kind in UNARY | BINARY | {"AvgPool", "MaxPool", "MVN", "SoftMax"}
+    if node.kind in POOLINGS:
+        return len(node.outputs[0].shape) == 4
+    return node.kind in UNARY | BINARY | {"MVN", "SoftMax"}
 
 
 def _make_bytes(node: Node) -> None:

@@ -11,22 +11,22 @@ import numpy as np
 
 from ....layers.base import Op
 from ....layers.windows import reach
+from ....schemas import Array
 from ....schemas.shapes import number
-from ..plan import CONVOLUTIONS, Node, Plan, part_of
+from ..plan import CONVOLUTIONS, Node, Plan, kept_as_levels, part_of
 
 
 def trim_windows(plan: Plan) -> None:
     """Apply the pass."""
     for node in plan.nodes:
-        if node.kind in CONVOLUTIONS and node.inputs[1].constant is not None:
+        if node.kind in CONVOLUTIONS and node.inputs[1].is_fixed:
             _trim(node)
 
 
 def _trim(node: Node) -> None:
     op: Any = node.op
-    weights = node.inputs[1].constant
-    assert weights is not None
-    lead = weights.ndim - len(op.strides)
+    weights, packed = node.inputs[1], node.inputs[1].packed
+    lead = len(weights.shape) - len(op.strides)
     stops = node.outputs[0].shape[2:]
     kept, begins, ends = [], [], []
     for axis, (size, kernel) in enumerate(
@@ -43,8 +43,10 @@ def _trim(node: Node) -> None:
         begins.append(begin - met[0] * dilation)
         ends.append(end - (kernel - 1 - met[-1]) * dilation)
         kept.append(slice(met[0], met[-1] + 1))
-    trimmed = weights[(slice(None),) * lead + tuple(kept)]
-    if trimmed.shape == weights.shape or min(*begins, *ends) < 0 or not np.isfinite(weights).all():
+    sizes = tuple(taps.stop - taps.start for taps in kept)
+    if sizes == weights.shape[lead:] or min(*begins, *ends) < 0:
+        return
+    if weights.constant is not None and not np.isfinite(weights.constant).all():
         return
     texts = {
         "strides": op.strides,
@@ -55,7 +57,14 @@ def _trim(node: Node) -> None:
     words = {name: ",".join(map(str, numbers)) for name, numbers in texts.items()}
     node.op = Op.registry[node.kind, 1].read({**words, "auto_pad": "explicit"})
     which = "taps", *((taps.start, taps.stop) for taps in kept)
-    node.replace_input(1, part_of(node.inputs[1], which, np.ascontiguousarray(trimmed)))
+
+    def choose(array: Array) -> Array:
+        return np.ascontiguousarray(array[(slice(None),) * lead + tuple(kept)])
+
+    if packed is None:
+        node.replace_input(1, part_of(weights, which, choose(weights.array)))
+    else:
+        node.replace_input(1, kept_as_levels(packed.chosen(which, choose)))
 
 
 def meets(start: int, stride: int, stops: int, size: int) -> bool:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .nodes import Steps as Steps
     from .nodes import Value as Value
     from .nodes import constant as constant
+    from .nodes import kept_as_levels as kept_as_levels
     from .nodes import only_user as only_user
     from .nodes import part_of as part_of
     from .operations import BINARY as BINARY
@@ -90,7 +91,9 @@ __getattr__, __dir__ = face(
         "constants": "Constants Origin",
         "formulas": "Factors along factors is_numpy maker single",
         "moving": "in_order reshaping transposing",
-        "nodes": "Means Node Plan Region Scales Steps Value constant only_user part_of",
+        "nodes": (
+            "Means Node Plan Region Scales Steps Value constant kept_as_levels only_user part_of"
+        ),
         "operations": (
             "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
             "claimed_type products stands_beside work"

@@ -6,7 +6,7 @@ as one thing, so that the numbers need not be made before somebody multiplies by
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 from weakref import ref
@@ -103,6 +103,13 @@ class Compressed:
             self._expanded = ref(found)
         return found
 
+    def chosen(self, which: Hashable, choose: Callable[[Array], Array]) -> Compressed:
+        """Some of the levels, or all of them in another order; the same for all plans."""
+        found: Compressed | None = self.laid_out.get(("chosen", which))
+        if found is None:
+            found = self.laid_out["chosen", which] = _Chosen(self, choose)
+        return found
+
     def rows(self, levels: Array, places: Array) -> Array:
         """Some rows of the numbers, of levels that the caller holds."""
         zero, scale = (self._at(array, places) for array in (self.zero, self.scale))
@@ -186,6 +193,30 @@ class Rounded(Compressed):
             (found,) = op.run(self._levels.value.astype(np.float32, copy=False), *self._limits)
             self._expanded = ref(found)
         return found
+
+
+class _Chosen(Compressed):
+    """Levels chosen of others, with their scales: those of the first axis, which stays."""
+
+    def __init__(self, source: Compressed, choose: Callable[[Array], Array]) -> None:
+        self._source, self._choose = source, choose
+        shape = choose(np.broadcast_to(np.int8(0), source.shape)).shape
+        super().__init__(source._levels, source.zero, source.scale, shape)
+
+    @property
+    def inner(self) -> tuple[int, ...]:
+        return self.shape
+
+    @property
+    def levels(self) -> Array:
+        return self._choose(self._source.levels.reshape(self._source.shape))
+
+    @property
+    def signed(self) -> Array:
+        return self._choose(self._source.signed.reshape(self._source.shape))
+
+    def expanded(self) -> Array:
+        return self._choose(self._source.expanded())
 
 
 def _by_group(

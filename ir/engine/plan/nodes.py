@@ -437,6 +437,13 @@ def part_of(value: Value, which: Hashable, array: Array) -> Value:
     return found
 
 
+def kept_as_levels(packed: Compressed) -> Value:
+    """Weights that stay levels as a value of the plan."""
+    found = Value(packed.shape, np.dtype(np.float32))
+    found.packed = packed
+    return found
+
+
 def only_user(value: Value) -> Node | None:
     """The one node that uses a value which is no output, and uses it once."""
     if len(value.users) != 1 or value.is_output:

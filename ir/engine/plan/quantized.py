@@ -96,7 +96,7 @@ def integers(node: Node, packed: Compressed, grid: Grid, means: Means) -> Intege
         if op.transpose_a or len(node.inputs[0].shape) < 2:
             return None
         outer = packed.shape[0 if op.transpose_b else 1]
-    elif node.kind == "Convolution" and len(packed.shape) in (3, 4):
+    elif node.kind == "Convolution" and len(packed.shape) in (3, 4, 5):
         if packed.inner != packed.shape or (_pads(node) and grid.zero is None):
             return None
         outer = packed.shape[0]
