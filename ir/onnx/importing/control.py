@@ -11,8 +11,10 @@ from ....schemas import ANY, ElementType, IRError, Shape, Tensor, UnsupportedErr
 from ...document import BackEdge, Builder, Graph, Layer, Output, Port, PortMap
 from ...inference import infer_bodies, infer_graph
 from .host import Host
+from .listed import Growing, Listed
 from .node import Made, Node, converts, normal
 from .pooling import scalar
+from .sequences import joined, stacked
 
 #: How often a body is made anew until the sizes it keeps are those it gives.
 _ROUNDS = 8
@@ -25,12 +27,14 @@ class Body(NamedTuple):
     captured: list[tuple[Output, Output]]
     parameters: list[Output]
     results: list[Layer]
+    #: Of each sequence that it has: what a turn adds, if anything.
+    added: list[Layer | None]
 
 
 def build(
     importer: Host,
     proto: Any,
-    given: Sequence[Tensor],
+    given: Sequence[Tensor | None],
     *,
     wrap: Sequence[int | None] = (),
     cut: Sequence[int | None] = (),
@@ -41,7 +45,7 @@ def build(
     Args:
         importer: What is converting the graph around it.
         proto: The graph of the body.
-        given: Types and shapes of its inputs.
+        given: Types and shapes of its inputs; None of a sequence, which it may make longer.
         wrap: For each output, the axis that is added after the body, for turns to be stacked on.
         cut: For each input, the axis that is taken away before the body sees it.
         scalars: How many inputs come first that are scalars, and which a body may take as lists
@@ -52,6 +56,9 @@ def build(
     with importer.body(proto) as scope:
         parameters = []
         for index, (value, tensor) in enumerate(zip(proto.input, given, strict=True)):
+            if tensor is None:
+                scope.values[value.name] = Growing()
+                continue
             made = scope.builder.parameter(value.name, tensor.type, tensor.shape)
             parameters.append(made)
             axis = cut[index] if index < len(cut) else None
@@ -62,20 +69,31 @@ def build(
                 made = _reshaped(scope.builder, made, [1])
             scope.values[value.name] = made
         importer.walk(proto)
-        results = []
+        results: list[Layer] = []
+        added: list[Layer | None] = []
         for index, value in enumerate(proto.output):
             found = importer.lookup(value.name)
             if found is None:
                 raise IRError(f'output "{value.name}" of the body is a tensor that nothing makes')
             axis = wrap[index] if index < len(wrap) else None
-            if axis is not None:
-                axes = scope.builder.constant(np.array([axis]))
-                found = scope.builder.add("Unsqueeze", "opset1", [found, axes])
+            if isinstance(found, Growing):
+                more = found.added
+                added.append(None if more is None else _result(scope.builder, more, value.name, 0))
+                continue
+            if isinstance(found, Listed):
+                raise UnsupportedError(f'the body makes the sequence "{value.name}" anew')
             if scalars and index == 0 and found.tensor.rank != 0:
                 found = _reshaped(scope.builder, found, [])
-            results.append(scope.builder.result(found, name=f"{value.name}/result", names=()))
+            results.append(_result(scope.builder, found, value.name, axis))
         scope.builder.graph.prune()
-        return Body(scope.builder.graph, scope.captured, parameters, results)
+        return Body(scope.builder.graph, scope.captured, parameters, results, added)
+
+
+def _result(builder: Builder, x: Output, name: str, axis: int | None) -> Layer:
+    """What gives an output of a body, with an axis for turns to be stacked on."""
+    if axis is not None:
+        x = builder.add("Unsqueeze", "opset1", [x, builder.constant(np.array([axis]))])
+    return builder.result(x, name=f"{name}/result", names=())
 
 
 def _reshaped(builder: Builder, x: Output, shape: Sequence[int]) -> Output:
@@ -132,7 +150,7 @@ def if_(node: Node) -> Made:
     return place(node, "If", "opset8", inputs, bodies, len(node.outputs))
 
 
-def settled(importer: Host, proto: Any, given: list[Tensor], kept: range, first: int,
+def settled(importer: Host, proto: Any, given: list[Tensor | None], kept: range, first: int,
             **more: Any) -> Body:  # fmt: skip
     """A body whose kept inputs are as loose as what it gives for the next turn.
 
@@ -147,12 +165,11 @@ def settled(importer: Host, proto: Any, given: list[Tensor], kept: range, first:
     for _ in range(_ROUNDS):
         body = build(importer, proto, given, **more)
         changed = False
-        for offset, index in enumerate(kept):
-            port = body.results[first + offset].inputs[0]
-            held, fed = given[index].shape, port.shape
-            loose = _loosened(held, fed)
-            if loose != held:
-                given[index] = Tensor(given[index].type, loose)
+        held = [(index, one) for index in kept if (one := given[index]) is not None]
+        for offset, (index, tensor) in enumerate(held):
+            loose = _loosened(tensor.shape, body.results[first + offset].inputs[0].shape)
+            if loose != tensor.shape:
+                given[index] = Tensor(tensor.type, loose)
                 changed = True
         if not changed:
             return body
@@ -170,9 +187,10 @@ def loop(node: Node) -> Made:
     """Loop-5."""
     proto = node.attribute("body")
     states = [node[index] for index in range(2, len(node.inputs))]
-    stacked = len(proto.output) - 1 - len(states)
-    if stacked < 0:
+    scanned = len(proto.output) - 1 - len(states)
+    if scanned < 0:
         raise IRError(f"the body gives {len(proto.output)} outputs for {len(states)} states")
+    tensors = [one for one in states if not isinstance(one, Listed)]
     count = scalar(node, node[0]) if node.get(0) is not None else node.ints64(-1)
     condition = scalar(node, node[1]) if node.get(1) is not None else node.constant(np.array(True))
     value = count.tensor.value
@@ -181,17 +199,24 @@ def loop(node: Node) -> Made:
     given = [
         Tensor("i64", ()),
         Tensor(ElementType.BOOLEAN, ()),
-        *(Tensor(one.tensor.type, one.tensor.shape) for one in states),
+        *(
+            None if isinstance(one, Listed) else Tensor(one.tensor.type, one.tensor.shape)
+            for one in states
+        ),
     ]
-    wrap: list[int | None] = [None] * (1 + len(states)) + [0] * stacked
+    lists = [0 if isinstance(one, Listed) else None for one in states]
+    wrap: list[int | None] = [None, *lists, *[0] * scanned]
     body = settled(node.importer, proto, given, range(2, len(given)), 1, wrap=wrap, scalars=2)
-    inputs, wiring = [count, condition, *states], PortMap()
+    inputs, wiring = [count, condition, *tensors], PortMap()
     for index, one in enumerate(body.parameters[1:], 1):
         wiring.add("input", external_port_id=index, internal_layer_id=one.layer.id)
     for outer, inner in body.captured:
         wiring.add("input", external_port_id=len(inputs), internal_layer_id=inner.layer.id)
         inputs.append(outer)
-    _outputs(wiring, body.results[1:], len(inputs), len(states), [(0, False)] * stacked)
+    longer = [one for one in body.added if one is not None]
+    stacks = scanned + len(longer)
+    results = [*body.results[1:], *longer]
+    _outputs(wiring, results, len(inputs), len(tensors), [(0, False)] * stacks)
     turn = body.parameters[0].layer.id
     wiring.add("input", external_port_id=-1, internal_layer_id=turn, purpose="current_iteration")
     wiring.add(
@@ -201,7 +226,27 @@ def loop(node: Node) -> Made:
     pairs = zip(body.results, body.parameters[1:], strict=False)
     edges = [BackEdge(result.id, one.layer.id) for result, one in pairs]
     bodies = {"body": (body.graph, wiring)}
-    return place(node, "Loop", "opset5", inputs, bodies, len(states) + stacked, edges)
+    made = place(node, "Loop", "opset5", inputs, bodies, len(tensors) + stacks, edges)
+    return _in_order(node, states, made, body.added)
+
+
+def _in_order(
+    node: Node, states: Sequence[Output], made: Sequence[Output], added: Sequence[Layer | None]
+) -> list[Output]:
+    """The outputs of a Loop as the node has them; last in the layer is what sequences got."""
+    kept = len(states) - len(added)
+    last = len(made) - sum(one is not None for one in added)
+    tensors, behind, grown = iter(made[:kept]), iter(made[last:]), iter(added)
+    outputs: list[Output] = []
+    for one in states:
+        if not isinstance(one, Listed):
+            outputs.append(next(tensors))
+        elif next(grown) is None:
+            outputs.append(one)
+        else:
+            before = [stacked(node, one)] if not one.is_counted or one.items else []
+            outputs.append(Listed(stacked=joined(node, [*before, next(behind)], 0)))
+    return [*outputs, *made[kept:last]]
 
 
 def _outputs(
@@ -234,14 +279,14 @@ def scan(node: Node) -> Made:
     axes_out = node.integers("scan_output_axes") or [0] * stacked
     back_in = node.integers("scan_input_directions") or [0] * sliced
     back_out = node.integers("scan_output_directions") or [0] * stacked
-    given = [Tensor(one.tensor.type, one.tensor.shape) for one in inputs]
+    given: list[Tensor | None] = [Tensor(x.tensor.type, x.tensor.shape) for x in inputs]
     cut: list[int | None] = [None] * kept
     for index, axis in enumerate(axes_in):
-        shape = inputs[kept + index].tensor.shape
+        kind, shape = inputs[kept + index].tensor.type, inputs[kept + index].tensor.shape
         if shape.rank is None:
             raise UnsupportedError(f"the rank of input {kept + index} is not known")
         cut.append(normal(axis, shape.rank))
-        given[kept + index] = Tensor(given[kept + index].type, shape.with_size(axis, 1))
+        given[kept + index] = Tensor(kind, shape.with_size(axis, 1))
     wrap: list[int | None] = [None] * kept + axes_out
     body = settled(node.importer, proto, given, range(kept), 0, wrap=wrap, cut=cut)
     wiring = PortMap()

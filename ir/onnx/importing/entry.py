@@ -51,6 +51,11 @@ def from_onnx(
     room = SPARE if simplify else 0
     importer = examine(source, semantics=semantics, tolerant=False, room=room)
     failed = [row for row in importer.rows if row.problem is not None]
+    # What is wrong with what comes of another's problem is seen when that is solved.
+    first = [
+        row for row in failed if not row.waits_for or isinstance(row.problem, UnsupportedError)
+    ]
+    failed = first or failed
     if failed:
         lines = [f"{row.name} ({row.operation}): {row.problem.message}"
                  for row in failed if row.problem is not None]  # fmt: skip

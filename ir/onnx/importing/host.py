@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -99,5 +100,5 @@ class Host(Protocol):
     def lookup(self, name: str) -> Output | None:
         """The tensor of a name, from around the graph where it is not inside."""
 
-    def inline(self, graph: Any, name: str) -> list[Output | None]:
-        """Convert the nodes of a body as if they stood around it; its outputs."""
+    def inline(self, graph: Any, name: str, given: Sequence[Output] = ()) -> list[Output | None]:
+        """Convert the nodes of a body as if they stood around it, of some inputs; its outputs."""

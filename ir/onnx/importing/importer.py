@@ -30,9 +30,11 @@ from . import (  # noqa: F401  # declare the converters
     quantization,
     recurrent,
     reduction,
+    sequences,
     signals,
 )
 from .host import Initializer, Scope
+from .listed import Cut, Growing, Listed
 from .node import Node, find
 from .proto import (
     calls_of,
@@ -168,6 +170,12 @@ class Importer:
         if source is None:
             known = [*self.scope.values, *self.scope.tensors]
             raise dangling_output(name, known, self.place)
+        if isinstance(source, Listed):
+            raise UnsupportedError(
+                f'output "{name}" is a sequence, IR has tensors only',
+                Where(self.place),
+                hint="give its tensors out one by one, or joined by ConcatFromSequence",
+            )
         result = self.builder.result(source, name=f"{name}/sink_port_0", names=())
         result.output_names = join_names([name])
 
@@ -189,13 +197,28 @@ class Importer:
         outer = None if scope.around is None else self._lookup(name, scope.around)
         if outer is None or scope.around is None or scope.around.builder is scope.builder:
             return outer
-        # A body has its own copy of a constant, and a Parameter for all else.
+        made = scope.values[name] = self._captured(outer, name, scope)
+        return made
+
+    def _captured(self, outer: Output, name: str, scope: Scope) -> Output:
+        """What a body has of a tensor around it: a copy of a constant, a Parameter for others."""
+        if isinstance(outer, Growing):
+            raise UnsupportedError(f'a body within reads "{name}", which the Loop makes longer')
+        if isinstance(outer, Listed):
+            if outer.stacked is not None:
+                return Listed(stacked=self._captured(outer.stacked, name, scope))
+            if outer.cut is not None:
+                whole, axis, lengths = outer.cut
+                whole = self._captured(whole, name, scope)
+                return Listed(
+                    cut=Cut(whole, axis, self._captured(lengths, f"{name}/lengths", scope))
+                )
+            places = enumerate(outer.items)
+            return Listed([self._captured(one, f"{name}/{at}", scope) for at, one in places])
         if outer.is_constant:
-            made = scope.builder.constant(outer.tensor.value, outer.tensor.type, name=name)
-        else:
-            made = scope.builder.parameter(name, outer.tensor.type, outer.tensor.shape)
-            scope.captured.append((outer, made))
-        scope.values[name] = made
+            return scope.builder.constant(outer.tensor.value, outer.tensor.type, name=name)
+        made = scope.builder.parameter(name, outer.tensor.type, outer.tensor.shape)
+        scope.captured.append((outer, made))
         return made
 
     def _initializer(self, tensor: Any) -> tuple[Any, ElementType]:
@@ -242,7 +265,9 @@ class Importer:
             row.waits_for += [
                 self._missing[key]
                 for one in inputs
-                if one is not None and (key := (one.layer.id, one.index)) in self._missing
+                if one is not None
+                and not isinstance(one, Listed)
+                and (key := (one.layer.id, one.index)) in self._missing
             ]
         called = (domain, proto.op_type, getattr(proto, "overload", ""))
         function = self.functions.get(called)
@@ -268,7 +293,7 @@ class Importer:
         attributes = self._attributes(proto)
         check_attributes(found, list(attributes), domain)
         check_types(found, proto.attribute)
-        check_inputs(found, [None if one is None else one.tensor.type for one in inputs])
+        check_inputs(found, [_type(one) for one in inputs])
         if converter is None:
             self._expand(found, proto, inputs)
             return
@@ -302,10 +327,10 @@ class Importer:
     def _finish(self, node: Node, before: int, outputs: Sequence[Output | None]) -> None:
         """Give the outputs their names, and the layers of the node theirs."""
         made = self.builder.graph.layers[before:]
-        first = next((one for one in outputs if one is not None), None)
+        first = next((x for x in outputs if x is not None and not isinstance(x, Listed)), None)
         if self._row is not None:
             self._row.becomes += [kind for kind in _kinds(made) if kind != "Const"] or (
-                _kinds(made) or ["(nothing)" if first in node.inputs else "Const"]
+                _kinds(made) or ["(nothing)" if first in (None, *node.inputs) else "Const"]
             )
         if first is not None and any(layer is first.layer for layer in made):
             self.builder.rename(first.layer, node.name)
@@ -345,7 +370,7 @@ class Importer:
                 helper.make_tensor_type_proto(
                     getattr(onnx.TensorProto, WORDS[one.tensor.type].upper()), None
                 ).SerializeToString()
-                if one is not None and not one.tensor.type.is_dynamic
+                if one is not None and not (_type(one) or ElementType.DYNAMIC).is_dynamic
                 else b""
                 for one in inputs
             ]
@@ -374,10 +399,11 @@ class Importer:
         finally:
             self.scope, self._depth = outer, self._depth - 1
 
-    def inline(self, graph: Any, name: str) -> list[Output | None]:
-        """Convert the nodes of a body as if they stood around it; its outputs."""
+    def inline(self, graph: Any, name: str, given: Sequence[Output] = ()) -> list[Output | None]:
+        """Convert the nodes of a body as if they stood around it, of some inputs; its outputs."""
         outer = self.scope
         self.scope = Scope(outer.builder, f"{name}/", outer)
+        self.scope.values = dict(zip((value.name for value in graph.input), given, strict=False))
         self._depth += 1
         try:
             self._take_initializers(graph)
@@ -476,6 +502,13 @@ def _with_attributes(node: Any, given: Mapping[str, Any], left_out: Sequence[str
         if name in left_out:
             copy.input[index] = ""
     return copy
+
+
+def _type(one: Output | None) -> ElementType | None:
+    """The element type of an input; of a sequence it is not asked."""
+    if isinstance(one, Listed):
+        return ElementType.DYNAMIC
+    return None if one is None else one.tensor.type
 
 
 def _kinds(made: Sequence[Layer]) -> list[str]:

@@ -207,7 +207,8 @@ def check_inputs(found: Signature, kinds: Sequence[ElementType | None]) -> None:
             continue
         name, allowed, _ = row
         word = _TENSORS[kind]
-        if allowed and word not in allowed:
+        # What may be there is kept as what is.
+        if allowed and not allowed & {word, f"optional({word})"}:
             raise IRError(_wrong_type(found, index, name, word))
 
 
