@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 from test_onnx_bodies import info, model, same, tensors
 from vinoir import ir
 from vinoir.schemas import IRError, UnsupportedError
@@ -200,6 +201,30 @@ def test_what_may_be_there() -> None:
         node("Where", "has z x", "y"),
     ]
     same(one_output(*nodes, x=[2, 3]), {"x": numbers(2, 3)})
+
+
+@pytest.mark.parametrize("mode", ["linear", "circular"])
+@pytest.mark.parametrize("axis", [-2, 1, 3])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_cache_is_written_where_each_of_the_batch_stands(
+    mode: str, axis: int, known: bool
+) -> None:
+    """ONNX Runtime has no TensorScatter for these; the standard's own answers are asked."""
+    past, update = numbers(2, 6, 5, 7), numbers(2, 6, 5, 7)
+    update = np.take(update, range(3), axis)
+    places = np.array([4, 1] if mode == "circular" else [2, 0])
+    kinds = [info("x", list("abcd")), info("u", list("efgh"))]
+    if known:
+        kinds = [info("x", past.shape), info("u", update.shape)]
+    for inputs in ("x u at", "x u"):
+        made = model(
+            [node("TensorScatter", inputs, "y", axis=axis, mode=mode)],
+            [*kinds, info("at", [2], TensorProto.INT64)], [info("y", None)], opset=24,
+        )  # fmt: skip
+        feed = {"x": past, "u": update, "at": places}
+        (wanted,) = ReferenceEvaluator(made).run(None, feed)
+        (found,) = ir.run(ir.from_onnx(made), feed).values()
+        np.testing.assert_array_equal(found, wanted)
 
 
 def _refused(made: Any, kind: type[IRError], *words: str) -> None:

@@ -243,6 +243,29 @@ def scatter_nd(node: Node) -> Made:
     return node.add("ScatterNDUpdate-15", node[0], node[1], node[2], reduction=word)
 
 
+@converts("TensorScatter", since=24)
+def tensor_scatter(node: Node) -> Made:
+    """ScatterElementsUpdate-12, at places that follow where each of the batch begins."""
+    past, update, axis = node[0], node[1], node.axis(-2)
+    mode, size = node.text("mode", "linear"), node.size(update, axis)
+    if mode not in ("linear", "circular"):
+        raise IRError(f'mode="{mode}" is not linear or circular')
+    if isinstance(size, Output):
+        zero, one = node.ints64(0), node.ints64(1)
+        places = node.add("Range-4", zero, node.reshape(size, []), one, output_type="i64")
+    else:
+        places = node.ints64(range(size))
+    beside = [1] * node.rank()
+    places = node.reshape(places, [*beside[:axis], -1, *beside[axis + 1 :]])
+    if node.get(2) is not None:
+        starts = node.reshape(node.convert(node[2], "i64"), [-1, *beside[1:]])
+        places = node.add("Add-1", starts, places)
+    if mode == "circular":
+        places = node.add("FloorMod-1", places, node.vector([node.size(past, axis)]))
+    places = node.add("Broadcast-3", places, node.shape(update))
+    return node.add("ScatterElementsUpdate-12", past, places, update, node.ints64(axis))
+
+
 _PAD_MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect"}
 
 
