@@ -166,6 +166,29 @@ def test_a_loop_makes_a_sequence_longer(start: str, new_axis: int, axis: int) ->
         same(made, {"x": numbers(count, 3, 2)})
 
 
+@pytest.mark.parametrize("start", ["SequenceEmpty", "SequenceConstruct"])
+def test_what_becomes_of_it_is_the_same_in_openvino(start: str) -> None:
+    """A Loop that makes a sequence longer, and parts of lengths that depend on values."""
+    ov = pytest.importorskip("openvino")
+    body = [node("Exp", "row", "r"), node("SequenceInsert", "s r", "s_out")]
+    made = growing(body, start, axis=0, new_axis=0)
+    made.graph.input.append(info("lengths", ["k"], TensorProto.INT64))
+    made.graph.node.append(node("SplitToSequence", "y lengths", "parts", axis=0))
+    made.graph.node.append(node("SequenceAt", "parts zero", "part"))
+    made.graph.output.append(info("part", None))
+    found = ir.from_onnx(made)
+    assert not ir.check(found).errors
+    given = [numbers(4, 3, 2), np.array([5, 7])]
+    xml, weights = ir.dumps(found)
+    core = ov.Core()
+    loaded = core.read_model(xml, ov.Tensor(np.frombuffer(weights or b"\0", np.uint8)))
+    options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+    wanted = core.compile_model(loaded, "CPU", options)(given)
+    for one, other in zip(ir.run(found, given).values(), wanted.values(), strict=True):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, 1e-6)
+
+
 def test_a_loop_gives_more_than_a_sequence() -> None:
     """And a body reads a sequence from around it, at a place that changes."""
     body = [
