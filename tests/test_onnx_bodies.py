@@ -202,3 +202,57 @@ def test_protobuf_in_python_refuses_alike() -> None:
             ir.from_onnx(content)
         said.append((type(raised.value).__name__, str(raised.value)))
     assert pickle.loads(done.stdout) == said
+
+
+def over_rows(nodes: Sequence[Any], shape: Sequence[Any]) -> Any:
+    """A Loop of n turns over x that gives r of each turn."""
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["c_out"]), *nodes],
+        "body",
+        [info("i", [], TensorProto.INT64), info("c", [], TensorProto.BOOL)],
+        [info("c_out", [], TensorProto.BOOL), info("r", None)],
+    )
+    return model(
+        [helper.make_node("Loop", ["n", ""], ["y"], body=body)],
+        [info("x", shape), info("n", [], TensorProto.INT64)],
+        [info("y", None)],
+        tensors(one=np.array([1]), zero=np.array([0])),
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted"), [([2, 3], (0, 2, 3)), (["a", 3], (0, 0, 3)), (["a", "b"], (0, 0, 0))]
+)
+def test_a_loop_without_a_turn_gives_nothing_of_the_rank_that_turns_would_give(
+    shape: list[Any], wanted: tuple[int, ...]
+) -> None:
+    """Sizes that are known beforehand are there, as in OpenVINO."""
+    ov = pytest.importorskip("openvino")
+    found = ir.from_onnx(over_rows([helper.make_node("Exp", ["x"], ["r"])], shape))
+    given = [np.ones((2, 3), np.float32), np.array(0)]
+    xml, weights = ir.dumps(found)
+    loaded = ov.Core().read_model(xml, ov.Tensor(np.frombuffer(weights or b"\0", np.uint8)))
+    (asked,) = ov.Core().compile_model(loaded, "CPU")(given).values()
+    assert asked.shape == wanted
+    for outputs in (ir.run(found, given), ir.compile(found, threads=1)(given)):
+        (one,) = outputs.values()
+        assert (one.shape, one.dtype) == (wanted, np.dtype(np.float32))
+
+
+def test_turns_that_give_other_sizes_cannot_be_joined() -> None:
+    """Whether turns are known beforehand or not, it is said which does, and where."""
+    nodes = [
+        helper.make_node("Unsqueeze", ["i", "zero"], ["at"]),
+        helper.make_node("Add", ["at", "one"], ["stop"]),
+        helper.make_node("Slice", ["x", "zero", "stop"], ["r"]),
+    ]
+    proto = over_rows(nodes, [2, 3])
+    known = over_rows(nodes, [2, 3])
+    del known.graph.input[1]
+    known.graph.initializer.extend(tensors(n=np.array(2)))
+    x = np.ones((2, 3), np.float32)
+    for made, given in ((proto, [x, np.array(2)]), (known, [x])):
+        found = ir.from_onnx(made)
+        for go in (ir.run, lambda model, arrays: ir.compile(model)(arrays)):
+            with pytest.raises(ir.IRError, match=r"turn 1 .* \[1, 2, 3\] .* \[1, 1, 3\].* axis 0"):
+                go(found, given)

@@ -283,7 +283,7 @@ def test_what_cannot_be_followed_is_told() -> None:
         (["SequenceInsert s row t", "SequenceInsert t row s_out"], "more than one"),
         (["SequenceLength s k", "SequenceInsert s row s_out"], "makes longer"),
         (["SequenceInsert s row zero s_out"], "elsewhere"),
-        (["SequenceConstruct row s_out"], 's_out" anew'),
+        (["SequenceConstruct row s_out"], '"s_out", a sequence of its own'),
     ],
 )
 def test_bodies_that_do_more_than_make_a_sequence_longer(body: list[str], word: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from ...layers.axes import axis_of
 from ...layers.budget import budget
 from ...layers.casting import computed
-from ...schemas import Array, ElementType, IRError
+from ...schemas import Array, IRError
 from ..document import Graph, Layer, MapEntry, Port, PortMap
 from ..inference import (
     body_of,
@@ -129,13 +129,35 @@ def begin_of(entry: MapEntry, size: int, turn: int) -> int:
 def _joined(entry: MapEntry, row: Sequence[Array], body: Graph) -> Array:
     """The slices of all turns in one."""
     if not row:
-        source = body.producer(body.layer(entry.internal_layer_id), 0)
-        kind = source[0].outputs[source[1]].type if source is not None else ElementType.F32
-        return np.empty((0,), computed(kind).dtype)
+        return _nothing(entry, body)
     axis = entry.axis or 0
     row = [np.atleast_1d(array) for array in row]
+    for turn, array in enumerate(row):
+        if _beside(array, axis) != _beside(row[0], axis):
+            raise IRError(
+                f"turn {turn} of the body gives {list(array.shape)} where the first gave "
+                f"{list(row[0].shape)}: joined along axis {axis}, they must agree in the others"
+            )
     # A negative stride fills the output from its end.
     return np.concatenate(row[::-1] if entry.stride < 0 else row, axis)
+
+
+def _nothing(entry: MapEntry, body: Graph) -> Array:
+    """What no turn gave: as many axes as each would give, with those sizes that are known."""
+    source = body.producer(body.layer(entry.internal_layer_id), 0)
+    known = None if source is None else source[0].outputs[source[1]].tensor
+    kind = np.dtype(np.float32) if known is None else computed(known.type).dtype
+    if known is None or not known.rank or entry.axis is None:
+        return np.empty((0,), kind)
+    sizes = [size if isinstance(size, int) else 0 for size in known.shape]
+    sizes[axis_of(entry.axis, len(sizes))] = 0
+    return np.empty(sizes, kind)
+
+
+def _beside(array: Array, axis: int) -> tuple[int, ...]:
+    """The sizes of all axes but one."""
+    axis %= array.ndim
+    return (*array.shape[:axis], *array.shape[axis + 1 :])
 
 
 def _final(

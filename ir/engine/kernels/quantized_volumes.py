@@ -42,7 +42,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
         if given.dtype != np.int8:
             volume = scratch.volumes.take_bytes(0, *given.shape)
             steps.append(_to_levels(given, volume, integers, abreast, scratch))
-        longest = max(end - begin for begin, end in runs)
+        longest = max((end - begin for begin, end in runs), default=0)
         room = None
         if not near.are_the_images(depth, len(volume)):
             room = scratch.volumes.take_bytes(0, longest, height, width, near.taps * channels)

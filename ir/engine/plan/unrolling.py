@@ -101,7 +101,18 @@ def known_turns(layer: Layer, feeders: Sequence[Value], known: Sequence[Tensor])
                 break
     if not turns or len(turns) * _weights(body) > HEAVY:
         return None
+    if not all(_fit(entry, turns) for entry in ordered_outputs(port_map)):
+        return None  # whoever runs it says so
     return Loop(layer, body, port_map, feeders, turns)
+
+
+def _fit(entry: MapEntry, turns: Sequence[Inferred]) -> bool:
+    """Whether what turns give agrees in all axes but the one along which it is joined."""
+    if entry.axis is None:
+        return True
+    given = [turn.tensors[entry.internal_layer_id][0].shape.static for turn in turns]
+    axis = entry.axis % len(given[0]) if given[0] else 0
+    return len({(*shape[:axis], *shape[axis + 1 :]) for shape in given}) == 1
 
 
 def unrolled(loop: Loop, add: AddBody, made: list[Node]) -> list[Value]:

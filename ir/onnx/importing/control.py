@@ -81,7 +81,9 @@ def build(
                 added.append(None if more is None else _result(scope.builder, more, value.name, 0))
                 continue
             if isinstance(found, Listed):
-                raise UnsupportedError(f'the body makes the sequence "{value.name}" anew')
+                raise UnsupportedError(
+                    f'the body gives "{value.name}", a sequence of its own: IR has tensors only'
+                )
             if scalars and index == 0 and found.tensor.rank != 0:
                 found = _reshaped(scope.builder, found, [])
             results.append(_result(scope.builder, found, value.name, axis))

@@ -198,7 +198,8 @@ def check_inputs(found: Signature, kinds: Sequence[ElementType | None]) -> None:
     there = len(kinds)
     while there and kinds[there - 1] is None:
         there -= 1
-    if not found.least <= there <= max(found.most, found.least):
+    # Of those that must be named some may be left out: the count and the condition of a Loop.
+    if len(kinds) < found.least or there > max(found.most, found.least):
         many = found.least if found.least == found.most else f"{found.least} to {found.most}"
         raise IRError(f"{there} inputs, {found.name}-{found.since} takes {many}")
     for index, kind in enumerate(kinds):
