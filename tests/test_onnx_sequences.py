@@ -94,6 +94,38 @@ def test_a_sequence_is_put_together_and_changed(axis: int, new_axis: int) -> Non
     same(one_output(*nodes, x=[2, 3], **held), {"x": numbers(2, 3)})
 
 
+@pytest.mark.parametrize("semantics", ["onnxruntime", "onnx"])
+@pytest.mark.parametrize("lengths", [np.array(1), np.array([1, 1, 1])])
+def test_parts_of_one_lose_their_axis_as_exporters_mean_it(lengths: Any, semantics: Any) -> None:
+    """PyTorch writes so what it unbinds; by the letter the axis stays where lengths are given."""
+    nodes = [
+        node("SplitToSequence", "x lengths", "s", axis=1, keepdims=0),
+        node("SequenceAt", "s at", "y"),
+    ]
+    held = {"lengths": lengths, "at": np.array(1)}
+    made = one_output(*nodes, x=[2, 3], **held)
+    x = numbers(2, 3)
+    if semantics == "onnxruntime":
+        same(made, {"x": x})
+        return
+    # Of lengths it is as ONNX Runtime has it.
+    (wanted,) = ReferenceEvaluator(made).run(None, {"x": x})
+    (found,) = ir.run(ir.from_onnx(made, semantics=semantics), {"x": x}).values()
+    assert wanted.shape == (2, 1)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_parts_of_one_of_an_open_axis(axis: int, keepdims: int) -> None:
+    nodes = [
+        node("SplitToSequence", "x", "s", axis=axis, keepdims=keepdims),
+        node("SequenceAt", "s at", "y"),
+    ]
+    made = one_output(*nodes, x=["a", "b", "c"], at=np.array(-1))
+    same(made, {"x": numbers(2, 3, 4)})
+
+
 @pytest.mark.parametrize("place", [-3, 0, 2])
 def test_parts_of_lengths_that_depend_on_values(place: int) -> None:
     for number in ([3], ["n"]):
@@ -275,6 +307,22 @@ def test_what_cannot_be_followed_is_told() -> None:
              "not known how many tensors")  # fmt: skip
     empty = node("SequenceEmpty", "", "s")
     _refused(one_output(empty, joined, x=[2]), UnsupportedError, "the sequence is empty")
+
+
+def test_what_waits_for_another_problem_is_not_listed() -> None:
+    nodes = [
+        node("StringNormalizer", "x", "s"),
+        node("SequenceAt", "s zero", "a"),
+        node("RegexFullMatch", "x", "y", pattern="a"),
+    ]
+    made = model(
+        nodes, [info("x", [2], TensorProto.STRING)], [info("a", None), info("y", None)],
+        tensors(zero=np.array(0)), opset=20,
+    )  # fmt: skip
+    with pytest.raises(UnsupportedError) as caught:
+        ir.from_onnx(made)
+    assert "2 of 3 nodes" in str(caught.value)
+    assert "SequenceAt" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from vinoir import ir
 from vinoir.schemas import Array
 
 from .test_program_bytes import Exact, planned, same_bits
-from .test_program_quantized import integer_nodes, needs_library, whatever_it_takes
+from .test_program_quantized import LIBRARY, integer_nodes, needs_library, whatever_it_takes
 
 pytestmark = [needs_library, pytest.mark.usefixtures("integers_are_quick")]
 
@@ -30,8 +30,8 @@ class Volumes(Exact):
         gaps = [int(self.pick(1, 1, 2, size)) for size in sizes]
         reaches = [(taps - 1) * gap for taps, gap in zip(kernel, gaps, strict=True)]
         strides = [int(self.pick(1, 1, 2)) for _ in sizes]
-        begins = [reach // 2 for reach in reaches]
-        ends = [reach - begin for reach, begin in zip(reaches, begins, strict=True)]
+        begins = [reach // 2 + int(self.pick(0, 0, 0, 1)) for reach in reaches]
+        ends = [reach - reach // 2 + int(self.pick(0, 0, 0, 1)) for reach in reaches]
         y = self.add(
             "Convolution", x, self.matrix(int(self.pick(5, 8)), inner, *kernel),
             strides=strides, dilations=gaps, pads_begin=begins, pads_end=ends,
@@ -80,6 +80,62 @@ def test_every_bit(seed: int) -> None:
     model, arrays = Volumes(seed).drawn()
     assert integer_nodes(model) == 3
     same_bits(model, arrays)
+
+
+@pytest.mark.parametrize("between", ["", "ReLU", "scaled"])
+@pytest.mark.parametrize("deep", [1, 3])
+def test_what_is_added_beside_them_may_be_levels(deep: int, between: str) -> None:
+    """Rounded, joined with levels from before, and rounded again: as blocks of ResNets are."""
+    one = Volumes(deep)
+    shape = (2, 8, 4, 6, 6)
+    y = one.rounded_to(one.net.parameter("x", "f32", shape))
+    for _ in range(2):
+        words = {"strides": [1] * 3, "dilations": [1] * 3, "pads_begin": [deep // 2, 1, 1]}
+        z = one.add("Convolution", y, one.matrix(8, 8, deep, 3, 3), **words,
+                    pads_end=[deep // 2, 1, 1])  # fmt: skip
+        z = one.add("Add", one.rounded_to(z, power=4), y)
+        if between == "ReLU":
+            z = one.add("ReLU", z)
+        elif between == "scaled":
+            z = one.add("Multiply", z, one.constant(np.float32(0.5)))
+        y = one.rounded_to(z, power=3)
+    model = one.model(one.add("ReLU", y))
+    plan = planned(model)
+    first, _ = (node for node in plan.nodes if node.kind == "Convolution")
+    assert first.outputs[0].type == np.int8
+    assert bool(first.joined) == (not between)
+    same_bits(model, [(one.rng.integers(-300, 300, shape) / 64).astype("f4")])
+
+
+@pytest.mark.parametrize("kind", ["Mish", "SoftPlus"])
+def test_what_follows_is_looked_up_where_it_is_much(kind: str) -> None:
+    one = Volumes(3)
+    shape = (1, 8, 8, 16, 32)
+    y = one.rounded_to(one.net.parameter("x", "f32", shape))
+    words = {"strides": [1] * 3, "dilations": [1] * 3}
+    for size, pad in ((3, 1), (1, 0)):
+        y = one.add("Convolution", y, one.matrix(8, 8, size, 3, 3), **words,
+                    pads_begin=[pad, 1, 1], pads_end=[pad, 1, 1])  # fmt: skip
+        y = one.rounded_to(one.add(kind, y, opset="opset4"), levels=16, power=2)
+    model = one.model(one.add("ReLU", y))
+    looked_up = [node.table is not None for node in planned(model).nodes if node.integers]
+    assert LIBRARY is not None
+    assert looked_up[0] == LIBRARY.rounds
+    same_bits(model, [(one.rng.integers(-300, 300, shape) / 64).astype("f4")])
+
+
+def test_what_is_chosen_of_levels_is_the_same_for_all_plans() -> None:
+    one = Exact(5)
+    x = one.net.parameter("x", "f32", (1, 8, 4, 6, 6))
+    words = {key: [1, 1, 1] for key in ("strides", "dilations", "pads_begin", "pads_end")}
+    y = one.add("Convolution", one.rounded_to(x), one.matrix(8, 8, 3, 3, 3), **words)
+    (node,) = [node for node in planned(one.model(y)).nodes if node.kind == "Convolution"]
+    packed = node.inputs[1].packed
+    assert packed is not None
+    first = packed.chosen("half", lambda levels: levels[:, :, 1:])
+    assert first is packed.chosen("half", lambda levels: levels[:, :, 1:])
+    np.testing.assert_array_equal(first.signed, packed.signed[:, :, 1:])
+    np.testing.assert_array_equal(first.expanded(), packed.expanded()[:, :, 1:])
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])

@@ -148,7 +148,7 @@ class Neighbours(NamedTuple):
 
     def are_the_images(self, made: int, given: int) -> bool:
         """Whether what belongs to each is but the one image at its place."""
-        return self.taps == self.stride == 1 and not self.first and made == given
+        return self.taps == self.stride == 1 and made == given
 
 
 def put_beside(

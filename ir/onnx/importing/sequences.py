@@ -104,7 +104,7 @@ def _place(node: Node, index: int, count: int, default: int) -> int:
     last = count if node.kind == "SequenceInsert" else count - 1
     if not -count <= place <= last:
         raise IRError(f"position {place} of a sequence of {count} tensors")
-    return place + count if place < 0 else place
+    return place
 
 
 @converts("SplitToSequence", since=11)
@@ -116,10 +116,7 @@ def split_to_sequence(node: Node) -> Made:
         lengths = node.convert(lengths, "i64")
         if lengths.tensor.rank != 1 or not isinstance(lengths.tensor.shape[0], int):
             return Listed(cut=Cut(x, axis, lengths))
-        parts = list(node.add("VariadicSplit-1", x, node.ints64(axis), lengths))
-        known = lengths.tensor.value
-        keeps = known is None or bool((known != 1).any()) or _keeps(node)
-        return Listed(parts if keeps else [node.squeeze(one, [axis]) for one in parts])
+        return Listed(list(node.add("VariadicSplit-1", x, node.ints64(axis), lengths)))
     each = 1 if lengths is None else node.single(1, "the length of a part")
     if each is None or each < 1:
         raise UnsupportedError(f"the length of a part (input 1) is {each or 'not constant'}")
@@ -145,11 +142,11 @@ def split_to_sequence(node: Node) -> Made:
 
 
 def _keeps(node: Node) -> bool:
-    """Whether parts of one keep the axis; the letter has it so wherever lengths are given."""
+    """Whether parts of one keep the axis; by the letter they do wherever a length is given."""
     if node.flag("keepdims", True) or node.get(1) is None:
         return node.flag("keepdims", True)
     letter = node.semantics == "onnx"
-    text = "stays, as lengths are given" if letter else "goes, as keepdims is 0"
+    text = "stays, as their length is given" if letter else "goes, as keepdims is 0"
     node.note("keepdims", f"the axis of parts of one {text}")
     return letter
 
