@@ -305,6 +305,9 @@ def test_what_cannot_be_followed_is_told() -> None:
     apart = node("ConcatFromSequence", "s", "y", axis=0, new_axis=1)
     _refused(one_output(split, apart, x=["n"], two=np.array(2)), UnsupportedError,
              "not known how many tensors")  # fmt: skip
+    numbers_alone = [node("ReduceSum", "row", "r", keepdims=0),
+                     node("SequenceInsert", "s r", "s_out")]  # fmt: skip
+    _refused(growing(numbers_alone, axis=0, new_axis=0), IRError, "no axis to be joined along")
     empty = node("SequenceEmpty", "", "s")
     _refused(one_output(empty, joined, x=[2]), UnsupportedError, "the sequence is empty")
 
@@ -331,7 +334,7 @@ def test_what_waits_for_another_problem_is_not_listed() -> None:
         (["SequenceInsert s row t", "SequenceInsert t row s_out"], "more than one"),
         (["SequenceLength s k", "SequenceInsert s row s_out"], "makes longer"),
         (["SequenceInsert s row zero s_out"], "elsewhere"),
-        (["SequenceConstruct row s_out"], '"s_out", a sequence of its own'),
+        (["SequenceConstruct row s_out"], '"s_out", another sequence'),
     ],
 )
 def test_bodies_that_do_more_than_make_a_sequence_longer(body: list[str], word: str) -> None:
@@ -340,6 +343,36 @@ def test_bodies_that_do_more_than_make_a_sequence_longer(body: list[str], word: 
         kind, *inputs, output = line.split()
         nodes.append(helper.make_node(kind, inputs, [output]))
     _refused(growing(nodes, axis=0), IRError, "Loop", word)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_two_sequences_of_a_loop_are_told_apart(swapped: bool) -> None:
+    body = helper.make_graph(
+        [
+            node("Identity", "c", "going"), node("Gather", "x i", "r"), node("Exp", "r", "e"),
+            node("SequenceInsert", "s r", "s_out"), node("SequenceInsert", "t e", "t_out"),
+        ],
+        "body",
+        [info("i", [], TensorProto.INT64), info("c", [], TensorProto.BOOL),
+         listed("s"), listed("t")],
+        [info("going", [], TensorProto.BOOL),
+         *[listed(name) for name in (("t_out", "s_out") if swapped else ("s_out", "t_out"))]],
+    )  # fmt: skip
+    nodes = [
+        node("SequenceEmpty", "", "none"),
+        node("SequenceConstruct", "first", "one"),
+        helper.make_node("Loop", ["n", "", "none", "one"], ["a", "b"], body=body),
+        node("ConcatFromSequence", "a", "y", axis=0, new_axis=1),
+        node("ConcatFromSequence", "b", "z", axis=0, new_axis=1),
+    ]
+    made = model(
+        nodes, [info("x", [3, 2]), info("first", [2])], [info("y", None), info("z", None)],
+        tensors(n=np.array(3)),
+    )  # fmt: skip
+    if swapped:
+        _refused(made, UnsupportedError, '"t_out", another sequence')
+        return
+    same(made, {"x": numbers(3, 2), "first": numbers(2)})
 
 
 def test_a_body_that_leaves_a_sequence_as_it_is() -> None:

@@ -57,7 +57,7 @@ def build(
         parameters = []
         for index, (value, tensor) in enumerate(zip(proto.input, given, strict=True)):
             if tensor is None:
-                scope.values[value.name] = Growing()
+                scope.values[value.name] = Growing(index)
                 continue
             made = scope.builder.parameter(value.name, tensor.type, tensor.shape)
             parameters.append(made)
@@ -76,19 +76,28 @@ def build(
             if found is None:
                 raise IRError(f'output "{value.name}" of the body is a tensor that nothing makes')
             axis = wrap[index] if index < len(wrap) else None
-            if isinstance(found, Growing):
-                more = found.added
+            # The states of a Loop are behind two inputs, and behind one output.
+            if scalars and index and given[index + 1 : index + 2] == [None]:
+                more = _added(found, index + 1, value.name)
                 added.append(None if more is None else _result(scope.builder, more, value.name, 0))
                 continue
             if isinstance(found, Listed):
                 raise UnsupportedError(
-                    f'the body gives "{value.name}", a sequence of its own: IR has tensors only'
+                    f'the body gives "{value.name}", a sequence: IR has tensors only'
                 )
             if scalars and index == 0 and found.tensor.rank != 0:
                 found = _reshaped(scope.builder, found, [])
             results.append(_result(scope.builder, found, value.name, axis))
         scope.builder.graph.prune()
         return Body(scope.builder.graph, scope.captured, parameters, results, added)
+
+
+def _added(found: Output, place: int, name: str) -> Output | None:
+    """What a turn adds to a sequence, if anything, by what it hands on in its place."""
+    if isinstance(found, Growing) and found.place == place:
+        return found.added
+    what = "another sequence" if isinstance(found, Listed) else "a tensor"
+    raise UnsupportedError(f'the body gives "{name}", {what} in the place of the one it has')
 
 
 def _result(builder: Builder, x: Output, name: str, axis: int | None) -> Layer:

@@ -79,11 +79,12 @@ class Listed(Output):
 class Growing(Listed):
     """A sequence as the body of a Loop sees it: a turn puts one tensor more behind the others."""
 
-    __slots__ = ("added",)
+    __slots__ = ("added", "place")
 
-    def __init__(self, added: Output | None = None) -> None:
+    def __init__(self, place: int, added: Output | None = None) -> None:
         super().__init__()
-        self.added = added
+        #: Which input of the body it is.
+        self.place, self.added = place, added
 
     @property
     def is_counted(self) -> bool:
@@ -99,7 +100,7 @@ class Growing(Listed):
         """The same with a tensor more."""
         if self.added is not None:
             raise UnsupportedError("a turn of the Loop adds more than one tensor to a sequence")
-        return Growing(added)
+        return Growing(self.place, added)
 
 
 __all__ = ["Cut", "Growing", "Listed"]

@@ -173,6 +173,8 @@ def concat_from_sequence(node: Node) -> Made:
         raise UnsupportedError("the rank of the sequence's tensors is not known")
     rank = whole.tensor.rank - 1
     axis = node.axis(0, rank + apart)
+    if not rank + apart:
+        raise IRError("numbers have no axis to be joined along, new_axis=1 gives them one")
     behind = node.transpose(whole, [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)])
     if apart:
         return behind
