@@ -173,7 +173,7 @@ MOST = 64
 #: in one of groups, and one by itself; what a sum of integers takes beside its products, and what
 #: makes a number of it. So many times quicker are the quickest products of integers; so many times
 #: quicker is worth it.
-PRODUCT, GROUPED, SUM, SUMMED, SCALED = 0.016, 0.025, 0.11, 0.15, 1.0
+PRODUCT, GROUPED, SUM, SUMMED, SCALED = 0.016, 0.025, 0.11, 0.3, 1.0
 AMX, WORTH = 8.0, 1.2
 
 

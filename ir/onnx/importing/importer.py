@@ -60,6 +60,8 @@ from .versions import (
     signature,
 )
 
+#: What becomes of nodes that need no layer, or hold a constant.
+_NOT_COMPUTED = ("(nothing)", "Const")
 #: Functions and bodies within each other, and all nodes that they come to.
 _DEEPEST, _MOST_NODES = 32, 100_000
 
@@ -329,9 +331,14 @@ class Importer:
         made = self.builder.graph.layers[before:]
         first = next((x for x in outputs if x is not None and not isinstance(x, Listed)), None)
         if self._row is not None:
-            self._row.becomes += [kind for kind in _kinds(made) if kind != "Const"] or (
-                _kinds(made) or ["(nothing)" if first in (None, *node.inputs) else "Const"]
-            )
+            kinds, known = _kinds(made), self._row.becomes
+            computed = [kind for kind in kinds if kind != "Const"]
+            if computed:
+                # Of a body and a function that is what they come to.
+                self._row.becomes = [one for one in known if one not in _NOT_COMPUTED] + computed
+            elif not known:
+                same = first is None or first in node.inputs or not first.is_constant
+                self._row.becomes = kinds or ["(nothing)" if same else "Const"]
         if first is not None and any(layer is first.layer for layer in made):
             self.builder.rename(first.layer, node.name)
         for name, one in zip(node.outputs, [*outputs, *[None] * len(node.outputs)], strict=False):
