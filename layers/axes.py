@@ -21,6 +21,12 @@ def axis_of(axis: int, rank: int, what: str = "axis") -> int:
     return axis % rank if rank else axis
 
 
+def all_but(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """The sizes of all axes but one, which is counted from either end."""
+    place = axis_of(axis, len(shape))
+    return (*shape[:place], *shape[place + 1 :])
+
+
 def within_axis(indices: Array, size: int) -> Array:
     """Indices as NumPy takes them, counted from either end; none may be beyond an axis."""
     indices = indices.astype(np.int64, copy=False)

@@ -282,6 +282,16 @@ def test_a_cache_is_written_where_each_of_the_batch_stands(
         np.testing.assert_array_equal(found, wanted)
 
 
+def test_places_of_a_cache_take_no_memory_before_they_are_asked_for() -> None:
+    shape = [1, 1 << 40]
+    made = model(
+        [node("TensorScatter", "x u", "y", axis=1)], [info("x", shape), info("u", shape)],
+        [info("y", None)], opset=24,
+    )  # fmt: skip
+    (result,) = ir.from_onnx(made).results
+    assert result.inputs[0].shape == tuple(shape)
+
+
 def _refused(made: Any, kind: type[IRError], *words: str) -> None:
     with pytest.raises(kind) as caught:
         ir.from_onnx(made)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...layers.axes import axis_of
+from ...layers.axes import all_but, axis_of
 from ...layers.budget import budget
 from ...layers.casting import computed
 from ...schemas import Array, IRError
@@ -133,7 +133,7 @@ def _joined(entry: MapEntry, row: Sequence[Array], body: Graph) -> Array:
     axis = entry.axis or 0
     row = [np.atleast_1d(array) for array in row]
     for turn, array in enumerate(row):
-        if _beside(array, axis) != _beside(row[0], axis):
+        if all_but(array.shape, axis) != all_but(row[0].shape, axis):
             raise IRError(
                 f"turn {turn} of the body gives {list(array.shape)} where the first gave "
                 f"{list(row[0].shape)}: joined along axis {axis}, they must agree in the others"
@@ -152,12 +152,6 @@ def _nothing(entry: MapEntry, body: Graph) -> Array:
     sizes = [size if isinstance(size, int) else 0 for size in known.shape]
     sizes[axis_of(entry.axis, len(sizes))] = 0
     return np.empty(sizes, kind)
-
-
-def _beside(array: Array, axis: int) -> tuple[int, ...]:
-    """The sizes of all axes but one."""
-    axis %= array.ndim
-    return (*array.shape[:axis], *array.shape[axis + 1 :])
 
 
 def _final(

@@ -14,7 +14,7 @@ from ..workers import Part, spans
 from .blocks import Scratch
 from .quantized import convolution as convolve_images
 from .quantized import to_levels
-from .volume_groups import images_of, over_images, part_of
+from .volume_groups import images_of, over_images, steps_of_part
 from .volumes import STACKED, Neighbours, pads_of, put_beside
 
 
@@ -54,12 +54,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
                 steps.append(put_beside(volume, source, (begin, end), near, abreast, zero))
             target = images_of(output.store[image, some])
             one = Node(node.layer, small, [images_of(source), weights], [target])
-            one.set_epilogue(
-                [
-                    (step, [part_of(other, image, some) for other in others])
-                    for step, others in node.epilogue
-                ]
-            )
+            one.set_epilogue(steps_of_part(node.epilogue, image, some))
             one.integers, one.joined, one.table = integers, node.joined, node.table
             steps += convolve_images(one, abreast, scratch)
     return steps

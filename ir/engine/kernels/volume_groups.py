@@ -67,6 +67,11 @@ def part_of(value: Value | None, image: int, some: slice) -> Value | None:
     return found
 
 
+def steps_of_part(steps: Steps, image: int, some: slice) -> Steps:
+    """Steps with what of their operands belongs to some images of one volume."""
+    return [(op, [part_of(other, image, some) for other in others]) for op, others in steps]
+
+
 def _of_volumes(value: Value) -> Array:
     """A value that is broadcast to volumes, with all their axes."""
     return value.array.reshape((1,) * (5 - len(value.shape)) + value.shape)
@@ -109,10 +114,7 @@ def convolution(
             bias: list[Value] = []
             if tap == taps - 1:
                 bias = list(node.inputs[2:])
-                follow += [
-                    (step, [part_of(other, image, slice(None)) for other in others])
-                    for step, others in node.epilogue
-                ]
+                follow += steps_of_part(node.epilogue, image, slice(None))
             one = constant(weights[:, :, :, tap])
             part = Node(node.layer, small, [images_of(met), one, *bias], [result])
             part.set_epilogue(follow)

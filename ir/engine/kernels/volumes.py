@@ -24,7 +24,7 @@ from .calls import call
 from .convolution import LaidOut, choose_tilings, lay_out
 from .convolution import prepare as prepare_images
 from .transposed import GROUPS, Work, axes_of
-from .volume_groups import images_of, over_images, part_of
+from .volume_groups import images_of, over_images, steps_of_part
 
 #: Images with the channels of their neighbours take at most so many bytes at a time.
 STACKED = 4 << 20
@@ -65,12 +65,7 @@ def convolution(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] 
             source = images_of(stacked)
             target = images_of(output.store[image, begin:end])
             small = Node(node.layer, op, [source, constant(flat), *node.inputs[2:]], [target])
-            small.set_epilogue(
-                [
-                    (step, [part_of(other, image, slice(begin, end)) for other in others])
-                    for step, others in node.epilogue
-                ]
-            )
+            small.set_epilogue(steps_of_part(node.epilogue, image, slice(begin, end)))
             small.is_whole = node.is_whole
             small.laid_out = laid_out or lay_out(small, choose_tilings([small])[0])
             laid_out = small.laid_out
@@ -116,11 +111,7 @@ def transposed(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]] |
             start = phase.start + begin * deep.stride
             some = slice(start, phase.start + end * deep.stride, deep.stride)
             target = images_of(output.store[image, some])
-            parts = [
-                (step, [part_of(other, image, some) for other in others])
-                for step, others in node.epilogue
-            ]
-            chain = followers(parts, target, scratch)
+            chain = followers(steps_of_part(node.epilogue, image, some), target, scratch)
             store = output.store[image, some]
             work = Work(chosen, (axes[0], axes[1]), stacked, store, chain, scratch)
             steps += work.steps(abreast)

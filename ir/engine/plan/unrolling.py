@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ....layers.axes import all_but
 from ....layers.base import Op
 from ....layers.budget import budget
 from ....schemas import Tensor
@@ -111,8 +112,7 @@ def _fit(entry: MapEntry, turns: Sequence[Inferred]) -> bool:
     if entry.axis is None:
         return True
     given = [turn.tensors[entry.internal_layer_id][0].shape.static for turn in turns]
-    axis = entry.axis % len(given[0]) if given[0] else 0
-    return len({(*shape[:axis], *shape[axis + 1 :]) for shape in given}) == 1
+    return len({all_but(shape or (1,), entry.axis) for shape in given}) == 1
 
 
 def unrolled(loop: Loop, add: AddBody, made: list[Node]) -> list[Value]:

@@ -77,7 +77,7 @@ def build(
                 raise IRError(f'output "{value.name}" of the body is a tensor that nothing makes')
             axis = wrap[index] if index < len(wrap) else None
             # The states of a Loop are behind two inputs, and behind one output.
-            if scalars and index and given[index + 1 : index + 2] == [None]:
+            if given[index + 1 : index + 2] == [None]:
                 more = _added(found, index + 1, value.name)
                 added.append(None if more is None else _result(scope.builder, more, value.name, 0))
                 continue
@@ -215,8 +215,7 @@ def loop(node: Node) -> Made:
             for one in states
         ),
     ]
-    lists = [0 if isinstance(one, Listed) else None for one in states]
-    wrap: list[int | None] = [None, *lists, *[0] * scanned]
+    wrap: list[int | None] = [None] * (1 + len(states)) + [0] * scanned
     body = settled(node.importer, proto, given, range(2, len(given)), 1, wrap=wrap, scalars=2)
     inputs, wiring = [count, condition, *tensors], PortMap()
     for index, one in enumerate(body.parameters[1:], 1):

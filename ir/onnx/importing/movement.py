@@ -247,14 +247,10 @@ def scatter_nd(node: Node) -> Made:
 def tensor_scatter(node: Node) -> Made:
     """ScatterElementsUpdate-12, at places that follow where each of the batch begins."""
     past, update, axis = node[0], node[1], node.axis(-2)
-    mode, size = node.text("mode", "linear"), node.size(update, axis)
+    mode = node.text("mode", "linear")
     if mode not in ("linear", "circular"):
         raise IRError(f'mode="{mode}" is not linear or circular')
-    if isinstance(size, Output):
-        zero, one = node.ints64(0), node.ints64(1)
-        places = node.add("Range-4", zero, node.reshape(size, []), one, output_type="i64")
-    else:
-        places = node.ints64(range(size))
+    places = _counted_along(node, update, axis)
     beside = [1] * node.rank()
     places = node.reshape(places, [*beside[:axis], -1, *beside[axis + 1 :]])
     if node.get(2) is not None:
@@ -410,20 +406,21 @@ def compress(node: Node) -> Made:
     return node.add("Gather-8", x, node.squeeze(where, [0]), node.ints64(node.integer("axis", 0)))
 
 
+def _counted_along(node: Node, x: Output, axis: int) -> Output:
+    """0, 1, 2 ... for each place of an axis, however many there are."""
+    count = node.size(x, axis)
+    stop = node.squeeze(count, [0]) if isinstance(count, Output) else node.ints64(count)
+    return node.add("Range-4", node.ints64(0), stop, node.ints64(1), output_type="i64")
+
+
 @converts("Trilu")
 def trilu(node: Node) -> Made:
     """Select-1 by the numbers of rows and columns."""
     x, rank = node[0], node.rank()
-    ones = node.ints64(1)
-
-    def line(axis: int) -> Output:
-        count = node.size(x, axis)
-        stop = node.squeeze(count, [0]) if isinstance(count, Output) else node.ints64(count)
-        return node.add("Range-4", node.ints64(0), stop, ones, output_type="i64")
-
     offset = node.convert(node[1], "i64") if node.get(1) is not None else node.ints64(0)
-    columns = line(rank - 1)
-    rows = node.add("Add-1", node.unsqueeze(line(rank - 2), [1]), node.reshape(offset, [1, 1]))
+    columns = _counted_along(node, x, rank - 1)
+    down = node.unsqueeze(_counted_along(node, x, rank - 2), [1])
+    rows = node.add("Add-1", down, node.reshape(offset, [1, 1]))
     spec = "GreaterEqual-1" if node.flag("upper", True) else "LessEqual-1"
     kept = node.add(spec, node.unsqueeze(columns, [0]), rows)
     return node.add("Select-1", kept, x, node.like(0, x))

@@ -143,8 +143,9 @@ def split_to_sequence(node: Node) -> Made:
 
 def _keeps(node: Node) -> bool:
     """Whether parts of one keep the axis; by the letter they do wherever a length is given."""
-    if node.flag("keepdims", True) or node.get(1) is None:
-        return node.flag("keepdims", True)
+    asked = node.flag("keepdims", True)
+    if asked or node.get(1) is None:
+        return asked
     letter = node.semantics == "onnx"
     text = "stays, as their length is given" if letter else "goes, as keepdims is 0"
     node.note("keepdims", f"the axis of parts of one {text}")
@@ -158,7 +159,7 @@ def concat_from_sequence(node: Node) -> Made:
     if (
         given.cut is not None
         and not apart
-        and node.axis(0, given.cut.whole.tensor.rank) == (given.cut.axis)
+        and node.axis(0, given.cut.whole.tensor.rank) == given.cut.axis
     ):
         return given.cut.whole
     if given.stacked is None:
@@ -180,8 +181,6 @@ def concat_from_sequence(node: Node) -> Made:
         return behind
     sizes = [node.size(whole, other + 1) for other in range(rank)]
     sizes[axis] = node.calculate("Multiply-1", node.size(whole, 0), sizes[axis])
-    if all(isinstance(one, int) for one in sizes):
-        return node.reshape(behind, [one for one in sizes if isinstance(one, int)])
     return node.reshape(behind, node.vector(sizes))
 
 
