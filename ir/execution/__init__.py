@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .decompression import Halves as Halves
     from .decompression import halves as halves
     from .decompression import is_decompression as is_decompression
+    from .decompression import is_fixed as is_fixed
+    from .decompression import made_of_constants as made_of_constants
     from .filling import fill as fill
     from .filling import is_filling as is_filling
     from .interpreter import Inputs as Inputs
@@ -36,7 +38,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "bodies": "begin_of run_bodies",
-        "decompression": "Halves halves is_decompression",
+        "decompression": "Halves halves is_decompression is_fixed made_of_constants",
         "filling": "fill is_filling",
         "interpreter": (
             "Inputs Interpreter InterpreterStep Outputs Traced Wanted aliases answered "

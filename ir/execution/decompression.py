@@ -11,7 +11,7 @@ Convert makes f16 of constants in wider types.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...schemas import ElementType
@@ -45,11 +45,26 @@ def is_fixed(layer: Layer) -> bool:
     return not (kept or layer.bodies or layer.op is None or layer.op.is_random)
 
 
+def made_of_constants(
+    graph: Graph, order: Sequence[Layer], may: Callable[[Layer], bool] = is_fixed
+) -> set[int]:
+    """The ids of constants, and of layers that ``may`` and compute with nothing else."""
+    known: set[int] = set()
+    for layer in order:
+        sources = graph.sources(layer)
+        fed = bool(sources) and all(
+            source is not None and source[0].id in known for source in sources
+        )
+        if layer.is_constant or (fed and may(layer)):
+            known.add(layer.id)
+    return known
+
+
 def halves(graph: Graph, order: Sequence[Layer]) -> Halves:
     """What is rounded to half precision in a graph."""
     found = Halves(set(), set())
     halving = [layer for layer in order if layer.type == "Convert" and _is_about_halves(layer)]
-    known = _constant(graph, order) if halving else set()
+    known = made_of_constants(graph, order) if halving else set()
     for layer in halving:
         source = layer.producers[0]
         if source is None or layer.id not in known:
@@ -78,19 +93,6 @@ def _is_about_halves(layer: Layer) -> bool:
     """Whether a layer that converts makes halves, or takes what others made so."""
     source = layer.producers[0]
     return source is not None and ((_is_half(layer) and _is_wide(source)) or _is_half(source))
-
-
-def _constant(graph: Graph, order: Sequence[Layer]) -> set[int]:
-    """The ids of constants, and of layers that compute with nothing else."""
-    known: set[int] = set()
-    for layer in order:
-        sources = graph.sources(layer)
-        fed = bool(sources) and all(
-            source is not None and source[0].id in known for source in sources
-        )
-        if layer.is_constant or (fed and is_fixed(layer)):
-            known.add(layer.id)
-    return known
 
 
 def _is_half(layer: Layer) -> bool:

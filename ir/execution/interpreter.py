@@ -53,7 +53,7 @@ from ..inference import (
 )
 from ..opening import ModelLike, opened
 from .bodies import run_bodies
-from .decompression import halves, is_fixed
+from .decompression import halves, made_of_constants
 from .variables import State
 
 #: Arrays for the inputs: by name or index, or in order.
@@ -208,6 +208,7 @@ class Interpreter:
         kept = {layer.id for layer, _ in wanted} if wanted is not None else set()
         if wanted is None:
             kept = {layer.id for layer in graph.results}
+        self._graph = graph
         self._walks: dict[int, Interpreter] = {}
         self._state: State = {}
         #: What is assigned in a walk: who reads a variable in the same one gets its old value.
@@ -225,13 +226,12 @@ class Interpreter:
 
     def fold(self) -> None:
         """Fold constants: compute once what depends on them alone; the arrays are read-only."""
+        fixed = made_of_constants(self._graph, [step.layer for step in self.steps])
         known: dict[int, tuple[Array, ...]] = {}
         with np.errstate(all="ignore"):
             for number, step in enumerate(self.steps):
                 layer, kernel, sources, _ = step
-                if kernel is None or not all(source in known for source, _ in sources):
-                    continue
-                if not layer.is_constant and not is_fixed(layer):
+                if kernel is None or layer.id not in fixed:
                     continue
                 with layer.at():
                     computed = kernel(*(known[source][index] for source, index in sources))

@@ -26,7 +26,7 @@ from ....layers.casting import (
 from ....layers.memory import without_collection
 from ....schemas import Array, ElementType, IRError, Tensor
 from ...document import Graph, Layer
-from ...execution import Halves, halves
+from ...execution import Halves, halves, is_fixed, made_of_constants
 from ...inference import Inferred, branch, infer_graph
 from .compressed import Compressed, Sources, compressed_weights
 from .constants import Constants, Folded, is_of_a_file
@@ -184,7 +184,7 @@ class _Making:
         if id(graph) not in self._seen:
             order = graph.order()
             sources = {layer.id: graph.sources(layer) for layer in order}
-            fixed, halved = _fixed(order, sources, inferred), halves(graph, order)
+            fixed, halved = _fixed(graph, order, inferred), halves(graph, order)
             packed = compressed_weights(order, sources, fixed, halved, inferred)
             self._seen[id(graph)] = Known(order, sources, fixed, packed, halved)
         return self._seen[id(graph)]
@@ -270,23 +270,15 @@ class _Making:
         )
 
 
-def _fixed(order: Sequence[Layer], sources: Sources, inferred: Inferred) -> set[int]:
+def _fixed(graph: Graph, order: Sequence[Layer], inferred: Inferred) -> set[int]:
     """The layers that can be folded: fed by constants alone, the same for any input shape."""
-    found: set[int] = set()
-    for layer in order:
-        if layer.is_constant:
-            found.add(layer.id)
-            continue
-        op, feeders = layer.op, sources[layer.id]
-        if layer.bodies or op is None or op.is_random or op.rows_vary or not feeders:
-            continue
-        if layer.type in ("Result", *STATEFUL):
-            continue
-        if any(tensor.type in UNPLANNED for tensor in inferred.of(layer)):
-            continue
-        if all(source is not None and source[0].id in found for source in feeders):
-            found.add(layer.id)
-    return found
+
+    def may(layer: Layer) -> bool:
+        varies = layer.op is None or layer.op.rows_vary
+        planned = all(tensor.type not in UNPLANNED for tensor in inferred.of(layer))
+        return is_fixed(layer) and planned and not varies
+
+    return made_of_constants(graph, order, may)
 
 
 def _needed(
