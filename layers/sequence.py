@@ -287,7 +287,7 @@ class ScaledDotProductAttentionV13(Op):
             if mask.rank < 2:
                 raise IRError(f"attention_mask has the shape {mask.shape}, at least two axes")
             rows = broadcast_size(rows, mask.shape[-2])
-            broadcast_size(columns, mask.shape[-1])
+            check_scores(columns, broadcast_size(columns, mask.shape[-1]))
             if mask.rank > 2:
                 batch = broadcast(batch, Shape(mask.shape[:-2]))
         return Shape.UNKNOWN if batch.rank is None else Shape((*batch, rows, depth))
@@ -319,6 +319,7 @@ class ScaledDotProductAttentionV13(Op):
                 scores = np.where(seen, scores, -np.inf)
             elif attention_mask is not None:
                 scores = masked(scores, rows_of(attention_mask, rows, count))
+                check_scores(v.shape[-2], scores.shape[-1])
             beside = None if sink is None else rows_of(sink, rows, count)
             made.append((shares(scores, beside) @ v).astype(q.dtype))
         return (narrowed(made[0] if len(made) == 1 else np.concatenate(made, -2), query.dtype),)
@@ -327,6 +328,12 @@ class ScaledDotProductAttentionV13(Op):
 def rows_of(array: Array, rows: slice, count: int) -> Array:
     """Some rows of an array that has so many; of one that has another number, all."""
     return array[..., rows, :] if array.ndim > 1 and array.shape[-2] == count else array
+
+
+def check_scores(values: Size, scores: Size) -> None:
+    """Refuse scores that a mask makes more of than there are values."""
+    if isinstance(values, int) and isinstance(scores, int) and scores != values:
+        raise IRError(f"the mask makes {scores} scores of each query, there are {values} values")
 
 
 def masked(scores: Array, mask: Array) -> Array:

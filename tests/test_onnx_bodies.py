@@ -256,3 +256,73 @@ def test_turns_that_give_other_sizes_cannot_be_joined() -> None:
         for go in (ir.run, lambda model, arrays: ir.compile(model)(arrays)):
             with pytest.raises(ir.IRError, match=r"turn 1 .* \[1, 2, 3\] .* \[1, 1, 3\].* axis 0"):
                 go(found, given)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("exclusive", [0, 1])
+@pytest.mark.parametrize("reverse", [0, 1])
+@pytest.mark.parametrize("axis", [0, -2, 2])
+@pytest.mark.parametrize("open_sizes", [False, True])
+def test_products_so_far(
+    kind: type, exclusive: int, reverse: int, axis: int, open_sizes: bool
+) -> None:
+    x = (RNG.standard_normal((3, 4, 2)) * 3).astype(kind)
+    number = helper.np_dtype_to_tensor_dtype(x.dtype)
+    sizes = ["a", "b", "c"] if open_sizes else x.shape
+    op = helper.make_node("CumProd", ["x", "axis"], ["y"], exclusive=exclusive, reverse=reverse)
+    outer = [info("x", sizes, number)], [info("y", None, number)]
+    made = model([op], *outer, tensors(axis=np.array(axis)), opset=26)
+    turned = np.flip(x, axis) if reverse else x
+    wanted = np.cumprod(turned, axis).astype(kind)
+    if exclusive:
+        cut = [slice(None)] * 3
+        cut[axis] = slice(0, -1)
+        ones = np.ones_like(wanted.take([0], axis))
+        wanted = np.concatenate([ones, wanted[tuple(cut)]], axis)
+    wanted = np.flip(wanted, axis) if reverse else wanted
+    found = ir.from_onnx(made)
+    assert not ir.check(found).errors
+    for outputs in (ir.run(found, {"x": x}), ir.compile(found, fork=False, threads=1)({"x": x})):
+        (y,) = outputs.values()
+        assert y.dtype == x.dtype
+        np.testing.assert_allclose(y, wanted, 1e-6)
+
+
+def test_products_along_an_axis_that_is_not_known_are_refused() -> None:
+    op = helper.make_node("CumProd", ["x", "axis"], ["y"])
+    given = [info("x", [2, 3]), info("axis", [], TensorProto.INT64)]
+    with pytest.raises(ir.UnsupportedError, match=r"axis \(input 1\) is not constant"):
+        ir.from_onnx(model([op], given, [info("y", None)], opset=26))
+    given[0] = info("x", [3])  # of one axis there is no other
+    made = ir.from_onnx(model([op], given, [info("y", None)], opset=26))
+    (y,) = ir.run(made, {"x": np.array([2, 3, 4], np.float32), "axis": np.array(0)}).values()
+    assert y.tolist() == [2, 6, 24]
+
+
+@pytest.mark.parametrize("activation", ["none", "silu"])
+@pytest.mark.parametrize("given", [["bias"], ["past"], ["bias", "past"], []])
+@pytest.mark.parametrize("length", [1, 2, 9])
+def test_causal_convolution_keeps_what_the_next_call_meets(
+    activation: str, given: list[str], length: int
+) -> None:
+    """By its function, which depends on the size of the kernel; batch and length are open."""
+    x = RNG.standard_normal((2, 3, length)).astype(np.float32)
+    held = {"w": RNG.standard_normal((3, 1, 4)), "bias": RNG.standard_normal(3)}
+    past = RNG.standard_normal((2, 3, 3)).astype(np.float32)
+    names = ["x", "w", *(name if name in given else "" for name in ("bias", "past"))]
+    op = helper.make_node("CausalConvWithState", names, ["y", "state"], activation=activation)
+    outer = [info("x", ["n", 3, "l"]), info("past", ["n", 3, 3])]
+    constants = tensors(**{name: array.astype(np.float32) for name, array in held.items()})
+    made = model([op], outer, [info("y", None), info("state", None)], constants, opset=27)
+    before = past if "past" in given else np.zeros_like(past)
+    joined = np.concatenate([before, x], 2)
+    wanted = np.stack(
+        [(joined[..., i : i + 4] * held["w"][:, 0]).sum(2) for i in range(length)], 2
+    )
+    if "bias" in given:
+        wanted += held["bias"][:, None]
+    if activation == "silu":
+        wanted = wanted / (1 + np.exp(-wanted))
+    y, state = ir.run(ir.from_onnx(made), {"x": x, "past": past}).values()
+    np.testing.assert_allclose(y, wanted, 1e-4, 1e-5)
+    np.testing.assert_array_equal(state, joined[..., -3:])

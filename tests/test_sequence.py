@@ -131,6 +131,14 @@ def test_a_sink_is_one_more_key_without_a_value() -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_a_mask_of_more_columns_than_there_are_keys_is_refused() -> None:
+    """Which is seen once the number of keys is."""
+    made = op("ScaledDotProductAttention", 13, causal="false")
+    given = (make(2, 3, 4), make(2, 1, 4), make(2, 1, 6), make(3, 5))
+    with pytest.raises(IRError, match="mask makes 5 scores of each query, there are 1"):
+        made.run(*given)
+
+
 @pytest.mark.parametrize(
     ("made", "shapes", "message"),
     [
@@ -142,6 +150,8 @@ def test_a_sink_is_one_more_key_without_a_value() -> None:
          "sizes 2 and 3 differ"),
         (op("ScaledDotProductAttention", 13, causal="false"), ["2,3,4", "2,5,3", "2,5,6"],
          "sizes 4 and 3 differ"),
+        (op("ScaledDotProductAttention", 13, causal="false"),
+         ["2,3,4", "2,1,4", "2,1,6", "3,5"], "mask makes 5 scores of each query, there are 1"),
     ],
 )  # fmt: skip
 def test_refusals(made: Op, shapes: list[str], message: str) -> None:

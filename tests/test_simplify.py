@@ -91,6 +91,33 @@ def test_rule_stays_away(row: Any) -> None:
     alike(model, new)
 
 
+@pytest.mark.parametrize(
+    "row", APPLIES, ids=[f"{row[0]}-{number}" for number, row in enumerate(APPLIES)]
+)
+def test_patterns_of_known_values_and_of_fewer(row: Any) -> None:
+    """Each axis of size one in turn, so that constants widen it; the input's values are known."""
+    _, shape, build, _ = row
+    sizes = [3 if size == "?" else int(size) for size in shape.split(",")]
+    tried = 0
+    for short in (None, *range(len(sizes))):
+        narrow = [1 if axis == short else size for axis, size in enumerate(sizes)]
+        net = ir.Builder("known")
+        n = simplify_patterns.Net(net)
+        given = net.parameter("x", "f32", "1..4")
+        nothing = n("Multiply", n("ShapeOf", given, opset=3, output_type="i64"), [0])
+        x = n("Add", n.numbers(*narrow), n("Convert", nothing, destination_type="f32"))
+        try:
+            net.result(build(n, x).named("inner"), name="y")
+            model = net.model()
+            ir.run(model, {"x": np.zeros(2, np.float32)})
+        except ir.IRError:
+            continue  # the pattern is of other sizes
+        new, _ = ir.simplify(model)
+        alike(model, new, asked=False)
+        tried += 1
+    assert tried
+
+
 def test_every_rule_has_a_pattern() -> None:
     assert {row[0] for row in APPLIES} == {rule.name for rule in RULES}
 

@@ -304,11 +304,7 @@ def scan(node: Node) -> Made:
         if index < kept:
             wiring.add("input", external_port_id=index, internal_layer_id=one.layer.id)
             continue
-        back = bool(back_in[index - kept])
-        wiring.add(
-            "input", axis=cut[index] or 0, external_port_id=index, internal_layer_id=one.layer.id,
-            start=-1 if back else 0, end=0 if back else -1, stride=-1 if back else 1, part_size=1,
-        )  # fmt: skip
+        _sliced(wiring, one, index, cut[index] or 0, bool(back_in[index - kept]))
     for outer, inner in body.captured:
         wiring.add("input", external_port_id=len(inputs), internal_layer_id=inner.layer.id)
         inputs.append(outer)
@@ -318,3 +314,38 @@ def scan(node: Node) -> Made:
     edges = [BackEdge(result.id, one.layer.id) for result, one in pairs]
     bodies = {"body": (body.graph, wiring)}
     return place(node, "TensorIterator", "opset1", inputs, bodies, kept + stacked, edges)
+
+
+@converts("CumProd")
+def cum_prod(node: Node) -> Made:
+    """TensorIterator-1, a product in each turn."""
+    x, rank = node[0], node.rank()
+    if not rank:
+        raise IRError("the input has no axes")
+    if rank > 1:
+        node.known(1, "axis")
+    given = node.single(1, "axis")
+    axis, back = normal(int(given or 0), rank), node.flag("reverse")
+    sizes = [1 if index == axis else node.size(x, index) for index in range(rank)]
+    ones = node.add("Broadcast-3", node.like(1, x), node.vector(sizes))
+    body = Builder(into=Graph())
+    shape = x.tensor.shape.with_size(axis, 1)
+    former, piece = (body.parameter(name, x.tensor.type, shape) for name in ("former", "piece"))
+    product = body.add("Multiply", "opset1", [former, piece])
+    given_out = former if node.flag("exclusive") else product
+    last, kept = body.result(product, name="last"), body.result(given_out, name="kept")
+    wiring = PortMap()
+    wiring.add("input", external_port_id=0, internal_layer_id=former.layer.id)
+    _sliced(wiring, piece, 1, axis, back)
+    _outputs(wiring, [last, kept], 2, 1, [(axis, back)])
+    edges = [BackEdge(last.id, former.layer.id)]
+    bodies = {"body": (body.graph, wiring)}
+    return place(node, "TensorIterator", "opset1", [ones, x], bodies, 2, edges)[1]
+
+
+def _sliced(wiring: PortMap, given: Output, port: int, axis: int, back: bool) -> None:
+    """A turn takes a slice of an input, the first or the last of those that are left."""
+    wiring.add(
+        "input", axis=axis, external_port_id=port, internal_layer_id=given.layer.id,
+        start=-1 if back else 0, end=0 if back else -1, stride=-1 if back else 1, part_size=1,
+    )  # fmt: skip

@@ -14,7 +14,7 @@ from onnx import helper
 
 from ....layers.base import Op
 from ....layers.memory import without_collection
-from ....schemas import ElementType, IRError, Shape, Tensor, UnsupportedError, Where, placed
+from ....schemas import Dim, ElementType, IRError, Shape, Tensor, UnsupportedError, Where, placed
 from ...document import Builder, Graph, Layer, Model, Output, Port, join_names, keep_symbols
 from . import (  # noqa: F401  # declare the converters
     attention,
@@ -375,7 +375,8 @@ class Importer:
         elif schema.has_context_dependent_function:
             types = [
                 helper.make_tensor_type_proto(
-                    getattr(onnx.TensorProto, WORDS[one.tensor.type].upper()), None
+                    getattr(onnx.TensorProto, WORDS[one.tensor.type].upper()),
+                    _sizes(one.tensor.shape),
                 ).SerializeToString()
                 if one is not None and not (_type(one) or ElementType.DYNAMIC).is_dynamic
                 else b""
@@ -516,6 +517,13 @@ def _type(one: Output | None) -> ElementType | None:
     if isinstance(one, Listed):
         return ElementType.DYNAMIC
     return None if one is None else one.tensor.type
+
+
+def _sizes(shape: Shape) -> list[int | None] | None:
+    """Sizes as the standard's functions take them: those that are not known are left out."""
+    if shape.rank is None:
+        return None
+    return [None if isinstance(size, Dim) else size for size in shape.sizes]
 
 
 def _kinds(made: Sequence[Layer]) -> list[str]:

@@ -20,6 +20,8 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     scale = found[1]
     if rank is None or scale.ndim > rank or not broadcasts(quantize):
         return False
+    if net.tensor((layer, 0)).shape != net.tensor((quantize, 0)).shape:
+        return False  # a range cannot make more of what it is of
     for place in (3, 4):
         end = net.known(inputs[place]) if inputs[place][0].is_constant else None
         if end is None or not is_plain(end) or end.ndim > rank:
