@@ -225,8 +225,10 @@ def test_sequences_with_weights_of_bytes(direction: str) -> None:
     [
         ("Attention", [X, real(12, 36), real(36)], {"num_heads": 5}, "5 heads"),
         ("Attention", [X, real(12, 36), real(36)], {}, "num_heads"),
-        ("Attention", [X, real(12, 36), None, None, real(2, 2, 3, 1, 4)], {"num_heads": 3},
-         "calls"),
+        ("Attention", [X, real(12, 36), None, None, real(2, 2, 3, 1, 4)],
+         {"num_heads": 3, "past_present_share_buffer": 1}, "share"),
+        ("GatherBlockQuantized", [whole("u1", 5, 8), np.array([1]), real(5, 1)],
+         {"bits": 4, "block_size": 16}, "not constant"),
         ("FusedMatMul", [X, X], {"transBatchA": 1}, "batch"),
         ("FusedMatMul", [X], {}, "1 inputs"),
         ("BiasGelu", [X, real(12)], {"alpha": 1.0}, "no attribute alpha"),
@@ -243,6 +245,36 @@ def test_what_is_wrong_is_said(
 ) -> None:
     with pytest.raises(IRError, match=said):
         ir.from_onnx(model(kind, inputs, 1, **words).SerializeToString())
+
+
+@pytest.mark.parametrize(("kind", "bits"), [("u1", 4), ("u1", 8), ("uint4", 4), ("int4", 4)])
+@pytest.mark.parametrize("zero", [False, True])
+@pytest.mark.parametrize("places", [3, [1], [[0, -1], [4, 2]]])
+@pytest.mark.parametrize("shape", [(6, 64), (6, 3, 32)])
+def test_rows_of_few_bits(kind: str, bits: int, zero: bool, places: Any, shape: Any) -> None:
+    low = -8 if kind == "int4" else 0
+    blocks = (*shape[:-1], shape[-1] // 16)
+    table, zeros = (RNG.integers(low, low + (1 << bits), sizes) for sizes in (shape, blocks))
+    axis = len(shape) - 1
+
+    def held(array: np.ndarray, name: str) -> Any:
+        if kind == "u1":
+            halves = array[..., ::2] | array[..., 1::2] << 4 if bits == 4 else array
+            return numpy_helper.from_array(halves.astype("u1"), name)
+        number = getattr(onnx.TensorProto, kind.upper())
+        return helper.make_tensor(name, number, array.shape, array.ravel().tolist())
+
+    places = np.array(places)
+    words = {"bits": bits, "block_size": 16, "gather_axis": 0, "quantize_axis": axis}
+    names = ["table", "places", "scale", "zero"][: 4 if zero else 3]
+    node = helper.make_node("GatherBlockQuantized", names, ["y"], domain=DOMAIN, **words)
+    constants = [held(table, "table"), numpy_helper.from_array(real(*blocks), "scale")]
+    constants += [held(zeros, "zero")] if zero else []
+    given = [helper.make_tensor_value_info("places", onnx.TensorProto.INT64, places.shape)]
+    results = [helper.make_empty_tensor_value_info("y")]
+    graph = helper.make_graph([node], "g", given, results, constants)
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid(DOMAIN, 1)]
+    same(helper.make_model(graph, opset_imports=opsets, ir_version=10), [places])
 
 
 CONV = {"kernel_shape": [3, 3], "pads": [1, 1, 0, 0], "strides": [2, 1]}

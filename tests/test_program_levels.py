@@ -320,6 +320,25 @@ def test_rows_of_a_table(kind: str, groups: int) -> None:
     assert "480 weights as levels, 0 as numbers" in repr(program)
 
 
+@pytest.mark.parametrize("places", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("zeros", [(1, 1, 1), (30, 1, 1), (1, 4, 1), (30, 4, 1)])
+def test_rows_of_a_table_by_places_of_any_rank(
+    places: tuple[int, ...], zeros: tuple[int, ...]
+) -> None:
+    rng = np.random.default_rng(1)
+    net = ir.Builder()
+    given = net.parameter("places", "i64", places)
+    levels = net.constant(rng.integers(0, 255, (30, 4, 16)).astype(np.uint8))
+    table = net.add("Convert", "opset1", [levels], destination_type="f32")
+    middle = net.constant(rng.integers(90, 140, zeros).astype(np.float32))
+    scale = net.constant(rng.random((30, 4, 1), np.float32))
+    table = net.add("Multiply", "opset1", [net.add("Subtract", "opset1", [table, middle]), scale])
+    table = net.add("Reshape", "opset1", [table, np.array([30, 64])], special_zero=False)
+    net.result(net.add("Gather", "opset8", [table, given, net.constant(np.array(0))]))
+    program = compared(net.model(), [rng.integers(0, 30, places)])
+    assert "as levels, 0 as numbers" in repr(program)
+
+
 def test_one_matrix_for_rows_and_products(way: str) -> None:
     """A language model's first table is often its last matrix."""
     rng = np.random.default_rng(2)

@@ -118,9 +118,10 @@ class Compressed:
         return made.reshape(*places.shape, *self.shape[1:])
 
     def _at(self, array: Array | None, places: Array) -> Array | None:
-        if array is None or array.ndim < len(self.inner) or len(array) == 1:
+        if array is None or array.ndim < len(self.inner):
             return array
-        return array[places]
+        # Of one place there is no axis of places.
+        return array[0] if len(array) == 1 else array[places]
 
     @staticmethod
     def _numbers(levels: Array, zero: Array | None, scale: Array) -> Array:

@@ -15,24 +15,45 @@ def rotary_embedding(node: Node) -> Made:
     if rank == 3:
         if not heads:
             raise UnsupportedError("num_heads is needed where the input has 3 axes")
-        # batch, sequence, heads x size: as batch, heads, sequence, size
-        x = node.add("Reshape-1", x, node.ints64([0, 0, heads, -1]), special_zero=True)
-        x = node.transpose(x, [0, 2, 1, 3])
+        x = heads_apart(node, x, heads)
     if node.get(3) is not None:
         cos, sin = (node.add("Gather-8", one, node[3], node.ints64(0)) for one in (cos, sin))
+    made = turned(node, x, cos, sin, node.integer("rotary_embedding_dim", 0))
+    return heads_together(node, made) if rank == 3 else made
+
+
+def heads_apart(node: Node, x: Output, heads: int) -> Output:
+    """Numbers of heads that lie side by side, as (batch, heads, places, numbers of a head)."""
+    apart = node.add("Reshape-1", x, node.ints64([0, 0, heads, -1]), special_zero=True)
+    return node.transpose(apart, [0, 2, 1, 3])
+
+
+def heads_together(node: Node, x: Output) -> Output:
+    """What ``heads_apart`` has put apart."""
+    x = node.transpose(x, [0, 2, 1, 3])
+    return node.add("Reshape-1", x, node.ints64([0, 0, -1]), special_zero=True)
+
+
+def turned(
+    node: Node, x: Output, cos: Output, sin: Output, some: int, *, interleaved: bool | None = None
+) -> Output:
+    """Pairs of heads' first numbers (batch, heads, places, numbers) turned, all where not some.
+
+    Of each place there is an angle for each pair, the same in every head.
+    """
+    if interleaved is None:
+        interleaved = node.flag("interleaved")
     size = node.size(x, 3)
-    turned: Number = node.integer("rotary_embedding_dim", 0) or size
-    rest = None if turned is size else node.cut(x, turned, size, 3)
-    part = x if rest is None else node.cut(x, 0, turned, 3)
-    half = node.calculate("Divide-1", turned, 2)
-    # One angle for each pair, the same in every head.
+    width: Number = some or size
+    rest = None if width is size else node.cut(x, width, size, 3)
+    part = x if rest is None else node.cut(x, 0, width, 3)
+    half = node.calculate("Divide-1", width, 2)
     cos, sin = (node.unsqueeze(node.cut(one, 0, half, 2), [1]) for one in (cos, sin))
-    interleaved = node.flag("interleaved")
     if interleaved:
-        first = node.cut(part, 0, turned, 3, 2)
-        second = node.cut(part, 1, turned, 3, 2)
+        first = node.cut(part, 0, width, 3, 2)
+        second = node.cut(part, 1, width, 3, 2)
     else:
-        first, second = node.cut(part, 0, half, 3), node.cut(part, half, turned, 3)
+        first, second = node.cut(part, 0, half, 3), node.cut(part, half, width, 3)
 
     def times(a: Output, b: Output) -> Output:
         return node.add("Multiply-1", a, b)
@@ -44,9 +65,4 @@ def rotary_embedding(node: Node) -> Made:
         made = node.add("Reshape-1", pairs, node.shape(part), special_zero=False)
     else:
         made = node.add("Concat-1", real, other, axis=3)
-    if rest is not None:
-        made = node.add("Concat-1", made, rest, axis=3)
-    if rank == 3:
-        made = node.transpose(made, [0, 2, 1, 3])
-        made = node.add("Reshape-1", made, node.ints64([0, 0, -1]), special_zero=True)
-    return made
+    return made if rest is None else node.add("Concat-1", made, rest, axis=3)

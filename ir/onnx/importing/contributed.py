@@ -6,14 +6,14 @@ The package onnx has no schemas of them: what each takes stands here, beside its
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from math import prod
 
 import numpy as np
 
 from ....schemas import ElementType, IRError, UnsupportedError
 from ...document import Output
 from .elementwise import gelu
-from .node import Function, Made, Node, converts
+from .node import Function, Made, Node, converts, normal
 from .quantization import dequantize_linear, narrowed, quantize_linear, zero_point
 from .recurrent import lstm
 from .versions import declare
@@ -123,80 +123,6 @@ def embed_layer_normalization(node: Node) -> Made:
 
 
 @contributed(
-    "Attention", (2, 7), 2, num_heads=int, unidirectional=0, qkv_hidden_sizes=list,
-    past_present_share_buffer=0, do_rotary=0, rotary_embedding_dim=0, scale=0.0,
-    mask_filter_value=-10000.0,
-)  # fmt: skip
-def attention(node: Node) -> Made:
-    """Queries, keys and values by one product, then ScaledDotProductAttention-13."""
-    if any(node.get(index) is not None for index in (4, 6)) or node.wants(1):
-        raise UnsupportedError("keys and values of former calls are not taken, nor handed out")
-    if node.flag("do_rotary"):
-        raise UnsupportedError("do_rotary is not known to this importer")
-    columns = node[1].tensor.shape[1] if node[1].tensor.rank == 2 else None
-    sizes = node.integers("qkv_hidden_sizes")
-    if not sizes and isinstance(columns, int):
-        sizes = [columns // 3] * 3
-    heads = node.integer("num_heads")
-    if len(sizes) != 3 or heads < 1 or any(size % heads for size in sizes):
-        raise IRError(f"{heads} heads do not share the sizes {sizes} of queries, keys and values")
-    joined = plus(node, node.add("MatMul-1", node[0], node[1]), node.get(2))
-    parts, start = [], 0
-    for size in sizes:
-        parts.append(heads_apart(node, node.cut(joined, start, start + size, 2), heads, size))
-        start += size
-    scale = node.real("scale")
-    if scale:
-        factor = node.like(scale * sqrt(sizes[0] / heads), parts[0])
-        parts[0] = node.add("Multiply-1", parts[0], factor)
-    mask, causal = _mask(node, joined), node.flag("unidirectional")
-    if mask is not None and causal:
-        raise UnsupportedError("unidirectional beside a mask is not known to this importer")
-    if mask is not None:
-        parts.append(mask)
-    made = node.add("ScaledDotProductAttention-13", *parts, causal=causal)
-    return heads_together(node, made, sizes[2])
-
-
-def heads_apart(node: Node, x: Output, heads: int, size: int) -> Output:
-    """Numbers of heads that lie side by side, as (batch, heads, places, numbers of a head)."""
-    apart = node.ints64([0, 0, heads, size // heads])
-    return node.transpose(node.add("Reshape-1", x, apart, special_zero=True), [0, 2, 1, 3])
-
-
-def heads_together(node: Node, x: Output, size: int) -> Output:
-    """What ``heads_apart`` has put apart."""
-    x = node.transpose(x, [0, 2, 1, 3])
-    return node.add("Reshape-1", x, node.ints64([0, 0, size]), special_zero=True)
-
-
-def _mask(node: Node, joined: Output) -> Output | None:
-    """What is added to scores: of keys that are masked much below zero."""
-    mask, added = node.get(3), node.get(5)
-    if mask is None:
-        return added
-    rank = node.rank(3)
-    if rank == 1:
-        images, lengths = joined.tensor.shape[0], mask.tensor.shape[0]
-        if isinstance(images, int) and isinstance(lengths, int) and images != lengths:
-            raise UnsupportedError("a mask of where keys end and begin is not known here")
-        count = node.squeeze(node.vector([node.size(joined, 1)]), [0])
-        places = node.add(
-            "Range-4", node.ints64(0), count, node.ints64(1), output_type=ElementType.I64
-        )
-        ends = node.unsqueeze(node.convert(mask, "i64"), [1])
-        left_out = node.add("GreaterEqual-1", node.unsqueeze(places, [0]), ends)
-    elif rank in (2, 3):
-        left_out = node.add("NotEqual-1", mask, node.like(1, mask))
-    else:
-        raise UnsupportedError(f"a mask has {rank} axes, 1, 2 or 3 are known here")
-    axes = {1: [1, 2], 2: [1, 2], 3: [1]}[rank]
-    numbers = node.convert(node.unsqueeze(left_out, axes), joined.tensor.type)
-    far = node.like(node.real("mask_filter_value"), numbers)
-    return plus(node, node.add("Multiply-1", numbers, far), added)
-
-
-@contributed(
     "MatMulNBits", (3, 6), K=int, N=int, bits=4, block_size=int, accuracy_level=0,
     weight_prepacked=0,
 )  # fmt: skip
@@ -206,30 +132,79 @@ def mat_mul_n_bits(node: Node) -> Made:
     if bits not in (4, 8) or node.get(4) is not None or block < 1 or taken < 1 or made < 1:
         raise UnsupportedError(f"weights of {bits} bits in blocks of {block} are not known here")
     blocks = -(-taken // block)
-    kind = ElementType.U4 if bits == 4 else ElementType.U8
-    levels = _unpacked(node, 1, bits, (made, blocks * block)).reshape(made, blocks, block)
-    scales = node.reshape(node[2], [made, blocks, 1])
-    real = scales.tensor.type
+    weights = _weights(node, 1, bits, (made, blocks * block))
+    kind = weights.tensor.type
     zero = node.get(3)
-    if zero is None:
-        middle = node.constant(np.full((1, 1, 1), 1 << (bits - 1), np.uint8).astype(kind.dtype))
-    elif zero.tensor.type.is_real:
-        middle = node.reshape(zero, [made, blocks, 1])
-    else:
+    if zero is not None and not zero.tensor.type.is_real:
         per_row = -(-blocks * bits // 8) * 8 // bits
-        points = _unpacked(node, 3, bits, (made, per_row))[:, :blocks, None]
-        middle = node.constant(points.astype(kind.dtype), kind)
-    weights = node.convert(node.constant(levels.astype(kind.dtype), kind), real)
-    weights = node.add("Subtract-1", weights, node.convert(middle, real))
-    weights = node.reshape(node.add("Multiply-1", weights, scales), [made, blocks * block])
+        zero = node.constant(_unpacked(node, 3, bits, (made, per_row))[:, :blocks], kind)
+    middle = np.full((1, 1), 1 << (bits - 1), kind.dtype)
+    zero = node.constant(middle, kind) if zero is None else node.reshape(zero, [made, blocks])
+    scales = node.reshape(node[2], [made, blocks])
+    weights = scaled_in_blocks(node, weights, scales, zero, 1, block)
     weights = weights if blocks * block == taken else node.cut(weights, 0, taken, 1)
     return plus(node, node.add("MatMul-1", node[0], weights, transpose_b=True), node.get(5))
 
 
-def _unpacked(node: Node, index: int, bits: int, shape: tuple[int, int]) -> np.ndarray:
+@contributed(
+    "GatherBlockQuantized", (3, 4), bits=4, block_size=128, gather_axis=0, quantize_axis=1
+)
+def gather_block_quantized(node: Node) -> Made:
+    """Gather-8 of rows of few bits, less a zero point and scaled block by block."""
+    bits, block, given = node.integer("bits"), node.integer("block_size"), node[0].tensor
+    if block < 1 or not given.shape.is_static:
+        raise UnsupportedError(f"a table of the shape {given.shape} in blocks of {block}")
+    shape, kind = list(given.shape.static), given.type
+    along = normal(node.integer("quantize_axis", 1), len(shape))
+    across = normal(node.integer("gather_axis", 0), len(shape))
+    table, zero = node[0], node.get(3)
+    if kind == "u8" and bits in (4, 8):
+        # Several lie in a byte, along the last axis.
+        shape[-1] *= 8 // bits
+        table = _weights(node, 0, bits, tuple(shape))
+        kind = table.tensor.type
+        sizes = [-(-size // block) if axis == along else size for axis, size in enumerate(shape)]
+        if zero is not None:
+            wide = [*sizes[:-1], -(-sizes[-1] * bits // 8) * 8 // bits]
+            zero = node.constant(_unpacked(node, 3, bits, tuple(wide))[..., : sizes[-1]], kind)
+        else:
+            zero = node.constant(np.full([1] * len(shape), 1 << (bits - 1), kind.dtype), kind)
+    elif kind not in ("u4", "i4"):
+        raise UnsupportedError(f"a table of {kind} in {bits} bits is not known here")
+    short = -shape[along] % block
+    if short:
+        raise UnsupportedError(f"{shape[along]} numbers are no whole blocks of {block}")
+    table = scaled_in_blocks(node, table, node[2], zero, along, block)
+    return node.add("Gather-8", table, node[1], node.ints64(across))
+
+
+def scaled_in_blocks(
+    node: Node, levels: Output, scales: Output, zero: Output | None, axis: int, block: int
+) -> Output:
+    """Numbers of levels of a known shape: each block of them along an axis has a scale."""
+    shape, real = levels.tensor.shape.static, scales.tensor.type
+
+    def of_blocks(x: Output) -> Output:
+        held = x.tensor.shape.static
+        return node.reshape(x, [*held[: axis + 1], 1, *held[axis + 1 :]])
+
+    apart = [*shape[:axis], shape[axis] // block, block, *shape[axis + 1 :]]
+    made = node.convert(node.reshape(levels, apart), real)
+    if zero is not None:
+        made = node.add("Subtract-1", made, node.convert(of_blocks(zero), real))
+    return node.reshape(node.add("Multiply-1", made, of_blocks(scales)), shape)
+
+
+def _weights(node: Node, index: int, bits: int, shape: tuple[int, ...]) -> Output:
+    """Whole numbers that lie in the bytes of a constant, as one of 4 or 8 bits each."""
+    kind = ElementType.U4 if bits == 4 else ElementType.U8
+    return node.constant(_unpacked(node, index, bits, shape).astype(kind.dtype), kind)
+
+
+def _unpacked(node: Node, index: int, bits: int, shape: tuple[int, ...]) -> np.ndarray:
     """Whole numbers of a constant whose bytes hold one or two each, the lower half first."""
     packed = np.asarray(node.known(index, "packed weights"))
-    if packed.dtype != np.uint8 or packed.size * 8 != shape[0] * shape[1] * bits:
+    if packed.dtype != np.uint8 or packed.size * 8 != prod(shape) * bits:
         raise IRError(f"input {index} has {packed.size} bytes of {shape} numbers of {bits} bits")
     flat = packed.reshape(-1)
     if bits == 4:

@@ -18,6 +18,7 @@ from ....schemas import Dim, ElementType, IRError, Shape, Tensor, UnsupportedErr
 from ...document import Builder, Graph, Layer, Model, Output, Port, join_names, keep_symbols
 from . import (  # noqa: F401  # declare the converters
     attention,
+    cached_attention,
     contributed,
     control,
     convolution,

@@ -250,7 +250,7 @@ def tensor_scatter(node: Node) -> Made:
     mode = node.text("mode", "linear")
     if mode not in ("linear", "circular"):
         raise IRError(f'mode="{mode}" is not linear or circular')
-    places = _counted_along(node, update, axis)
+    places = node.counted(node.size(update, axis))
     beside = [1] * node.rank()
     places = node.reshape(places, [*beside[:axis], -1, *beside[axis + 1 :]])
     if node.get(2) is not None:
@@ -406,20 +406,13 @@ def compress(node: Node) -> Made:
     return node.add("Gather-8", x, node.squeeze(where, [0]), node.ints64(node.integer("axis", 0)))
 
 
-def _counted_along(node: Node, x: Output, axis: int) -> Output:
-    """0, 1, 2 ... for each place of an axis, however many there are."""
-    count = node.size(x, axis)
-    stop = node.squeeze(count, [0]) if isinstance(count, Output) else node.ints64(count)
-    return node.add("Range-4", node.ints64(0), stop, node.ints64(1), output_type="i64")
-
-
 @converts("Trilu")
 def trilu(node: Node) -> Made:
     """Select-1 by the numbers of rows and columns."""
     x, rank = node[0], node.rank()
     offset = node.convert(node[1], "i64") if node.get(1) is not None else node.ints64(0)
-    columns = _counted_along(node, x, rank - 1)
-    down = node.unsqueeze(_counted_along(node, x, rank - 2), [1])
+    columns = node.counted(node.size(x, rank - 1))
+    down = node.unsqueeze(node.counted(node.size(x, rank - 2)), [1])
     rows = node.add("Add-1", down, node.reshape(offset, [1, 1]))
     spec = "GreaterEqual-1" if node.flag("upper", True) else "LessEqual-1"
     kept = node.add(spec, node.unsqueeze(columns, [0]), rows)

@@ -294,6 +294,11 @@ class Node:
         ]  # fmt: skip
         return parts[0] if len(parts) == 1 else self.add("Concat-1", *parts, axis=0)
 
+    def counted(self, stop: Number) -> Output:
+        """0, 1, 2 ... before a number."""
+        last = self.squeeze(stop, [0]) if isinstance(stop, Output) else self.ints64(stop)
+        return self.add("Range-4", self.ints64(0), last, self.ints64(1), output_type="i64")
+
     # What to tell.
 
     def note(self, topic: str, text: str) -> None:

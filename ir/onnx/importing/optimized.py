@@ -13,7 +13,7 @@ import numpy as np
 
 from ....schemas import IRError, UnsupportedError
 from ...document import Output
-from .contributed import contributed, heads_apart, heads_together, levels, numbers, plus
+from .contributed import contributed, levels, numbers, plus
 from .convolution import conv
 from .node import Function, Made, Node, converts
 from .normalization import gemm, rms_normalization
@@ -160,39 +160,3 @@ def q_linear_average_pool(node: Node) -> Made:
 def nhwc_max_pool(node: Node) -> Made:
     """As MaxPool, of images whose channels stand last."""
     return channels_second(node, max_pool)
-
-
-@contributed(
-    "MultiHeadAttention", (1, 10), 4, num_heads=int, scale=0.0, mask_filter_value=-10000.0,
-    unidirectional=0,
-)  # fmt: skip
-def multi_head_attention(node: Node) -> Made:
-    """ScaledDotProductAttention-13 of queries, keys and values whose heads lie side by side."""
-    heads = node.integer("num_heads")
-    if any(node.get(index) is None or node.rank(index) != 3 for index in range(3)):
-        raise UnsupportedError("queries, keys and values of three axes each are known here")
-    if any(node.get(index) is not None for index in (4, 6, 7, 8, 9)):
-        raise UnsupportedError("masks of keys, and keys and values of former calls, are not taken")
-    if any(node.wants(index) for index in (1, 2, 3)):
-        raise UnsupportedError("keys, values or scores are not handed out")
-    parts, start, size = [], 0, 0
-    for index in range(3):
-        part = node[index]
-        found = part.tensor.shape[2]
-        if not isinstance(found, int) or heads < 1 or found % heads:
-            raise IRError(f"{heads} heads do not share the size {found} of input {index}")
-        size = found
-        if node.get(3) is not None:
-            part = plus(node, part, node.cut(node[3], start, start + size, 0))
-        start += size
-        parts.append(heads_apart(node, part, heads, size))
-    given = [] if node.get(5) is None else [node[5]]
-    causal = node.flag("unidirectional")
-    if given and causal:
-        raise UnsupportedError("unidirectional beside a mask is not known to this importer")
-    scale = node.real("scale")
-    if scale:
-        given = given or [node.like(0, parts[0])]
-        given.append(node.like(scale, parts[0]))
-    made = node.add("ScaledDotProductAttention-13", *parts, *given, causal=causal)
-    return heads_together(node, made, size)
