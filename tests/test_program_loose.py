@@ -182,6 +182,30 @@ def test_rows_are_added_to_rows(data: st.DataObject) -> None:
     assert not agree(other, target, indices, updates, np.array(0))
 
 
+@given(st.data())
+def test_elements_take_the_place_of_others(data: st.DataObject) -> None:
+    """Single ones, and whole slices, as new keys among those of former calls."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    shape = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    count = [data.draw(st.integers(1, size)) for size in shape]
+    count[axis] = data.draw(st.integers(1, 6))
+    indices = rng.integers(-shape[axis], shape[axis], count)
+    if data.draw(st.booleans()):
+        count[axis + len(shape) * (axis < 0) + 1 :] = shape[axis + len(shape) * (axis < 0) + 1 :]
+        indices = rng.integers(0, shape[axis], count)
+        indices = np.broadcast_to(indices.reshape(-1)[0], count)
+    held, updates = rng.random(shape, "f4"), rng.random(count, "f4")
+    op = layers.ScatterElementsUpdateV3.read({})
+    assert agree(op, held, indices, updates, np.array(axis))
+    wrong = indices.copy()
+    wrong.flat[0] = shape[axis]
+    with pytest.raises(IRError):
+        both(op, held, wrong, updates, np.array(axis))
+    for others in ((held, indices, updates.astype("f8")), (held.astype("f8"), indices, updates)):
+        assert quick(op, lambda *arrays: arrays)(*others, np.array(axis))[0] is others[0]
+
+
 @pytest.mark.parametrize("name", ["GeluV7", "ReLUV1", "SigmoidV1", "SwishV4", "TanhV1"])
 def test_nothing_is_changed(name: str) -> None:
     op = getattr(layers, name).read({})
@@ -199,8 +223,8 @@ def test_nothing_is_scattered(reduction: str, initial: str) -> None:
         nothing = np.zeros(shape, "i8"), np.zeros(shape, "f4")
         assert agree(op, data, *nothing, np.array(axis))
     some = np.zeros((1, 3), "i8"), np.ones((1, 3), "f4")
-    added = reduction == "sum" and initial == "true"
-    assert agree(op, data, *some, np.array(0)) is added
+    done = reduction == "none" or (reduction == "sum" and initial == "true")
+    assert agree(op, data, *some, np.array(0)) is done
     with pytest.raises(IRError):
         both(op, data, np.zeros((0, 4), "i8"), np.zeros((0, 4), "f4"), np.array(0))
     for wrong in ((0,), (0, 3, 1)):  # of other ranks than the data: the rule of shapes tells

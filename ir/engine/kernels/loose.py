@@ -132,8 +132,9 @@ def _sliced(op: Any) -> Quick:
 
 
 def _scattered(op: Any) -> Quick:
-    """No elements at all, or what is added to rows, each of them once."""
-    adds = getattr(op, "reduction", "none") == "sum" and op.use_init_val
+    """No elements at all, what takes the place of others, or is added to rows, each once."""
+    reduction = getattr(op, "reduction", "none")
+    adds = reduction == "sum" and op.use_init_val
 
     def run(data: Array, indices: Array, updates: Array, axis: Array) -> tuple[Array, ...] | None:
         place = int(axis.reshape(()))
@@ -145,6 +146,12 @@ def _scattered(op: Any) -> Quick:
             sizes = list(zip(indices.shape, data.shape, strict=True))
             del sizes[place]
             return (data,) if all(count <= size for count, size in sizes) else None
+        if reduction == "none":
+            known = data.dtype in PLAIN and updates.dtype is data.dtype and indices.dtype in _WHOLE
+            if not known or not fits(data.size):
+                return None
+            replaced: tuple[Array, ...] = op.run(data, indices, updates, axis)
+            return replaced
         if not adds or data.ndim != 2 or place % 2 or indices.shape[1] != data.shape[1]:
             return None
         if data.dtype != np.float32 or updates.dtype != np.float32 or not fits(data.size):
