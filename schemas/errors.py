@@ -182,7 +182,7 @@ class placed:  # noqa: N801  # read as a statement
             message, attribute = describe(error)
             raise IRError(message, replace(where, attribute=attribute)) from error
         elif isinstance(error, MemoryError):
-            raise IRError(f"not enough memory: {error}".rstrip(": "), where) from error
+            raise LimitError(f"not enough memory: {error}".rstrip(": "), where) from error
         elif isinstance(error, ValueError):
             # Our own ValueErrors are sentences; what NumPy raises says more with its type.
             said = f"{error}" if type(error) is ValueError else f"{type(error).__name__}: {error}"

@@ -469,3 +469,33 @@ def test_time_is_looked_at_between_the_steps_of_a_program() -> None:
         program([np.ones((1, 8), np.float32)])
     program.max_seconds = None
     np.testing.assert_array_equal(program([np.ones((1, 8), np.float32)])["y"], np.ones((1, 8)))
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3])
+@pytest.mark.parametrize("numbers", [(1,), (4,)])
+def test_programs_for_endless_axes_are_refused_before_they_are_prepared(
+    axis: int, numbers: tuple[int, ...]
+) -> None:
+    """What is known of each place of an axis takes memory, too."""
+    shape = [1, 4, 4, 4]
+    shape[axis] = 1 << 42
+    net = ir.Builder("endless")
+    x = net.parameter("x", "f32", shape)
+    held = numbers if axis != 3 else (1,)
+    for kind in ("Multiply", "Add", "Subtract"):
+        x = net.add(kind, "opset1", [x, np.ones(held, np.float32)])
+    net.result(net.add("ReLU", "opset1", [x]))
+    given = {"x": np.broadcast_to(np.float32(1), shape)}
+    with pytest.raises(LimitError, match=r'layer \d+ "Multiply.*not enough memory'):
+        ir.compile(net.model(), threads=1, fork=False)(given)
+
+
+def test_memory_that_is_not_there_for_passes_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def grasping(plan: object) -> None:
+        raise MemoryError("16 GiB")
+
+    monkeypatch.setattr("vinoir.ir.engine.passes.PASSES", (grasping,))
+    net = ir.Builder("small")
+    net.result(net.add("ReLU", "opset1", [net.parameter("x", "f32", (2,))]))
+    with pytest.raises(LimitError, match="not enough memory to prepare it: 16 GiB"):
+        ir.compile(net.model(), threads=1)({"x": np.ones(2, np.float32)})

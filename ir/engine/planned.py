@@ -13,8 +13,9 @@ from weakref import finalize
 
 import numpy as np
 
+from ...layers.budget import require
 from ...layers.memory import without_collection
-from ...schemas import Array
+from ...schemas import Array, LimitError
 from ..execution import State
 from .kernels import Scratch, lay_out_weights, steps_of
 from .memory import Direct, InTurn, direct_values, lay_out, private, straight_copy, together
@@ -30,6 +31,8 @@ from .workers import HelpersLostError, Part, Team, Threads, can_fork, hire, shar
 LARGE, SMALL = 1_000_000_000, 10_000_000
 #: About so many bytes are taken by the objects that a part of a step consists of.
 OBJECTS = 1 << 13
+#: Passes take so many bytes for a place of an axis; shorter axes are not worth a look.
+OF_A_PLACE, LONG = 16, 1 << 24
 #: Bytes that laid out weights may take beyond their own, and a third of the arena.
 ALLOWANCE = 32 << 20
 
@@ -254,8 +257,22 @@ class Planned:
         return found
 
 
+def _check_axes(plan: Plan) -> None:
+    """Refuse axes that are longer than there is memory for what passes know of each place."""
+    for node in plan.nodes:
+        values = (*node.inputs, *node.outputs)
+        longest = max((size for value in values for size in value.shape), default=0)
+        if longest > LONG:
+            with node.layer.at():
+                require(OF_A_PLACE * longest)
+
+
 def ready(plan: Plan, threads: int, *, fork: bool, hurry: Hurry | None = None) -> Planned:
     """A plan that can be called, be it made in a hurry."""
+    _check_axes(plan)
     with together():
-        optimize(plan)
+        try:
+            optimize(plan)
+        except MemoryError as error:
+            raise LimitError(f"not enough memory to prepare it: {error}") from error
         return Planned(plan, threads, fork=fork, hurry=hurry)

@@ -29,6 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from ..plan import Plan
 from .absorb_followers import absorb_followers
 from .average_first import average_first
@@ -142,7 +144,8 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
 
 def optimize(plan: Plan, after_each: Callable[[Plan], None] | None = None) -> None:
     """Rewrite a plan by all passes; ``after_each`` is called with it after each."""
-    for one in PASSES:
-        one(plan)
-        if after_each is not None:
-            after_each(plan)
+    with np.errstate(all="ignore"):  # constants may be infinite, or become so
+        for one in PASSES:
+            one(plan)
+            if after_each is not None:
+                after_each(plan)

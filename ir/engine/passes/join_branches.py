@@ -50,8 +50,13 @@ class Linear:
 def join_branches(plan: Plan) -> None:
     """Apply the pass."""
     known: dict[Value, Linear] = {}
+    convolved = {
+        node.outputs[0].shape[1]
+        for node in plan.nodes
+        if node.kind in CONVOLUTIONS and node.outputs
+    }
     for node in plan.nodes:
-        found = _linear(node, known)
+        found = _linear(node, known, convolved)
         if found is not None:
             known[node.outputs[0]] = found
     replaced: dict[Node, list[Node]] = {}
@@ -72,8 +77,8 @@ def _goes_on(after: Linear | None, found: Linear) -> bool:
     return after is not None and after.joined and after.base is found.base
 
 
-def _linear(node: Node, known: dict[Value, Linear]) -> Linear | None:
-    """What a node makes, if that is linear."""
+def _linear(node: Node, known: dict[Value, Linear], convolved: set[int]) -> Linear | None:
+    """What a node makes, if that is linear, and may be a part of what is convolved."""
     if len(node.outputs) != 1 or node.outputs[0].type != np.float32 or node.epilogue:
         return None
     if node.kind in CONVOLUTIONS:
@@ -81,7 +86,9 @@ def _linear(node: Node, known: dict[Value, Linear]) -> Linear | None:
     if node.kind not in ("Add", "Subtract", "Multiply"):
         return None
     output = node.outputs[0]
-    if len(output.shape) < 3 or getattr(node.op, "auto_broadcast", "") != "numpy":
+    if len(output.shape) < 3 or output.shape[1] not in convolved:
+        return None
+    if getattr(node.op, "auto_broadcast", "") != "numpy":
         return None
     left, right = (_of(value, node, known) for value in node.inputs)
     if left is not None and right is not None:

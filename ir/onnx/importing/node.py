@@ -224,7 +224,8 @@ class Node:
         kind = other.tensor.type
         if kind.is_dynamic:
             return self.add("ConvertLike-1", self.constant(np.float32(value)), other)
-        return self.constant(np.asarray(value).astype(kind.dtype), kind)
+        with np.errstate(all="ignore"):  # what the type does not hold becomes what it becomes
+            return self.constant(np.asarray(value).astype(kind.dtype), kind)
 
     def convert(self, x: Output, kind: ElementType | str) -> Output:
         """The same values in another type."""
