@@ -86,7 +86,7 @@ def test_groups_of_queries(data: Any) -> None:
     if call != "some" and window < 0 and draw(st.booleans()):
         ends = random.integers(count if call == "one" else 1, total + 1, batch)
         ends[0] = total
-    longer = draw(st.sampled_from([0, 0, 3])) + (total - before if draw(st.booleans()) else 0)
+    former = draw(st.sampled_from([before, before, total, total + 3]))
     words: dict[str, Any] = {"num_heads": heads, "kv_num_heads": groups}
     words |= {"local_window_size": window}
     capped = draw(st.booleans())
@@ -96,9 +96,7 @@ def test_groups_of_queries(data: Any) -> None:
     words |= {"do_rotary": int(turned), "rotary_interleaved": int(draw(st.booleans()))}
     packed, kept = draw(st.booleans()), call != "first" or draw(st.booleans())
     hidden = (heads + 2 * groups) * each if packed else heads * each
-    former = before + longer
-    some = draw(st.sampled_from([8, 16])) // 2 if turned and each == 16 else each // 2
-    some = 8 if some < 8 else some
+    some = each // 2  # angles: ONNX Runtime wants eight at least
     sink = not capped and not words["smooth_softmax"] and draw(st.booleans())
     places = np.arange(count) + (ends[:, None] - count if call != "first" else 0) + 2
     inputs: dict[str, np.ndarray | None] = {

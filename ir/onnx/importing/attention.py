@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....schemas import UnsupportedError
+from ....schemas import IRError, UnsupportedError
 from ...document import Output
 from .node import Made, Node, Number, converts
 
@@ -24,14 +24,21 @@ def rotary_embedding(node: Node) -> Made:
 
 def heads_apart(node: Node, x: Output, heads: int) -> Output:
     """Numbers of heads that lie side by side, as (batch, heads, places, numbers of a head)."""
-    apart = node.add("Reshape-1", x, node.ints64([0, 0, heads, -1]), special_zero=True)
+    wide = x.tensor.shape[2] if x.tensor.rank == 3 else None
+    if isinstance(wide, int) and (heads < 1 or wide % heads):
+        raise IRError(f"{heads} heads do not share {wide} numbers")
+    # Where there are no places, -1 would stand for any number.
+    each = wide // heads if isinstance(wide, int) else -1
+    apart = node.add("Reshape-1", x, node.ints64([0, 0, heads, each]), special_zero=True)
     return node.transpose(apart, [0, 2, 1, 3])
 
 
 def heads_together(node: Node, x: Output) -> Output:
     """What ``heads_apart`` has put apart."""
+    heads, each = node.size(x, 1), node.size(x, 3)
+    wide = -1 if isinstance(heads, Output) or isinstance(each, Output) else heads * each
     x = node.transpose(x, [0, 2, 1, 3])
-    return node.add("Reshape-1", x, node.ints64([0, 0, -1]), special_zero=True)
+    return node.add("Reshape-1", x, node.ints64([0, 0, wide]), special_zero=True)
 
 
 def turned(
