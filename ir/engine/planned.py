@@ -261,9 +261,11 @@ def _check_axes(plan: Plan) -> None:
     """Refuse axes that are longer than there is memory for what passes know of each place."""
     for node in plan.nodes:
         values = (*node.inputs, *node.outputs)
-        longest = max((size for value in values for size in value.shape), default=0)
+        inside = (value.shape for value in values if not value.is_outside)
+        longest = max((size for shape in inside for size in shape), default=0)
         if longest > LONG:
             with node.layer.at():
+                require(max(value.nbytes for value in values if not value.is_outside))
                 require(OF_A_PLACE * longest)
 
 

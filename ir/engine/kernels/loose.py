@@ -148,8 +148,8 @@ def _scattered(op: Any) -> Quick:
             return (data,) if all(count <= size for count, size in sizes) else None
         if reduction == "none":
             known = data.dtype in PLAIN and updates.dtype is data.dtype and indices.dtype in _WHOLE
-            if not known or not fits(data.size):
-                return None
+            if not known or not data.size or not fits(data.size):
+                return None  # of nothing the definition does not look at the indices
             replaced: tuple[Array, ...] = op.run(data, indices, updates, axis)
             return replaced
         if not adds or data.ndim != 2 or place % 2 or indices.shape[1] != data.shape[1]:
