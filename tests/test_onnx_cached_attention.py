@@ -89,6 +89,7 @@ def test_groups_of_queries(data: Any) -> None:
     former = draw(st.sampled_from([before, before, total, total + 3]))
     words: dict[str, Any] = {"num_heads": heads, "kv_num_heads": groups}
     words |= {"local_window_size": window}
+    words |= {"causal": int(window >= 0 or draw(st.booleans()))}
     capped = draw(st.booleans())
     words |= {"softcap": 5.0} if capped else {"smooth_softmax": int(draw(st.booleans()))}
     words |= {"scale": 0.3} if draw(st.booleans()) else {}

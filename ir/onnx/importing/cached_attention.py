@@ -282,15 +282,13 @@ def group_query_attention(node: Node) -> Made:
     keys, values = (
         _kept(node, node.get(index), new, places, total) for index, new in ((3, key), (4, value))
     )
-    mask = None
+    end, window = node.unsqueeze(last, [1, 2]), node.integer("local_window_size", -1)
     if node.flag("causal", True):
-        among = node.unsqueeze(places, [1, 3])
-        window = node.integer("local_window_size", -1)
-        mask = seen(node, among, total, window, node.unsqueeze(last, [1, 2]))
+        mask = seen(node, node.unsqueeze(places, [1, 3]), total, window, end)
+    else:
+        mask = seen(node, end, total)
     if node.get(10) is not None:
-        bias = node[10]
-        far = node.like(NEVER, query)
-        mask = bias if mask is None else node.add("Select-1", mask, bias, far)
+        mask = node.add("Select-1", mask, node[10], node.like(NEVER, query))
     parts = [query, *(_repeated(node, node.cut(x, 0, total, 2), heads // groups)
                       for x in (keys, values))]  # fmt: skip
     made = attended(
