@@ -136,6 +136,50 @@ def test_groups_of_queries(data: Any) -> None:
                 )
 
 
+@pytest.mark.parametrize("window", [-1, 2])
+@pytest.mark.parametrize("causal", [0, 1])
+@pytest.mark.parametrize("places", [False, True])
+@pytest.mark.parametrize("longer", [0, 7])
+def test_a_first_call_of_texts_of_other_lengths(
+    window: int, causal: int, places: bool, longer: int
+) -> None:
+    """What is asked behind the end of a text is answered with numbers, whichever."""
+    random, count, each, ends = np.random.default_rng(9), 5, 16, np.array([5, 1, 3])
+    window = window if causal else -1
+
+    def numbers(*shape: int) -> np.ndarray:
+        return random.standard_normal(shape).astype(np.float32)
+
+    angles = numbers(40, each // 2)
+    inputs: dict[str, np.ndarray | None] = {
+        "q": numbers(3, count, 4 * each),
+        "k": numbers(3, count, 2 * each),
+        "v": numbers(3, count, 2 * each),
+        "past_k": numbers(3, 2, longer, each),
+        "past_v": numbers(3, 2, longer, each),
+        "last": (ends - 1).astype(np.int32),
+        "total": np.array(count, np.int32),
+        "cos": np.cos(angles),
+        "sin": np.sin(angles),
+        "places": np.array([[4, 9, 1, 0, 2]] * 3) if places else None,
+    }
+    held, names = ("cos", "sin"), ["y", "keys", "values"]
+    made = proto(
+        "GroupQueryAttention", inputs, names, held, num_heads=4, kv_num_heads=2, do_rotary=1,
+        causal=causal, local_window_size=window,
+    )  # fmt: skip
+    fed = fed_of(inputs, held)
+    wanted = answers(made, fed)
+    for found in ours(made, fed):
+        assert np.isfinite(found[0]).all()
+        for image, end in enumerate(ends):
+            stop = end if window > 0 else count
+            np.testing.assert_allclose(found[0][image, :stop], wanted[0][image, :stop], NEAR, NEAR)
+            for one, other in zip(found[1:], wanted[1:], strict=True):
+                one, other = (array[image, :, :count] for array in (one, other))
+                np.testing.assert_allclose(one, other, NEAR, NEAR)
+
+
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_heads_with_former_keys_and_masks(data: Any) -> None:
