@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,10 @@ def proto(
     return helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
+def normal(random: np.random.Generator, *shape: int) -> np.ndarray:
+    return random.standard_normal(shape).astype(np.float32)
+
+
 def answers(made: Any, fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     options = runtime.SessionOptions()
     options.log_severity_level = 4
@@ -71,9 +76,7 @@ def test_groups_of_queries(data: Any) -> None:
     draw = data.draw
     random = np.random.default_rng(draw(st.integers(0, 999)))
 
-    def numbers(*shape: int) -> np.ndarray:
-        return random.standard_normal(shape).astype(np.float32)
-
+    numbers = partial(normal, random)
     groups, shared, each = draw(st.integers(1, 3)), draw(st.sampled_from([1, 2, 4])), 16
     heads = groups * shared
     call = draw(st.sampled_from(["first", "one", "some"]))
@@ -147,9 +150,7 @@ def test_a_first_call_of_texts_of_other_lengths(
     random, count, each, ends = np.random.default_rng(9), 5, 16, np.array([5, 1, 3])
     window = window if causal else -1
 
-    def numbers(*shape: int) -> np.ndarray:
-        return random.standard_normal(shape).astype(np.float32)
-
+    numbers = partial(normal, random)
     angles = numbers(40, each // 2)
     inputs: dict[str, np.ndarray | None] = {
         "q": numbers(3, count, 4 * each),
@@ -186,9 +187,7 @@ def test_heads_with_former_keys_and_masks(data: Any) -> None:
     draw = data.draw
     random = np.random.default_rng(draw(st.integers(0, 999)))
 
-    def numbers(*shape: int) -> np.ndarray:
-        return random.standard_normal(shape).astype(np.float32)
-
+    numbers = partial(normal, random)
     batch, heads, each = draw(st.integers(1, 3)), draw(st.integers(1, 3)), 8
     count = draw(st.integers(1, 5))
     causal = draw(st.booleans())

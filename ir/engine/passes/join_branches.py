@@ -50,11 +50,7 @@ class Linear:
 def join_branches(plan: Plan) -> None:
     """Apply the pass."""
     known: dict[Value, Linear] = {}
-    convolved = {
-        node.outputs[0].shape[1]
-        for node in plan.nodes
-        if node.kind in CONVOLUTIONS and node.outputs
-    }
+    convolved = {node.outputs[0].shape[1] for node in plan.nodes if node.kind in CONVOLUTIONS}
     for node in plan.nodes:
         found = _linear(node, known, convolved)
         if found is not None:

@@ -18,7 +18,8 @@ def rotary_embedding(node: Node) -> Made:
         x = heads_apart(node, x, heads)
     if node.get(3) is not None:
         cos, sin = (node.add("Gather-8", one, node[3], node.ints64(0)) for one in (cos, sin))
-    made = turned(node, x, cos, sin, node.integer("rotary_embedding_dim", 0))
+    some, interleaved = node.integer("rotary_embedding_dim", 0), node.flag("interleaved")
+    made = turned(node, x, cos, sin, some, interleaved=interleaved)
     return heads_together(node, made) if rank == 3 else made
 
 
@@ -42,14 +43,12 @@ def heads_together(node: Node, x: Output) -> Output:
 
 
 def turned(
-    node: Node, x: Output, cos: Output, sin: Output, some: int, *, interleaved: bool | None = None
+    node: Node, x: Output, cos: Output, sin: Output, some: int, *, interleaved: bool
 ) -> Output:
     """Pairs of heads' first numbers (batch, heads, places, numbers) turned, all where not some.
 
     Of each place there is an angle for each pair, the same in every head.
     """
-    if interleaved is None:
-        interleaved = node.flag("interleaved")
     size = node.size(x, 3)
     width: Number = some or size
     rest = None if width is size else node.cut(x, width, size, 3)

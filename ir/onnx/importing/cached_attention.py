@@ -16,6 +16,7 @@ from ....schemas import IRError, UnsupportedError
 from ...document import Output
 from .attention import heads_apart, heads_together, turned
 from .contributed import contributed, plus
+from .movement import put_along
 from .node import Made, Node, Number
 
 #: What scores are that are not to count.
@@ -57,10 +58,10 @@ def _capped(
 
 
 def _last(x: Output, what: str) -> int:
-    """How many numbers a head has, which must be known."""
+    """The size of the last axis, which must be known."""
     size = None if x.tensor.rank is None else x.tensor.shape[-1]
     if not isinstance(size, int) or size < 1:
-        raise UnsupportedError(f"how many numbers each head of the {what} has is not known")
+        raise UnsupportedError(f"the size of the last axis of the {what} is not known")
     return size
 
 
@@ -203,17 +204,13 @@ def _given(node: Node, heads: int) -> list[Output]:
         return [heads_apart(node, query, heads), node[1], node[2]]
     if ranks != [3, 3, 3]:
         raise UnsupportedError(f"queries, keys and values of {ranks} axes are not known here")
-    parts, start = [], 0
-    for index in range(3):
-        part = node[index]
-        size = part.tensor.shape[2]
-        if not isinstance(size, int) or heads < 1 or size % heads:
-            raise IRError(f"{heads} heads do not share the size {size} of input {index}")
-        if bias is not None:
-            part = plus(node, part, node.cut(bias, start, start + size, 0))
-        start += size
-        parts.append(heads_apart(node, part, heads))
-    return parts
+    parts, start = [node[index] for index in range(3)], 0
+    if bias is not None:
+        for index, part in enumerate(parts):
+            size = _last(part, f"input {index}")
+            parts[index] = plus(node, part, node.cut(bias, start, start + size, 0))
+            start += size
+    return [heads_apart(node, part, heads) for part in parts]
 
 
 @contributed(
@@ -227,7 +224,7 @@ def rotary_embedding(node: Node) -> Made:
     if node.flag("is_packed_batching"):
         raise UnsupportedError("is_packed_batching is not known to this importer")
     if rank == 3:
-        heads = heads or _last(x, "input") // max(2 * _last(node[2], "angles"), 1)
+        heads = heads or _last(x, "input") // (2 * _last(node[2], "angles"))
         x = heads_apart(node, x, heads)
     places = node.convert(node[1], "i64")
     if places.tensor.rank == 1:  # that of the first one
@@ -339,8 +336,7 @@ def _kept(node: Node, past: Output | None, new: Output, places: Output, total: O
     sizes[2] = more
     nothing = node.add("Broadcast-3", node.like(0, past), node.vector(sizes))
     longer = node.add("Concat-1", past, nothing, axis=2)
-    among = node.add("Broadcast-3", node.unsqueeze(places, [1, 3]), node.shape(new))
-    return node.add("ScatterElementsUpdate-12", longer, among, new, node.ints64(2))
+    return put_along(node, longer, new, node.unsqueeze(places, [1, 3]), 2)
 
 
 def _repeated(node: Node, x: Output, times: int) -> Output:

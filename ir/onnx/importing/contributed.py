@@ -141,7 +141,7 @@ def mat_mul_n_bits(node: Node) -> Made:
     middle = np.full((1, 1), 1 << (bits - 1), kind.dtype)
     zero = node.constant(middle, kind) if zero is None else node.reshape(zero, [made, blocks])
     scales = node.reshape(node[2], [made, blocks])
-    weights = scaled_in_blocks(node, weights, scales, zero, 1, block)
+    weights = _scaled_in_blocks(node, weights, scales, zero, 1, block)
     weights = weights if blocks * block == taken else node.cut(weights, 0, taken, 1)
     return plus(node, node.add("MatMul-1", node[0], weights, transpose_b=True), node.get(5))
 
@@ -171,14 +171,13 @@ def gather_block_quantized(node: Node) -> Made:
             zero = node.constant(np.full([1] * len(shape), 1 << (bits - 1), kind.dtype), kind)
     elif kind not in ("u4", "i4"):
         raise UnsupportedError(f"a table of {kind} in {bits} bits is not known here")
-    short = -shape[along] % block
-    if short:
+    if shape[along] % block:
         raise UnsupportedError(f"{shape[along]} numbers are no whole blocks of {block}")
-    table = scaled_in_blocks(node, table, node[2], zero, along, block)
+    table = _scaled_in_blocks(node, table, node[2], zero, along, block)
     return node.add("Gather-8", table, node[1], node.ints64(across))
 
 
-def scaled_in_blocks(
+def _scaled_in_blocks(
     node: Node, levels: Output, scales: Output, zero: Output | None, axis: int, block: int
 ) -> Output:
     """Numbers of levels of a known shape: each block of them along an axis has a scale."""

@@ -258,8 +258,13 @@ def tensor_scatter(node: Node) -> Made:
         places = node.add("Add-1", starts, places)
     if mode == "circular":
         places = node.add("FloorMod-1", places, node.vector([node.size(past, axis)]))
-    places = node.add("Broadcast-3", places, node.shape(update))
-    return node.add("ScatterElementsUpdate-12", past, places, update, node.ints64(axis))
+    return put_along(node, past, update, places, axis)
+
+
+def put_along(node: Node, whole: Output, new: Output, places: Output, axis: int) -> Output:
+    """Slices in their places along an axis, which are broadcast to all of what is new."""
+    places = node.add("Broadcast-3", places, node.shape(new))
+    return node.add("ScatterElementsUpdate-12", whole, places, new, node.ints64(axis))
 
 
 _PAD_MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect"}
