@@ -288,6 +288,73 @@ def test_pairs_are_turned(apart: bool, some: int, interleaved: int, first: bool)
         np.testing.assert_allclose(found, wanted, 1e-5, 1e-5)
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_queries_and_keys_that_are_normed(packed: bool) -> None:
+    """Which ONNX Runtime's CPU does not have: it is given what was normed before."""
+    random, each = np.random.default_rng(6), 16
+    q, k, v = (normal(random, 2, 5, heads, each) for heads in (4, 2, 2))
+    scales, eps = normal(random, 2, each), 1e-2
+
+    def normed(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        return x / np.sqrt(np.mean(x * x, -1, keepdims=True) + eps) * scale
+
+    def given(*parts: np.ndarray) -> dict[str, np.ndarray | None]:
+        flat = [part.reshape(2, 5, -1) for part in parts]
+        flat = [np.concatenate(flat, -1)] if packed else flat
+        return dict(zip(("q", "k", "v"), [*flat, None, None][:3], strict=True)) | {
+            "past_k": None, "past_v": None,
+            "last": np.array([4, 4], np.int32), "total": np.array(5, np.int32),
+            "cos": np.cos(normal(np.random.default_rng(1), 9, 8)),
+            "sin": np.sin(normal(np.random.default_rng(1), 9, 8)),
+        }  # fmt: skip
+
+    words = {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1}
+    names, outputs = ("cos", "sin", "norm_q", "norm_k"), ["y", "keys", "values"]
+    before = given(normed(q, scales[0]), normed(k, scales[1]), v)
+    made = proto("GroupQueryAttention", before, outputs, names, **words)
+    wanted = answers(made, fed_of(before, names))
+    inputs = given(q, k, v) | dict.fromkeys(["places", "bias", "sink", "x12", "x13"])
+    inputs |= {"norm_q": scales[0], "norm_k": scales[1]}
+    made = proto("GroupQueryAttention", inputs, outputs, names, qk_norm_epsilon=eps, **words)
+    for found in ours(made, fed_of(inputs, names)):
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, NEAR, NEAR)
+
+
+@pytest.mark.parametrize("weights", ["u1", "i1"])
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("mask", ["none", "ends", "keys"])
+@pytest.mark.parametrize("causal", [0, 1])
+def test_attention_of_bytes(
+    weights: str, columns: bool, kept: bool, mask: str, causal: int
+) -> None:
+    random = np.random.default_rng(8)
+    total = 8 if kept else 5
+    keys = random.integers(0, 2, (2, total)).astype(np.int32)
+    keys[:, 0] = 1
+    size = (48,) if columns else ()
+    inputs: dict[str, np.ndarray | None] = {
+        "x": random.integers(0, 120, (2, 5, 16)).astype("u1"),
+        "w": random.integers(0, 64, (16, 48)).astype(weights),
+        "bias": normal(random, 48),
+        "step": np.float32(0.03),
+        "steps": (random.random(size) / 100 + 0.001).astype(np.float32),
+        "mask": {"none": None, "ends": np.array([total, total - 3], np.int32), "keys": keys}[mask],
+        "zero": np.array(60, "u1"),
+        "zeros": random.integers(0, 5, size).astype(weights),
+        "past": normal(random, 2, 2, 4, 3, 4) if kept else None,
+    }
+    fed = {name: inputs[name] for name in ("x", "past") if inputs[name] is not None}
+    held = tuple(name for name in inputs if name not in fed)
+    outputs = ["y", "present"] if kept else ["y"]
+    made = proto("QAttention", inputs, outputs, held, num_heads=4, unidirectional=causal)
+    wanted = answers(made, fed)
+    for found in ours(made, fed):
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, NEAR, NEAR)
+
+
 @pytest.mark.parametrize("inputs", [1, 2])
 def test_queries_keys_and_values_in_one(inputs: int) -> None:
     """Which ONNX Runtime's CPU does not have: all three of each head side by side, or two."""
@@ -322,6 +389,9 @@ LAST, TOTAL = np.array([1], np.int32), np.array(2, np.int32)
          {"num_heads": 2, "kv_num_heads": 2, "kv_cache_bit_width": 8}, "kept as integers"),
         ("GroupQueryAttention", [NUMBERS] * 3 + [None, None, LAST, TOTAL],
          {"num_heads": 2, "kv_num_heads": 2, "sliding_window_cache": 1}, "sliding_window_cache"),
+        ("GroupQueryAttention",
+         [NUMBERS] * 3 + [None, None, LAST, TOTAL] + [None] * 7 + [NUMBERS[0, 0, :16]],
+         {"num_heads": 2, "kv_num_heads": 2}, "inputs 14 and 15"),
         ("MultiHeadAttention", [NUMBERS] * 3 + [None, None, None, FORMER],
          {"num_heads": 2}, "inputs 6 and 7"),
         ("MultiHeadAttention", [NUMBERS, NUMBERS[:, :1], NUMBERS[:, :1]],

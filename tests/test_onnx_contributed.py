@@ -6,78 +6,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy._core._multiarray_umath import __cpu_features__
 from vinoir import ir
 from vinoir.schemas import IRError, UnsupportedError
 
 onnx = pytest.importorskip("onnx")
-runtime = pytest.importorskip("onnxruntime")
-from onnx import helper, numpy_helper  # noqa: E402  # only where onnx is there
-
-RNG = np.random.default_rng(0)
-DOMAIN = "com.microsoft"
-
-
-def real(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape).astype("f4")
-
-
-def whole(kind: str, *shape: int) -> np.ndarray:
-    ends = np.iinfo(kind)
-    return RNG.integers(ends.min, ends.max + 1, shape).astype(kind)
-
-
-def narrow(*shape: int) -> np.ndarray:
-    """Bytes; without VNNI of 7 bits, as ONNX Runtime's sums of larger ones overflow there."""
-    most = 128 if __cpu_features__.get("AVX512VNNI") else 64
-    return RNG.integers(-most, most, shape).astype("i1")
-
-
-def few(value: float) -> np.ndarray:
-    return np.float32(value)
-
-
-def byte(value: int, kind: str = "u1") -> np.ndarray:
-    return np.array(value, kind)
-
-
-def model(kind: str, inputs: list[Any], fed: int, outputs: int = 1, **attributes: Any) -> Any:
-    """A node whose first inputs are fed, and whose others are constant; None is left out."""
-    names = [f"x{n}" if x is not None else "" for n, x in enumerate(inputs)]
-    made = [f"y{n}" for n in range(outputs)]
-    node = helper.make_node(kind, names, made, name="node", domain=DOMAIN, **attributes)
-    given = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-        for name, x in zip(names[:fed], inputs[:fed], strict=True)
-        if x is not None
-    ]
-    fixed = [
-        numpy_helper.from_array(np.asarray(x), name)
-        for name, x in zip(names[fed:], inputs[fed:], strict=True)
-        if x is not None
-    ]
-    results = [helper.make_empty_tensor_value_info(name) for name in made]
-    graph = helper.make_graph([node], "g", given, results, fixed)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
-
-
-def same(proto: Any, inputs: list[Any], tolerance: float = 1e-5) -> None:
-    given = [x for x in inputs if x is not None]
-    session = runtime.InferenceSession(proto.SerializeToString())
-    names = [one.name for one in session.get_inputs()]
-    wanted = session.run(None, dict(zip(names, given, strict=True)))
-    made = ir.from_onnx(proto.SerializeToString())
-    assert not ir.check(made).errors
-    for found in (ir.run(made, given), ir.compile(made)(given)):
-        for ours, theirs in zip(found.values(), wanted, strict=True):
-            assert ours.dtype == theirs.dtype
-            assert ours.shape == theirs.shape
-            scale = max(float(np.abs(theirs.astype("f8")).max()), 1)
-            far = np.abs(ours.astype("f8") - theirs.astype("f8")).max()
-            # Whole numbers may be rounded the other way where two are as near.
-            assert far <= (tolerance * scale if theirs.dtype.kind == "f" else 1)
-
+pytest.importorskip("onnxruntime")
+from onnx import helper  # noqa: E402  # only where onnx is there
+from onnx_contributed import (  # noqa: E402
+    DOMAIN,
+    RNG,
+    byte,
+    few,
+    model,
+    narrow,
+    real,
+    same,
+    whole,
+)
 
 X = real(2, 5, 12)
 MASKS = {
@@ -102,6 +47,18 @@ MASKS = {
         ("SkipLayerNormalization", [X, real(2, 5, 12), real(12), real(12), real(12)], {}),
         ("SkipSimplifiedLayerNormalization", [X, real(2, 5, 12), real(12)], {"epsilon": 1e-5}),
         ("SkipSimplifiedLayerNormalization", [X, real(2, 5, 12), real(12), real(12)], {}),
+        ("TransposeMatMul", [X, real(2, 7, 12)], {"transB": 1, "alpha": 0.5}),
+        ("ScaledSiLU", [X], {"alpha": 1.3}),
+        ("ScaledSiLU", [X], {}),
+        ("ScaledSiLU", [X, few(0.7)], {"alpha": 1.3}),
+        ("GatedAdd", [X, real(2, 5, 12), real(2, 5, 1)], {}),
+        ("GatedRMSNorm", [X, real(12), real(2, 5, 12)], {}),
+        ("GatedRMSNorm", [X, real(4), real(2, 5, 12)], {"activation": "sigmoid"}),
+        ("Inverse", [real(2, 4, 4)], {}),
+        ("GatherND", [X, np.array([[0, 1], [1, 4]])], {}),
+        ("GridSample", [real(1, 2, 5, 4), real(1, 3, 3, 2) / 2], {"align_corners": 1}),
+        ("Trilu", [X], {}),
+        ("Trilu", [X, np.array(-1)], {"upper": 0}),
     ],
 )
 def test_fused_operators(kind: str, inputs: list[Any], words: dict[str, Any]) -> None:
@@ -142,27 +99,26 @@ def test_embeddings(masked: bool, segments: bool) -> None:
     same(model("EmbedLayerNormalization", [ids, kinds, *tables, mask], 2, 2), [ids, kinds])
 
 
-@pytest.mark.parametrize(("bits", "block", "taken"), [(4, 16, 64), (4, 32, 80), (8, 16, 48)])
-@pytest.mark.parametrize("zero", [True, False])
-@pytest.mark.parametrize("bias", [True, False])
-def test_products_by_blocks_of_few_bits(
-    bits: int, block: int, taken: int, zero: bool, bias: bool
-) -> None:
-    made, blocks = 6, -(-taken // block)
-    packed = whole("u1", made, blocks, block * bits // 8)
-    points = whole("u1", made, -(-blocks * bits // 8)) if zero else None
-    inputs = [
-        real(3, taken),
-        packed,
-        real(made, blocks),
-        points,
-        None,
-        real(made) if bias else None,
-    ]
-    words = {"K": taken, "N": made, "bits": bits, "block_size": block}
-    while inputs[-1] is None:
-        inputs.pop()
-    same(model("MatMulNBits", inputs, 1, **words), inputs[:1])
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("segments", [True, False])
+def test_embeddings_of_bytes(masked: bool, segments: bool) -> None:
+    ids = RNG.integers(0, 20, (2, 5)).astype("i4")
+    kinds = RNG.integers(0, 2, (2, 5)).astype("i4") if segments else None
+    mask = MASKS["keys"] if masked else None
+    table = whole("u1", 2, 8) if segments else None
+    inputs = [ids, kinds, whole("u1", 20, 8), whole("u1", 9, 8), table, *whole("u1", 2, 8), mask]
+    inputs += [few(0.02), few(0.01), few(0.03) if segments else None, few(0.05), few(0.01)]
+    inputs += [byte(3), byte(0), byte(9) if segments else None, byte(100), byte(120)]
+    same(model("QEmbedLayerNormalization", inputs, 2, 2), [ids, kinds])
+
+
+@pytest.mark.parametrize("kind", ["u1", "i1"])
+def test_integers_are_chosen(kind: str) -> None:
+    x, y = whole(kind, 3, 4), whole(kind, 3, 4)
+    chosen = RNG.random((3, 4)) < 0.5
+    steps = [few(0.2), byte(5, kind), few(0.15), byte(4, kind)]
+    inputs = [chosen, x, few(0.1), byte(3, kind), y, *steps]
+    same(model("QLinearWhere", inputs, 1), [chosen])
 
 
 @pytest.mark.parametrize("kind", ["u1", "i1"])
@@ -227,17 +183,12 @@ def test_sequences_with_weights_of_bytes(direction: str) -> None:
         ("Attention", [X, real(12, 36), real(36)], {}, "num_heads"),
         ("Attention", [X, real(12, 36), None, None, real(2, 2, 3, 1, 4)],
          {"num_heads": 3, "past_present_share_buffer": 1}, "share"),
-        ("GatherBlockQuantized", [whole("u1", 5, 8), np.array([1]), real(5, 1)],
-         {"bits": 4, "block_size": 16}, "not constant"),
         ("FusedMatMul", [X, X], {"transBatchA": 1}, "batch"),
         ("FusedMatMul", [X], {}, "1 inputs"),
         ("BiasGelu", [X, real(12)], {"alpha": 1.0}, "no attribute alpha"),
         ("QuickGelu", [X], {"alpha": 1}, "FLOAT"),
         ("QLinearConcat", [few(1), byte(0), *[byte(0), few(1)] * 2], {"axis": 0}, "three"),
-        ("MatMulNBits", [real(3, 64), whole("u1", 6, 2, 9), real(6, 2)],
-         {"K": 64, "N": 6, "bits": 4, "block_size": 32}, "bytes"),
-        ("MatMulNBits", [real(3, 64), whole("u1", 6, 2, 8), real(6, 2)],
-         {"K": 64, "N": 6, "bits": 2, "block_size": 32}, "2 bits"),
+        ("GatedRMSNorm", [X, real(12), X], {"activation": "tanh"}, "silu, swish, sigmoid"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(
@@ -245,36 +196,6 @@ def test_what_is_wrong_is_said(
 ) -> None:
     with pytest.raises(IRError, match=said):
         ir.from_onnx(model(kind, inputs, 1, **words).SerializeToString())
-
-
-@pytest.mark.parametrize(("kind", "bits"), [("u1", 4), ("u1", 8), ("uint4", 4), ("int4", 4)])
-@pytest.mark.parametrize("zero", [False, True])
-@pytest.mark.parametrize("places", [3, [1], [[0, -1], [4, 2]]])
-@pytest.mark.parametrize("shape", [(6, 64), (6, 3, 32)])
-def test_rows_of_few_bits(kind: str, bits: int, zero: bool, places: Any, shape: Any) -> None:
-    low = -8 if kind == "int4" else 0
-    blocks = (*shape[:-1], shape[-1] // 16)
-    table, zeros = (RNG.integers(low, low + (1 << bits), sizes) for sizes in (shape, blocks))
-    axis = len(shape) - 1
-
-    def held(array: np.ndarray, name: str) -> Any:
-        if kind == "u1":
-            halves = array[..., ::2] | array[..., 1::2] << 4 if bits == 4 else array
-            return numpy_helper.from_array(halves.astype("u1"), name)
-        number = getattr(onnx.TensorProto, kind.upper())
-        return helper.make_tensor(name, number, array.shape, array.ravel().tolist())
-
-    places = np.array(places)
-    words = {"bits": bits, "block_size": 16, "gather_axis": 0, "quantize_axis": axis}
-    names = ["table", "places", "scale", "zero"][: 4 if zero else 3]
-    node = helper.make_node("GatherBlockQuantized", names, ["y"], domain=DOMAIN, **words)
-    constants = [held(table, "table"), numpy_helper.from_array(real(*blocks), "scale")]
-    constants += [held(zeros, "zero")] if zero else []
-    given = [helper.make_tensor_value_info("places", onnx.TensorProto.INT64, places.shape)]
-    results = [helper.make_empty_tensor_value_info("y")]
-    graph = helper.make_graph([node], "g", given, results, constants)
-    opsets = [helper.make_opsetid("", 21), helper.make_opsetid(DOMAIN, 1)]
-    same(helper.make_model(graph, opset_imports=opsets, ir_version=10), [places])
 
 
 CONV = {"kernel_shape": [3, 3], "pads": [1, 1, 0, 0], "strides": [2, 1]}

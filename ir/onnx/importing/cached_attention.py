@@ -18,6 +18,8 @@ from .attention import heads_apart, heads_together, turned
 from .contributed import contributed, plus
 from .movement import put_along
 from .node import Made, Node, Number
+from .normalization import by_mean_square
+from .optimized import moved, product
 
 #: What scores are that are not to count.
 NEVER = -np.inf
@@ -84,12 +86,13 @@ def seen(
     return found
 
 
-def _masked(node: Node, place: int, query: Output, key: Output) -> Output | None:
-    """What is added to scores (input 5), far below zero of keys that another input masks."""
-    mask, added = node.get(place), node.get(5)
+def _masked(
+    node: Node, mask: Output | None, added: Output | None, query: Output, key: Output
+) -> Output | None:
+    """What is added to scores, far below zero of keys that a mask hides."""
     if mask is None:
         return added
-    rank = node.rank(place)
+    rank = mask.tensor.rank
     if rank == 1:
         images, lengths = query.tensor.shape[0], mask.tensor.shape[0]
         if isinstance(images, int) and isinstance(lengths, int) and images != lengths:
@@ -108,7 +111,11 @@ def _masked(node: Node, place: int, query: Output, key: Output) -> Output | None
 
 
 def _answered(
-    node: Node, parts: Sequence[Output], past: Sequence[Output] | None, masked: int
+    node: Node,
+    parts: Sequence[Output],
+    past: Sequence[Output] | None,
+    hidden: Output | None,
+    added: Output | None,
 ) -> tuple[Output, Output, Output]:
     """What queries find among keys and values, former ones before the new; and all of these.
 
@@ -122,7 +129,7 @@ def _answered(
     if past is not None:
         pairs = zip(past, new, strict=True)
         kept = [node.add("Concat-1", former, later, axis=2) for former, later in pairs]
-    mask = _masked(node, masked, query, kept[0])
+    mask = _masked(node, hidden, added, query, kept[0])
     if causal and (past is not None or mask is not None):
         places = node.unsqueeze(node.counted(count), [1])
         if past is not None:
@@ -142,26 +149,50 @@ def _answered(
 )  # fmt: skip
 def attention(node: Node) -> Made:
     """Queries, keys and values by one product, then ScaledDotProductAttention-13."""
-    if node.get(6) is not None or node.flag("past_present_share_buffer"):
+    if node.get(6) is not None:
+        raise UnsupportedError("memory that former keys share with later ones is not known here")
+    joined = plus(node, node.add("MatMul-1", node[0], node[1]), node.get(2))
+    return _of_joined(node, joined, node.integers("qkv_hidden_sizes"), (4, 3, 5))
+
+
+@contributed(
+    "QAttention", (5, 9), 2, num_heads=int, unidirectional=0, past_present_share_buffer=0,
+    do_rotary=0, scale=0.0, mask_filter_value=-10000.0,
+)  # fmt: skip
+def q_attention(node: Node) -> Made:
+    """As Attention, of what integers stand for."""
+    rows, columns = moved(node, node[0], node.get(6)), moved(node, node[1], node.get(7))
+    scale = node.add("Multiply-1", node[3], node[4])
+    joined = node.add("Multiply-1", product(node, rows, columns), scale)
+    return _of_joined(node, plus(node, joined, node[2]), [], (8, 5, -1))
+
+
+def _of_joined(
+    node: Node, joined: Output, sizes: Sequence[int], places: tuple[int, int, int]
+) -> Made:
+    """Attention of queries, keys and values that lie side by side, and what it keeps of them.
+
+    Which inputs former keys, masks, and what is added to scores are: ``places`` tell.
+    """
+    former, hidden, added = (node.get(place) if place > 0 else None for place in places)
+    if node.flag("past_present_share_buffer"):
         raise UnsupportedError("memory that former keys share with later ones is not known here")
     if node.flag("do_rotary"):
         raise UnsupportedError("do_rotary is not known to this importer")
     columns = node[1].tensor.shape[1] if node[1].tensor.rank == 2 else None
-    sizes = node.integers("qkv_hidden_sizes")
     if not sizes and isinstance(columns, int):
         sizes = [columns // 3] * 3
     heads = node.integer("num_heads")
     if len(sizes) != 3 or heads < 1 or any(size % heads for size in sizes):
         raise IRError(f"{heads} heads do not share the sizes {sizes} of queries, keys and values")
-    joined = plus(node, node.add("MatMul-1", node[0], node[1]), node.get(2))
     parts, start = [], 0
     for size in sizes:
         parts.append(heads_apart(node, node.cut(joined, start, start + size, 2), heads))
         start += size
     past = None
-    if node.get(4) is not None:
-        past = [node.squeeze(node.cut(node[4], i, i + 1, 0), [0]) for i in range(2)]
-    made, *kept = _answered(node, parts, past, 3)
+    if former is not None:
+        past = [node.squeeze(node.cut(former, i, i + 1, 0), [0]) for i in range(2)]
+    made, *kept = _answered(node, parts, past, hidden, added)
     if not node.wants(1):
         return made
     return [made, node.add("Concat-1", *(node.unsqueeze(one, [0]) for one in kept), axis=0)]
@@ -181,7 +212,7 @@ def multi_head_attention(node: Node) -> Made:
     if (node.get(6) is None) != (node.get(7) is None):
         raise IRError("of keys and values of former calls (inputs 6 and 7) one is missing")
     past = None if node.get(6) is None else [node[6], node[7]]
-    return _answered(node, parts, past, 4)
+    return _answered(node, parts, past, node.get(4), node.get(5))
 
 
 def _given(node: Node, heads: int) -> list[Output]:
@@ -258,6 +289,10 @@ def group_query_attention(node: Node) -> Made:
     if groups < 1 or heads < 1 or heads % groups:
         raise IRError(f"{heads} heads of queries do not share {groups} of keys")
     query, key, value = _grouped(node, heads, groups)
+    if node.get(14) is not None:
+        eps = node.real("qk_norm_epsilon")
+        query = by_mean_square(node, query, node[14], eps)
+        key = by_mean_square(node, key, node[15], eps)
     count = node.size(query, 2)
     total = node.reshape(node.convert(node[6], "i64"), [1])
     is_first = node.add("Equal-1", total, node.vector([count]))
@@ -302,12 +337,11 @@ def _check_known(node: Node) -> None:
         raise UnsupportedError("keys and values that are kept as integers are not known here")
     if window:
         raise UnsupportedError("sliding_window_cache is not known to this importer")
-    if node.get(14) is not None or node.get(15) is not None:
-        raise UnsupportedError("norms of queries and keys (inputs 14, 15) are not known here")
     if node.wants(3):
         raise UnsupportedError("scores are not handed out")
-    if (node.get(3) is None) != (node.get(4) is None):
-        raise IRError("of keys and values of former calls (inputs 3 and 4) one is missing")
+    for pair, what in (((3, 4), "keys and values of former calls"), ((14, 15), "the norms")):
+        if len([index for index in pair if node.get(index) is not None]) == 1:
+            raise IRError(f"of {what} (inputs {pair[0]} and {pair[1]}) one is missing")
 
 
 def _grouped(node: Node, heads: int, groups: int) -> list[Output]:

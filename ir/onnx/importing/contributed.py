@@ -6,14 +6,14 @@ The package onnx has no schemas of them: what each takes stands here, beside its
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
-
-import numpy as np
 
 from ....schemas import ElementType, IRError, UnsupportedError
 from ...document import Output
 from .elementwise import gelu
-from .node import Function, Made, Node, converts, normal
+from .image import grid_sample
+from .movement import gather_nd, trilu
+from .node import Function, Made, Node, converts
+from .normalization import by_mean_square
 from .quantization import dequantize_linear, narrowed, quantize_linear, zero_point
 from .recurrent import lstm
 from .versions import declare
@@ -32,6 +32,11 @@ def contributed(
 contributed("Gelu", (1, 1), approximate="none")(gelu)
 contributed("QuantizeLinear", (2, 3), axis=1)(quantize_linear)
 contributed("DequantizeLinear", (2, 3), axis=1)(dequantize_linear)
+contributed("GatherND", (2, 2))(gather_nd)
+contributed("GridSample", (2, 2), align_corners=0, mode="bilinear", padding_mode="zeros")(
+    grid_sample
+)
+contributed("Trilu", (1, 2), upper=1)(trilu)
 
 
 def plus(node: Node, x: Output, *others: Output | None) -> Output:
@@ -71,6 +76,43 @@ def fused_mat_mul(node: Node) -> Made:
     return made if alpha == 1 else node.add("Multiply-1", made, node.like(alpha, made))
 
 
+@contributed("Inverse", (1, 1))
+def inverse(node: Node) -> Made:
+    """Inverse-14."""
+    return node.add("Inverse-14", node[0], adjoint=False)
+
+
+@contributed("ScaledSiLU", (1, 2), alpha=1.0)
+def scaled_silu(node: Node) -> Made:
+    """Multiply-1, Swish-4."""
+    x, alpha = node[0], node.real("alpha")
+    factor = node.get(1) if node.get(1) is not None or alpha == 1 else node.like(alpha, x)
+    return node.add("Swish-4", x if factor is None else node.add("Multiply-1", x, factor))
+
+
+@contributed("GatedAdd", (3, 3))
+def gated_add(node: Node) -> Made:
+    """Add-1 of one and another times its gate."""
+    return plus(node, node[0], node.add("Multiply-1", node[1], node[2]))
+
+
+@contributed("GatedRMSNorm", (3, 3), activation="silu", epsilon=1e-5)
+def gated_rms_norm(node: Node) -> Made:
+    """The input divided by the root of its mean square, scaled, times what a gate gives."""
+    x, gate, word = node[0], node[2], node.text("activation")
+    specs = {"silu": "Swish-4", "swish": "Swish-4", "sigmoid": "Sigmoid-1"}
+    if word not in specs:
+        raise IRError(f'activation="{word}" is not one of {", ".join(specs)}')
+    many, one = (node.size(part, -1) for part in (x, node[1]))
+    rows = x if many == one else node.reshape(x, node.vector([node.ints64([-1]), one]))
+    made = by_mean_square(node, rows, node[1], node.real("epsilon"))
+    made = made if rows is x else node.reshape(made, node.shape(x))
+    return node.add("Multiply-1", made, node.add(specs[word], gate))
+
+
+contributed("TransposeMatMul", (2, 2), alpha=1.0, transA=0, transB=0)(fused_mat_mul)
+
+
 @contributed("SkipLayerNormalization", (3, 5), 4, epsilon=1e-12)
 def skip_layer_normalization(node: Node) -> Made:
     """The sum of both inputs and the bias; MVN-6, scaled and moved."""
@@ -90,10 +132,7 @@ def _normalized(node: Node, x: Output, scale: Output, shift: Output | None) -> O
 def skip_simplified_layer_normalization(node: Node) -> Made:
     """The sum of both inputs and the bias, divided by the root of its mean square, scaled."""
     whole = plus(node, node[0], node[1], node.get(3))
-    square = node.add("Multiply-1", whole, whole)
-    mean = node.add("ReduceMean-1", square, node.ints64([-1]), keep_dims=True)
-    spread = node.add("Sqrt-1", plus(node, mean, node.like(node.real("epsilon"), mean)))
-    made = node.add("Multiply-1", node.add("Divide-1", whole, spread), node[2])
+    made = by_mean_square(node, whole, node[2], node.real("epsilon"))
     return [made, None, None, whole]
 
 
@@ -109,106 +148,44 @@ def embed_layer_normalization(node: Node) -> Made:
     whole = plus(node, node.add("Gather-8", node[2], ids, node.ints64(0)), place)
     if node.get(1) is not None and node.get(4) is not None:
         whole = plus(node, whole, node.add("Gather-8", node[4], node[1], node.ints64(0)))
-    counted = None
-    if node.wants(1):
-        mask = node.get(7)
-        ones = (
-            node.add("NotEqual-1", ids, ids) if mask is None
-            else node.add("Equal-1", mask, node.like(1, mask))
-        )  # fmt: skip
-        counted = node.add(
-            "ReduceSum-1", node.convert(ones, "i32"), node.ints64([1]), keep_dims=False
-        )
-    return [_normalized(node, whole, node[5], node[6]), counted, whole]
+    return [_normalized(node, whole, node[5], node[6]), _counted(node), whole]
 
 
-@contributed(
-    "MatMulNBits", (3, 6), K=int, N=int, bits=4, block_size=int, accuracy_level=0,
-    weight_prepacked=0,
-)  # fmt: skip
-def mat_mul_n_bits(node: Node) -> Made:
-    """MatMul-1 by weights of 4 or 8 bits, less a zero point and scaled block by block."""
-    taken, made, bits, block = (node.integer(name) for name in ("K", "N", "bits", "block_size"))
-    if bits not in (4, 8) or node.get(4) is not None or block < 1 or taken < 1 or made < 1:
-        raise UnsupportedError(f"weights of {bits} bits in blocks of {block} are not known here")
-    blocks = -(-taken // block)
-    weights = _weights(node, 1, bits, (made, blocks * block))
-    kind = weights.tensor.type
-    zero = node.get(3)
-    if zero is not None and not zero.tensor.type.is_real:
-        per_row = -(-blocks * bits // 8) * 8 // bits
-        zero = node.constant(_unpacked(node, 3, bits, (made, per_row))[:, :blocks], kind)
-    middle = np.full((1, 1), 1 << (bits - 1), kind.dtype)
-    zero = node.constant(middle, kind) if zero is None else node.reshape(zero, [made, blocks])
-    scales = node.reshape(node[2], [made, blocks])
-    weights = _scaled_in_blocks(node, weights, scales, zero, 1, block)
-    weights = weights if blocks * block == taken else node.cut(weights, 0, taken, 1)
-    return plus(node, node.add("MatMul-1", node[0], weights, transpose_b=True), node.get(5))
+def _counted(node: Node) -> Output | None:
+    """How many words of each text count, by the mask of input 7: none, without one."""
+    if not node.wants(1):
+        return None
+    ids, mask = node[0], node.get(7)
+    ones = (
+        node.add("NotEqual-1", ids, ids) if mask is None
+        else node.add("Equal-1", mask, node.like(1, mask))
+    )  # fmt: skip
+    return node.add("ReduceSum-1", node.convert(ones, "i32"), node.ints64([1]), keep_dims=False)
 
 
-@contributed(
-    "GatherBlockQuantized", (3, 4), bits=4, block_size=128, gather_axis=0, quantize_axis=1
-)
-def gather_block_quantized(node: Node) -> Made:
-    """Gather-8 of rows of few bits, less a zero point and scaled block by block."""
-    bits, block, given = node.integer("bits"), node.integer("block_size"), node[0].tensor
-    if block < 1 or not given.shape.is_static:
-        raise UnsupportedError(f"a table of the shape {given.shape} in blocks of {block}")
-    shape, kind = list(given.shape.static), given.type
-    along = normal(node.integer("quantize_axis", 1), len(shape))
-    across = normal(node.integer("gather_axis", 0), len(shape))
-    table, zero = node[0], node.get(3)
-    if kind == "u8" and bits in (4, 8):
-        # Several lie in a byte, along the last axis.
-        shape[-1] *= 8 // bits
-        table = _weights(node, 0, bits, tuple(shape))
-        kind = table.tensor.type
-        sizes = [-(-size // block) if axis == along else size for axis, size in enumerate(shape)]
+@contributed("QEmbedLayerNormalization", (18, 18), 2, epsilon=1e-12)
+def q_embed_layer_normalization(node: Node) -> Made:
+    """As EmbedLayerNormalization, of tables and factors that are integers."""
+
+    def real(first: int) -> Output:
+        made = node.convert(node[first], "f32")
+        zero = zero_point(node, _SCALES[first] + 5)
         if zero is not None:
-            wide = [*sizes[:-1], -(-sizes[-1] * bits // 8) * 8 // bits]
-            zero = node.constant(_unpacked(node, 3, bits, tuple(wide))[..., : sizes[-1]], kind)
-        else:
-            zero = node.constant(np.full([1] * len(shape), 1 << (bits - 1), kind.dtype), kind)
-    elif kind not in ("u4", "i4"):
-        raise UnsupportedError(f"a table of {kind} in {bits} bits is not known here")
-    if shape[along] % block:
-        raise UnsupportedError(f"{shape[along]} numbers are no whole blocks of {block}")
-    table = _scaled_in_blocks(node, table, node[2], zero, along, block)
-    return node.add("Gather-8", table, node[1], node.ints64(across))
+            made = node.add("Subtract-1", made, node.convert(zero, "f32"))
+        return node.add("Multiply-1", made, node[_SCALES[first]])
+
+    def rows(first: int, places: Output) -> Output:
+        return node.add("Gather-8", real(first), places, node.ints64(0))
+
+    ids = node[0]
+    whole = plus(node, rows(2, ids), node.cut(real(3), 0, node.size(ids, 1), 0))
+    if node.get(1) is not None and node.get(4) is not None:
+        whole = plus(node, whole, rows(4, node[1]))
+    return [_normalized(node, whole, real(5), real(6)), _counted(node)]
 
 
-def _scaled_in_blocks(
-    node: Node, levels: Output, scales: Output, zero: Output | None, axis: int, block: int
-) -> Output:
-    """Numbers of levels of a known shape: each block of them along an axis has a scale."""
-    shape, real = levels.tensor.shape.static, scales.tensor.type
-
-    def of_blocks(x: Output) -> Output:
-        held = x.tensor.shape.static
-        return node.reshape(x, [*held[: axis + 1], 1, *held[axis + 1 :]])
-
-    apart = [*shape[:axis], shape[axis] // block, block, *shape[axis + 1 :]]
-    made = node.convert(node.reshape(levels, apart), real)
-    if zero is not None:
-        made = node.add("Subtract-1", made, node.convert(of_blocks(zero), real))
-    return node.reshape(node.add("Multiply-1", made, of_blocks(scales)), shape)
-
-
-def _weights(node: Node, index: int, bits: int, shape: tuple[int, ...]) -> Output:
-    """Whole numbers that lie in the bytes of a constant, as one of 4 or 8 bits each."""
-    kind = ElementType.U4 if bits == 4 else ElementType.U8
-    return node.constant(_unpacked(node, index, bits, shape).astype(kind.dtype), kind)
-
-
-def _unpacked(node: Node, index: int, bits: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Whole numbers of a constant whose bytes hold one or two each, the lower half first."""
-    packed = np.asarray(node.known(index, "packed weights"))
-    if packed.dtype != np.uint8 or packed.size * 8 != prod(shape) * bits:
-        raise IRError(f"input {index} has {packed.size} bytes of {shape} numbers of {bits} bits")
-    flat = packed.reshape(-1)
-    if bits == 4:
-        flat = np.stack([flat & 15, flat >> 4], -1)
-    return flat.reshape(shape)
+#: Where the scale of an input is; its zero point is five places behind.
+_SCALES = {2: 8, 3: 9, 4: 10, 5: 11, 6: 12}
 
 
 def numbers(node: Node, first: int, rows: bool = False) -> Output:
@@ -248,6 +225,13 @@ def q_linear_add(node: Node) -> Made:
 def q_linear_mul(node: Node) -> Made:
     """Multiply-1 of what the integers stand for, then as QuantizeLinear."""
     return levels(node, node.add("Multiply-1", numbers(node, 0), numbers(node, 3)), 6)
+
+
+@contributed("QLinearWhere", (9, 9))
+def q_linear_where(node: Node) -> Made:
+    """Select-1 of what the integers stand for, then as QuantizeLinear."""
+    made = node.add("Select-1", node[0], numbers(node, 1), numbers(node, 4))
+    return levels(node, made, 7, of=1)
 
 
 @contributed("QLinearSigmoid", (4, 5))

@@ -23,6 +23,8 @@ from . import (  # noqa: F401  # declare the converters
     control,
     convolution,
     elementwise,
+    experts,
+    few_bits,
     image,
     movement,
     normalization,

@@ -120,14 +120,20 @@ def layer_normalization(node: Node) -> Made:
 @converts("RMSNormalization")
 def rms_normalization(node: Node) -> Made:
     """The input divided by the root of its mean square."""
-    x, rank = node[0], node.rank()
-    axes = node.ints64(list(range(node.axis(-1), rank)))
+    axes = range(node.axis(-1), node.rank())
+    return by_mean_square(node, node[0], node[1], node.real("epsilon", 1e-5), axes)
+
+
+def by_mean_square(
+    node: Node, x: Output, scale: Output, eps: float, axes: Sequence[int] = (-1,)
+) -> Output:
+    """Numbers divided by the root of their mean square along some axes, and scaled."""
     kind = x.tensor.type
     wide = node.convert(x, "f32") if kind in (ElementType.F16, ElementType.BF16) else x
-    square = node.add("ReduceMean-1", node.add("Multiply-1", wide, wide), axes, keep_dims=True)
-    root_ = node.add("Sqrt-1", node.add("Add-1", square, node.like(
-        node.real("epsilon", 1e-5), square)))  # fmt: skip
-    return node.add("Multiply-1", node.convert(node.add("Divide-1", wide, root_), kind), node[1])
+    square = node.add("Multiply-1", wide, wide)
+    mean = node.add("ReduceMean-1", square, node.ints64(list(axes)), keep_dims=True)
+    spread = node.add("Sqrt-1", node.add("Add-1", mean, node.like(eps, mean)))
+    return node.add("Multiply-1", node.convert(node.add("Divide-1", wide, spread), kind), scale)
 
 
 @converts("MeanVarianceNormalization")
