@@ -279,7 +279,7 @@ class PadV1(Op):
         for axis, row in enumerate(zip(begins, ends, data.shape, strict=True)):
             begin, end, size = row
             self.check_pads(begin[0], end[0], size)
-            if isinstance(size, int) and size + begin[1] + end[1] < 0:
+            if isinstance(size, int) and is_too_narrow(size, begin[1], end[1]):
                 raise IRError(
                     f"margins of {begin[1]} and {end[1]} cut more off axis {axis} than its {size}"
                 )
@@ -330,7 +330,7 @@ class PadV12(PadV1):
 def filled(data: Array, begins: list[int], ends: list[int], fill: Array) -> Array:
     """The data with a margin of one value, or without its own margin."""
     for axis, row in enumerate(zip(data.shape, begins, ends, strict=True)):
-        if sum(row) < 0:
+        if is_too_narrow(*row):
             raise IRError(f"axis {axis} of {row[0]} has margins of {row[1]} and {row[2]}")
     sizes = [sum(row) for row in zip(data.shape, begins, ends, strict=True)]
     require(prod(sizes) * data.dtype.itemsize)
@@ -341,6 +341,11 @@ def filled(data: Array, begins: list[int], ends: list[int], fill: Array) -> Arra
     target = tuple(slice(max(b, 0), n + b + e - max(e, 0)) for n, b, e in rows)
     result[target] = data[source]
     return result
+
+
+def is_too_narrow(size: int, begin: int, end: int) -> bool:
+    """Whether margins below zero cut off more than there is."""
+    return size + min(begin, 0) + min(end, 0) < 0
 
 
 def padded(size: Size, begin: Bounds, end: Bounds) -> Size:

@@ -77,7 +77,9 @@ class FakeQuantizeV1(Op):
     def laid(self, limit: Array, data: Array) -> Array:
         """A limit that goes with the data by NumPy's rule; PaddlePaddle's begins at the front."""
         if self.auto_broadcast != "pdpd":
-            return limit
+            further = limit.ndim - data.ndim
+            axes = tuple(range(further)) if further > 0 and set(limit.shape[:further]) == {1} else ()
+            return limit.squeeze(axes)
         return limit.reshape((*limit.shape, *[1] * (data.ndim - limit.ndim)))
 
 

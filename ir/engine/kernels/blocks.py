@@ -279,13 +279,13 @@ def squared_difference(left: Array, right: Array, out: Array) -> None:
 
 
 def slopes(value: Value | None, output: Value) -> Array:
-    """The slopes of a PReLU as they lie beside its output: one number stands for a channel."""
+    """The slopes of a PReLU as they lie beside its output: one for a channel, if as many."""
     assert value is not None
     slope = value.constant
     assert slope is not None
     if slope.size == 1:
         slope = slope.reshape(())
-    elif slope.ndim == 1 and len(output.shape) > 1:
+    elif slope.shape == output.shape[1:2]:
         slope = slope.reshape(1, -1, *[1] * (len(output.shape) - 2))
     return kept(Value(slope.shape, slope.dtype, slope), output.shape, output.last)
 

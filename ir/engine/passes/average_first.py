@@ -15,7 +15,7 @@ def average_first(plan: Plan) -> None:
         if node.kind != "AvgPool":
             continue
         before = node.inputs[0].producer
-        if before is None or not is_pointwise(before) or before.epilogue:
+        if before is None or not is_pointwise(before) or before.epilogue or before.is_whole:
             continue
         if only_user(node.inputs[0]) is not node or min(op.strides) < 2:
             continue

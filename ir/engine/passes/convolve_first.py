@@ -78,7 +78,7 @@ def _resizer(value: Value, reader: Node) -> Node | None:
     source, others, op = node.inputs[0], node.inputs[1:], node.op
     if source.type != np.float32 or any(other.constant is None for other in others):
         return None
-    if prod(source.shape) >= prod(value.shape):
+    if prod(source.shape) >= prod(value.shape) or source.shape[:2] != value.shape[:2]:
         return None
     axes = getattr(op, "axes", None)
     if axes is None and "axes" in (names := op.arity()[0]) and len(names) == len(node.inputs):

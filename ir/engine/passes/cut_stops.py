@@ -81,8 +81,9 @@ def _is_alike(node: Node) -> bool:
     if node.kind not in UNARY | BINARY or not is_numpy(node):
         return False
     others = [value for value in node.inputs if value.is_fixed]
-    if len(others) < len(node.inputs) - 1:
-        return False
+    computed = [value.shape for value in node.inputs if not value.is_fixed]
+    if computed != [node.outputs[0].shape]:
+        return False  # a constant may make several images or channels of one
     rank, channels = len(node.outputs[0].shape), node.outputs[0].shape[1]
     by_channel = node.kind == "PReLU" and others[0].shape == (channels,)
     return by_channel or all(

@@ -103,6 +103,7 @@ def _dilated(node: Node) -> list[Node]:
     result = Value((data.shape[0], output.shape[1], *made), output.type)
     inputs = [image, *head.inputs[1:]]
     convolution = Node(head.layer, Op.registry[head.kind, 1].read(words), inputs, [result])
+    convolution.is_whole = head.is_whole
     found = [reshaping(node.layer, data, image), convolution]
     for follower in chain.followers:
         step = Value(result.shape, output.type)

@@ -110,7 +110,7 @@ def _convolution(node: Node) -> Linear | None:
     plain = len(node.inputs) == 2 and node.padding is None and not node.prologue
     if weights is None or weights.dtype != np.float32 or not plain or node.integers is not None:
         return None
-    if source.type != np.float32 or has_many_groups(node):
+    if source.type != np.float32 or has_many_groups(node) or node.is_whole:
         return None
     op: Any = node.op
     grouped = node.kind == "GroupConvolution"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....schemas import Array
-from ..plan import Node, Plan, Value, constant, multiplies_channels, only_user
+from ..plan import Node, Plan, Value, constant, is_numpy, multiplies_channels, only_user
 
 
 def join_products(plan: Plan) -> None:
@@ -32,6 +32,8 @@ def _joins(node: Node) -> bool:
         bias = add.inputs[1].constant
         product = _before(add, "MatMul")
         if bias is None or bias.shape[-1:] != (bias.size,) or bias.size not in (1, _width(add)):
+            return False
+        if not is_numpy(add) or add.inputs[0].shape != add.outputs[0].shape:
             return False
     else:
         product = _before(turn, "MatMul")

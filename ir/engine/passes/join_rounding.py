@@ -7,6 +7,7 @@ for numbers without the scale, by which something is multiplied later, q gives t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import frexp, ldexp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from ..plan import MOVING, Node, Plan, Value, constant, maker, single
 _BYTES = tuple(map(np.dtype, ("i1", "u1", "i2", "u2")))
 #: Scales by which numbers stay far from the ends of what float32 holds.
 _LEAST, _MOST = 1e-30, 1e30
+#: Means of levels are exact with scales of so many bits.
+_SHORT = 12
 #: Levels for zero so far from others that float32 tells these apart.
 _FAR = 1 << 17
 #: What only moves one tensor.
@@ -82,7 +85,18 @@ def _rounded(node: Node) -> _Rounded | None:
             data, scale = divided.inputs[0], number
     if data.shape != value.shape or data.type != np.float32:
         return None
+    if (zero - ends.min) % 2 and _has_halves(scale):
+        return None
     return _Rounded(data, scale, zero)
+
+
+def _has_halves(scale: float) -> bool:
+    """Whether numbers may lie right between two levels, and not by accident.
+
+    A FakeQuantize counts levels from its lowest one on. If that is an odd one, halves fall to the
+    other side.
+    """
+    return ldexp(frexp(scale)[0], _SHORT).is_integer()
 
 
 def _clipped(value: Value) -> tuple[Value, float | None, float | None]:

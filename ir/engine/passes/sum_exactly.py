@@ -8,18 +8,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..plan import CONVOLUTIONS, Node, Plan, Value
+from ..plan import CONVOLUTIONS, MOVING, Node, Plan, Value
 from .multiply_whole import EXACT, JOINED, Limits, joined, known, most
+
+#: What gives numbers that it is given, or zeros.
+_MOVERS = MOVING | {
+    "BatchToSpace", "Broadcast", "DepthToSpace", "Gather", "Pad", "ReLU", "SpaceToBatch",
+    "SpaceToDepth", "Tile",
+}  # fmt: skip
 
 
 def sum_exactly(plan: Plan) -> None:
     """Apply the pass."""
     limits: dict[Value, Limits] = {}
     for node in plan.nodes:
+        moved = _moved(node, limits)
+        if moved is not None:
+            limits.update(dict.fromkeys(node.outputs, moved))
+            continue
         found = _limits(node, limits)
         if found is not None and max(map(abs, found)) <= EXACT:
             limits[node.outputs[0]] = found
             node.is_whole |= node.kind in CONVOLUTIONS
+
+
+def _moved(node: Node, limits: dict[Value, Limits]) -> Limits | None:
+    """Between which whole numbers, or zeros, those lie that are only moved."""
+    if node.op.xml_type not in _MOVERS or not node.op.is_standard or node.is_outside:
+        return None
+    if node.epilogue or node.prologue:
+        return None
+    given = [value for value in node.inputs if value.type == np.float32]
+    ends = [one for one in (known(value, limits) for value in given) if one is not None]
+    if not ends or len(ends) < len(given):
+        return None
+    return min(0, *(low for low, _ in ends)), max(0, *(high for _, high in ends))
 
 
 def _limits(node: Node, limits: dict[Value, Limits]) -> Limits | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
 from .nodes import Node, Steps, Value, constant
@@ -74,10 +75,14 @@ def pads_nothing(node: Node) -> bool:
     """Whether the windows of an average lie within the image, all of them."""
     op: Any = node.op
     sizes = enumerate(node.inputs[0].shape[2:])
-    pads = [op.pads(size, axis, op.kernel[axis]) for axis, size in sizes]
+    pads = [
+        op.pads(size, axis, reach(taps, gap))
+        for (axis, size), taps, gap in zip(sizes, op.kernel, op.gaps(), strict=True)
+    ]
     return op.rounding_type == "floor" and not any(number(pad) for pair in pads for pad in pair)
 
 
+@np.errstate(all="ignore")
 def scale_and_shift(
     steps: Steps, shape: tuple[int, ...], axis: int = 1
 ) -> tuple[Array, Array, int]:

@@ -213,14 +213,14 @@ EITHER_WAY = frozenset(kind for kind, row in ROWS.items() if row.layout is not L
 def stands_beside(op: Op, shapes: Iterable[tuple[int, ...]], shape: tuple[int, ...]) -> bool:
     """Whether a unary operation's constants go with a shape by NumPy's rule, and do not widen it.
 
-    Slopes of a PReLU are laid along the channels, whatever they would be by that.
+    Slopes of a PReLU are laid along the channels where there are as many.
     """
     if getattr(op, "auto_broadcast", "numpy") != "numpy":
         return False
-    if op.xml_type == "PReLU":
-        return True
+    by_channel = [shape[1:2]] if op.xml_type == "PReLU" else []
     return all(
-        len(other) <= len(shape)
+        other in by_channel
+        or len(other) <= len(shape)
         and all(n in (1, m) for n, m in zip(reversed(other), reversed(shape), strict=False))
         for other in shapes
         if prod(other) != 1
