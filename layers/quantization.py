@@ -77,9 +77,9 @@ class FakeQuantizeV1(Op):
     def laid(self, limit: Array, data: Array) -> Array:
         """A limit that goes with the data by NumPy's rule; PaddlePaddle's begins at the front."""
         if self.auto_broadcast != "pdpd":
-            further = limit.ndim - data.ndim
-            axes = tuple(range(further)) if further > 0 and set(limit.shape[:further]) == {1} else ()
-            return limit.squeeze(axes)
+            further = max(limit.ndim - data.ndim, 0)
+            idle = set(limit.shape[:further]) <= {1}
+            return limit.squeeze(tuple(range(further))) if idle else limit
         return limit.reshape((*limit.shape, *[1] * (data.ndim - limit.ndim)))
 
 

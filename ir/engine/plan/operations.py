@@ -220,8 +220,10 @@ def stands_beside(op: Op, shapes: Iterable[tuple[int, ...]], shape: tuple[int, .
     by_channel = [shape[1:2]] if op.xml_type == "PReLU" else []
     return all(
         other in by_channel
-        or len(other) <= len(shape)
-        and all(n in (1, m) for n, m in zip(reversed(other), reversed(shape), strict=False))
+        or (
+            len(other) <= len(shape)
+            and all(n in (1, m) for n, m in zip(reversed(other), reversed(shape), strict=False))
+        )
         for other in shapes
         if prod(other) != 1
     )
