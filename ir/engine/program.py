@@ -36,6 +36,7 @@ from ..execution import (
     aliases,
     check_inputs,
     refuse_unknown,
+    unshared_copy,
 )
 from ..faces import Shown
 from ..inference import Inferred, Shapes, infer, output_array
@@ -44,7 +45,6 @@ from .handing_out import handing_out
 from .hopes import LoosenedError
 from .kept_plans import KeptPlans
 from .means import Memory, kept_weights, means
-from .memory import unshared_copy
 from .patterns import Pattern, Patterns, openness, takes_texts
 from .plan import Constants, Node, build, cut_regions
 from .planned import Hurry, Planned, ready
@@ -134,13 +134,14 @@ class Program(Shown):
             handed = self._shortly(arrays)
             if handed is not None:
                 return Outputs(dict(zip(self._keys, handed, strict=True)), self._aliases)
-        shapes = () if arrays is None else self._shapes(arrays)
-        pattern = None if arrays is None else self._plans.find(shapes)
-        if arrays is None or pattern is None:
-            arrays = check_inputs(self.model, inputs)
-            self._types = {place: arrays[place].dtype for place in self._types}
-            shapes = self._shapes(arrays)
         with self._exclusive(), quick_turns, within(self.max_memory, self.max_seconds):
+            # What variables hold tells which plan is taken: nobody may reset them in between.
+            shapes = () if arrays is None else self._shapes(arrays)
+            pattern = None if arrays is None else self._plans.find(shapes)
+            if arrays is None or pattern is None:
+                arrays = check_inputs(self.model, inputs)
+                self._types = {place: arrays[place].dtype for place in self._types}
+                shapes = self._shapes(arrays)
             self._short = None  # it may be the way through a plan that is let go of
             found = self._found_by_plan(arrays, shapes, pattern)
             if found is None:
@@ -246,7 +247,8 @@ class Program(Shown):
 
     def reset(self) -> None:
         """Let the model's variables begin anew."""
-        self.state.clear()
+        with self._exclusive():
+            self.state.clear()
 
     def _walked(self, arrays: Mapping[int, Array]) -> list[Array]:
         """The outputs, computed layer by layer by the operations' definitions."""

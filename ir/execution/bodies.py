@@ -118,12 +118,17 @@ def part(entry: MapEntry, array: Array, turn: int) -> Array:
 
 
 def begin_of(entry: MapEntry, size: int, turn: int) -> int:
-    """Where the slice of an axis begins that a turn sees."""
+    """Where the slice of an axis begins that a turn sees; refused where there is none."""
     start = entry.start + size if entry.start < 0 else entry.start
     if entry.stride < 0:
         # Backwards: the slice ends where the turn begins.
         start -= entry.part_size - 1
-    return start + turn * entry.stride
+    first = start + turn * entry.stride
+    if not 0 <= first <= size - entry.part_size:
+        raise IRError(
+            f"turn {turn} takes {entry.part_size} from place {first} on, of an axis of {size}"
+        )
+    return first
 
 
 def _joined(entry: MapEntry, row: Sequence[Array], body: Graph) -> Array:

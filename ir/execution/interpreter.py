@@ -168,11 +168,23 @@ def _run(
     inferred = infer_for(model, arrays)
     walk = Interpreter(model, wanted.values(), order, inferred)
     found = walk(arrays, {} if state is None else state, trace)
-    handed = {
-        name: output_array(model, found[layer.id][index], inferred.of(layer)[index].type)
-        for name, (layer, index) in wanted.items()
-    }
+    # Definitions may hand on what they were given: who writes to an output changes nothing else.
+    taken = [*arrays.values(), *({} if state is None else state).values()]
+    handed = {}
+    for name, (layer, index) in wanted.items():
+        made = output_array(model, found[layer.id][index], inferred.of(layer)[index].type)
+        handed[name] = unshared_copy(made, taken)
+        taken.append(handed[name])
     return Outputs(handed, aliases(model))
+
+
+def unshared_copy(array: Array, others: Iterable[Array], kind: np.dtype | None = None) -> Array:
+    """An array; a copy where its type differs, it overlaps others, is strided or read-only."""
+    shared = any(np.may_share_memory(array, other) for other in others)
+    flags = array.flags
+    if shared or kind not in (None, array.dtype) or not (flags.c_contiguous and flags.writeable):
+        return np.array(array, kind, order="C")
+    return array
 
 
 def infer_for(model: Model, arrays: Mapping[int, Array]) -> Inferred:

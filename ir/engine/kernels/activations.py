@@ -129,7 +129,7 @@ def power_of_two(exponents: Array, out: Array) -> Part:
     NumPy takes ten to a hundred times as long for powers that are next to nothing or endless. So
     now and then it is looked whether there are such, and if so, exponents are kept away from
     there: who is below gets a little more, and who is above gets it by a product, but for the few
-    that are between the largest power and none. To results that makes no difference.
+    that are between the largest power and none. To results neither makes a difference.
     """
     turn = count()
     faint = strong = False
@@ -140,7 +140,8 @@ def power_of_two(exponents: Array, out: Array) -> Part:
             between = np.flatnonzero((beyond > ZERO) & (beyond < TWO))
             large = np.exp2(exponents[between])
             np.exp2(beyond.clip(ZERO, TWO, beyond), beyond)
-        np.exp2(exponents.clip(-QUICK_EXPONENT, QUICK_EXPONENT, out), out)
+        most = QUICK_EXPONENT if strong else ENDLESS
+        np.exp2(exponents.clip(-QUICK_EXPONENT, most, out), out)
         if strong:
             np.multiply(out, beyond, out)
             out[between] = large

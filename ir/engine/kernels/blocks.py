@@ -406,7 +406,9 @@ def rectified(block: Array, target: Array, scratch: Scratch) -> Part:
 
 def bounded(block: Array, low: float, high: float, target: Array) -> Part:
     """A block, from one number to another: in half the time of NumPy's maximum by a number."""
-    return call(block.clip, np.array(low, np.float32), np.array(high, np.float32), target)
+    with np.errstate(over="ignore"):
+        ends = np.array(low, np.float32), np.array(high, np.float32)
+    return call(block.clip, *ends, target)
 
 
 def leaking(block: Array, slope: Array, target: Array, scratch: Scratch) -> Part:

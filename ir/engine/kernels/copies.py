@@ -21,6 +21,8 @@ FAIR = 4
 #: Less than so many bytes are not worth sharing.
 SMALL = 1 << 18
 #: Operations with a kernel here.
+#: From so many on not all whole numbers are told apart by float32.
+FAR = 1 << 24
 COPIES = CUTTING | {"Concat", "Broadcast", "Pad", "Interpolate", "Roll", "Tile"}
 
 
@@ -159,10 +161,10 @@ def _pad(node: Node, threads: int) -> list[list[Part]] | None:
     op: Any = node.op
     source, target = node.inputs[0].array, node.outputs[0].array
     begins, ends = (node.inputs[i].constant for i in (1, 2))
-    if begins is None or ends is None:
+    if begins is None or ends is None or not source.ndim:
         return None
     around = list(zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True))
-    if min(*map(min, around), 0) < 0:
+    if any(margin < 0 for pair in around for margin in pair):
         return None
     if op.pad_mode != "constant":
         return _mirrored(source, target, around, op.pad_mode, threads)
@@ -248,6 +250,8 @@ def _nearest(node: Node, threads: int) -> list[list[Part]] | None:
 def _places(node: Node, axis: int) -> Array | None:
     """Which number of an axis comes where, as the definition says; None if there is padding."""
     shape, count = node.inputs[0].shape, node.outputs[0].shape[axis]
+    if shape[axis] > FAR:
+        return None
     # Zeros are padding.
     line = np.arange(1, shape[axis] + 1, dtype=np.float32)
     line = line.reshape([size if other == axis else 1 for other, size in enumerate(shape)])

@@ -86,7 +86,10 @@ def met(
     (first, stop), before, size = run, pads[0][0], data.shape[2]
     begin = first * op.strides[0] - before
     end = (stop - 1) * op.strides[0] - before + reach(kernel[0], op.dilations[0])
-    return slice(max(begin, 0), max(min(end, size), 0)), (max(-begin, 0), max(end - size, 0))
+    rows = slice(min(max(begin, 0), size), min(max(end, 0), size))
+    missing = end - begin - (rows.stop - rows.start)
+    ahead = min(max(-begin, 0), missing)
+    return rows, (ahead, missing - ahead)
 
 
 def _multiplied(op: Any, weights: Array, kernel: Sequence[int], blocks: Sequence[Block]) -> None:

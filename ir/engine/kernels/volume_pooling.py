@@ -134,15 +134,18 @@ class Window:
         first, last = max(left, 0), min(left + wide, volume.shape[2])
         front = z * self.strides[0] - self.pads[0][0]
         places = range(max(front, 0), min(front + self.kernel[0], len(volume)))
+        if low >= high or first >= last:
+            places = range(0)  # all of these windows lie in the padding
         images = [volume[place, low:high, first:last] for place in places]
         inside = high - low == tall and last - first == wide
         if inside and len(images) == 1:
             room, parts = images[0], []
         else:
             room = scratch.take(part, tall, wide, channels)
-            inner = room[low - up : high - up, first - left : last - left]
             parts = [] if inside and images else [filling(room, self.fill)]
-            parts += self._together(images, inner)
+            if images:
+                inner = room[low - up : high - up, first - left : last - left]
+                parts += self._together(images, inner)
         across = scratch.take(part, rows, wide, channels)
         parts += joined(self.join, room, self.kernel[1], self.strides[1], across, part, scratch)
         turned = across.transpose(1, 0, 2), block.transpose(1, 0, 2)

@@ -7,7 +7,6 @@ for numbers without the scale, by which something is multiplied later, q gives t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import frexp, ldexp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,18 +84,23 @@ def _rounded(node: Node) -> _Rounded | None:
             data, scale = divided.inputs[0], number
     if data.shape != value.shape or data.type != np.float32:
         return None
-    if (zero - ends.min) % 2 and _has_halves(scale):
+    if (zero - ends.min) % 2 and _has_halves(data, scale):
         return None
     return _Rounded(data, scale, zero)
 
 
-def _has_halves(scale: float) -> bool:
+def _has_halves(data: Value, scale: float) -> bool:
     """Whether numbers may lie right between two levels, and not by accident.
 
     A FakeQuantize counts levels from its lowest one on. If that is an odd one, halves fall to the
     other side.
     """
-    return ldexp(frexp(scale)[0], _SHORT).is_integer()
+    by = [np.array(scale)]
+    scaled = maker(data, "Multiply") or maker(data, "Divide")
+    if scaled is not None:
+        by += [value.constant for value in scaled.inputs if value.constant is not None]
+    parts = [np.ldexp(np.frexp(one)[0], _SHORT) for one in by]
+    return all(bool((part == np.rint(part)).any()) for part in parts)
 
 
 def _clipped(value: Value) -> tuple[Value, float | None, float | None]:

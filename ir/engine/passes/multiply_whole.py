@@ -129,7 +129,8 @@ def _terms(node: Node) -> int:
     """Of how many products each sum is, at most."""
     left, right = (value.shape for value in node.inputs[:2])
     if node.kind == "MatMul":
-        return left[-2 if node.op.transpose_a else -1]  # type: ignore[attr-defined]  # MatMul has it
+        turned = node.op.transpose_a and len(left) > 1  # type: ignore[attr-defined]  # MatMul has it
+        return left[-2 if turned else -1]
     return prod(right[1 if node.kind == "Convolution" else 2 :])
 
 

@@ -5,7 +5,7 @@ What the convolution W pads with is then -b instead of zero: only depthwise ones
 
 W b joins W's own bias and may go on from there. What goes on only grows, while the activations
 that it is part of do not: an offset that has outgrown the biases of the model would take digits
-from them, and stays where it is.
+from them, and stays where it is. So does one of a channel that is never to be alive.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from ..plan import (
 
 #: An offset goes on that is at most so many times as large as the model's own bias there.
 GROWTH = 16.0
+#: And as what else is usual among the channels.
+USUAL = 64.0
 
 
 def pass_offsets(plan: Plan) -> None:
@@ -42,7 +44,7 @@ def pass_offsets(plan: Plan) -> None:
         after = only_user(node.outputs[0])
         if bias is None or not np.isfinite(bias).all() or not _bias_takes_a_pass(node):
             continue
-        if _outgrown(bias, own.get(node, bias)):
+        if _outgrown(bias, own.get(node, bias)) or _is_far(bias, node):
             continue
         if after is None or after.kind not in CONVOLUTIONS or len(node.outputs[0].shape) != 4:
             continue
@@ -69,6 +71,14 @@ def _outgrown(bias: Array, own: Array | None) -> bool:
     return bias is not own and (
         own is None or float(np.abs(bias).max()) > GROWTH * float(np.abs(own).max())
     )
+
+
+def _is_far(bias: Array, node: Node) -> bool:
+    """Whether an offset is far beyond the others, and beyond what the weights make of ones."""
+    weights = node.inputs[1].array.reshape(bias.size, -1)
+    made = np.linalg.norm(weights, axis=1)
+    usual = max(float(np.median(np.abs(bias))), float(np.median(made)))
+    return float(np.abs(bias).max()) > USUAL * usual
 
 
 def _bias_takes_a_pass(node: Node) -> bool:

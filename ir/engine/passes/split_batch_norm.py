@@ -21,8 +21,8 @@ def split_batch_norm(plan: Plan) -> None:
         named = dict(zip(node.op.arity()[0], node.inputs, strict=True))
         data = named.pop("data")
         parts = {name: value.constant for name, value in named.items()}
-        if any(part is None for part in parts.values()):
-            continue
+        if any(part is None for part in parts.values()) or data.type.itemsize < 4:
+            continue  # of few digits, mean and variance are not to be rounded by themselves
         gamma, beta, mean, variance = (
             np.asarray(parts[name], np.float64) for name in ("gamma", "beta", "mean", "variance")
         )

@@ -93,7 +93,10 @@ def _put(node: Node, known: dict[Value, _Rows]) -> _Rows | None:
     rows = _along(data, axis, known)
     if rows is None or len(updates.shape) != len(data.shape) or len(places) != 1:
         return None
-    place = int(places[0]) % data.shape[axis]
+    place, size = int(places[0]), data.shape[axis]
+    if not -size <= place < size:
+        return None  # which its definition refuses
+    place %= size
     runs = [
         *_between(rows.runs, 0, place),
         _Run(updates, 0, 1),

@@ -9,6 +9,7 @@ import numpy as np
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
+from .formulas import is_numpy
 from .nodes import Node, Steps, Value, constant
 from .operations import BINARY, UNARY
 
@@ -122,7 +123,7 @@ def per_channel(array: Array, shape: tuple[int, ...], axis: int = 1) -> Array | 
 def elementwise_steps(node: Node) -> Steps:
     """A node as elementwise steps with constants by channel; none if it is not that."""
     shape = node.outputs[0].shape
-    if node.outputs[0].type != np.float32 or len(shape) != 4:
+    if node.outputs[0].type != np.float32 or len(shape) != 4 or not is_numpy(node):
         return []
     if node.kind in UNARY:
         head: list[Value | None] = [None, *node.inputs[1:]]

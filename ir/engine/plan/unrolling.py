@@ -14,7 +14,7 @@ import numpy as np
 from ....layers.axes import all_but
 from ....layers.base import Op
 from ....layers.budget import budget
-from ....schemas import Tensor
+from ....schemas import IRError, Shape, Tensor
 from ...document import Graph, Layer, MapEntry, PortMap
 from ...execution import begin_of
 from ...inference import (
@@ -82,6 +82,8 @@ def known_turns(layer: Layer, feeders: Sequence[Value], known: Sequence[Tensor])
                 given[place] = _kept(turns[-1].tensors[back[place]][0])
             elif entry.axis is not None:
                 outer = outer_input(entry, known)
+                if not _has_part(entry, outer.shape, len(turns)):
+                    return None  # whoever runs it says so
                 shape = outer.shape.with_size(entry.axis, entry.part_size)
                 given[place] = Tensor(outer.type, shape)
             else:
@@ -107,12 +109,21 @@ def known_turns(layer: Layer, feeders: Sequence[Value], known: Sequence[Tensor])
     return Loop(layer, body, port_map, feeders, turns)
 
 
+def _has_part(entry: MapEntry, shape: Shape, turn: int) -> bool:
+    """Whether an outer input has a slice for a turn, as far as its shape is known."""
+    size = shape[entry.axis or 0] if shape.rank else None
+    try:
+        return not isinstance(size, int) or begin_of(entry, size, turn) >= 0
+    except IRError:
+        return False
+
+
 def _fit(entry: MapEntry, turns: Sequence[Inferred]) -> bool:
     """Whether what turns give agrees in all axes but the one along which it is joined."""
     if entry.axis is None:
         return True
     given = [turn.tensors[entry.internal_layer_id][0].shape.static for turn in turns]
-    return len({all_but(shape or (1,), entry.axis) for shape in given}) == 1
+    return () not in given and len({all_but(shape, entry.axis) for shape in given}) == 1
 
 
 def unrolled(loop: Loop, add: AddBody, made: list[Node]) -> list[Value]:
