@@ -83,6 +83,15 @@ class Budget:
                 hint="give smaller inputs, or run it where there is more memory",
             )
 
+    def keep(self, nbytes: int) -> None:
+        """Refuse bytes that are too many, else count them until the budget is closed.
+
+        Only where somebody has set a limit: what the machine has left tells itself.
+        """
+        if self.max_memory is not None:
+            self.require(nbytes)
+            self.held += nbytes
+
     def hold(self, arrays: Iterable[Array]) -> None:
         """Count the memory of arrays; of views, that of what they look at."""
         for array in arrays:

@@ -499,3 +499,28 @@ def test_memory_that_is_not_there_for_passes_is_said(monkeypatch: pytest.MonkeyP
     net.result(net.add("ReLU", "opset1", [net.parameter("x", "f32", (2,))]))
     with pytest.raises(LimitError, match="not enough memory to prepare it: 16 GiB"):
         ir.compile(net.model(), threads=1)({"x": np.ones(2, np.float32)})
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16"])
+def test_weights_that_a_program_keeps_are_counted(kind: str) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,256")
+    for _ in range(8):
+        weights = net.constant(np.ones((256, 256), "f4" if kind == "f32" else "f2"))
+        if kind == "f16":
+            weights = net.add("Convert", "opset1", [weights], destination_type="f32")
+        x = net.add("MatMul", "opset1", [x, weights])
+    net.result(x)
+    model, held = net.model(), 8 * 256 * 256 * 4
+    with pytest.raises(LimitError, match=f"{held} bytes are needed"):
+        ir.compile(model, max_memory=held // 2)([np.ones((1, 256), "f4")])
+    assert ir.compile(model, max_memory=4 * held)([np.ones((1, 256), "f4")])
+
+
+def test_what_the_machine_has_not_for_a_program_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    monkeypatch.setattr("vinoir.ir.engine.program.build", exhausted)
+    with pytest.raises(LimitError, match=r"not enough memory to prepare it: Unable .* 9 TiB"):
+        ir.compile(chain(3, kept=False))

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,7 @@ import numpy as np
 from ...layers.budget import is_limited, within
 from ...layers.memory import without_collection
 from ...layers.turns import quick_turns
-from ...schemas import Array, ElementType, IRError, UsageError
+from ...schemas import Array, ElementType, IRError, LimitError, UsageError
 from ...schemas.printing import Table, printable_name
 from ..document import LookUps, Model, named_inputs, output_keys
 from ..execution import (
@@ -59,6 +60,16 @@ from .workers import (
     single_blas,
     thread_share,
 )
+
+
+@contextmanager
+def enough_memory() -> Iterator[None]:
+    """Say what a program is short of, where the machine has not what preparing it takes."""
+    try:
+        yield
+    except MemoryError as error:
+        hint = "run it where there is more memory, or give smaller inputs"
+        raise LimitError(f"not enough memory to prepare it: {error}", hint=hint) from error
 
 
 class Program(Shown):
@@ -294,7 +305,7 @@ class Program(Shown):
             if steady is None and self._plans.use(pattern):
                 return self._plans[pattern]
             pattern = steady or pattern
-        with self.model.looked_up(self._look_ups), without_collection():
+        with self.model.looked_up(self._look_ups), without_collection(), enough_memory():
             try:
                 planned = self._made(pattern, inferred)
             except IRError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ....layers.budget import require
+from ....layers.budget import budget, require
 from ....schemas import Array, Where, placed
 from ..plan import Plan, Value
 from .views import join_concats, rename, root_of, seen_in
@@ -34,6 +34,7 @@ def lay_out(plan: Plan, allocate_bytes: Callable[[int], Array]) -> int:
     )
     with placed(Where()):  # where there is not so much memory, it is said as any error is
         require(size + LINE)
+        budget().keep(size)
         arena = allocate_bytes(size + LINE)
     start = -arena.ctypes.data % LINE
     for key, root in roots.items():

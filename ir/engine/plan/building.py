@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ....layers.budget import budget
 from ....layers.casting import (
     aligned,
     as_computed,
@@ -330,6 +331,7 @@ def _widened(
     halves = [
         layer for layer in layers if layer.is_constant and layer.element_type is ElementType.F16
     ]
+    budget().keep(sum(4 * prod(layer.outputs[0].tensor.shape.static) for layer in halves))
     halves.sort(key=lambda layer: -prod(layer.outputs[0].tensor.shape.static))
     make_all(partial(take, layer) for layer in halves)
     return found
