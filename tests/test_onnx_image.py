@@ -117,3 +117,50 @@ def test_grids_of_affine_places(size: tuple[int, ...], corners: int, constant: b
     proto = one_node("AffineGrid", 20, [theta, sizes], align_corners=corners)
     given = {"x0": theta} if constant else {"x0": theta, "x1": sizes}
     same(fixed(proto, x1=sizes) if constant else proto, **given)
+
+
+SHAPES = [((5, 7), (6, 20)), ((9, 4), (3, 30)), ((12, 9), (30, 7)), ((10, 40), (11, 41)),
+          ((2, 11), (19, 13)), ((3, 1), (1, 9))]  # fmt: skip
+
+
+@pytest.mark.parametrize("open_axes", [False, True])
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("word", ["half_pixel", "asymmetric", "align_corners"])
+def test_one_scale_says_where_pixels_lie(
+    word: str, mode: str, policy: str, open_axes: bool
+) -> None:
+    words = {"mode": mode, "coordinate_transformation_mode": word}
+    for (height, width), target in SHAPES:
+        x = RNG.standard_normal((1, 2, height, width)).astype("f4")
+        proto = resize(x, np.array(target), axes=[2, 3], keep_aspect_ratio_policy=policy, **words)
+        if open_axes:
+            for dim in proto.graph.input[0].type.tensor_type.shape.dim[2:]:
+                dim.dim_param = "open"
+        same(proto, x0=x)
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+@pytest.mark.parametrize("word", ["half_pixel_symmetric", "pytorch_half_pixel"])
+@pytest.mark.parametrize("wide", [{}, {"antialias": 1}])
+def test_one_scale_with_weights_of_its_own(wide: Any, word: str, policy: str) -> None:
+    words = {"mode": "linear", "coordinate_transformation_mode": word, **wide}
+    # The fourth keeps a size, which ONNX Runtime does not resample where it smooths.
+    for (height, width), target in SHAPES[:3]:
+        x = RNG.standard_normal((1, 2, height, width)).astype("f4")
+        same(resize(x, np.array(target), axes=[2, 3], keep_aspect_ratio_policy=policy, **words),
+             x0=x)  # fmt: skip
+
+
+def test_a_scaled_image_in_openvino() -> None:
+    ov = pytest.importorskip("openvino")
+    x = RNG.standard_normal((1, 2, 5, 7)).astype("f4")
+    words = {"axes": [2, 3], "keep_aspect_ratio_policy": "not_larger", "mode": "linear"}
+    proto = resize(x, np.array([6, 20]), **words)
+    xml, weights = ir.dumps(ir.from_onnx(proto.SerializeToString()))
+    loaded = ov.Core().read_model(xml, ov.Tensor(np.frombuffer(weights or b"\0", np.uint8)))
+    (found,) = (
+        ov.Core().compile_model(loaded, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(x).values()
+    )
+    (wanted,) = runtime.InferenceSession(proto.SerializeToString()).run(None, {"x0": x})
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)

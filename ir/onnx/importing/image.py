@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import floor
+from collections.abc import Mapping, Sequence
+from math import ceil
 
 import numpy as np
 
+from ....layers.image import scaled
 from ....schemas import Array, IRError, UnsupportedError
 from ...document import Output
-from .node import Made, Node, converts, normal, static
+from .node import Made, Node, Number, converts, normal, static
 from .pooling import window_of
 from .weighing import REASON, SYMMETRIC, weigh
 
@@ -100,17 +101,9 @@ def resize(node: Node) -> Made:
     scales = node.get(2)
     if sizes is not None and sizes.tensor.shape != (0,):
         one_each(sizes, chosen, "sizes")
-        policy = node.text("keep_aspect_ratio_policy", "stretch")
-        if policy != "stretch":
-            sizes = _in_proportion(node, x, sizes, chosen, policy)
-        value, shape = sizes.tensor.value, x.tensor.shape
-        if otherwise:
-            return weigh(node, chosen, known(value), by_scale=False)
-        if value is not None:
-            kept = [i for i, axis in enumerate(chosen) if shape[axis] != int(value[i])]
-            kept = kept or [len(chosen) - 1]
-            sizes, chosen = node.constant(value[kept]), [chosen[i] for i in kept]
-        return interpolate(node, x, sizes, "sizes", chosen, **attributes)
+        if node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
+            return _in_proportion(node, sizes, chosen, attributes)
+        return _to_sizes(node, sizes, chosen, attributes)
     if scales is None:
         raise IRError("neither scales nor sizes are given")
     one_each(scales, chosen, "scales")
@@ -154,25 +147,119 @@ def _may_shrink(node: Node) -> bool:
     return scales is None or not scales.size or bool((scales < 1).any())
 
 
-def _in_proportion(
-    node: Node, x: Output, sizes: Output, axes: Sequence[int], policy: str
+def _to_sizes(
+    node: Node, sizes: Output, axes: Sequence[int], attributes: dict[str, object]
 ) -> Output:
-    """Sizes by one scale: the smallest (not_larger) or largest that fits."""
+    """Each axis to its own size."""
+    value, shape = sizes.tensor.value, node[0].tensor.shape
+    if _weighs_otherwise(node):
+        return weigh(node, axes, known(value), by_scale=False)
+    if value is not None:
+        kept = [i for i, axis in enumerate(axes) if shape[axis] != int(value[i])]
+        kept = kept or [len(axes) - 1]
+        sizes, axes = node.constant(value[kept]), [axes[i] for i in kept]
+    return interpolate(node, node[0], sizes, "sizes", axes, **attributes)
+
+
+def _in_proportion(
+    node: Node, sizes: Output, axes: Sequence[int], attributes: dict[str, object]
+) -> Output:
+    """All axes by one scale: the smallest (not_larger) or the largest that fits.
+
+    The sizes are rounded, the scale is not: it says where the pixels lie.
+    """
+    policy = node.text("keep_aspect_ratio_policy")
     if policy not in ("not_larger", "not_smaller"):
         raise IRError(f'keep_aspect_ratio_policy="{policy}" is not known')
-    wanted = sizes.tensor.value
-    if wanted is None or not x.tensor.shape.is_static:
-        shape_now = node.add("Gather-8", node.shape(x), node.ints64(list(axes)), node.ints64(0))
-        now = node.convert(shape_now, "f32")
-        share = node.add("Divide-1", node.convert(sizes, "f32"), now)
-        kind = "ReduceMin-1" if policy == "not_larger" else "ReduceMax-1"
-        share = node.add(kind, share, node.ints64([0]), keep_dims=True)
-        near = node.add("Add-1", node.add("Multiply-1", now, share), node.like(0.5, now))
-        return node.convert(node.add("Floor-1", near), "i64")
-    shape = x.tensor.shape.static
-    ratios = [int(size) / shape[axis] for size, axis in zip(wanted, axes, strict=True)]
-    scale = min(ratios) if policy == "not_larger" else max(ratios)
-    return node.ints64([floor(shape[axis] * scale + 0.5) for axis in axes])
+    wanted, shape = sizes.tensor.value, node[0].tensor.shape
+    by_corners = attributes["coordinate_transformation_mode"] == "align_corners"
+    old = [size for axis in axes if isinstance(size := shape[axis], int)]
+    if wanted is None or len(old) < len(axes):
+        now, share = _share(node, sizes, axes, policy)
+        made = node.add("Floor-1", node.add(
+            "Add-1", node.add("Multiply-1", now, share), node.like(0.5, now)
+        ))  # fmt: skip
+        target = node.convert(made, "i64")
+        if by_corners or _weighs_otherwise(node):
+            return _to_sizes(node, target, axes, attributes)
+        if attributes["coordinate_transformation_mode"] == "pytorch_half_pixel":
+            raise UnsupportedError(
+                f"keep_aspect_ratio_policy={policy} and pytorch_half_pixel: whether an axis "
+                "shrinks to one pixel is not known; the sizes must be constant"
+            )
+        more = node.convert(_rows_behind(node, now, share), "i64")
+        rows = [node.cut(more, index, index + 1, 0) for index in range(len(axes))]
+        scales = node.add("Broadcast-3", share, node.ints64([len(axes)]))
+        return _scaled_to(node, node[0], dict(zip(axes, rows, strict=True)), scales, target, axes,
+                          attributes)  # fmt: skip
+    if 0 in old:
+        raise IRError(f"axis {axes[old.index(0)]} has no elements to be resized in proportion")
+    lengths = np.array(old, np.float32)
+    ratios = wanted.astype(np.float32) / lengths
+    scale = ratios.min() if policy == "not_larger" else ratios.max()
+    news = np.floor(lengths * scale + np.float32(0.5))
+    if _weighs_otherwise(node):
+        return weigh(node, axes, news.tolist(), by_scale=False, scale=scale)
+    if by_corners or (news == lengths * scale).all():
+        return _to_sizes(node, node.constant(news.astype(np.int64)), axes, attributes)
+    x, more_rows = node[0], dict[int, Number]()
+    for axis, size, new in zip(axes, old, news.astype(int).tolist(), strict=True):
+        if new == 1 and attributes["coordinate_transformation_mode"] == "pytorch_half_pixel":
+            x = node.cut(x, 0, 1, axis)
+        elif (size, new) != (1, 1):
+            fits = scaled(size, scale) == new != size
+            more_rows[axis] = 0 if fits else _rows_needed(size, float(scale))
+    target = node.ints64([int(new) for axis, new in zip(axes, news, strict=True)
+                          if axis in more_rows])  # fmt: skip
+    scales = node.constant(np.full(len(more_rows), scale, np.float32))
+    return _scaled_to(node, x, more_rows, scales, target, list(more_rows), attributes)
+
+
+def _share(node: Node, sizes: Output, axes: Sequence[int], policy: str) -> tuple[Output, Output]:
+    """The lengths of axes, and the one scale for all."""
+    now = node.add("Gather-8", node.shape(node[0]), node.ints64(list(axes)), node.ints64(0))
+    now = node.convert(now, "f32")
+    share = node.add("Divide-1", node.convert(sizes, "f32"), now)
+    kind = "ReduceMin-1" if policy == "not_larger" else "ReduceMax-1"
+    return now, node.add(kind, share, node.ints64([0]), keep_dims=True)
+
+
+# Interpolate rounds a size down that is made by a scale, and leaves an axis as it is whose size
+# stays. So edges are repeated behind, until a row more than wanted comes out, and another size.
+
+
+def _rows_needed(size: int, scale: float) -> int:
+    """How many rows an axis has to have behind its own."""
+    apart = ceil(1 / (scale - 1)) + 2 - size if scale > 1 else 0
+    return max(ceil(1 / scale) + 1, apart)
+
+
+def _rows_behind(node: Node, sizes: Output, scale: Output) -> Output:
+    """As ``_rows_needed``, of what is not known yet."""
+    one, two = node.like(1, scale), node.like(2, scale)
+    more = node.add("Add-1", node.add("Ceiling-1", node.add("Divide-1", one, scale)), one)
+    beyond = node.add("Subtract-1", scale, one)
+    apart = node.add("Add-1", node.add("Ceiling-1", node.add("Divide-1", one, beyond)), two)
+    apart = node.add("Select-1", node.add("Greater-1", scale, one), apart, node.like(0, scale))
+    return node.add("Maximum-1", more, node.add("Subtract-1", apart, sizes))
+
+
+def _scaled_to(
+    node: Node, x: Output, more: Mapping[int, Number], scales: Output, target: Output,
+    axes: Sequence[int], attributes: dict[str, object],
+) -> Output:  # fmt: skip
+    """Axes by scales, with rows behind them, of which as many are kept as the target says."""
+    if not axes:
+        return x
+    rank = node.rank()
+    if any(not isinstance(one, int) or one for one in more.values()):
+        ends = node.vector([more.get(axis, 0) for axis in range(rank)])
+        x = node.add("Pad-1", x, node.ints64([0] * rank), ends, pad_mode="edge")
+    made = interpolate(node, x, scales, "scales", axes, **attributes)
+    return node.add(
+        "Slice-8", made, node.ints64([0] * len(axes)), target, node.ints64([1] * len(axes)),
+        node.ints64(list(axes)),
+    )  # fmt: skip
 
 
 @converts("GridSample")

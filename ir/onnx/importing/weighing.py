@@ -18,8 +18,22 @@ REASON = "antialias, exclude_outside and half_pixel_symmetric become products by
 SYMMETRIC = "half_pixel_symmetric"
 
 
-def weigh(node: Node, axes: Sequence[int], targets: Sequence[float], by_scale: bool) -> Output:
-    """A product by a matrix along each axis that is to have another size."""
+def weigh(
+    node: Node,
+    axes: Sequence[int],
+    targets: Sequence[float],
+    by_scale: bool,
+    scale: np.float32 | None = None,
+) -> Output:
+    """A product by a matrix along each axis that is to have another size.
+
+    Args:
+        node: The node, which says how neighbours are weighed.
+        axes: The axes to be resized.
+        targets: Their sizes, or scales.
+        by_scale: Whether the targets are scales.
+        scale: What sizes were made by, before they were rounded; else they say it themselves.
+    """
     x, rank = node[0], node.rank()
     kind = x.tensor.type
     if not kind.is_real:
@@ -33,9 +47,11 @@ def weigh(node: Node, axes: Sequence[int], targets: Sequence[float], by_scale: b
         if by_scale:
             made: Any = scaled(size, target)
             step = Resized(axis, size, made, np.float32(target))
+        elif scale is not None:
+            step = Resized(axis, size, int(target), scale)
         else:
             step = by_size(axis, size, int(target))
-        if step.new == size and not by_scale:
+        if step.new == size and (step.scale == 1 or (scale is None and not by_scale)):
             continue
         matrix = node.constant(_weights(node, step).astype(kind.dtype), kind)
         if axis == rank - 2:
