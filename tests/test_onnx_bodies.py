@@ -326,3 +326,69 @@ def test_causal_convolution_keeps_what_the_next_call_meets(
     y, state = ir.run(ir.from_onnx(made), {"x": x, "past": past}).values()
     np.testing.assert_allclose(y, wanted, 1e-4, 1e-5)
     np.testing.assert_array_equal(state, joined[..., -3:])
+
+
+def while_like(bound: int | None, states: Sequence[float], until: float = 20) -> Any:
+    """A Loop that adds until its state is so large, and hands out all states."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["s", "one"], ["s_out"]),
+            helper.make_node("ReduceSum", ["s_out"], ["sum"], keepdims=0),
+            helper.make_node("Less", ["sum", "until"], ["c_out"]),
+            helper.make_node("Identity", ["s_out"], ["each"]),
+        ],
+        "body",
+        [info("i", (), TensorProto.INT64), info("c", (), TensorProto.BOOL), info("s", [2])],
+        [info("c_out", (), TensorProto.BOOL), info("s_out", [2]), info("each", [2])],
+    )
+    given = tensors(one=np.float32(1), until=np.float32(until))
+    inputs = [info("x", [len(states)])]
+    if bound is None:
+        inputs.append(info("n", (), TensorProto.INT64))
+    else:
+        given += tensors(n=np.array(bound))
+    node = helper.make_node("Loop", ["n", "", "x"], ["last", "all"], body=body)
+    return model([node], inputs, [info("last", None), info("all", None)], given)
+
+
+X = np.array([1, 2], np.float32)
+
+
+@pytest.mark.parametrize("bound", [-1, -(2**63), 0, 3, 2**31, 2**63 - 2, 2**63 - 1])
+def test_a_bound_of_turns_below_zero_is_none_and_a_large_one_takes_no_memory(bound: int) -> None:
+    same(while_like(bound, X), {"x": X})
+    same(while_like(None, X), {"x": X, "n": np.array(bound)})
+
+
+def test_a_condition_that_stays_true_is_refused_before_its_turns() -> None:
+    endless = helper.make_graph(
+        [
+            helper.make_node("Identity", ["c"], ["c_out"]),
+            helper.make_node("Add", ["s", "s"], ["e"]),
+        ],
+        "body",
+        [info("i", (), TensorProto.INT64), info("c", (), TensorProto.BOOL), info("s", [2])],
+        [info("c_out", (), TensorProto.BOOL), info("s", [2]), info("e", [2])],
+    )
+    node = helper.make_node("Loop", ["n", "", "x"], ["last", "all"], body=endless)
+    outputs = [info("last", None), info("all", None)]
+    made = model([node], [info("x", [2])], outputs, tensors(n=np.array(2**40)))
+    with pytest.raises(ir.IRError, match=r"not enough memory: 17592186044416 bytes"):
+        ir.run(ir.from_onnx(made), {"x": X})
+
+
+def test_a_scan_of_nothing_leaves_its_state() -> None:
+    body = helper.make_graph(
+        [helper.make_node("Add", ["s", "e"], ["s_out"]), helper.make_node("Abs", ["e"], ["o"])],
+        "body", [info("s", [3]), info("e", [3])], [info("s_out", [3]), info("o", [3])],
+    )  # fmt: skip
+    node = helper.make_node("Scan", ["x", "r"], ["last", "all"], body=body, num_scan_inputs=1)
+    for rows in (None, 0):
+        made = model([node], [info("x", [3]), info("r", [rows, 3])],
+                     [info("last", None), info("all", None)])  # fmt: skip
+        feed = {"x": np.ones(3, "f4"), "r": np.ones((0, 3), "f4")}
+        found = ir.from_onnx(made)
+        for outputs in (ir.run(found, feed), ir.compile(found, fork=False, threads=1)(feed)):
+            last, every = outputs.values()
+            assert last.tolist() == [1, 1, 1]
+            assert every.shape == (0, 3)

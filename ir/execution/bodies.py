@@ -52,6 +52,7 @@ def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Ar
     found: dict[int, Array] = {}
     turn = nbytes = 0
     allowed = budget()
+    to_come = turns if condition is None or _stays_true(layer, body, condition) else None
     while going and (turns is None or turn < turns):
         allowed.turn()
         for entry in cut:
@@ -66,7 +67,7 @@ def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Ar
         nbytes += sum(array.nbytes for array in added)
         allowed.hold(added)
         # What the turns gave is joined in the end, and stays until then.
-        allowed.require(nbytes if turns is None or turn else 2 * nbytes * turns)
+        allowed.require(nbytes if to_come is None or turn else 2 * nbytes * to_come)
         for edge in layer.back_edges:
             given[edge.to_layer] = found[edge.from_layer]
         turn += 1
@@ -92,6 +93,18 @@ def _first(array: Array, what: str) -> Any:
     if not array.size:
         raise IRError(f"{what} has 0 elements, one is needed")
     return array.reshape(-1)[0]
+
+
+def _stays_true(layer: Layer, body: Graph, condition: int) -> bool:
+    """Whether the condition of a body that began is a constant, or what the turn was given."""
+    source = body.producer(body.layer(condition), 0)
+    if source is None:
+        return False
+    maker = source[0]
+    if maker.type == "Const":
+        return bool(_first(maker.value, "the condition of the body"))
+    edges = [edge.from_layer for edge in layer.back_edges if edge.to_layer == maker.id]
+    return maker.type == "Parameter" and edges == [condition]
 
 
 def _count(layer: Layer, port_map: PortMap, inputs: Sequence[Array]) -> int | None:

@@ -60,13 +60,15 @@ def turns_of_iterator(port_map: PortMap, inputs: Sequence[Tensor]) -> int | None
 
 
 def slices(entry: MapEntry, size: int) -> int:
-    """Into how many slices an axis is cut; both ends belong to it."""
+    """Into how many slices an axis is cut, none where it is empty; both ends belong to it."""
     start = entry.start + size if entry.start < 0 else entry.start
     end = entry.end + size if entry.end < 0 else entry.end
     if entry.part_size < 1:
         raise IRError(f"part_size is {entry.part_size}, the least is 1")
+    if not size:
+        return 0  # the last place, -1, lies before the first
     count = (abs(end - start) + 1) // entry.part_size
-    if 0 < size < count:
+    if size < count:
         raise entry.error(
             f"from {entry.start} to {entry.end} there are {count} slices, the axis has {size}"
         )

@@ -202,11 +202,8 @@ def loop(node: Node) -> Made:
     if scanned < 0:
         raise IRError(f"the body gives {len(proto.output)} outputs for {len(states)} states")
     tensors = [one for one in states if not isinstance(one, Listed)]
-    count = scalar(node, node[0]) if node.get(0) is not None else node.ints64(-1)
+    count = _trips(node)
     condition = scalar(node, node[1]) if node.get(1) is not None else node.constant(np.array(True))
-    value = count.tensor.value
-    if value is not None and value == np.iinfo(np.int64).max:
-        count = node.ints64(-1)
     given = [
         Tensor("i64", ()),
         Tensor(ElementType.BOOLEAN, ()),
@@ -238,6 +235,18 @@ def loop(node: Node) -> Made:
     bodies = {"body": (body.graph, wiring)}
     made = place(node, "Loop", "opset5", inputs, bodies, len(tensors) + stacks, edges)
     return _in_order(node, states, made, body.added)
+
+
+def _trips(node: Node) -> Output:
+    """How many turns there are at the most; IR's word for any number is -1, ONNX has none."""
+    if node.get(0) is None:
+        return node.ints64(-1)
+    count = scalar(node, node[0])
+    value = count.tensor.value
+    if value is None:
+        return node.add("Maximum-1", count, node.like(0, count))
+    most = int(value.reshape(()))
+    return node.ints64(-1 if most == np.iinfo(np.int64).max else max(most, 0))
 
 
 def _in_order(
