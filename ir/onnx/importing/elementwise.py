@@ -33,20 +33,35 @@ BINARY = {
     "Xor": "LogicalXor-1",
 }  # fmt: skip
 
+#: Of bytes, what wraps around in ONNX and stops at the ends of the type in IR.
+WRAPPING = {
+    ElementType.U8: {"Add", "Mul", "Sub"},
+    ElementType.I8: {"Abs", "Add", "Div", "Mul", "Neg", "Sub"},
+}
+
 #: Any number of inputs that broadcast, one layer between two.
 FOLDED = {"Sum": "Add-1", "Max": "Maximum-1", "Min": "Minimum-1"}
 
 
 @converts(*UNARY)
 def unary(node: Node) -> Made:
-    """The operation of the same meaning."""
-    return node.add(UNARY[node.kind], node[0])
+    """The operation of the same meaning; of bytes in 32 bits where it wraps around."""
+    return whole(node, UNARY[node.kind], node[0])
 
 
 @converts(*BINARY)
 def binary(node: Node) -> Made:
-    """The operation of the same meaning, with NumPy's broadcasting."""
-    return node.add(BINARY[node.kind], *operands(node))
+    """The operation of the same meaning, with NumPy's broadcasting; arithmetic of bytes in 32 bits."""
+    return whole(node, BINARY[node.kind], *operands(node))
+
+
+def whole(node: Node, spec: str, *inputs: Output, **attributes: Any) -> Output:
+    """A layer; arithmetic of bytes in 32 bits, of which the last eight are kept."""
+    kind = inputs[0].tensor.type
+    if node.kind not in WRAPPING.get(kind, ()) or node.semantics == "openvino":
+        return node.add(spec, *inputs, **attributes)
+    wide = [node.convert(one, "i32") for one in inputs]
+    return node.convert(node.add(spec, *wide, **attributes), kind)
 
 
 def operands(node: Node) -> tuple[Output, Output]:
@@ -88,7 +103,7 @@ def mean(node: Node) -> Made:
 def div(node: Node) -> Made:
     """Divide-1; of whole numbers towards zero, as C divides."""
     a, b = operands(node)
-    return node.add("Divide-1", a, b, m_pythondiv=False)
+    return whole(node, "Divide-1", a, b, m_pythondiv=False)
 
 
 @converts("Pow")

@@ -36,10 +36,10 @@ def from_onnx(
 
     Args:
         source: A path, the bytes of a file, or an ``onnx.ModelProto``.
-        semantics: Whose answers are wanted where runtimes differ about pooling: those of ONNX
-            Runtime where it keeps to the definition (``onnxruntime``), those of the text of
-            each operator's version (``onnx``), or those of OpenVINO's own importer
-            (``openvino``).
+        semantics: Whose answers are wanted where runtimes differ about pooling, and about bytes
+            that overflow: those of ONNX Runtime where it keeps to the definition
+            (``onnxruntime``), those of the text of each operator's version (``onnx``), or those
+            of OpenVINO's own importer (``openvino``).
         simplify: Leave fewer layers that give the same outputs (see ``ir.simplify``).
 
     Raises:

@@ -1,0 +1,86 @@
+"""Numbers that overflow, odd attributes and open shapes: ONNX nodes against their definition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from vinoir import ir
+from vinoir.schemas import IRError, UnsupportedError
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+from onnx import helper, numpy_helper, reference  # noqa: E402  # only where onnx is there
+from onnx_models import one_node  # noqa: E402
+
+RNG = np.random.default_rng(0)
+
+
+def real(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype("f4")
+
+
+def feed_of(proto: Any, inputs: list[Any]) -> dict[str, Any]:
+    names = [value.name for value in proto.graph.input]
+    return {name: array for name, array in zip(names, inputs, strict=True)}
+
+
+def by_runtime(proto: Any, inputs: list[Any]) -> list[Any]:
+    session = runtime.InferenceSession(proto.SerializeToString())
+    found: list[Any] = session.run(None, feed_of(proto, inputs))
+    return found
+
+
+def ours(proto: Any, inputs: list[Any], **how: Any) -> list[list[Any]]:
+    """What the imported model gives, and what it gives compiled."""
+    model, feed = ir.from_onnx(proto, **how), feed_of(proto, inputs)
+    compiled = ir.compile(model, fork=False, threads=1)
+    return [list(ir.run(model, feed).values()), list(compiled(feed).values())]
+
+
+def same(proto: Any, inputs: list[Any], wanted: list[Any] | None = None) -> None:
+    """As ONNX Runtime has it, or as another says who knows."""
+    wanted = by_runtime(proto, inputs) if wanted is None else wanted
+    for found in ours(proto, inputs):
+        for one, other in zip(found, wanted, strict=True):
+            assert (one.dtype, one.shape) == (other.dtype, other.shape)
+            np.testing.assert_allclose(one, other, 1e-5, 1e-6)
+
+
+# Bytes.
+
+ENDS = {"u1": [0, 1, 127, 128, 255], "i1": [-128, -127, -1, 1, 127]}
+CASES = [(kind, op) for kind in ENDS for op in ("Abs", "Add", "Div", "Mul", "Neg", "Sub")
+         if (kind, op) != ("u1", "Neg")]  # fmt: skip
+
+
+def every_pair(kind: str, op: str) -> list[np.ndarray]:
+    ends = np.array(ENDS[kind], kind)
+    if op in ("Abs", "Neg"):
+        return [ends]
+    return [ends[:, None], ends[ends != 0] if op == "Div" else ends]
+
+
+@pytest.mark.parametrize(("kind", "op"), CASES)
+def test_bytes_wrap_around(kind: str, op: str) -> None:
+    inputs = every_pair(kind, op)
+    proto = one_node(op, 14 if len(inputs) == 2 else 13, inputs)
+    same(proto, inputs)
+    ov = pytest.importorskip("openvino")
+    xml, weights = ir.dumps(ir.from_onnx(proto))
+    loaded = ov.Core().read_model(xml, ov.Tensor(np.frombuffer(weights or b"\0", np.uint8)))
+    (found,) = ov.Core().compile_model(loaded, "CPU")(inputs).values()
+    np.testing.assert_array_equal(found, by_runtime(proto, inputs)[0])
+
+
+@pytest.mark.parametrize(("kind", "op"), [case for case in CASES if case != ("i1", "Sub")])
+def test_bytes_stop_where_openvino_is_asked_for(kind: str, op: str) -> None:
+    # Of i8 it subtracts -128 by adding 127.
+    ov = pytest.importorskip("openvino")
+    inputs = every_pair(kind, op)
+    proto = one_node(op, 14 if len(inputs) == 2 else 13, inputs)
+    loaded = ov.Core().read_model(proto.SerializeToString())
+    (wanted,) = ov.Core().compile_model(loaded, "CPU")(inputs).values()
+    for (found,) in ours(proto, inputs, semantics="openvino"):
+        np.testing.assert_array_equal(found, wanted)
