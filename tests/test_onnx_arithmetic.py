@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from vinoir import ir
-from vinoir.schemas import IRError, UnsupportedError
+from vinoir.schemas import UnsupportedError
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
-from onnx import helper, numpy_helper, reference  # noqa: E402  # only where onnx is there
-from onnx_models import one_node  # noqa: E402
+from onnx_models import one_node  # noqa: E402  # only where onnx is there
 
 RNG = np.random.default_rng(0)
 
@@ -23,7 +22,7 @@ def real(*shape: int) -> np.ndarray:
 
 def feed_of(proto: Any, inputs: list[Any]) -> dict[str, Any]:
     names = [value.name for value in proto.graph.input]
-    return {name: array for name, array in zip(names, inputs, strict=True)}
+    return dict(zip(names, inputs, strict=True))
 
 
 def by_runtime(proto: Any, inputs: list[Any]) -> list[Any]:
@@ -84,3 +83,45 @@ def test_bytes_stop_where_openvino_is_asked_for(kind: str, op: str) -> None:
     (wanted,) = ov.Core().compile_model(loaded, "CPU")(inputs).values()
     for (found,) in ours(proto, inputs, semantics="openvino"):
         np.testing.assert_array_equal(found, wanted)
+
+
+# Functions of recurrent layers.
+
+
+def gru(activations: list[str], directions: int = 1, **words: Any) -> tuple[Any, list[Any]]:
+    inputs = [real(4, 3, 2), real(directions, 9, 2), real(directions, 9, 3), real(directions, 18)]
+    if directions == 2:
+        words["direction"] = "bidirectional"
+    words |= {"hidden_size": 3, "activations": activations}
+    return one_node("GRU", 14, inputs, 2, **words), inputs
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "activations"),
+    [
+        ([0.3], [0.4], ["Sigmoid", "HardSigmoid"]),
+        ([0.3, 0.1], [0.4], ["HardSigmoid", "HardSigmoid"]),
+        ([], [0.4], ["Tanh", "HardSigmoid"]),
+        ([0.9, 0.3], [0.4], ["Tanh", "HardSigmoid"]),
+        ([0.9], [0.3], ["Sigmoid", "Relu"]),
+    ],
+)
+def test_numbers_go_to_those_functions_that_take_one(
+    alpha: list[float], beta: list[float], activations: list[str]
+) -> None:
+    words = {"activation_alpha": alpha, "activation_beta": beta}
+    given = {name: values for name, values in words.items() if values}
+    same(*gru(activations, **given))
+    both = {name: values * 2 for name, values in given.items()} if len(alpha) < 2 else {}
+    if both:
+        same(*gru(activations * 2, 2, **both))
+
+
+def test_functions_that_ir_has_not_are_refused() -> None:
+    proto, _ = gru(["HardSigmoid", "Tanh"] * 2, 2, activation_alpha=[0.3, 0.1])
+    with pytest.raises(UnsupportedError, match="different numbers in activation_alpha"):
+        ir.from_onnx(proto)
+    for name in ("Elu", "Softsign"):
+        proto, _ = gru(["Sigmoid", name])
+        with pytest.raises(UnsupportedError, match=f"activation {name.lower()} is not among"):
+            ir.from_onnx(proto)

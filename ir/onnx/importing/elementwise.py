@@ -45,13 +45,13 @@ FOLDED = {"Sum": "Add-1", "Max": "Maximum-1", "Min": "Minimum-1"}
 
 @converts(*UNARY)
 def unary(node: Node) -> Made:
-    """The operation of the same meaning; of bytes in 32 bits where it wraps around."""
+    """The operation of the same meaning; of bytes that wrap around, in 32 bits."""
     return whole(node, UNARY[node.kind], node[0])
 
 
 @converts(*BINARY)
 def binary(node: Node) -> Made:
-    """The operation of the same meaning, with NumPy's broadcasting; arithmetic of bytes in 32 bits."""
+    """The operation of the same meaning, which broadcasts as NumPy; bytes that wrap, in 32 bits."""
     return whole(node, BINARY[node.kind], *operands(node))
 
 

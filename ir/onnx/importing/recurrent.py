@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....layers.sequence_recurrent import ACTIVATIONS
 from ....schemas import IRError, UnsupportedError
 from ...document import Output
 from .node import Made, Node, converts
 
-_ACTIVATIONS = {"sigmoid", "tanh", "relu", "hardsigmoid", "elu", "softsign"}
+#: Those that ONNX gives an alpha (first) or a beta; what these are unless they are given.
+_SLOPES = {"activation_alpha": {"hardsigmoid": 0.2}, "activation_beta": {"hardsigmoid": 0.5}}
 
 #: The order of the gates is written out as numbers.
 _MOST_HIDDEN = 1 << 20
@@ -44,15 +46,29 @@ class Sequences:
         if words[:each] != words[-each:]:
             raise UnsupportedError("the directions have different activations")
         for word in words:
-            if word not in _ACTIVATIONS:
-                raise UnsupportedError(f"activation {word} is not among those of IR")
+            if word not in ACTIVATIONS:
+                raise UnsupportedError(
+                    f"activation {word} is not among those of IR: {', '.join(ACTIVATIONS)}"
+                )
         self.activations = words[:each]
+        self.slopes = {name: self._slopes(name, words) for name in _SLOPES}
 
     def _hidden(self) -> int:
         size = self.node[2].tensor.shape[-1]
         if not isinstance(size, int):
             raise UnsupportedError("hidden_size is not known")
         return size
+
+    def _slopes(self, name: str, words: Sequence[str]) -> list[float]:
+        """A number for each activation of a direction; ONNX gives them to those that take one."""
+        taking = _SLOPES[name]
+        given = [float(str(np.float32(value))) for value in self.node.attribute(name, [])]
+        left = iter(given)
+        every = [next(left, taking[word]) if word in taking else 0.0 for word in words]
+        each = len(self.activations)
+        if every[:each] != every[-each:]:
+            raise UnsupportedError(f"the directions have different numbers in {name}")
+        return every[:each] if given else []
 
     def state(self, index: int) -> Output:
         """An initial state: batch, directions, hidden."""
@@ -99,8 +115,7 @@ class Sequences:
             "direction": self.direction,
             "activations": self.activations,
         }
-        for name in ("activation_alpha", "activation_beta"):
-            values = [float(v) for v in self.node.attribute(name, [])]
+        for name, values in self.slopes.items():
             if values:
                 made[name.replace("activation", "activations")] = values
         if self.node.gives("clip"):
