@@ -125,3 +125,36 @@ def test_functions_that_ir_has_not_are_refused() -> None:
         proto, _ = gru(["Sigmoid", name])
         with pytest.raises(UnsupportedError, match=f"activation {name.lower()} is not among"):
             ir.from_onnx(proto)
+
+
+# Open shapes.
+
+
+@pytest.mark.parametrize("open_axis", [False, True])
+@pytest.mark.parametrize(("size", "count"), [(5, 3), (6, 3), (6, 5), (2, 3), (1, 3), (0, 2)])
+def test_the_last_parts_are_shorter(size: int, count: int, open_axis: bool) -> None:
+    x = real(size, 2)
+    shapes = [[None, 2]] if open_axis else None
+    proto = one_node("Split", 18, [x], count, shapes, axis=0, num_outputs=count)
+    each = -(-size // count)
+    same(proto, [x], [x[each * i : each * (i + 1)] for i in range(count)])
+
+
+def test_lengths_of_parts_whose_number_the_node_says() -> None:
+    inputs = [real(5), np.array([2, 3])]
+    same(one_node("Split", 13, inputs, 2, [[5], [None]]), inputs)
+
+
+@pytest.mark.parametrize("shape", [[2, 3], [None, None], None])
+@pytest.mark.parametrize("axes", [[], [1], [-1, 0]])
+@pytest.mark.parametrize(
+    ("op", "opset"), [("Sum", 13), ("Max", 18), ("LogSumExp", 18), ("L2", 18)]
+)
+def test_reductions_over_axes_that_may_be_none(
+    op: str, opset: int, axes: list[int], shape: list[None] | None
+) -> None:
+    inputs = [real(2, 3), np.array(axes, np.int64)]
+    for keep in (0, 1):
+        for noop in (0, 1):
+            words = {"keepdims": keep, "noop_with_empty_axes": noop}
+            same(one_node(f"Reduce{op}", opset, inputs, 1, [shape, [None]], **words), inputs)

@@ -51,7 +51,7 @@ def unary(node: Node) -> Made:
 
 @converts(*BINARY)
 def binary(node: Node) -> Made:
-    """The operation of the same meaning, which broadcasts as NumPy; bytes that wrap, in 32 bits."""
+    """The operation of the same meaning, broadcast as by NumPy; bytes that wrap, in 32 bits."""
     return whole(node, BINARY[node.kind], *operands(node))
 
 

@@ -136,6 +136,8 @@ def split(node: Node) -> Made:
     if lengths is None and node.gives("split"):
         lengths = node.ints64(node.integers("split"))
     if lengths is not None:
+        if not lengths.tensor.shape.is_static:  # the node says how many there are
+            lengths = node.reshape(lengths, [len(node.outputs)])
         return list(node.add("VariadicSplit-1", x, node.ints64(axis), lengths))
     if count < 1:
         raise IRError(f"num_outputs is {count}, the least is 1")
@@ -147,6 +149,14 @@ def split(node: Node) -> Made:
         each = -(-room // count)
         sizes = [max(min(each, room - each * i), 0) for i in range(count)]
         return list(node.add("VariadicSplit-1", x, node.ints64(axis), node.ints64(sizes)))
+    if not isinstance(room, int) and node.version >= 18 and count > 1 and x.tensor.rank:
+        size = node.vector([node.size(x, axis)])
+        more = node.add("Add-1", size, node.ints64([count - 1]))
+        each = node.add("Divide-1", more, node.ints64([count]))
+        begins = node.add("Multiply-1", each, node.ints64(list(range(count))))
+        left = node.add("Maximum-1", node.add("Subtract-1", size, begins), node.ints64([0]))
+        lengths = node.add("Minimum-1", left, each)
+        return list(node.add("VariadicSplit-1", x, node.ints64(axis), lengths))
     return list(node.add("Split-1", x, node.ints64(axis), num_splits=count))
 
 

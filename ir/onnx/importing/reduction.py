@@ -29,16 +29,26 @@ def reduced(node: Node, x: Output, spec: str) -> Output:
         return node.add(spec, x, no_axes(node, axes), keep_dims=keep)
     if axes is not None and axes.tensor.shape.is_static and axes.tensor.shape.count == 0:
         axes = None
+    noop = node.flag("noop_with_empty_axes")
     if axes is None:
-        if node.flag("noop_with_empty_axes"):
+        if noop:
             return x
-        rank = x.tensor.rank
-        if rank is not None:
-            axes = node.ints64(list(range(rank)))
-        else:
-            count = node.squeeze(node.add("ShapeOf-3", node.shape(x), output_type="i64"), [0])
-            axes = node.add("Range-4", node.ints64(0), count, node.ints64(1), output_type="i64")
+        axes = _every_axis(node, x)
+    elif axes.tensor.value is None and not axes.tensor.shape.is_static and not noop:
+        # Perhaps none is fed, which stands for all of them.
+        none = node.add("Equal-1", node.shape(axes), node.ints64([0]))
+        every = _every_axis(node, x)
+        count = node.add("Multiply-1", node.shape(every), node.convert(none, "i64"))
+        every = node.cut(every, 0, count, 0)
+        axes = node.add("Concat-1", node.convert(axes, "i64"), every, axis=0)
     return node.add(spec, x, axes, keep_dims=keep)
+
+
+def _every_axis(node: Node, x: Output) -> Output:
+    """All axes of a tensor, also where their number is not known."""
+    if x.tensor.rank is not None:
+        return node.ints64(list(range(x.tensor.rank)))
+    return node.counted(node.add("ShapeOf-3", node.shape(x), output_type="i64"))
 
 
 def no_axes(node: Node, axes: Output) -> Output:
