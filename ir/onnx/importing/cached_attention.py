@@ -101,7 +101,7 @@ def _masked(
         each = node.unsqueeze(node.counted(node.size(key, 2)), [0])
         left_out = node.add("GreaterEqual-1", each, ends)
     elif rank in (2, 3):
-        left_out = node.add("NotEqual-1", mask, node.like(1, mask))
+        left_out = node.add("LessEqual-1", mask, node.like(0, mask))
     else:
         raise UnsupportedError(f"a mask has {rank} axes, 1, 2 or 3 are known here")
     axes = {1: [1, 2], 2: [1, 2], 3: [1]}[rank]

@@ -166,7 +166,7 @@ def deform_conv(node: Node) -> Made:
 
 @converts("ConvInteger")
 def conv_integer(node: Node) -> Made:
-    """Convolution-1 of what is left after the zero points, in f32, rounded to i32."""
+    """Convolution-1 of what is left after the zero points, in f32: exact up to sums of 2^24."""
     window = window_of(node, kernel_of(node))
     x = node.convert(node[0], "f32")
     w = node.convert(node[1], "f32")

@@ -108,15 +108,15 @@ def div(node: Node) -> Made:
 
 @converts("Pow")
 def power(node: Node) -> Made:
-    """Power-1, the exponent in the type of the base."""
+    """Power-1, the exponent in the type of the base; of whole numbers by broken ones, in f64."""
     a, b = operands(node)
     kind, other = a.tensor.type, b.tensor.type
     if kind == other or kind.is_dynamic or other.is_dynamic:
         return node.add("Power-1", a, b)
     if kind.is_real or not other.is_real:
         return node.add("Power-1", a, node.convert(b, kind))
-    # A whole base with a broken exponent.
-    return node.convert(node.add("Power-1", node.convert(a, other), b), kind)
+    # A whole base with a broken exponent: f32 would not hold what comes of it.
+    return node.convert(node.add("Power-1", *(node.convert(one, "f64") for one in (a, b))), kind)
 
 
 @converts("Mod")
@@ -205,6 +205,10 @@ def celu(node: Node) -> Made:
         return node.add("Elu-1", node[0], alpha=1.0)
     inner = node.add("Divide-1", node[0], node.like(alpha, node[0]))
     positive = node.add("ReLU-1", node[0])
+    if alpha < 0:
+        below = node.add("Subtract-1", node.add("Exp-1", inner), node.like(1, inner))
+        below = node.add("Multiply-1", below, node.like(alpha, below))
+        return node.add("Add-1", positive, node.add("Minimum-1", node.like(0, below), below))
     low = node.add("Minimum-1", node.like(0, inner), node.add("Elu-1", inner, alpha=1.0))
     return node.add("Add-1", positive, node.add("Multiply-1", low, node.like(alpha, low)))
 
@@ -237,13 +241,14 @@ def thresholded_relu(node: Node) -> Made:
 
 @converts("Shrink")
 def shrink(node: Node) -> Made:
-    """Two Selects around lambd."""
-    x, limit, bias = node[0], node.real("lambd", 0.5), node.real("bias", 0.0)
-    zero = node.like(0, x)
-    up = node.add("Less-1", x, node.like(-limit, x) if x.tensor.type.is_signed else zero)
+    """Two Selects around lambd; of whole numbers in f64, as bias and lambd may be broken."""
+    kind, limit, bias = node[0].tensor.type, node.real("lambd", 0.5), node.real("bias", 0.0)
+    x = node.convert(node[0], "f64") if kind.is_integral else node[0]
+    low, high = (node.add(spec, x, node.like(bias, x)) for spec in ("Add-1", "Subtract-1"))
+    up = node.add("Less-1", x, node.like(-limit, x))
     down = node.add("Greater-1", x, node.like(limit, x))
-    low = node.add("Select-1", up, node.add("Add-1", x, node.like(bias, x)), zero)
-    return node.add("Select-1", down, node.add("Subtract-1", x, node.like(bias, x)), low)
+    made = node.add("Select-1", up, low, node.add("Select-1", down, high, node.like(0, x)))
+    return node.convert(made, kind)
 
 
 @converts("Gelu")
@@ -285,13 +290,21 @@ def flattened(node: Node, x: Output, axis: int) -> Output:
         return node.reshape(x, [int(np.prod(sizes[:axis])), int(np.prod(sizes[axis:]))])
     if axis == 0:
         return node.reshape(x, [1, -1])
-    if axis == 1:
-        return node.add("Reshape-1", x, node.ints64([0, -1]), special_zero=True)
     if axis == rank:
         return node.reshape(x, [-1, 1])
-    part = node.cut(node.shape(x), 0, axis, 0)
-    front = node.add("ReduceProd-1", part, node.ints64([0]), keep_dims=True)
-    return node.reshape(x, node.vector([front, -1]))
+    behind = [size if isinstance(size, int) else 0 for size in x.tensor.shape[axis:]]
+    count = int(np.prod(behind))
+    if axis == 1:
+        return node.add("Reshape-1", x, node.ints64([0, count or -1]), special_zero=True)
+    if count:
+        return node.reshape(x, [-1, count])
+    # Of nothing, the other number would not tell either.
+    whole = node.shape(x)
+    sizes = [
+        node.add("ReduceProd-1", node.cut(whole, *ends, 0), node.ints64([0]), keep_dims=True)
+        for ends in ((0, axis), (axis, rank))
+    ]
+    return node.reshape(x, node.vector(sizes))
 
 
 @converts("Flatten")
@@ -386,7 +399,12 @@ def cast_like(node: Node) -> Made:
 def _converted(node: Node, x: Output, kind: ElementType) -> Output:
     if ElementType.STRING in (x.tensor.type, kind) and x.tensor.type != kind:
         raise UnsupportedError("IR has no operation between strings and numbers")
-    if kind in (ElementType.F8E4M3, ElementType.F8E5M2) and node.flag("saturate", True):
+    is_wide = x.tensor.type is not ElementType.BOOLEAN
+    if (
+        kind in (ElementType.F8E4M3, ElementType.F8E5M2)
+        and is_wide
+        and node.flag("saturate", True)
+    ):
         x = saturated(node, x, kind)
     return node.convert(x, kind)
 

@@ -10,11 +10,21 @@ from ...document import Output
 from .convolution import along_channels
 from .node import Made, Node, converts
 from .pooling import spatial_axes
+from .tensors import kind_of
 
 
 @converts("BatchNormalization")
 def batch_normalization(node: Node) -> Made:
-    """BatchNormInference-5; training has no counterpart."""
+    """BatchNormInference-5; by the batch's own statistics, ReduceMean-1 and arithmetic."""
+    if node[0].tensor.rank == 1:  # the axis of its one channel is left out
+        node.inputs[0] = node.unsqueeze(node[0], [1])
+        y, *more = _normalized(node)
+        return [node.squeeze(y, [1]), *more]
+    return _normalized(node)
+
+
+def _normalized(node: Node) -> list[Output | None]:
+    """What becomes of at least two axes, the second that of the channels."""
     trains = node.flag("training_mode") or (
         node.version < 7
         and node.version >= 1
@@ -32,10 +42,10 @@ def batch_normalization(node: Node) -> Made:
     scales = [node[index] for index in range(1, 5)]
     if not kind.is_dynamic:
         scales = [node.convert(one, kind) for one in scales]
-    return node.add("BatchNormInference-5", x, *scales, epsilon=node.real("epsilon", 1e-5))
+    return [node.add("BatchNormInference-5", x, *scales, epsilon=node.real("epsilon", 1e-5))]
 
 
-def _trained(node: Node) -> Made:
+def _trained(node: Node) -> list[Output | None]:
     """Normalization by the batch's own statistics, and the running ones."""
     x, rank = node[0], node.rank()
     axes = node.ints64([0, *range(2, rank)])
@@ -111,6 +121,8 @@ def layer_normalization(node: Node) -> Made:
         spread = node.add("Sqrt-1", node.add("Add-1", square, node.like(epsilon, square)))
         inverse = node.add("Divide-1", node.like(1, spread), spread)
         normal = node.convert(node.add("Multiply-1", away, inverse), kind)
+        stash = kind_of(node.integer("stash_type", 1))
+        mean, inverse = node.convert(mean, stash), node.convert(inverse, stash)
     made = node.add("Multiply-1", normal, node[1])
     if node.get(2) is not None:
         made = node.add("Add-1", made, node[2])
@@ -161,8 +173,14 @@ def lp_normalization(node: Node) -> Made:
 @converts("LRN")
 def lrn(node: Node) -> Made:
     """LRN-1 across channels."""
+    size = node.integer("size")
+    if size % 2 == 0 and node.semantics != "openvino":
+        raise UnsupportedError(
+            f"size={size}: ONNX looks at {size - size // 2 - 1} channels before and {size // 2} "
+            f"behind, IR as many on either side"
+        )
     return node.add(
-        "LRN-1", node[0], node.ints64([1]), size=node.integer("size"),
+        "LRN-1", node[0], node.ints64([1]), size=size,
         alpha=node.real("alpha", 1e-4), beta=node.real("beta", 0.75),
         bias=node.real("bias", 1.0),
     )  # fmt: skip
@@ -196,8 +214,12 @@ def gemm(node: Node) -> Made:
 
 @converts("Einsum")
 def einsum(node: Node) -> Made:
-    """Einsum-7."""
+    """Einsum-7, its output written out."""
     equation = node.text("equation").replace(" ", "")
+    if "->" not in equation:
+        # What is named once, in order; IR asks how many terms have a name.
+        names = [name for name in sorted(set(equation) - set(",.")) if equation.count(name) == 1]
+        equation += "->" + "..." * ("..." in equation) + "".join(names)
     return node.add("Einsum-7", *[node[i] for i in range(len(node.inputs))], equation=equation)
 
 
@@ -231,7 +253,7 @@ def det(node: Node) -> Made:
 
 @converts("MatMulInteger")
 def mat_mul_integer(node: Node) -> Made:
-    """MatMul-1 of what is left after the zero points, in f32, rounded to i32."""
+    """MatMul-1 of what is left after the zero points, in f32: exact up to sums of 2^24."""
     parts: list[Any] = []
     for index in range(2):
         x = node.convert(node[index], "f32")

@@ -88,7 +88,7 @@ def fused_gemm(node: Node) -> Made:
 
 
 def product(node: Node, rows: Output, columns: Output) -> Output:
-    """A product of integers that were made real, exact where 32 bits hold it."""
+    """A product of integers that were made f32, so exact where no sum goes beyond 2^24."""
     made = node.convert(node.add("MatMul-1", rows, columns), "i32")
     return node.convert(made, "f32")
 

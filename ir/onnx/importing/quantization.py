@@ -25,10 +25,10 @@ def spread(node: Node, values: Output, x: Output) -> Output:
         x: What they belong to.
     """
     rank, own = x.tensor.rank, values.tensor.rank
-    if own is None or rank is None:
-        raise UnsupportedError("the ranks of the input and its scale must be known")
     if own == 0 or (own == 1 and values.tensor.shape[0] == 1):
         return values if own == 0 else node.reshape(values, node.ints64([]))
+    if own is None or rank is None:
+        raise UnsupportedError("the ranks of the input and its scale must be known")
     axis = normal(node.integer("axis", 1), rank)
     block = node.integer("block_size", 0)
     if block:

@@ -81,14 +81,24 @@ def reduce_sum_square(node: Node) -> Made:
 
 @converts("ReduceLogSum")
 def reduce_log_sum(node: Node) -> Made:
-    """Log-1 of ReduceSum-1."""
-    return node.add("Log-1", reduced(node, node[0], "ReduceSum-1"))
+    """Log-1 of ReduceSum-1; of whole numbers in f64, without what is behind the point."""
+    x, kind = _as_real(node), node[0].tensor.type
+    return node.convert(node.add("Log-1", reduced(node, x, "ReduceSum-1")), kind)
+
+
+def _as_real(node: Node) -> Output:
+    """The input, as f64 where it is whole."""
+    x = node[0]
+    return node.convert(x, "f64") if x.tensor.type.is_integral else x
 
 
 @converts("ReduceLogSumExp")
 def reduce_log_sum_exp(node: Node) -> Made:
-    """Log-1 of ReduceSum-1 of Exp-1, with the largest taken out first."""
-    x = node[0]
+    """Log-1 of ReduceSum-1 of Exp-1, with the largest taken out first; whole ones in f64."""
+    return node.convert(_log_sum_exp(node, _as_real(node)), node[0].tensor.type)
+
+
+def _log_sum_exp(node: Node, x: Output) -> Output:
     axes, rank = axes_of(node), x.tensor.rank
     known = axes.tensor.value if axes is not None else None
     empty = axes is None or (known is not None and not known.size)

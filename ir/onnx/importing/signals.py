@@ -53,7 +53,10 @@ def stft(node: Node) -> Made:
     rank, last = node.rank(), node[0].tensor.shape[-1]
     if rank == 3:
         if last != 1:
-            raise UnsupportedError("IR transforms frames of real signals only")
+            more = "" if isinstance(last, int) else "; 1 would say that the signal is real"
+            raise UnsupportedError(
+                f"the last axis is {last}, IR transforms frames of real signals (1) only{more}"
+            )
         x = node.squeeze(x, [2])
     if not node.flag("onesided", True):
         raise UnsupportedError("onesided=0: IR gives one side")
