@@ -85,6 +85,91 @@ def test_bytes_stop_where_openvino_is_asked_for(kind: str, op: str) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
+# Activations and powers.
+
+
+@pytest.mark.parametrize(
+    "x", [np.arange(-4, 5, dtype="i4"), np.arange(9, dtype="u1"), real(9)], ids=["i4", "u1", "f4"]
+)
+@pytest.mark.parametrize(("bias", "lambd"), [(1.5, 1.0), (0.2, -0.3), (0, 2.5), (2, 2)])
+def test_shrink(x: Any, bias: float, lambd: float) -> None:
+    if x.dtype == "u1" and lambd < 0:
+        return  # what is below zero has no byte
+    same(one_node("Shrink", 9, [x], bias=float(bias), lambd=float(lambd)), [x])
+
+
+@pytest.mark.parametrize("alpha", [-0.7, -2.0, 0.5, 3.0])
+def test_celu(alpha: float) -> None:
+    same(one_node("Celu", 12, [x := real(20)], alpha=alpha), [x])
+
+
+@pytest.mark.parametrize("exponent", [[20, 9, 0.5, -1], [2, 17, 3.5, 0]])
+@pytest.mark.parametrize("kind", ["i4", "i8"])
+def test_powers_of_whole_numbers_by_broken_ones(kind: str, exponent: list[float]) -> None:
+    base = np.array([2 if kind == "i4" else 3, 3, 90000, 2], kind)
+    inputs = [base, np.array(exponent, "f4")]
+    proto = one_node("Pow", 15, inputs)
+    wanted = by_runtime(proto, inputs)
+    for (found,) in ours(proto, inputs):
+        np.testing.assert_array_equal(found, wanted[0])
+
+
+def test_booleans_as_small_reals() -> None:
+    x = np.array([True, False])
+    for (found,) in ours(one_node("Cast", 19, [x], to=onnx.TensorProto.FLOAT8E4M3FN), [x]):
+        assert found.astype("f4").tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("kind", ["i4", "i8"])
+def test_logarithms_of_whole_sums_lose_their_fraction(kind: str) -> None:
+    x = np.array([[3, 17], [1, 0]], kind)
+    words = {"keepdims": 0}
+    inputs = [x, np.array([1])]
+    same(one_node("ReduceLogSum", 18, inputs, 1, **words), inputs, [np.array([2, 0], kind)])
+    # log(e^3 + e^17) = 17.0, log(e + 1) = 1.3
+    same(one_node("ReduceLogSumExp", 18, inputs, 1, **words), inputs, [np.array([17, 1], kind)])
+
+
+# Norms and products.
+
+
+@pytest.mark.parametrize("training", [0, 1])
+def test_a_norm_whose_channels_have_no_axis(training: int) -> None:
+    inputs = [real(4), real(1), real(1), real(1), np.abs(real(1))]
+    proto = one_node("BatchNormalization", 15, inputs, 1 + 2 * training, training_mode=training)
+    same(proto, inputs)
+
+
+def test_mean_and_deviation_are_of_the_stash_type() -> None:
+    inputs = [real(2, 4).astype("f8"), real(4).astype("f8")]
+    same(one_node("LayerNormalization", 17, inputs, 3), inputs)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ii", [(3, 3)]),
+        ("iij", [(3, 3, 2)]),
+        ("ij,jk", [(2, 3), (3, 4)]),
+        ("ba", [(2, 3)]),
+        ("...ii", [(2, 3, 3)]),
+        ("i...,i...", [(3, 2), (3, 2)]),
+        ("ii,i", [(3, 3), (3,)]),
+    ],
+)
+def test_equations_without_an_arrow(equation: str, shapes: list[Any]) -> None:
+    inputs = [real(*shape) for shape in shapes]
+    wanted = np.einsum(equation, *inputs, dtype="f4")
+    same(one_node("Einsum", 12, inputs, equation=equation), inputs, [np.asarray(wanted)])
+
+
+def test_channels_around_an_even_number_are_refused() -> None:
+    x = real(1, 6, 2, 2)
+    with pytest.raises(UnsupportedError, match="0 channels before and 1 behind"):
+        ir.from_onnx(one_node("LRN", 13, [x], size=2))
+    same(one_node("LRN", 13, [x], size=3), [x])
+
+
 # Functions of recurrent layers.
 
 
@@ -158,3 +243,34 @@ def test_reductions_over_axes_that_may_be_none(
         for noop in (0, 1):
             words = {"keepdims": keep, "noop_with_empty_axes": noop}
             same(one_node(f"Reduce{op}", opset, inputs, 1, [shape, [None]], **words), inputs)
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 4), (2, 3, 0), (0, 3, 4), (2, 3, 4)])
+@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+def test_a_matrix_of_an_open_shape(axis: int, shape: tuple[int, ...]) -> None:
+    x = real(*shape)
+    for known in ([None, None, None], [None, *shape[1:]], [*shape[:2], None]):
+        if axis == 1 and not shape[0] and known[-1] is None:
+            continue  # of no elements, the reshape's -1 stands for one
+        same(one_node("Flatten", 13, [x], 1, [known], axis=axis), [x])
+
+
+@pytest.mark.parametrize("shapes", [[[None, None], [None, None]], [[2, None], [None, 2]], None])
+def test_fewer_rows_of_indices(shapes: Any) -> None:
+    inputs = [real(2, 3), np.array([[2, 0]])]
+    proto = one_node("GatherElements", 13, inputs, 1, shapes, axis=1)
+    same(proto, inputs, [np.take_along_axis(inputs[0][:1], inputs[1], 1)])
+
+
+def test_one_scale_of_what_has_no_known_rank() -> None:
+    inputs = [np.array([1, 2], "u1"), np.array(0.5, "f4")]
+    same(one_node("DequantizeLinear", 13, inputs, 1, [None, []]), inputs, [np.float32([0.5, 1])])
+    inputs = [real(5), np.array(0.5, "f4"), np.array(3, "u1")]
+    same(one_node("QuantizeLinear", 13, inputs, 1, [None, [], []]), inputs)
+
+
+def test_frames_of_a_signal_whose_last_axis_is_open() -> None:
+    inputs = [real(1, 16, 1), np.array(4), real(8)]
+    proto = one_node("STFT", 17, inputs, 1, [[1, 16, None], [], [8]])
+    with pytest.raises(UnsupportedError, match=r"the last axis is \?, .* 1 would say"):
+        ir.from_onnx(proto)

@@ -28,6 +28,7 @@ X = real(2, 5, 12)
 MASKS = {
     "lengths": np.array([3, 5], "i4"),
     "keys": np.array([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]], "i4"),
+    "above one": np.array([[2, 3, 0, 1, 0], [1, 2, 1, -1, 1]], "i4"),
     "each": RNG.integers(0, 2, (2, 5, 5)).astype("i4"),
     "none": None,
 }

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ....layers.movement import check_pieces
-from ....schemas import ElementType, IRError, UnsupportedError
+from ....schemas import ElementType, IRError, Size, UnsupportedError
+from ....schemas.shapes import same
 from ...document import Output
 from .node import Made, Node, Number, converts, normal
 from .tensors import KINDS
@@ -197,11 +198,18 @@ def gather_elements(node: Node) -> Made:
     indices = counted(node, node[1], node.size(x, axis))
     # Other axes of the indices may be shorter, which IR does not allow.
     taken, there = indices.tensor.shape, x.tensor.shape
-    for other in range(node.rank()) if taken.rank == there.rank else ():
-        want, has = taken[other], there[other]
-        if other != axis and isinstance(want, int) and isinstance(has, int) and want < has:
-            x = node.cut(x, 0, want, other)
+    if taken.rank == there.rank:
+        for other in range(node.rank()):
+            if other != axis and _may_be_less(taken[other], there[other]):
+                x = node.cut(x, 0, node.size(indices, other), other)
     return node.add("GatherElements-6", x, indices, axis=axis)
+
+
+def _may_be_less(one: Size, other: Size) -> bool:
+    """Whether a size may be less than another."""
+    if isinstance(one, int) and isinstance(other, int):
+        return one < other
+    return not same(one, other)
 
 
 def counted(node: Node, indices: Output, size: Number) -> Output:
