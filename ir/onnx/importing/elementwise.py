@@ -300,11 +300,11 @@ def flattened(node: Node, x: Output, axis: int) -> Output:
         return node.reshape(x, [-1, count])
     # Of nothing, the other number would not tell either.
     whole = node.shape(x)
-    sizes = [
+    both = [
         node.add("ReduceProd-1", node.cut(whole, *ends, 0), node.ints64([0]), keep_dims=True)
         for ends in ((0, axis), (axis, rank))
     ]
-    return node.reshape(x, node.vector(sizes))
+    return node.reshape(x, node.vector(both))
 
 
 @converts("Flatten")

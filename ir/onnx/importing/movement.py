@@ -151,14 +151,19 @@ def split(node: Node) -> Made:
         sizes = [max(min(each, room - each * i), 0) for i in range(count)]
         return list(node.add("VariadicSplit-1", x, node.ints64(axis), node.ints64(sizes)))
     if not isinstance(room, int) and node.version >= 18 and count > 1 and x.tensor.rank:
-        size = node.vector([node.size(x, axis)])
-        more = node.add("Add-1", size, node.ints64([count - 1]))
-        each = node.add("Divide-1", more, node.ints64([count]))
-        begins = node.add("Multiply-1", each, node.ints64(list(range(count))))
-        left = node.add("Maximum-1", node.add("Subtract-1", size, begins), node.ints64([0]))
-        lengths = node.add("Minimum-1", left, each)
+        lengths = _open_lengths(node, axis, count)
         return list(node.add("VariadicSplit-1", x, node.ints64(axis), lengths))
     return list(node.add("Split-1", x, node.ints64(axis), num_splits=count))
+
+
+def _open_lengths(node: Node, axis: int, count: int) -> Output:
+    """The lengths of parts of an axis that is not known yet; the last may be shorter, or empty."""
+    size = node.vector([node.size(node[0], axis)])
+    more = node.add("Add-1", size, node.ints64([count - 1]))
+    each = node.add("Divide-1", more, node.ints64([count]))
+    begins = node.add("Multiply-1", each, node.ints64(list(range(count))))
+    left = node.add("Maximum-1", node.add("Subtract-1", size, begins), node.ints64([0]))
+    return node.add("Minimum-1", left, each)
 
 
 @converts("Slice", until=9)

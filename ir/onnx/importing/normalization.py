@@ -19,7 +19,7 @@ def batch_normalization(node: Node) -> Made:
     if node[0].tensor.rank == 1:  # the axis of its one channel is left out
         node.inputs[0] = node.unsqueeze(node[0], [1])
         y, *more = _normalized(node)
-        return [node.squeeze(y, [1]), *more]
+        return [None if y is None else node.squeeze(y, [1]), *more]
     return _normalized(node)
 
 
