@@ -22,10 +22,28 @@ def attend(n: Net, q: ir.Output, k: ir.Output, v: ir.Output, *more: Any) -> ir.O
     return n("ScaledDotProductAttention", q, k, v, *more, opset=13, causal=False)
 
 
-def cut_attention(n: Net, x: ir.Output, mask: Any = 0.0) -> ir.Output:
+def cut_attention(n: Net, x: ir.Output, mask: Any = 0.0, *sink: Any) -> ir.Output:
     """Attention of 6 matrices, once cut into 2 times 3 and put together afterwards."""
     flat = [cut(n, n(f, x), 6, 8, 16) for f in ("Sin", "Cos", "Exp")]
-    return cut(n, attend(n, *flat, mask, 0.5), 2, 3, 8, 16)
+    return cut(n, attend(n, *flat, mask, 0.5, *sink), 2, 3, 8, 16)
+
+
+def sum_of_ranks(n: Net, x: ir.Output) -> ir.Output:
+    """A sum of turned tensors, of which one has fewer axes."""
+    wide = n("Transpose", n("Exp", x), [0, 2, 3, 1])
+    few = n("Transpose", n("ReduceMax", x, [0, 3], keep_dims=False), [1, 0])
+    return n("Transpose", n("Add", wide, few), [0, 3, 1, 2])
+
+
+def threes(n: Net, *sizes: int) -> ir.Output:
+    return n("Broadcast", 3.0, list(sizes), opset=3, mode="numpy")
+
+
+def padded_threes(n: Net, x: ir.Output) -> ir.Output:
+    wide = n("Interpolate", threes(n, 1, 4, 60, 60), [80, 80], [2, 3], opset=11, mode="nearest",
+             shape_calculation_mode="sizes", coordinate_transformation_mode="asymmetric",
+             nearest_mode="floor", pads_begin=(0, 0, 1, 1), pads_end=(0, 0, 1, 1))  # fmt: skip
+    return n("Add", x, wide)
 
 
 def masked_twice(n: Net, x: ir.Output) -> ir.Output:
@@ -94,6 +112,9 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
         "Sin", x), n("Cos", x)), "Cos ScaledDotProductAttention Sin"),
     ("scale-into-attention", ROWS, lambda n, x: attend(n, x, n("Divide", n("Sin", x), 2.0), n(
         "Cos", x), n.numbers(8, 8), 0.5), "Cos ScaledDotProductAttention Sin"),
+    ("scale-into-attention", ROWS, lambda n, x: attend(n, n("Multiply", x, 0.25), n(
+        "Sin", x), n("Cos", x), n.numbers(8, 8), 0.5, n.numbers(1, 3, 1, 1)),
+     "Cos ScaledDotProductAttention Sin"),
     ("attention", ROWS, masked_twice, "Cos ScaledDotProductAttention Sin"),
     ("concat-between-reshapes", ROWS, lambda n, x: cut(n, stack(n, x, 3), 2, 3, 8, 32),
      "Concat Cos Sin"),
@@ -137,6 +158,9 @@ STAYS: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output]]] = [
     # Rows of the three come apart, not whole matrices.
     ("attention-between-reshapes", ROWS, lambda n, x: cut(n, attend(n, *(cut(
         n, n(f, x), 12, 4, 16) for f in ("Sin", "Cos", "Exp"))), 2, 3, 8, 16)),
+    # A sink would need as many axes as the matrices.
+    ("attention-between-reshapes", ROWS, lambda n, x: cut_attention(
+        n, x, n.numbers(6, 8, 8), n.numbers(6, 1, 1))),
     ("scale-into-attention", ROWS, lambda n, x: attend(n, n("Multiply", x, n.numbers(16)), n(
         "Sin", x), n("Cos", x))),
     # One Reshape alone goes, and another comes.
@@ -150,6 +174,11 @@ STAYS: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output]]] = [
         "Split", n("Exp", x), 1, num_splits=3))[:2])),
     ("reduce-before-transpose", IMAGE, lambda n, x: n.mean(n(
         "Transpose", n("Exp", x), [3, 2, 1, 0]), [0])),
+    ("transpose-pairs", IMAGE, sum_of_ranks),
+    # Zeros come beside: of pads, and of places beyond the axis.
+    ("uniform-values", "1,4,80,80", padded_threes),
+    ("uniform-values", "2,8000", lambda n, x: n("Add", x, n(
+        "Gather", threes(n, 8, 8000), [0, 9], 0, opset=8))),
     ("signs-into-constants", ROWS, lambda n, x: rotary(n, x, -2.0)),
     ("leading-ones", "3,8", lambda n, x: n("Multiply", n("Unsqueeze", n("Exp", x), 1), n.numbers(
         3, 4, 8))),

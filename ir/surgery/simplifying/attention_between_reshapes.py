@@ -1,6 +1,7 @@
 """Attention(Reshape(q), Reshape(k), Reshape(v), m) → Reshape(Attention(q, k, v, m)).
 
-The Reshapes put together or take apart the axes of many matrices, all in the same way.
+The Reshapes put together or take apart the axes of many matrices, all in the same way. A sink
+would need as many axes as they have: where there is one, all stays.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from .patterns import fuse, same_shape, same_size
 from .reshape_chains import RESHAPES, keeps_order, pattern_of, put_reshape
 from .rewriter import Rewriter, Rule, Value
 
+#: Inputs without a sink: three of matrices, a mask and a scale.
+_INPUTS = 5
 #: Axes of what attention is computed of.
 _RANKS = (3, 4)
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
     matrices, rest = list(net.inputs(layer)[:3]), list(net.inputs(layer)[3:])
+    if len(net.inputs(layer)) > _INPUTS:
+        return False
     sources = [_source(net, one) for one in matrices]
     found = [one for one in sources if one is not None]
     if len(found) < len(sources) or not (_are_alike(net, matrices) and _are_alike(net, found)):

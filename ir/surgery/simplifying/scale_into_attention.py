@@ -1,4 +1,7 @@
-"""Attention(q * a, k * b, v, m, s) → Attention(q, k, v, m, a * b * s), a and b numbers."""
+"""Attention(q * a, k * b, v, m, s) → Attention(q, k, v, m, a * b * s), a and b numbers.
+
+A sink beside them is no product: it stays.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from ...document import Layer
 from .patterns import FLOATS, fuse, scaled
 from .rewriter import Rewriter, Rule, Value
 
-#: Inputs: query, key, value, mask and scale.
-_INPUTS = 5
+#: The places of two inputs, of which the second may be there only with the first.
+_MASK, _SCALE = 3, 4
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
@@ -20,16 +23,16 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     found = [scaled(net, one) if net.is_private(one) else (1.0, one) for one in inputs[:2]]
     if found == [(1.0, one) for one in inputs[:2]]:
         return False
-    mask = inputs[3] if len(inputs) > _INPUTS - 2 else net.constant(0.0, kind, layer)
+    mask = inputs[_MASK] if len(inputs) > _MASK else net.constant(0.0, kind, layer)
     scale = net.constant(number * found[0][0] * found[1][0], kind, layer)
-    fed = [found[0][1], found[1][1], inputs[2], mask, scale]
+    fed = [found[0][1], found[1][1], inputs[2], mask, scale, *inputs[_SCALE + 1 :]]
     return fuse(net, layer, net.copy(layer, fed))
 
 
 def _scale(net: Rewriter, inputs: list[Value]) -> float | None:
     """The number that the scores are multiplied by: one over the root of a row's length."""
-    if len(inputs) == _INPUTS:
-        return net.scalar(inputs[-1]) if inputs[-1][0].is_constant else None
+    if len(inputs) > _SCALE:
+        return net.scalar(inputs[_SCALE]) if inputs[_SCALE][0].is_constant else None
     length = net.tensor(inputs[0]).shape
     if not length.rank or isinstance(length.sizes[-1], Dim):
         return None

@@ -43,7 +43,8 @@ def _leads_up(
             continue
         if layer.type == "Transpose":
             own = order_of(net, layer)
-            if own is None:
+            # One of fewer axes is broadcast: which of them is which is not told by its order.
+            if own is None or len(own) != len(order):
                 return False
             if [own[axis] for axis in order] != sorted(order) and not net.is_private(one):
                 return False

@@ -1,7 +1,8 @@
 """f(Broadcast(a), Broadcast(b)) → Broadcast(f(a, b)), a and b one number each.
 
 f computes elements from elements, moves them, or sums and compares many of the same number. A sum
-of many stays where it is not exact: in what order they are added is left to the runtime.
+of many stays where it is not exact: in what order they are added is left to the runtime. So does
+what may put other numbers beside: an Interpolate that pads, a Gather of unknown places.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _number_of(net: Rewriter, layer: Layer, shape: tuple[int, ...]) -> Array | N
         return _computed(net, layer, [_repeated(net, one) for one in inputs])
     if inputs[0][0].is_constant:
         return None
-    if layer.type == "Interpolate" and layer.data.get("mode", "").lower() != "nearest":
+    if layer.type in _MOVES and _puts_beside(net, layer):
         return None
     number = _repeated(net, inputs[0])
     # What is moved by one layer is repeated by one: there are no more than before.
@@ -80,6 +81,22 @@ def _number_of(net: Rewriter, layer: Layer, shape: tuple[int, ...]) -> Array | N
     if not count or not np.isfinite(number) or _bits_of(float(number) * count) > bits:
         return None
     return number if layer.type == "ReduceMean" else (number * count).astype(number.dtype)
+
+
+def _puts_beside(net: Rewriter, layer: Layer) -> bool:
+    """Whether a layer may give other numbers than those it moves: means of them, or zeros."""
+    if layer.type == "Interpolate":
+        pads = (*getattr(layer.op, "pads_begin", ()), *getattr(layer.op, "pads_end", ()))
+        return layer.data.get("mode", "").lower() != "nearest" or any(pads)
+    if layer.type != "Gather":
+        return False
+    # Of a place beyond the axis zeros are taken.
+    data, indices, axes = net.inputs(layer)
+    shape, rows, axis = net.shape(data), net.known(indices), net.ints(axes)
+    if not shape or rows is None or not axis:
+        return True
+    size = shape[axis[0]]
+    return bool(((rows < -size) | (rows >= size)).any())
 
 
 def _bits_of(number: float) -> int:
