@@ -111,9 +111,9 @@ def network(
     return model, sizes
 
 
-def mark(model: ir.Model) -> None:
+def mark(model: ir.Model, name: str = "end") -> None:
     """As the end of a compression, the way models in half precision are saved."""
-    layer = next(layer for layer in model.order() if layer.name == "end")
+    layer = next(layer for layer in model.order() if layer.name == name)
     layer.rt_info = Info(
         "rt_info", {}, [Info("attribute", {"name": "decompression", "version": "0"})]
     )

@@ -7,17 +7,17 @@ import numpy as np
 from ....schemas import Dim, ElementType, Size
 from ...document import Layer
 from ...inference import OWN
-from .patterns import FLOATS, fuse, made_by, operands, order_of, scaled
+from .patterns import FLOATS, fuse, is_on, made_by, operands, order_of, scaled, swaps_last
 from .rewriter import Rewriter, Rule, Value
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
     weights, value = net.inputs(layer)
     softmax = made_by(net, weights, "SoftMax", "Softmax")
-    if softmax is None or _is_turned(layer, "transpose_a") or not net.is_private(weights):
+    if softmax is None or is_on(layer, "transpose_a") or not net.is_private(weights):
         return False
     rank, kind = net.tensor(value).rank, net.kind(value)
-    if rank not in (3, 4) or kind not in FLOATS or _is_turned(layer, "transpose_b"):
+    if rank not in (3, 4) or kind not in FLOATS or is_on(layer, "transpose_b"):
         return False
     if int(softmax.data.get("axis", "1")) not in (-1, rank - 1):
         return False
@@ -31,7 +31,7 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
             continue
         if inner != product and not net.is_private(inner):
             continue
-        turned = [_is_turned(matmul, name) for name in ("transpose_a", "transpose_b")]
+        turned = [is_on(matmul, name) for name in ("transpose_a", "transpose_b")]
         (first, query, _), (second, key, flipped) = (
             _plain(net, one) for one in net.inputs(matmul)
         )
@@ -68,9 +68,7 @@ def _plain(net: Rewriter, value: Value) -> tuple[float, Value, bool]:
     number, source = scaled(net, value)
     turn = made_by(net, source, "Transpose")
     order = None if turn is None else order_of(net, turn)
-    if turn is None or order is None or len(order) < 2:
-        return number, source, False
-    if order != [*range(len(order) - 2), len(order) - 1, len(order) - 2]:
+    if turn is None or not swaps_last(order):
         return number, source, False
     inner, source = scaled(net, net.inputs(turn)[0])
     return number * inner, source, True
@@ -97,10 +95,6 @@ def _sums(net: Rewriter, scores: Value, most: int = 2) -> list[tuple[Value, list
         for one, mask in operands(net, add)
         for inner, masks in _sums(net, one, most - 1)
     ]
-
-
-def _is_turned(layer: Layer, name: str) -> bool:
-    return layer.data.get(name, "false").strip().lower() in ("true", "1")
 
 
 def _agree(net: Rewriter, query: Value, key: Value, value: Value, scores: Value) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....schemas import Array
 from ...document import Layer
-from .patterns import REALS, broadcasts, fuse, is_plain, made_by
+from .patterns import REALS, broadcasts, fuse, is_on, is_plain, made_by
 from .rewriter import Rewriter, Rule, Value
 
 #: Axes of the weights: those of the channels that come out, and that go in.
@@ -83,7 +83,7 @@ def _before(net: Rewriter, layer: Layer) -> bool:
         return False
     channel = 1
     if layer.type == "MatMul":
-        turned = layer.data.get("transpose_a", "false").strip().lower() in ("true", "1")
+        turned = is_on(layer, "transpose_a")
         channel = rank - 2 if turned else rank - 1
     rows, weights = channels_of(scale, rank, channel), weights_of(net, layer)
     if rows is None or weights is None:
@@ -156,7 +156,7 @@ def _scaled(linear: Layer, weights: Array, rows: Array, *, outputs: bool) -> Arr
     """Weights with one side multiplied; None where the numbers are not one for each channel."""
     shape = [1] * weights.ndim
     if linear.type == "MatMul":
-        turned = linear.data.get("transpose_b", "false").strip().lower() in ("true", "1")
+        turned = is_on(linear, "transpose_b")
         axes: tuple[int, ...] = (weights.ndim - (2 if turned == outputs else 1),)
     else:
         axes = AXES[linear.type][0 if outputs else 1]

@@ -1,4 +1,4 @@
-"""Constants of equal type, shape and bytes → one constant."""
+"""Constants of equal type, shape and bytes → one constant, where they are read alike."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from ...document import Layer
 from ...storage import WHOLE, digest_of, same_bytes, sample_of
+from .readings import reading
 from .rewriter import Rewriter, Rule
 
 
@@ -41,8 +42,8 @@ def _equal(net: Rewriter, layer: Layer, known: dict[Any, Any]) -> Layer | None:
 
 
 def _kind(net: Rewriter, layer: Layer) -> tuple[Any, ...]:
-    """Type and sizes, of which a constant's bytes are as many as another's."""
-    return net.kind((layer, 0)), net.shape((layer, 0))
+    """Type and sizes, of which a constant's bytes are as many as another's, and who reads them."""
+    return net.kind((layer, 0)), net.shape((layer, 0)), reading(net, layer)
 
 
 def _sample(net: Rewriter, layer: Layer) -> bytes:

@@ -1,8 +1,13 @@
-"""f(x) and f(x) → one f(x): layers of equal type, attributes and inputs."""
+"""f(x) and f(x) → one f(x): layers of equal type, attributes and inputs.
+
+Weights of half precision are rounded as those who read them take them: what is rounded and what is
+not stay two.
+"""
 
 from __future__ import annotations
 
 from ...document import SINKS, Layer
+from .readings import rounding
 from .rewriter import Rewriter, Rule
 
 _KEPT = SINKS | {"Const", "Parameter", "ReadValue"}
@@ -36,7 +41,8 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
 
 def _key(net: Rewriter, layer: Layer) -> tuple[object, ...]:
     data = tuple(sorted(layer.data.items()))
-    return layer.type, layer.version, data, len(layer.outputs), tuple(net.inputs(layer))
+    rounded = rounding(net, layer)
+    return layer.type, layer.version, data, len(layer.outputs), rounded, tuple(net.inputs(layer))
 
 
 RULE = Rule("share-expressions", (), _apply)

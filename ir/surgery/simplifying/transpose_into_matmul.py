@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+from ....schemas.attributes import spelled
 from ...document import Layer
-from .patterns import made_by, order_of
+from .patterns import is_on, made_by, order_of, swaps_last
 from .rewriter import Rewriter, Rule
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
     inputs = list(net.inputs(layer))
-    flags = {name: layer.data.get(name, "false") for name in ("transpose_a", "transpose_b")}
+    flags = {name: is_on(layer, name) for name in ("transpose_a", "transpose_b")}
     changed = False
     for place, name in enumerate(flags):
         transpose = made_by(net, inputs[place], "Transpose")
         order = None if transpose is None else order_of(net, transpose)
-        if transpose is None or order is None or len(order) < 2:
-            continue
-        if order != [*range(len(order) - 2), len(order) - 1, len(order) - 2]:
+        if transpose is None or not swaps_last(order):
             continue
         inputs[place] = net.inputs(transpose)[0]
-        flags[name] = "false" if flags[name].strip().lower() in ("true", "1") else "true"
+        flags[name] = not flags[name]
         changed = True
     if not changed:
         return False
-    new = net.add("MatMul", "opset1", inputs, {**layer.data, **flags}, like=layer)
+    data = layer.data | {name: spelled(flag) for name, flag in flags.items()}
+    new = net.add("MatMul", "opset1", inputs, data, like=layer)
     return net.replace((layer, 0), new)
 
 
