@@ -15,7 +15,7 @@ from simplify_patterns import Net, network, row_of_patterns, sizes_on_two_ways
 from vinoir import ir
 from vinoir.ir.surgery.simplifying import RULES
 from vinoir.ir.surgery.simplifying.certificate import Judge
-from vinoir.schemas import MismatchError, UsageError
+from vinoir.schemas import ElementType, MismatchError, UsageError
 
 APPLIES = [*simplify_patterns.APPLIES, *simplify_movements.APPLIES]
 STAYS = [*simplify_patterns.STAYS, *simplify_movements.STAYS]
@@ -489,3 +489,42 @@ def test_bytes_that_are_alike_in_samples_are_told_apart() -> None:
     assert len(new.constants) == 2
     alike(model, new, exact=True)
     assert len(ir.dumps(new)[1]) == 2 * rows[0].nbytes
+
+
+def activation(kind: str, number: float, n: Net, x: ir.Output, by: str = "Multiply") -> ir.Output:
+    """An activation with a number that makes it this one, if it is near enough."""
+    if kind == "HSwish":
+        six = n("Clamp", n("Add", x, 3.0), min=0.0, max=6.0)
+        return n(by, n("Multiply", x, six), number)
+    erf = n("Erf", n(by, x, number))
+    return n("Multiply", n("Multiply", x, n("Add", erf, 1.0)), 0.5)
+
+
+@pytest.mark.parametrize("held", ["f4", "f2", "bf16"])
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize(("kind", "number"), [("HSwish", 1 / 6), ("Gelu", np.sqrt(0.5))])
+@pytest.mark.parametrize("by", ["Multiply", "Divide"])
+def test_numbers_of_activations_may_be_rounded(
+    kind: str, number: float, held: str, given: bool, by: str
+) -> None:
+    dtype = ElementType.BF16.dtype if held == "bf16" else np.dtype(held)
+    rounded = np.array(number if by == "Multiply" else 1 / number).astype(dtype)
+
+    def build(n: Net, x: ir.Output) -> Any:
+        if not given:
+            return activation(kind, float(rounded), n, x, by)
+        kept = n.net.constant(rounded)
+        kept = n("Convert", kept, destination_type="f32") if held != "f4" else kept
+        return activation(kind, kept, n, x, by)  # type: ignore[arg-type]  # a tensor of it
+
+    assert kinds(ir.simplify(network("2,4,6,6", build))[0]) == [kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"), [("HSwish", 0.1669), ("Gelu", 1 / 1.412), ("Gelu", 0.708)]
+)
+def test_other_numbers_than_those_of_activations_stay(kind: str, number: float) -> None:
+    model = network("2,4,6,6", lambda n, x: activation(kind, number, n, x))
+    new, _ = ir.simplify(model)
+    assert kind not in kinds(new)
+    alike(model, new)

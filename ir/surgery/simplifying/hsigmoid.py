@@ -15,7 +15,7 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
         return False
     if layer.type == "HardSigmoid":
         value, alpha, beta = net.inputs(layer)
-        if not (is_near(net.scalar(alpha), 1 / 6, 1e-5) and is_near(net.scalar(beta), 0.5, 1e-5)):
+        if not (is_near(net.scalar(alpha), 1 / 6) and is_near(net.scalar(beta), 0.5)):
             return False
         return fuse(net, layer, net.add("HSigmoid", "opset5", [value], like=layer))
     number, bounded = scaled(net, (layer, 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isclose, prod
+from math import frexp, isclose, ldexp, prod
 
 import numpy as np
 
@@ -29,6 +29,12 @@ BINARY = frozenset({
     "LogicalAnd", "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Mod", "Multiply", "NotEqual",
     "Power", "SquaredDifference", "Subtract", "BitwiseAnd", "BitwiseOr", "BitwiseXor",
 })  # fmt: skip
+
+
+#: How far from what is meant a constant may be, relative to it: digits of an exporter.
+_CLOSE = 1e-5
+#: Bits that bf16 and f16 have.
+_BITS = (8, 11)
 
 
 def made_by(net: Rewriter, value: Value, *types: str) -> Layer | None:
@@ -74,9 +80,22 @@ def operands(net: Rewriter, layer: Layer) -> Iterator[tuple[Value, Value]]:
     yield other, one
 
 
-def is_near(number: float | None, wanted: float, relative: float = 2e-3) -> bool:
-    """Whether a constant is meant to be a number, which f16 may have rounded."""
-    return number is not None and isclose(number, wanted, rel_tol=relative)
+def is_near(number: float | None, wanted: float) -> bool:
+    """Whether a constant is meant to be a number, which f16 or bf16 may have rounded.
+
+    They may have rounded what is divided by, too.
+    """
+    if number is None:
+        return False
+    meant = [wanted, *(_rounded(wanted, bits) for bits in _BITS)]
+    meant += [1 / _rounded(1 / wanted, bits) for bits in _BITS]
+    return any(isclose(number, one, rel_tol=_CLOSE) for one in meant)
+
+
+def _rounded(number: float, bits: int) -> float:
+    """The nearest number of so many bits."""
+    part, exponent = frexp(number)
+    return ldexp(round(part * 2**bits), exponent - bits)
 
 
 def plus_one(net: Rewriter, value: Value) -> Value | None:
