@@ -11,8 +11,8 @@ from ..inference import infer_graph
 from ..opening import ModelLike, opened
 from .outcome import Operated, Surgery, size_of
 from .reshaping import Tensors, lost_variables, refuse_lost, settle, tensors_of_bodies
-from .transplanting import as_model, ends_in_order
-from .workbench import Source, Workbench, body_at, expression
+from .transplanting import as_model, body_at, ends_in_order
+from .workbench import Source, Workbench, expression
 
 
 def extract(

@@ -29,7 +29,6 @@ def modernize(part: Model, version: int, report: Surgery) -> None:
         if wanted is not kind:
             made = _converted(bench, source, wanted)
             names = source.port.names
-            bench.move_names(source, made)
             layer.output_names = layer.output_names or (join_names(names) if names else None)
             bench.feed([(layer, 0)], made)
             report.note("converted", f"gives {wanted} as in IR version {part.version}", layer)

@@ -337,6 +337,9 @@ def _join(
     new_inputs = [x for x in whole.parameters if id(x) not in known]
     new_results = [x for x in whole.results if id(x) not in known]
     whole.remove(*gone.values())
+    bench = Workbench(whole)
+    for source in dict.fromkeys(feeders):
+        bench.tell_outputs(source)
     ends_in_order(
         whole,
         [x for x in (*inputs, *new_inputs) if id(x) not in gone],

@@ -12,10 +12,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
 
 from ...layers.base import Op
-from ...schemas import Array, ElementType, UsageError
+from ...schemas import Array, ElementType, IRError, UsageError
 from ..document import Graph, Layer, Model, array_of
 from .outcome import Surgery
-from .workbench import Source, Workbench, body_at
+from .transplanting import body_at
+from .workbench import Source, Workbench
 
 #: A layer by its name, or by its id.
 Key: TypeAlias = str | Annotated[int, Strict()]
@@ -72,8 +73,13 @@ class Edit(BaseModel):
     )
 
     def apply(self, desk: Desk) -> None:
-        """Carry it out."""
-        self._carry_out(desk)
+        """Carry it out, or leave nothing behind of what it put in."""
+        count = desk.bench.count
+        try:
+            self._carry_out(desk)
+        except IRError:
+            desk.bench.undo(count)
+            raise
         if self.reshapes:
             desk.bench.forget_tensors()
 

@@ -56,7 +56,7 @@ class AddInput(Edit):
         if source.layer.type == "Parameter":
             raise UsageError("it is an input already", source.layer.where)
         tensor = bench.known(source)
-        names = source.port.names or (source.spelled,)
+        names = source.port.names or (bench.own_name(source),)
         users, others = bench.users(source), _other_users(bench, source)
         if not others:
             bench.take_out([source.layer])

@@ -211,9 +211,8 @@ class _OnOutput(Edit):
         result = desk.bench.output(self.output)
         return result, desk.bench.feeder(result, 0)
 
-    def hand_out(self, desk: Desk, result: Layer, old: Source, new: Source) -> None:
+    def hand_out(self, desk: Desk, result: Layer, new: Source) -> None:
         """Let an output give another tensor, under the same names."""
-        desk.bench.move_names(old, new)
         desk.bench.feed([(result, 0)], new)
 
 
@@ -227,7 +226,7 @@ class Softmax(_OnOutput):
         result, source = self.ends(desk)
         name = f"{source.layer.name}/SoftMax"
         new = desk.bench.put("SoftMax", "opset8", [source], {"axis": self.axis}, name=name)
-        self.hand_out(desk, result, source, new)
+        self.hand_out(desk, result, new)
         desk.report.note("postprocess", f"softmax over axis {self.axis}", new.layer)
 
 
@@ -243,7 +242,7 @@ class TopK(_OnOutput):
         result, source = self.ends(desk)
         new = _top(desk, source, self.k, self.axis, self.type)
         first = source.port.names[:1] or (source.spelled,)
-        self.hand_out(desk, result, source, new)
+        self.hand_out(desk, result, new)
         places = Source(new.layer, 1)
         desk.bench.name_tensor(places, [f"{first[0]}/indices"])
         desk.bench.result(places)
@@ -273,7 +272,7 @@ class Argmax(_OnOutput):
             name = f"{source.layer.name}/Squeeze"
             axis = desk.bench.constant(np.int64(self.axis), "i64", name=f"{name}/axis")
             new = desk.bench.put("Squeeze", "opset1", [new, axis], name=name)
-        self.hand_out(desk, result, source, new)
+        self.hand_out(desk, result, new)
         desk.report.note("postprocess", f"argmax over axis {self.axis}", new.layer)
 
 

@@ -45,8 +45,7 @@ class Rename(Chosen):
         elif self.output is not None:
             self._output(desk, self.output)
         elif self.tensor is not None:
-            source = bench.tensor(self.tensor)
-            self._tensor(desk, source, self.tensor if self.tensor in source.port.names else None)
+            self._tensor(desk, bench.tensor(self.tensor), self.tensor)
         elif self.tensors is not None:
             self._many(desk, self.tensors)
         elif self.layers is not None:
@@ -80,13 +79,19 @@ class Rename(Chosen):
 
     def _input(self, desk: Desk, name: str) -> None:
         parameter = desk.bench.input(name)
-        _rename_layer(desk, parameter, self.to)
         source = Source(parameter, 0)
-        self._tensor(desk, source, name if name in source.port.names else None)
+        desk.bench.refuse_named(source, name, self.to)
+        _rename_layer(desk, parameter, self.to)
+        if name in source.port.names:
+            self._tensor(desk, source, name)
+        else:  # that of the layer, besides which the tensor keeps its own
+            desk.bench.name_tensor(source, [self.to])
+            self._tell(desk, source)
 
     def _output(self, desk: Desk, name: str) -> None:
         source = desk.bench.feeder(desk.bench.output(name), 0)
-        self._tensor(desk, source, name if name in source.port.names else None)
+        desk.bench.tell_outputs(source)
+        self._tensor(desk, source, name)
 
     def _many(self, desk: Desk, text: str) -> None:
         pattern, met = expression(text), False
@@ -103,11 +108,17 @@ class Rename(Chosen):
         if not met:
             raise UsageError(f'no tensor has a name that matches "{text}"')
 
-    def _tensor(self, desk: Desk, source: Source, held: str | None) -> None:
-        if held is None:
+    def _tensor(self, desk: Desk, source: Source, held: str) -> None:
+        """Rename a tensor by one of its names; by its first, where it is told by its place."""
+        names = source.port.names
+        old = held if held in names else names[0] if names else None
+        if old is None:
             desk.bench.name_tensor(source, [self.to])
-        elif held != self.to:
-            desk.bench.rename_tensor(source, held, self.to)
+        elif old != self.to:
+            desk.bench.rename_tensor(source, old, self.to)
+        self._tell(desk, source)
+
+    def _tell(self, desk: Desk, source: Source) -> None:
         desk.report.note("renamed", f'tensor is now "{self.to}"', source.layer)
 
 
@@ -366,10 +377,7 @@ class Insert(Edit):
             raise UsageError(
                 f"{self.type} has {len(made.layer.outputs)} outputs, {self.output} is handed on"
             )
-        new = Source(made.layer, self.output)
-        if any(user.type == "Result" for user, _ in users):
-            bench.move_names(source, new)
-        bench.feed(users, new)
+        bench.feed(users, Source(made.layer, self.output))
         desk.made = made.layer
         desk.report.note("inserted", f'{self.type} at "{source.spelled}"', made.layer)
 
@@ -397,6 +405,7 @@ class ReplaceLayer(Edit):
             )
         before = [bench.feeder(old, index) for index in range(len(old.inputs))]
         name = self.name or old.name
+        bench.refuse_taken(old, name)
         inputs = before
         if self.inputs is not None:
             inputs = sources_of(desk, self.inputs, self.type, name, before[0] if before else None)

@@ -145,8 +145,6 @@ class Replace(Edit):
             layer for key, layer in self._inner(match).items()
             if key not in kept and layer.type != "Const"
         ]  # fmt: skip
-        if any(user.type == "Result" for user, _ in users):
-            bench.move_names(old, new)
         bench.feed(users, new)
         name = old.layer.name
         bench.take_out(gone)

@@ -1,9 +1,9 @@
-"""Layers moved from one graph to another, with the wires between them."""
+"""Layers moved from one graph to another, with the wires between them; bodies, by their paths."""
 
 from __future__ import annotations
 
-from ...schemas import IRError
-from ..document import Graph, Layer, Model
+from ...schemas import IRError, UsageError
+from ..document import BODIES_OF, Graph, Layer, Model
 
 _CHECK = "vinoir check lists all that is wrong with the file"
 
@@ -57,6 +57,39 @@ def as_model(body: Graph, name: str, version: int) -> Model:
     return model
 
 
+def body_at(model: Model, path: str) -> Graph:
+    """The body that a path names: layers by name, each followed by the body where it has two."""
+    graph: Graph = model
+    rest = path
+    while rest or graph is model:
+        names = [
+            layer.name
+            for layer in graph.layers
+            if layer.type in BODIES_OF
+            and (rest == layer.name or rest.startswith(f"{layer.name}/"))
+        ]
+        if not names:
+            held = [x.name for x in graph.layers if x.type in BODIES_OF]
+            raise UsageError(
+                f'no layer with a body is named "{rest}"',
+                hint=f"there are {', '.join(held[:8])}" if held else "no layer has a body",
+            )
+        name = max(names, key=len)
+        rest = rest[len(name) + 1 :]
+        bodies = graph.layer(name).bodies
+        tag, _, behind = rest.partition("/")
+        if tag in bodies:
+            graph, rest = bodies[tag], behind
+        elif len(bodies) == 1:
+            graph = next(iter(bodies.values()))
+        else:
+            raise UsageError(
+                f'"{name}" has {len(bodies)} bodies: {", ".join(bodies)}',
+                hint=f'write "{name}/{next(iter(bodies), "body")}"',
+            )
+    return graph
+
+
 def ends_in_order(graph: Graph, inputs: list[Layer], outputs: list[Layer]) -> None:
     """Let Parameters and Results stand in this order, the first before all and the last after."""
     ends = {id(layer) for layer in (*inputs, *outputs)}
@@ -66,4 +99,4 @@ def ends_in_order(graph: Graph, inputs: list[Layer], outputs: list[Layer]) -> No
     graph.arrange([*inputs, *rest, *outputs])
 
 
-__all__ = ["as_model", "ends_in_order", "transplant"]
+__all__ = ["as_model", "body_at", "ends_in_order", "transplant"]

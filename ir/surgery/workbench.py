@@ -18,7 +18,6 @@ from ...schemas import ElementType, IRError, Tensor, UsageError, placed
 from ...schemas.attributes import spelled
 from ...schemas.printing import meant
 from ..document import (
-    BODIES_OF,
     FreeNames,
     Graph,
     Layer,
@@ -69,6 +68,8 @@ class Workbench:
         #: How often layers are used that fed what was taken out; whose inputs are let go of.
         self._uses: dict[int, int] = {}
         self._released: set[int] = set()
+        #: What was put in, in order.
+        self._made: list[Layer] = []
         #: A name, or that name with the first number that no layer has.
         self.free = FreeNames(self.has_layer)
         self._layers: dict[str, list[Layer]] = {}
@@ -277,6 +278,7 @@ class Workbench:
 
     def take(self, layer: Layer, inputs: Sequence[Source] = ()) -> Source:
         """A layer that has its input ports: into the graph, wired, its output ports described."""
+        self._made.append(layer)
         self.graph.add(layer)
         self._layers.setdefault(layer.name, []).append(layer)
         for index, source in enumerate(inputs):
@@ -315,23 +317,47 @@ class Workbench:
         )
         layer.inputs = [Port.of(0, self.known(source))]
         self.take(layer, [source])
-        if not source.port.names:  # an output without a name cannot be asked for
-            self.name_tensor(source, [self.own_name(source)])
-        layer.output_names = join_names(source.port.names)
+        layer.output_names = ""
+        self.tell_outputs(source)
         return layer
 
     def name_tensor(self, source: Source, names: Iterable[str]) -> None:
-        """Give a tensor further names."""
-        port = source.port
-        port.names = tuple(dict.fromkeys((*port.names, *names)))
-        for name in port.names:
+        """Give a tensor further names; the outputs that it is say them, too."""
+        wanted = tuple(dict.fromkeys((*source.port.names, *names)))
+        for name in wanted:
             if (held := self._other(name, source)) is not None:
                 raise UsageError(
                     f'two tensors would be named "{name}": that of layer '
                     f'"{held.layer.name}" and that of "{source.layer.name}"',
                     hint="choose another name",
                 )
-            self._tensors[name] = source
+        self._set_names(source, wanted)
+        self.tell_outputs(source)
+
+    def _set_names(self, source: Source, names: Iterable[str]) -> None:
+        source.port.names = tuple(names)
+        self._tensors |= dict.fromkeys(source.port.names, source)
+
+    def tell_outputs(self, source: Source) -> None:
+        """Let every output that a tensor is say all names of it, and the tensor theirs.
+
+        OpenVINO calls the tensor what the last of its outputs says, and nothing else.
+        """
+        ends = [x for x, _ in self.users(source) if x.type == "Result"]
+        ends = [end for end in ends if end.output_names is not None]
+        if not ends:
+            return
+        said = [name for end in ends for name in split_names(end.output_names)]
+        said = [name for name in said if self._other(name, source) is None]
+        names = dict.fromkeys((*source.port.names, *said))
+        # An output without a name cannot be asked for.
+        self._set_names(source, names or [self.own_name(source)])
+        for end in ends:
+            held = split_names(end.output_names)
+            if {*held} != {*source.port.names}:
+                # It goes on under the name that it had.
+                own = [name for name in held if name in source.port.names]
+                end.output_names = join_names(dict.fromkeys((*own, *source.port.names)))
 
     def own_name(self, source: Source) -> str:
         """What a tensor without names is called: as it is spelt, where no other is called so."""
@@ -345,7 +371,7 @@ class Workbench:
         return held if name in held.port.names else None
 
     def move_names(self, old: Source, new: Source) -> None:
-        """Let one tensor go by the names of another."""
+        """Let one tensor go by the names of another, which is given up."""
         names, old.port.names = old.port.names, ()
         self.name_tensor(new, names)
 
@@ -353,25 +379,24 @@ class Workbench:
         """Give a layer a name that no other has."""
         if layer.name == name:
             return
-        taken = [x for x in self._layers.get(name, ()) if not self.is_gone(x)]
+        self.refuse_taken(layer, name)
+        self._layers[layer.name].remove(layer)
+        layer.name = name
+        self._layers.setdefault(name, []).append(layer)
+
+    def refuse_taken(self, layer: Layer, name: str) -> None:
+        """Refuse a name that another layer has."""
+        taken = [x for x in self._layers.get(name, ()) if x is not layer and not self.is_gone(x)]
         if taken:
             raise UsageError(
                 f'"{layer.name}" cannot be renamed to "{name}": layer {taken[0].id} '
                 f"({taken[0].type}) has that name",
                 hint="choose another name",
             )
-        self._layers[layer.name].remove(layer)
-        layer.name = name
-        self._layers.setdefault(name, []).append(layer)
 
     def rename_tensor(self, source: Source, old: str, new: str) -> None:
         """Give a tensor another name in the place of one it has, and its outputs too."""
-        if (held := self._other(new, source)) is not None:
-            raise UsageError(
-                f'tensor "{old}" cannot be renamed to "{new}": that of layer '
-                f'"{held.layer.name}" has that name',
-                hint="choose another name",
-            )
+        self.refuse_named(source, old, new)
         port = source.port
         port.names = tuple(dict.fromkeys(new if name == old else name for name in port.names))
         self._tensors.pop(old, None)
@@ -380,16 +405,54 @@ class Workbench:
             if user.type == "Result" and user.output_names is not None:
                 names = split_names(user.output_names)
                 user.output_names = join_names(new if name == old else name for name in names)
+        self.tell_outputs(source)
+
+    def refuse_named(self, source: Source, old: str, new: str) -> None:
+        """Refuse a name that another tensor has."""
+        if (held := self._other(new, source)) is not None:
+            raise UsageError(
+                f'tensor "{old}" cannot be renamed to "{new}": that of layer '
+                f'"{held.layer.name}" has that name',
+                hint="choose another name",
+            )
 
     def feed(self, users: Iterable[tuple[Layer, int]], source: Source) -> None:
-        """Let inputs be fed by another output."""
+        """Let inputs be fed by another output; an output of the model keeps its names."""
         users = list(users)
         if any(user.type != "Result" for user, _ in users):
             self._forget_if_other(users, source)
+        ends: dict[Source, list[Layer]] = {}
         for user, place in users:
+            old = self.graph.sources(user)[place]
+            if user.type == "Result" and old is not None:
+                ends.setdefault(Source(*old), []).append(user)
             self._rewire(source, user, place)
             port = user.inputs[place]
             port.precision, port.dims = source.port.precision, source.port.dims
+        for feeder, results in ends.items():
+            if feeder != source:
+                self._hand_on(feeder, results, source)
+
+    def _hand_on(self, old: Source, results: Sequence[Layer], new: Source) -> None:
+        """Let a tensor go by the names of the outputs that it is now, in the place of another.
+
+        Of an input's names only those go that the outputs' layers have: it is fed by the others.
+        So it is with what is still another output.
+        """
+        names = old.port.names
+        going = {x for end in results for x in split_names(end.output_names) or names}
+        left = [user for user, _ in self.users(old) if user.type == "Result"]
+        if not self.is_gone(old.layer) and (left or old.layer.type == "Parameter"):
+            going &= {end.name for end in results} - {old.layer.name}
+            if going >= {*names}:
+                going = set()
+        old.port.names = tuple(name for name in names if name not in going)
+        for end in left:
+            if end.output_names is not None:
+                end.output_names = join_names(
+                    name for name in split_names(end.output_names) if name not in going
+                )
+        self.name_tensor(new, [name for name in names if name in going])
 
     def _forget_if_other(self, users: Iterable[tuple[Layer, int]], source: Source) -> None:
         """Infer anew what follows, if inputs are to be fed a tensor that is not as the old."""
@@ -412,10 +475,7 @@ class Workbench:
         Layers in ``but`` go on with the old one.
         """
         spared = {id(layer) for layer in but}
-        users = [(user, place) for user, place in self.users(old) if id(user) not in spared]
-        if any(user.type == "Result" for user, _ in users):
-            self.move_names(old, new)
-        self.feed(users, new)
+        self.feed([row for row in self.users(old) if id(row[0]) not in spared], new)
 
     def set_aside(self, layers: Iterable[Layer]) -> None:
         """Take layers out, and nothing else."""
@@ -457,12 +517,30 @@ class Workbench:
             self._uses[id(source.layer)] += 1
         self.graph.connect((source.layer, source.index), user, place)
 
+    @property
+    def count(self) -> int:
+        """How many layers were put in."""
+        return len(self._made)
+
+    def undo(self, count: int) -> None:
+        """Take out what was put in after so many layers, if nothing else is fed by it."""
+        made = self._made[count:]
+        own = {id(layer) for layer in made}
+        users = [user for layer in made for user in self.graph.consumers(layer)]
+        if all(id(user) in own or self.is_gone(user) for user, _ in users):
+            self.set_aside(made)
+            for feeder in (row[0] for layer in made for row in _sources(self.graph, layer)):
+                if id(feeder) in self._uses:
+                    self._uses[id(feeder)] -= 1
+            self._released |= own
+
     def finish(self) -> None:
         """Let the graph be without what was taken out."""
         doomed = [layer for layer in self.graph.layers if self.is_gone(layer)]
         if doomed:
             self.graph.remove(*doomed)
         self.gone.clear()
+        self._made.clear()
 
 
 def _sources(graph: Graph, layer: Layer) -> list[tuple[Layer, int]]:
@@ -504,39 +582,6 @@ def expression(text: object) -> re.Pattern[str]:
         raise UsageError(f'"{text}" is no regular expression: {error}') from None
 
 
-def body_at(model: Model, path: str) -> Graph:
-    """The body that a path names: layers by name, each followed by the body where it has two."""
-    graph: Graph = model
-    rest = path
-    while rest or graph is model:
-        names = [
-            layer.name
-            for layer in graph.layers
-            if layer.type in BODIES_OF
-            and (rest == layer.name or rest.startswith(f"{layer.name}/"))
-        ]
-        if not names:
-            held = [x.name for x in graph.layers if x.type in BODIES_OF]
-            raise UsageError(
-                f'no layer with a body is named "{rest}"',
-                hint=f"there are {', '.join(held[:8])}" if held else "no layer has a body",
-            )
-        name = max(names, key=len)
-        rest = rest[len(name) + 1 :]
-        bodies = graph.layer(name).bodies
-        tag, _, behind = rest.partition("/")
-        if tag in bodies:
-            graph, rest = bodies[tag], behind
-        elif len(bodies) == 1:
-            graph = next(iter(bodies.values()))
-        else:
-            raise UsageError(
-                f'"{name}" has {len(bodies)} bodies: {", ".join(bodies)}',
-                hint=f'write "{name}/{next(iter(bodies), "body")}"',
-            )
-    return graph
-
-
 __all__ = [
-    "Source", "Workbench", "attribute_text", "body_at", "expression", "newest",
+    "Source", "Workbench", "attribute_text", "expression", "newest",
 ]  # fmt: skip
