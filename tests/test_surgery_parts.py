@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+import openvino
 import pytest
 from conftest import Written
 from networks import Drawer
 from oracle import ask
 from vinoir import ir
 from vinoir.ir.cli import main
+from vinoir.schemas import UsageError
 
 
 def network() -> ir.Model:
@@ -135,6 +137,38 @@ def state() -> ir.Model:
     net.graph.connect((total.layer, 0), sink, 0)
     net.result(net.add("ReLU", "opset1", [kept], name="relu"), name="y")
     return net.model()
+
+
+def counting() -> ir.Model:
+    """A sum over runs, kept in a variable."""
+    net = ir.Builder("counting")
+    x = net.parameter("x", "f32", "1,4")
+    words = {"variable_id": "v", "variable_type": "f32", "variable_shape": "1,4"}
+    held = net.add("ReadValue", "opset6", [np.zeros((1, 4), "f4")], name="held", **words)
+    total = net.add("Add", "opset1", [x, held], name="total")
+    net.add("Assign", "opset6", [net.add("Multiply", "opset1", [total, np.float32(2)])],
+            variable_id="v", name="keep")  # fmt: skip
+    net.result(total, name="y")
+    return ir.loads(*ir.dumps(net.model()))
+
+
+@pytest.mark.parametrize("layers", [".*", "held|total|keep", "held|total", "x|total|keep"])
+def test_what_a_variable_is_given_is_no_output(layers: str, tmp_path: Path) -> None:
+    part = ir.extract(counting(), layers=layers).model
+    assert names(part.results) == ["y"]
+    ir.write(part, tmp_path / "part.xml")
+    fed = [np.full((1, 4), number + 1, "f4") for number in range(len(part.parameters))]
+    program = openvino.Core().compile_model(tmp_path / "part.xml", "CPU")
+    np.testing.assert_array_equal(next(iter(program(fed).values())), ir.run(part, fed)["y"])
+
+
+def test_what_an_assign_gives_is_not_handed_out() -> None:
+    with pytest.raises(UsageError, match=r"is not handed out.*name the tensor"):
+        ir.extract(counting(), outputs=["keep"])
+    with pytest.raises(UsageError, match="is not handed out"):
+        counting().edit.output("keep")
+    with pytest.raises(UsageError, match="a part without outputs computes nothing"):
+        ir.extract(counting(), layers="keep")
 
 
 def test_variables_are_kept_whole_and_apart() -> None:

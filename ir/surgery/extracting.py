@@ -239,11 +239,12 @@ def _forget_inputs(graph: Graph) -> None:
 def _around(bench: Workbench, layers: str) -> tuple[list[Source], list[Source]]:
     """What layers of a pattern take from others, and what others take from them."""
     pattern = expression(layers)
-    chosen = {
-        id(layer) for layer in bench if layer.type != "Result" and pattern.fullmatch(layer.name)
-    }
-    if not chosen:
+    matching = [x for x in bench if x.type != "Result" and pattern.fullmatch(x.name)]
+    if not matching:
         raise UsageError(f'no layer has a name that matches "{layers}"')
+    # What puts a value into a variable that is not read here goes with it.
+    read = {x.data.get("variable_id") for x in matching if x.type == "ReadValue"}
+    chosen = {id(x) for x in matching if x.type != "Assign" or x.data.get("variable_id") in read}
     fixed = _fixed(bench.graph)
     fed: dict[tuple[int, int], Source] = {}
     handed: dict[tuple[int, int], Source] = {}
@@ -255,7 +256,7 @@ def _around(bench: Workbench, layers: str) -> tuple[list[Source], list[Source]]:
         for row in bench.graph.sources(layer):
             if row is not None and id(row[0]) not in chosen and row[0].id not in fixed:
                 fed.setdefault((row[0].id, row[1]), Source(*row))
-        if layer.type in ("Parameter", "Const"):
+        if layer.type in ("Parameter", "Const", "Assign"):
             continue
         outputs = [Source(layer, index) for index in range(len(layer.outputs))]
         users = [bench.users(source) for source in outputs]

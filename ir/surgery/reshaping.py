@@ -18,19 +18,25 @@ Tensors: TypeAlias = Mapping[int, tuple[Tensor, ...]]
 
 
 def reshape(model: ModelLike, shapes: Shapes | None = None) -> Inferred:
-    """Give inputs new shapes, and make every port declare what follows from them.
+    """Give inputs new shapes, and make every port declare what follows from them, in bodies too.
 
     Without new shapes, ports whose declaration contradicts what is inferred are mended.
+
+    Raises:
+        IRError: The first layer that does not accept its inputs, or a variable that does not
+            take what it is given; nothing was changed.
     """
     model = opened(model)
     inferred = infer(model, shapes)
     if model.weights is None:
         _refuse_to_forget(model, inferred)
+    _refuse_other_values(model, inferred.tensors)
     for parameter in model.parameters:
         (tensor,) = inferred.of(parameter)
         if parameter.op is not None and parameter.op.infer()[0].shape != tensor.shape:
             parameter.data = {**parameter.data, "shape": tensor.shape.spelling}
     declare(model, inferred.tensors)
+    _declare_bodies(model, inferred.tensors)
     return inferred
 
 
@@ -64,14 +70,12 @@ def declare(graph: Graph, tensors: Tensors) -> None:
 
 
 def settle(model: Model, report: Surgery | None = None) -> Inferred:
-    """Infer a model anew after a change, and make every port say so, in bodies too.
+    """Infer a model anew after a change, and make every port and the names at its ends say so.
 
     Raises:
         IRError: The first layer that does not accept its inputs.
     """
     inferred = reshape(model)
-    _refuse_other_values(model, inferred.tensors)
-    _declare_bodies(model, inferred.tensors)
     if model.version == 10:
         _mend_ends(model, report or Surgery("edit"))
     return inferred

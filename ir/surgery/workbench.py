@@ -21,7 +21,6 @@ from ..document import (
     FreeNames,
     Graph,
     Layer,
-    Model,
     Port,
     join_names,
     keep_symbols,
@@ -311,6 +310,12 @@ class Workbench:
 
     def result(self, source: Source, *, name: str | None = None) -> Layer:
         """A new output of the model."""
+        if source.layer.type == "Assign":
+            raise UsageError(
+                "what it gives is not handed out: OpenVINO's CPU has no place for it",
+                source.layer.where,
+                "name the tensor that it puts into its variable",
+            )
         index = source.index
         layer = Layer(
             "Result", "opset1", self.free(name or f"{source.layer.name}/sink_port_{index}")
