@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from vinoir import ir
+from vinoir.ir.surgery import Session
 from vinoir.schemas import IRError
 
 FED = {"x": np.float32([[1, -2, 3]])}
@@ -169,4 +170,31 @@ def test_an_edit_that_is_refused_leaves_the_model_as_it_was(
     before = ir.dumps(model)
     with pytest.raises(IRError, match=said):
         verb(model.edit)
+    assert ir.dumps(model) == before
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"op": "set-version", "layer": "soft", "version": "opset20"},
+        {"op": "set-attribute", "layer": "top", "name": "mode", "value": "other"},
+        {"op": "preprocess", "input": "x", "layout": "NHWC", "type": "u8", "mean": [1, 2]},
+        {"op": "rename", "layers": "(soft|top)", "to": "same"},
+        {"op": "rename", "tensors": "(inner|y)", "to": "same"},
+        {"op": "nms", "boxes": "soft", "scores": "soft", "max_boxes": 1},
+    ],
+    ids=lambda entry: entry["op"],
+)
+def test_an_edit_that_is_refused_halfway_takes_back_what_it_did(entry: dict[str, Any]) -> None:
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "1,3,4,4")
+    soft = net.add("SoftMax", "opset8", [x], axis=1, name="soft").named("inner")
+    words = {"axis": 1, "mode": "max", "sort": "value", "index_element_type": "i32"}
+    top = net.add("TopK", "opset11", [soft, np.int64(1)], name="top", **words)
+    net.result(top[0], name="y")
+    model = ir.loads(*ir.dumps(net.model()))
+    before, session = ir.dumps(model), Session(model)
+    with pytest.raises(IRError):
+        session.apply(None, entry)
+    session.end(infer=False)
     assert ir.dumps(model) == before

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeAlias
 
@@ -38,6 +40,13 @@ class Desk:
     made: Layer | None = None
     #: The layers that edits gave attributes, to be looked at when all are done.
     given: list[Layer] = field(default_factory=list)
+    #: What takes back what the edit has done so far, the last first.
+    undoing: list[Callable[[], object]] = field(default_factory=list)
+
+    def keep(self, layer: Layer, *parts: str) -> None:
+        """Remember what a layer is, should the edit be refused."""
+        for part in parts:
+            self.undoing.append(partial(setattr, layer, part, deepcopy(getattr(layer, part))))
 
     @property
     def graph(self) -> Graph:
@@ -73,12 +82,15 @@ class Edit(BaseModel):
     )
 
     def apply(self, desk: Desk) -> None:
-        """Carry it out, or leave nothing behind of what it put in."""
+        """Carry it out, or leave the model as it was where it is refused on the way."""
         count = desk.bench.count
         try:
             self._carry_out(desk)
         except IRError:
+            for undo in reversed(desk.undoing):
+                undo()
             desk.bench.undo(count)
+            desk.bench.forget_tensors()
             raise
         if self.reshapes:
             desk.bench.forget_tensors()

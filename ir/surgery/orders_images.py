@@ -49,7 +49,7 @@ class Preprocess(Edit):
             )
         users = bench.users(source)
         kind = tensor.type if self.type is None else ElementType.named(self.type)
-        self._redeclare(parameter, tensor, kind, given, inner)
+        self._redeclare(desk, parameter, tensor, kind, given, inner)
         bench.forget_tensors()
         steps = _Steps(desk, source, parameter.name, given)
         computes = self.resize is not False or self.mean is not None or self.scale is not None
@@ -91,7 +91,13 @@ class Preprocess(Edit):
         return letters
 
     def _redeclare(
-        self, parameter: Layer, tensor: Tensor, kind: ElementType, given: str, inner: str
+        self,
+        desk: Desk,
+        parameter: Layer,
+        tensor: Tensor,
+        kind: ElementType,
+        given: str,
+        inner: str,
     ) -> None:
         """Give the input the type and shape that are given from now on."""
         sizes: list[Size] = [tensor.shape[inner.index(letter)] for letter in given]
@@ -106,6 +112,7 @@ class Preprocess(Edit):
             for letter, size in zip("HW", wanted, strict=True):
                 sizes[given.index(letter)] = size
         made = Tensor(kind, sizes)
+        desk.keep(parameter, "data", "rt_info")
         parameter.data = {
             **parameter.data, "shape": made.shape.spelling, "element_type": str(kind)
         }  # fmt: skip

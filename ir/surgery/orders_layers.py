@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -103,7 +104,10 @@ class Rename(Chosen):
                         met = True
                         new = _expanded(found, self.to)
                         if new != name:
-                            desk.bench.rename_tensor(Source(layer, index), name, new)
+                            source = Source(layer, index)
+                            desk.bench.rename_tensor(source, name, new)
+                            back = partial(desk.bench.rename_tensor, source, new, name)
+                            desk.undoing.append(back)
                             desk.report.note("renamed", f'tensor "{name}" is now "{new}"', layer)
         if not met:
             raise UsageError(f'no tensor has a name that matches "{text}"')
@@ -139,6 +143,7 @@ def _rename_layer(desk: Desk, layer: Layer, new: str) -> None:
     if old == new:
         return
     desk.bench.rename_layer(layer, new)
+    desk.undoing.append(partial(desk.bench.rename_layer, layer, old))
     section = desk.model.pre_process
     if layer.type == "Parameter" and section is not None and desk.graph is desk.model:
         key = "reference-layer-name"
@@ -187,6 +192,7 @@ class SetAttribute(Chosen):
                 data[self.name] = attribute_text(self.name, self.value)
             if old == data.get(self.name):
                 continue
+            desk.keep(layer, "data")
             layer.data = data
             layer.op  # noqa: B018  # an error where the operation does not take it
             desk.given.append(layer)
@@ -205,6 +211,7 @@ class SetVersion(Chosen):
 
     def _carry_out(self, desk: Desk) -> None:
         for layer in self.chosen(desk):
+            desk.keep(layer, "version")
             old, layer.version = layer.version, self.version
             if Op.find(layer.type, old) is not None and layer.op is None:
                 raise UsageError(f"{layer.type} is not in {self.version}", layer.where)
