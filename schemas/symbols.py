@@ -7,6 +7,7 @@ floor quotient of an expression by a number. Equal expressions are equal sizes, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from math import prod
 from typing import TypeAlias
@@ -17,6 +18,8 @@ Product: TypeAlias = "tuple[str, ...]"
 #: Letters of the longest expression that is kept. Each squaring doubles one: forty of them, and
 #: no memory holds it.
 LONGEST = 1000
+
+_WORD = re.compile(r"\w+")
 
 
 class Expression:
@@ -83,13 +86,8 @@ class Expression:
             return Expression(whole) + Expression.number(constant)
         constant, left = divmod(rest.pop((), 0), divisor)
         inner = Expression(rest | {(): left})
-        return (
-            Expression(whole)
-            + Expression.number(constant)
-            + Expression.atom(
-                f"({inner})//{divisor}" if len(inner.terms) > 1 else f"{inner}//{divisor}"
-            )
-        )
+        quotient = Expression.atom(f"{_factor(str(inner))}//{divisor}")
+        return Expression(whole) + Expression.number(constant) + quotient
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Expression) and self.terms == other.terms
@@ -102,14 +100,17 @@ class Expression:
             return "0"
         text = ""
         for product, factor in sorted(self.terms.items(), key=lambda item: (not item[0], item[0])):
-            body = "*".join(product)
-            size = (
-                str(abs(factor))
-                if not body
-                else body
-                if abs(factor) == 1
-                else (f"{abs(factor)}*{body}")
-            )
+            number = [str(abs(factor))] if abs(factor) != 1 or not product else []
             sign = "-" if factor < 0 else "+" if text else ""
-            text += sign + size
+            factors = [*number, *product]
+            alone = len(factors) == 1 and factor > 0
+            text += sign + (factors[0] if alone else "*".join(map(_factor, factors)))
         return text
+
+
+def _factor(text: str) -> str:
+    """The text of an expression as it stands beside an operator: in brackets, unless a word.
+
+    Atoms are told apart by their texts, and ``4*(B//3)`` is another size than ``(4*B)//3``.
+    """
+    return text if _WORD.fullmatch(text) else f"({text})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 from typing import Any
 
 import calls
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 from oracle import Call, ask
 from vinoir import ir
 from vinoir.layers.base import Op
-from vinoir.schemas import Array, IRError, Shape, Tensor
+from vinoir.schemas import Array, Dim, IRError, Shape, Size, Tensor
+from vinoir.schemas.shapes import same
 
 CARRYING = [call for call in calls.samples() if call.kind.carries_sizes]
 #: A scalar, one element in several shapes, none, and some.
@@ -141,3 +143,58 @@ def test_a_range_from_a_size_to_so_much_more_has_a_known_length(
     assert not other.shape.is_static
     (none,) = op.infer(one(size + begin), Tensor(kind, ()), Tensor.of(np.int64(step)))
     assert not none.shape.is_static
+
+
+@st.composite
+def calculated(draw: st.DrawFn) -> tuple[Size, str]:
+    """A size worked out from named ones, and the same as Python writes it."""
+    name = draw(st.sampled_from("BHW"))
+    size, text = Dim(0, None, name) * 1, name
+    for _ in range(draw(st.integers(0, 5))):
+        number = draw(st.integers(-3, 5))
+        sign = draw(st.sampled_from(["+", "-", "*", "//"]))
+        if sign == "//":
+            number = draw(st.integers(2, 5))
+        other, said = draw(st.sampled_from([(number, str(number)), (Dim(0, None, "H"), "H")]))
+        if sign == "//":
+            size, text = size // number, f"({text})//{number}"
+        elif sign == "+":
+            size, text = size + other, f"({text})+{said}"
+        elif sign == "-":
+            size, text = size - other, f"({text})-{said}"
+        else:
+            size, text = size * other, f"({text})*{said}"
+    return size, text
+
+
+@settings(deadline=None, max_examples=300)
+@given(calculated(), st.fixed_dictionaries(dict.fromkeys("BHW", st.integers(0, 20))))
+def test_a_size_is_written_as_python_reads_it(made: tuple[Size, str], sizes: Any) -> None:
+    # Atoms are told apart by their texts: no two sizes may have the same.
+    size, text = made
+    assert eval(str(size), {}, sizes) == eval(text, {}, sizes)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "texts"),
+    [
+        (
+            lambda b, h: b // 3 * 4 // 5,
+            lambda b, h: b * 4 // 3 // 5,
+            ("(4*(B//3))//5", "((4*B)//3)//5"),
+        ),
+        (
+            lambda b, h: h * (b // 2) // 2,
+            lambda b, h: h * b // 2 // 2,
+            ("((B//2)*H)//2", "((B*H)//2)//2"),
+        ),
+        (lambda b, h: -(b // 2) // 3, lambda b, h: -b // 2 // 3, ("(-(B//2))//3", "((-B)//2)//3")),
+    ],
+)
+def test_quotients_of_other_sizes_are_others(
+    one: Callable[..., Size], other: Callable[..., Size], texts: tuple[str, str]
+) -> None:
+    b, h = Dim(0, None, "B"), Dim(0, None, "H")
+    assert (str(one(b, h)), str(other(b, h))) == texts
+    assert not same(one(b, h), other(b, h))
+    assert isinstance(one(b, h) - other(b, h), Dim)
