@@ -268,14 +268,14 @@ class InverseV14(Op):
         # Copies of their own for the determinants, for LAPACK, and for its answer.
         require(4 * data.size * max(data.itemsize, 4))
         matrices = widened(data)
-        determinants = np.linalg.det(matrices)
-        singular = determinants == 0
+        # Not by the determinant, which may be too small for a number though there is an inverse.
+        singular = np.linalg.slogdet(matrices).sign == 0
         # LAPACK refuses all matrices where one is singular.
         ones = np.eye(data.shape[-1], dtype=matrices.dtype)
         inverses = np.linalg.inv(np.where(singular[..., None, None], ones, matrices))
         inverses[singular] = np.nan
         if self.adjoint:
-            inverses = inverses * determinants[..., None, None]
+            inverses = inverses * np.linalg.det(matrices)[..., None, None]
         return (narrowed(inverses, data.dtype),)
 
 

@@ -91,6 +91,16 @@ def test_inverse_of_singular_and_adjugate() -> None:
     np.testing.assert_allclose(adjugate.run(pair)[0][1], [[4, -1], [-1, 3]], rtol=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_inverse_of_a_matrix_whose_determinant_is_no_number_of_32_bits(scale: float) -> None:
+    values = np.random.default_rng(0).normal(size=(500, 64)) * scale
+    matrix = (values.T @ values / 500).astype("f4")  # a covariance; its condition is about 4
+    pair = np.stack([matrix, np.zeros_like(matrix)])
+    (found,) = Op.registry["Inverse", 14].read({}).run(pair)
+    np.testing.assert_allclose(found[0] @ matrix, np.eye(64), atol=1e-5)
+    assert np.isnan(found[1]).all()
+
+
 def test_groups_of_rows_and_rows_of_no_group() -> None:
     grouped = Op.registry["GroupedMatMul", 17].read({})
     rows = np.arange(8, dtype="f4").reshape(4, 2)
