@@ -18,6 +18,7 @@ import numpy as np
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import compatible, interval, limits, merge
+from ..schemas.tensor import Bounds
 from .axes import axis_of, within_axis
 from .base import Op, element_type, index_type
 from .budget import steps as counted
@@ -324,7 +325,21 @@ class ScatterElementsUpdateV3(ScatterElements):
     until = 11
 
 
-class ScatterElementsUpdateV12(ScatterElements):
+class Reducing(Op):
+    """What is known of values that may be reduced with what is at their places."""
+
+    reduction: str
+
+    def bounds(self, lows: Sequence[Array], highs: Sequence[Array]) -> Sequence[Bounds] | None:
+        # A difference falls as its updates grow, sums and products wrap where there is no limit.
+        return super().bounds(lows, highs) if self.reduction in ("none", "min", "max") else None
+
+    def carry_sizes(self, *inputs: Any) -> Sequence[Array | None] | None:
+        # Which of two sizes is the greater, NumPy asks as if the answer was known.
+        return self.run(*inputs) if self.reduction == "none" else None
+
+
+class ScatterElementsUpdateV12(Reducing, ScatterElements):
     """ScatterElementsUpdate-3 where updates may be reduced with what is there."""
 
     reduction: Literal["none", "sum", "prod", "min", "max", "mean"] = "none"
@@ -398,7 +413,7 @@ class ScatterNDUpdateV3(ScatterND):
     since = 4
 
 
-class ScatterNDUpdateV15(ScatterND):
+class ScatterNDUpdateV15(Reducing, ScatterND):
     """ScatterNDUpdate-3 where updates may be reduced with what is there."""
 
     reduction: Literal["none", "sum", "sub", "prod", "min", "max"] = "none"
