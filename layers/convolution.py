@@ -18,7 +18,7 @@ import numpy as np
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Ints
-from ..schemas.shapes import at_least, compatible, interval, limits, merge, number
+from ..schemas.shapes import compatible, interval, limits, merge, not_below, number
 from .axes import as_size
 from .base import element_type
 from .budget import PIECE, pieces, require, steps
@@ -203,7 +203,8 @@ class ConvolutionBackpropDataV1(Convolve):
 
     def span(self, axis: int, size: Size, kernel: Size) -> Size:
         """Extent that the filters cover when they are laid at every element of an axis."""
-        laid = at_least(size - 1, 0) * self.strides[axis]
+        # Nothing covers as much as one element; a name, which is rarely that of nothing, is kept.
+        laid = not_below(size - 1, 0) * self.strides[axis]
         return laid + reach(kernel, self.dilations[axis])
 
     def spread(self, axis: int, size: Size, kernel: Size) -> Size:
@@ -212,7 +213,7 @@ class ConvolutionBackpropDataV1(Convolve):
         span = self.span(axis, size, kernel) + self.output_padding[axis] - begin - end
         if not isinstance(span, Dim) and span < 0:
             raise IRError(f"padding {begin} and {end} cuts away more than axis {axis} has")
-        return at_least(span, 0)
+        return not_below(span, 0)
 
     def spread_pads(self, axis: int, size: Size, kernel: Size, wanted: int | None = None) -> Pads:
         """What is cut off the output at both ends of an axis."""

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Alias, Int
-from ..schemas.shapes import compatible, merge
+from ..schemas.shapes import at_least, compatible, merge
 from .axes import as_size, axes_of, axis_of, broadcast, within_axis
 from .base import Op, element_type
 from .shape import integral, numeric
@@ -316,7 +316,7 @@ class TileV1(Op):
     @staticmethod
     def times(value: Size) -> Size:
         """How often an axis is repeated; less than nothing is nothing."""
-        return as_size(value) if isinstance(value, Dim) else max(value, 0)
+        return at_least(value, 0)
 
     def run(self, data: Array, repeats: Array) -> tuple[Array, ...]:
         return (np.tile(data, [max(value, 0) for value in repeats.tolist()]),)

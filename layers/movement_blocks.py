@@ -14,7 +14,7 @@ import numpy as np
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Int, Ints
-from ..schemas.shapes import LARGEST, at_least, interval, limits
+from ..schemas.shapes import LARGEST, at_least, interval, limits, not_below
 from .axes import axis_of
 from .base import Op, element_type
 from .budget import require, steps
@@ -341,7 +341,7 @@ def cropped(size: Size, crop: int) -> Size:
     """A size less its crop."""
     if not isinstance(size, Dim) and crop > size:
         raise IRError(f"a crop of {crop} is larger than the size of {size}")
-    return at_least(size - crop, 0)
+    return not_below(size - crop, 0)
 
 
 def check_lists(data: Tensor, **lists: Tensor) -> None:

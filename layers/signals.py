@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool
-from ..schemas.shapes import at_least, compatible, interval, limits, number
+from ..schemas.shapes import at_least, compatible, interval, limits, not_below, number
 from .axes import as_size, axes_of
 from .base import Op, element_type
 from .budget import require, steps
@@ -204,7 +204,7 @@ class STFTV15(Op):
             room = length - size
             if room < 0:
                 raise IRError(f"a frame of {size} is longer than the signal of {length}")
-            points, frames = size // 2 + 1, at_least(room, 0) // step + 1
+            points, frames = size // 2 + 1, not_below(room, 0) // step + 1
         pair = (points, frames) if self.transpose_frames else (frames, points)
         return (Tensor(kind, Shape((*batch, *pair, 2))),)
 
@@ -352,7 +352,7 @@ def half(size: Size) -> Size:
     low, high = limits(size)
     least, most = (None if n is None else n // 2 + 1 if n > 0 else 0 for n in (low, high))
     symbol = None
-    if isinstance(size, Dim) and size.symbol is not None:
+    if isinstance(size, Dim) and size.low and size.symbol is not None:
         grown = size // 2 + 1
         symbol = grown.symbol if isinstance(grown, Dim) else None
     return interval(least, most, symbol)

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ..schemas import Array, Dim, IRError, Size
 from ..schemas.attributes import Ints, read_list
-from ..schemas.shapes import at_least, interval, limits, number
+from ..schemas.shapes import at_least, interval, limits, not_below, number
 from .base import Op
 from .budget import require
 
@@ -121,7 +121,7 @@ def stops(
     room = size + begin + end - reach
     if not isinstance(room, Dim) and room < 0:
         raise IRError(f"window reaches over {reach}, there are {size} + {begin} + {end}")
-    room = at_least(room, 0)
+    room = not_below(room, 0)
     if rounding == "floor":
         return room // stride + 1
     count = -(-room // stride) + 1

@@ -190,13 +190,20 @@ def interval(low: int | None, high: int | None, symbol: Expression | None = None
 
 
 def at_least(size: Size, least: int) -> Size:
-    """A size that is known to be no smaller than ``least``."""
-    if isinstance(size, Dim):
-        if size.low is not None and size.low >= least:
-            return size
-        high = None if size.high is None else max(size.high, least)
-        return interval(least, high, size.symbol)
-    return max(size, least)
+    """A size, or ``least`` where that is more: what may be raised loses its name."""
+    if not isinstance(size, Dim):
+        return max(size, least)
+    if size.low is not None and size.low >= least:
+        return size
+    return interval(least, None if size.high is None else max(size.high, least))
+
+
+def not_below(size: Size, least: int) -> Size:
+    """A size that is refused where it is less than ``least``: it keeps its name."""
+    raised = at_least(size, least)
+    if isinstance(size, Dim) and isinstance(raised, Dim):
+        return interval(raised.low, raised.high, size.symbol)
+    return raised
 
 
 def number(size: Size) -> int:
