@@ -29,7 +29,7 @@ from .elementwise import (
     widened,
 )
 from .pooling import lowest
-from .value_bounds import corners, largest, without
+from .value_bounds import as_reals, corners, largest, without
 
 
 class AddV1(Arithmetic):
@@ -90,13 +90,17 @@ class DivideV1(Arithmetic):
             np.where(b_high > 0, *pair) for pair in zip(positive[0], negative[0], strict=True)
         ]
         low, high = limits
-        mixed = (b_low < 0) & (b_high > 0)
-        low = without(low, mixed, lowest(low))
-        return [(low, without(high, mixed | (b_low == 0), largest(high.dtype)))]
+        may_be_zero = (b_low <= 0) & (b_high >= 0)
+        mixed = may_be_zero & ((b_low < 0) | (a_low < 0))
+        low = without(np.where(may_be_zero, np.minimum(low, 0), low), mixed, lowest(low))
+        return [(low, without(high, may_be_zero, largest(high.dtype)))]
 
     def carry_sizes(self, a: Array, b: Array) -> Sequence[Array | None] | None:
         other = self.aligned(a, b)
         if not all(divisor >= 1 for divisor in other.ravel().tolist()):
+            return None
+        # A name stands for the quotient below, which above zero is also that towards zero.
+        if not self.m_pythondiv and not all(size >= 0 for size in a.ravel().tolist()):
             return None
         return (np.asarray(a // other, object),)
 
@@ -131,7 +135,8 @@ class Remainder(Arithmetic):
         steady |= a_high < b_low
         usual = (a_low >= 0) & (b_low > 0) & (a_high < most)
         exact = one & (a_low == a_high) & (b_low != 0)
-        low = np.where(exact | (usual & steady), ends[0], np.where(a_low >= 0, 0, lowest(a_low)))
+        positive = (a_low >= 0) & (b_low >= 0)
+        low = np.where(exact | (usual & steady), ends[0], np.where(positive, 0, lowest(a_low)))
         high = np.where(usual, np.minimum(a_high, b_high - 1), most)
         high = np.where(exact | (usual & steady), ends[1], high)
         return [(low.astype(a_low.dtype), high.astype(a_low.dtype))]
@@ -179,6 +184,16 @@ class PowerV1(Arithmetic):
                 return np.reciprocal(np.sqrt(a))
         return np.power(a, b)
 
+    def bounds(self, lows: Sequence[Array], highs: Sequence[Array]) -> Sequence[Bounds] | None:
+        ((low, high),) = corners(self, lows, highs)
+        ends = [(as_reals(a), as_reals(self.aligned(a, b))) for a, b in (lows, highs)]
+        (base, exponent), (base_high, exponent_high) = ends
+        turns = (exponent == exponent_high) & (exponent >= 0) & (exponent % 1 == 0)
+        # An even power falls and grows; of others, those of numbers below zero come in any order.
+        low = without(low, turns & (exponent % 2 == 0) & (base < 0) & (base_high > 0), 0)
+        wild = (base < 0) & ~turns
+        return [(without(low, wild, lowest(low)), without(high, wild, largest(high.dtype)))]
+
 
 class SquaredDifferenceV1(Arithmetic):
     """The square of the difference."""
@@ -186,6 +201,12 @@ class SquaredDifferenceV1(Arithmetic):
     def of(self, a: Array, b: Array) -> Array:
         difference = np.subtract(a, b)
         return np.multiply(difference, difference)
+
+    def bounds(self, lows: Sequence[Array], highs: Sequence[Array]) -> Sequence[Bounds] | None:
+        ((low, high),) = corners(self, lows, highs)
+        (a_low, b_low), (a_high, b_high) = lows, highs
+        may_meet = (a_low <= self.aligned(a_low, b_high)) & (self.aligned(a_low, b_low) <= a_high)
+        return [(without(low, may_meet, 0), high)]
 
 
 class CumSumV3(Op):

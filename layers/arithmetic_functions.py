@@ -25,7 +25,7 @@ from .elementwise import (
     erf,
     polynomial,
 )
-from .value_bounds import without
+from .value_bounds import largest, without
 
 
 class AbsV1(Unary):
@@ -37,9 +37,14 @@ class AbsV1(Unary):
         return np.abs(x)
 
     def bounds(self, lows: Sequence[Array], highs: Sequence[Array]) -> Sequence[Bounds] | None:
-        ends = self.run(lows[0])[0], self.run(highs[0])[0]
+        ends = self.distance(lows[0]), self.distance(highs[0])
         meets_zero = (lows[0] < 0) & (highs[0] > 0)
         return [(without(np.minimum(*ends), meets_zero, 0), np.maximum(*ends))]
+
+    def distance(self, limit: Array) -> Array:
+        """That of a limit; the least of signed integers has none of its own."""
+        (found,) = self.run(limit)
+        return without(found, found < 0, largest(found.dtype))
 
     def carry_sizes(self, data: Array) -> Sequence[Array | None] | None:
         return None

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..schemas import Array, ElementType
-from .elementwise import INTEGRAL, Binary, Unary, ends, is_narrow_integer
+from .elementwise import INTEGRAL, Binary, Unary, is_narrow_integer
+from .value_bounds import ends
 
 
 class BitwiseNotV13(Unary):

@@ -16,10 +16,9 @@ from pydantic import Field
 from ..schemas import Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Alias, Int
 from ..schemas.tensor import Bounds
-from ..schemas.types import numbers
 from .axes import broadcast
 from .base import Op, element_type
-from .value_bounds import corners
+from .value_bounds import corners, ends
 
 #: One can calculate with them.
 NUMERIC = tuple(kind for kind in ElementType if kind.is_numeric)
@@ -164,12 +163,6 @@ class Comparison(Binary):
 def is_narrow_integer(dtype: np.dtype[Any]) -> bool:
     """Whether it is one of the integers of 2 or 4 bits, which NumPy takes for opaque."""
     return dtype.kind == "V" and dtype.name.startswith(("int", "uint"))
-
-
-def ends(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The least and the greatest number of an integer type."""
-    limit = numbers(dtype)
-    return int(limit.min), int(limit.max)
 
 
 def widened(data: Array) -> Array:

@@ -143,6 +143,9 @@ class ReduceProdV1(Calculation):
         either = ReduceLogicalOrV1(keep_dims=self.keep_dims)
         (open_ended,) = either.run(highs[0] == largest(highs[0].dtype), highs[1])
         (nothing,) = either.run(highs[0] == 0, highs[1])
+        # Many sizes that are each within the type may not be so together.
+        (exact,) = self.run(highs[0].astype(np.float64), highs[1])
+        open_ended = open_ended | (exact >= float(largest(high.dtype)))
         return [(low, without(high, open_ended & ~nothing, largest(high.dtype)))]
 
     def carry_sizes(self, data: Array, axes: Array) -> Sequence[Array | None] | None:

@@ -22,7 +22,7 @@ from ..schemas.tensor import Bounds
 from .base import Kernel, Op
 from .budget import steps
 from .casting import as_float
-from .value_bounds import largest, without
+from .value_bounds import as_reals, ends, is_narrow, without
 
 #: Middles between neighbours of nf4: what lies above counts up.
 _NF4_STEPS = (NF4[1:] + NF4[:-1]) / 2
@@ -49,15 +49,25 @@ class ConvertV1(Op):
         return (converted(data, self.destination_type),)
 
     def bounds(self, lows: Sequence[Array], highs: Sequence[Array]) -> Sequence[Bounds] | None:
-        low, high = (self.limit(values) for values in (*lows, *highs))
-        return [(low, high)]
-
-    def limit(self, values: Array) -> Array:
-        """Limits in the other type, where "without limit" is another number."""
-        (limits,) = self.run(values)
-        if any(is_narrow(ElementType.of(array.dtype)) for array in (values, limits)):
-            return limits
-        return without(limits, values == largest(values.dtype), largest(limits.dtype))
+        kind = self.destination_type
+        low, high = as_reals(lows[0]), as_reals(highs[0])
+        if kind is ElementType.BOOLEAN:
+            return [((low > 0) | (high < 0), (low != 0) | (high != 0))]
+        if kind.is_real and kind.bits <= 8:
+            return None  # what is too large for it may be NaN
+        least, most = ends(kind.dtype)
+        # "Without limit" is another number in the other type, what wraps around is any.
+        below, above = low < least, high > most
+        wraps = (kind.is_integral & (low != high)) & (
+            (below & (np.isfinite(low) | is_narrow(kind) | (least == 0)))
+            | (above & (np.isfinite(high) | is_narrow(kind)))
+        )
+        return [
+            (
+                without(self.run(lows[0])[0], wraps | (low == -np.inf), least),
+                without(self.run(highs[0])[0], wraps | (high == np.inf), most),
+            )
+        ]
 
     def carry_sizes(self, data: Array) -> Sequence[Array | None] | None:
         wide = self.destination_type.is_integral and not is_narrow(self.destination_type)
@@ -194,11 +204,6 @@ class StringTensorUnpackV15(Op):
         stops = np.cumsum([0, *map(len, texts)], dtype=np.int32)
         symbols = np.frombuffer(b"".join(texts), np.uint8)
         return stops[:-1].reshape(data.shape), stops[1:].reshape(data.shape), symbols
-
-
-def is_narrow(kind: ElementType) -> bool:
-    """Whether it is a type whose largest number OpenVINO does not take for "without limit"."""
-    return (kind.is_integral or kind is ElementType.BOOLEAN) and kind.bits <= 16
 
 
 def like(array: Array) -> Tensor:

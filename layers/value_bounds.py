@@ -15,13 +15,16 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from ..schemas import Array, Dim, Shape, Tensor, UnsupportedError
+from ..schemas import ANY, Array, Dim, ElementType, Shape, Size, Tensor, UnsupportedError
+from ..schemas.shapes import limits
 from ..schemas.tensor import Bounds
 from ..schemas.types import numbers
 from .budget import at_most
 
 #: Values are carried through inference only while they are small: they describe shapes.
 CARRIED = 4096
+#: Up to here float64 tells whole numbers apart.
+_EXACT = 2**53
 #: Nor is it worth much memory beside them.
 _WORK = 1 << 24
 
@@ -109,27 +112,70 @@ def _filled(out: Tensor, bounds: Bounds, parts: Array | None) -> Tensor:
     low, high = (limit.astype(out.type.dtype, copy=False) for limit in bounds)
     if parts is not None and low is not high:
         # Names may tell a size exactly where limits do not: B - B is 0.
-        exact = np.array([not isinstance(part, Dim) for part in parts.ravel()], bool)
-        exact = exact.reshape(parts.shape)
-        low, high = low.copy(), high.copy()
-        low[exact] = high[exact] = parts[exact].astype(low.dtype)
+        low, high, parts = low.copy(), high.copy(), parts.copy()
+        for index, part in np.ndenumerate(parts):
+            if not _is_held(part, low.dtype):
+                parts[index] = ANY  # what the name says, and the type does not hold, wraps around
+            elif not isinstance(part, Dim) and low[index] != high[index]:
+                low[index] = high[index] = part
     return Tensor(out.type, low.shape, parts=parts, bounds=(low, high))
+
+
+def _is_held(size: Size, dtype: np.dtype[Any]) -> bool:
+    """Whether a type holds all that a size may be; what has no limit is taken to fit."""
+    (low, high), (least, most) = limits(size), ends(dtype)
+    return (least < 0 if low is None else low >= least) and (high is None or high <= most)
 
 
 def corners(op: Any, lows: Sequence[Array], highs: Sequence[Array]) -> list[Bounds]:
     """Bounds of what grows and falls with two operands that broadcast: those of its extremes.
 
-    An input without limit leaves the output without limit.
+    An input without limit leaves the output without limit, and at no more than zero. So does an
+    outcome that wraps around.
     """
     outcomes = [op.run(*pair)[0] for pair in product(*zip(lows, highs, strict=True))]
     low, high = np.minimum.reduce(outcomes), np.maximum.reduce(outcomes)
-    open_ended: Any = False
+    endless: Any = False
     for first, second in (lows, highs):
         # The second operand may lie along other axes of the first than NumPy lays it.
         for limit in (first, op.aligned(first, second)):
-            open_ended = open_ended | (limit == largest(limit.dtype))
-    open_ended = np.broadcast_to(open_ended, low.shape)
-    return [(without(low, open_ended, 0), without(high, open_ended, largest(high.dtype)))]
+            endless = endless | (limit == largest(limit.dtype))
+    exact_low, exact_high = _exact(op, lows, highs)
+    least, most = ends(low.dtype)
+    if low.dtype.kind in "iu" and low.dtype.itemsize > 1:
+        wraps = np.isfinite(exact_low) & (exact_low < least)
+        wraps |= np.isfinite(exact_high) & (exact_high >= float(most))
+        exact_low = np.where(wraps, -np.inf, exact_low)
+        endless = endless | wraps
+    endless = np.broadcast_to(endless | (exact_high == np.inf), low.shape)
+    low = without(low, endless, np.clip(np.floor(exact_low), max(least, -_EXACT), 0))
+    low = without(low, exact_low < -_EXACT, least)
+    return [(low, without(high, endless, most))]
+
+
+def _exact(op: Any, lows: Sequence[Array], highs: Sequence[Array]) -> Bounds:
+    """The bounds by real numbers, infinite where there is no limit."""
+    wide = [[as_reals(limit) for limit in limits] for limits in (lows, highs)]
+    pairs = product(*zip(*wide, strict=True))
+    found = [np.asarray(op.of(one, op.aligned(one, other))) for one, other in pairs]
+    # Nothing, or no more than that, times or less what is infinite.
+    found = [without(values, np.isnan(values), 0) for values in found]
+    return np.minimum.reduce(found), np.maximum.reduce(found)
+
+
+def as_reals(limits: Array) -> Array:
+    """Limits as float64, infinite where the type's last number says that there is none."""
+    wide = limits.astype(np.float64)
+    if is_narrow(ElementType.of(limits.dtype)):
+        return wide
+    least, most = ends(limits.dtype)
+    wide = without(wide, limits == most, np.inf)
+    return without(wide, limits == least, -np.inf) if least < 0 else wide
+
+
+def is_narrow(kind: ElementType) -> bool:
+    """Whether it is a type whose largest number OpenVINO does not take for "without limit"."""
+    return (kind.is_integral or kind is ElementType.BOOLEAN) and kind.bits <= 16
 
 
 def without(values: Array, where: Array, instead: Any) -> Array:
@@ -139,6 +185,12 @@ def without(values: Array, where: Array, instead: Any) -> Array:
 
 def largest(dtype: np.dtype[Any]) -> Any:
     """The largest number of a type."""
+    return ends(dtype)[1]
+
+
+def ends(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The least and the largest number of a type."""
     if dtype == np.bool_:
-        return True
-    return numbers(dtype).max
+        return False, True
+    ends = numbers(dtype)
+    return ends.min, ends.max

@@ -16,7 +16,7 @@ from oracle import Call, ask
 from vinoir import ir
 from vinoir.layers.base import Op
 from vinoir.schemas import Array, Dim, IRError, Shape, Size, Tensor
-from vinoir.schemas.shapes import same
+from vinoir.schemas.shapes import interval, same
 
 CARRYING = [call for call in calls.samples() if call.kind.carries_sizes]
 #: A scalar, one element in several shapes, none, and some.
@@ -198,3 +198,173 @@ def test_quotients_of_other_sizes_are_others(
     assert (str(one(b, h)), str(other(b, h))) == texts
     assert not same(one(b, h), other(b, h))
     assert isinstance(one(b, h) - other(b, h), Dim)
+
+
+#: Operations that tell of values, with attributes, and constants for the inputs behind the first.
+TELLING: list[tuple[str, dict[str, str], list[Any]]] = [
+    *((name, {}, [None]) for name in (
+        "AddV1", "SubtractV1", "MultiplyV1", "DivideV1", "MinimumV1", "MaximumV1", "ModV1",
+        "FloorModV1", "SquaredDifferenceV1", "PowerV1", "EqualV1",
+    )),
+    ("DivideV1", {"m_pythondiv": "false"}, [None]),
+    ("AbsV1", {}, []),
+    *(("ClampV1", {"min": str(low), "max": str(low + 5)}, []) for low in (-10, -5, 0, 2)),
+    *(("ConvertV1", {"destination_type": kind}, []) for kind in (
+        "i64", "i32", "i16", "i8", "u8", "u16", "u32", "u64", "u4", "f32", "f16", "boolean",
+    )),
+    *((name, {"keep_dims": "true"}, [np.int64([0])]) for name in (
+        "ReduceProdV1", "ReduceMinV1", "ReduceMaxV1",
+    )),
+    *(("ScatterElementsUpdateV12", {"reduction": rule, "use_init_val": init},
+       [np.int64([0, 0]), None, np.int64(0)])
+      for rule in ("none", "sum", "prod", "min", "max", "mean") for init in ("true", "false")),
+    *(("ScatterNDUpdateV15", {"reduction": rule}, [np.int64([[0], [0]]), None])
+      for rule in ("none", "sum", "sub", "prod", "min", "max")),
+]  # fmt: skip
+
+
+@st.composite
+def told(draw: st.DrawFn, kind: str) -> tuple[Tensor, Array]:
+    """Two numbers, known, within limits or calculated from a size that has a name; and theirs."""
+    parts, numbers = np.empty(2, object), np.empty(2, np.int64)
+    signed = not kind.startswith("u")
+    for place in range(2):
+        number = draw(st.integers(-6 if signed else 0, 12))
+        size: Size = number
+        how = draw(st.sampled_from(["known", "limits", "open", "name"]))
+        if how == "name":
+            less = draw(st.integers(-6, number if signed else 0))
+            size = Dim(0, None, "B") + less if number >= less else number
+            number = 7 + less  # B is 7
+        elif how != "known":
+            room = draw(st.integers(0, 5))
+            low = number - draw(st.integers(0, 5))
+            low = low if signed else max(low, 0)
+            size = interval(low, None if how == "open" else number + room)
+        if not signed and number < 0:
+            number, size = 0, 0
+        parts[place], numbers[place] = size, number
+    return Tensor(kind, (2,), parts=parts), numbers
+
+
+@settings(deadline=None, max_examples=60)
+@pytest.mark.parametrize("row", TELLING, ids=str)
+@given(st.data())
+def test_what_is_told_of_values_holds(
+    row: tuple[str, dict[str, str], list[Any]], data: st.DataObject
+) -> None:
+    name, attributes, others = row
+    kind, _, number = name.rpartition("V")
+    op = Op.registry[kind, int(number)].read(attributes)
+    dtype = data.draw(st.sampled_from(["i64", "i32", "u64", "u8", "i8"]))
+    inputs, arrays = [], []
+    for known in [None, *others]:
+        tensor, array = data.draw(told(dtype)) if known is None else (Tensor.of(known), known)
+        inputs.append(tensor)
+        arrays.append(array.astype(tensor.type.dtype))
+    (out,) = op.infer_outputs(inputs)
+    with np.errstate(all="ignore"):
+        (wanted,) = op.run(*arrays)
+    if out.bounds is not None:
+        assert (out.bounds[0] <= wanted).all()
+        assert (wanted <= out.bounds[1]).all()
+    if out.has_symbols:
+        for part, value in zip(out.sizes() or [], wanted.tolist(), strict=True):
+            if isinstance(part, Dim) and part.symbol is not None:
+                assert eval(str(part.symbol), {}, {"B": 7}) == value
+
+
+def listed(*sizes: Size) -> Tensor:
+    """A list of sizes, some with a name."""
+    parts = np.empty(len(sizes), object)
+    parts[:] = sizes
+    return Tensor("i64", (len(sizes),), parts=parts)
+
+
+#: Operations whose output is as large as an input, less something or half of it, but no less than
+#: nothing; and inputs whose size is B. A list stands for the shape of one.
+HELD: list[tuple[str, dict[str, str], Callable[[Any], list[Any]]]] = [
+    ("TileV1", {}, lambda b: [[1], listed(b - 5)]),
+    ("TileV1", {}, lambda b: [[1], listed(b)]),
+    ("ExtractImagePatchesV3",
+     {"sizes": "5,1", "strides": "1,1", "rates": "1,1", "auto_pad": "valid"},
+     lambda b: [[1, 1, b, 8]]),
+    ("RDFTV9", {}, lambda b: [[2, b], np.int64([1])]),
+    ("IRDFTV9", {}, lambda b: [[2, b, 2], np.int64([1])]),
+    ("MaxPoolV1",
+     {"kernel": "4", "strides": "1", "pads_begin": "0", "pads_end": "0"}, lambda b: [[1, 1, b]]),
+    ("BatchToSpaceV2", {},
+     lambda b: [[2, b], np.int64([2, 1]), np.int64([0, 3]), np.int64([0, 0])]),
+    ("STFTV15", {"transpose_frames": "false"},
+     lambda b: [[b], np.ones(4, "f4"), np.int64(4), np.int64(1)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", HELD, ids=str)
+def test_a_size_that_is_held_at_nothing_has_no_name(
+    row: tuple[str, dict[str, str], Callable[[Any], list[Any]]],
+) -> None:
+    name, attributes, inputs = row
+    kind, _, number = name.rpartition("V")
+    op = Op.registry[kind, int(number)].read(attributes)
+
+    def tensors(size: Size) -> list[Tensor]:
+        return [
+            Tensor("f32", tuple(given)) if isinstance(given, list)
+            else given if isinstance(given, Tensor) else Tensor.of(given)
+            for given in inputs(size)
+        ]  # fmt: skip
+
+    (told,) = op.infer_outputs(tensors(Dim(0, None, "B")))
+    for size in range(10):
+        arrays = [
+            np.ones(t.shape.static, "f4") if t.value is None else t.value for t in tensors(size)
+        ]
+        try:
+            op.infer_outputs(tensors(size))
+            (found,) = op.run(*arrays)
+        except IRError:  # too small for it
+            continue
+        for one, other in zip(told.shape, found.shape, strict=True):
+            if isinstance(one, Dim) and one.symbol is not None:
+                assert eval(str(one.symbol), {}, {"B": size}) == other
+    # Where it is large enough, it keeps its name.
+    (told,) = op.infer_outputs(tensors(Dim(9, None, "B")))
+    assert any(isinstance(size, Dim) and size.symbol is not None for size in told.shape)
+
+
+#: The largest number of 64 bits.
+MOST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "kind", "size", "number", "others"),
+    [
+        ("AddV1", {}, "i64", Dim(0, None, "B"), MOST, [np.int64([1, 1])]),
+        ("AddV1", {}, "i32", Dim(0, 9, "B"), 2**31 - 1, [np.int32([1, 1])]),
+        ("SubtractV1", {}, "u64", Dim(0, None, "B"), 3, [np.uint64([9, 5])]),
+        ("SubtractV1", {}, "u32", Dim(0, 9), 3, [np.uint32([9, 5])]),
+        ("MultiplyV1", {}, "i64", Dim(0, 2**40), 7, [np.int64([2**40, 1])]),
+        ("ConvertV1", {"destination_type": "u64"}, "i64", Dim(0, None, "B"), -1, []),
+        ("ConvertV1", {"destination_type": "i32"}, "i64", Dim(0, None, "B"), MOST, []),
+        ("ReduceProdV1", {"keep_dims": "true"}, "i64", Dim(0, 2**32), 2**32, [np.int64([0])]),
+    ],
+)  # fmt: skip
+def test_nothing_is_told_of_what_may_wrap_around(
+    name: str, attributes: dict[str, str], kind: str, size: Dim, number: int, others: list[Array]
+) -> None:
+    stem, _, version = name.rpartition("V")
+    op = Op.registry[stem, int(version)].read(attributes)
+    dtype = Tensor(kind, ()).type.dtype
+    parts = np.array([size], object)
+    pair = [Tensor(kind, (1,), parts=parts), Tensor.of(np.array([number], dtype))]
+    given = Op.registry["Concat", 1].read({"axis": "0"}).infer_outputs(pair)
+    (told,) = op.infer_outputs([*given, *map(Tensor.of, others)])
+    assert told.bounds is not None
+    for one in (0, 7, 2**32):
+        with np.errstate(all="ignore"):
+            (found,) = op.run(np.array([min(one, size.high or one), number], dtype), *others)
+        # The largest number stands for one without limit: what it becomes is not asked.
+        asked = slice(1 if number in (MOST, 2**31 - 1) else None)
+        assert (told.bounds[0] <= found)[asked].all()
+        assert (found <= told.bounds[1])[asked].all()

@@ -70,9 +70,11 @@ def test_an_array_does_not_tell_narrow_types_from_u8_but_its_tensor_does() -> No
         (Dim(2, 5), "f16", Dim(2, 5)),
         (Dim(2, None), "i32", Dim(2, None)),
         (Dim(2, None), "f32", Dim(2, None)),
-        (Dim(2, None), "u8", Dim(2, 255)),
+        (Dim(2, None), "u8", Dim(0, 255)),  # 256 becomes 0
         (300, "u8", 44),
         (300, "i8", 44),
+        (Dim(256, 512), "u8", Dim(0, 255)),
+        (Dim(-1, 5), "boolean", Dim(0, 1)),
         (Dim(1, 5), "boolean", 1),
     ],
 )
