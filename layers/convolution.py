@@ -230,6 +230,7 @@ class ConvolutionBackpropDataV1(Convolve):
     def run(
         self, data: Array, filters: Array, output_shape: Array | None = None
     ) -> tuple[Array, ...]:
+        self.channels(Shape(data.shape), Shape(filters.shape))
         total = self.lay(widened(data), widened(self.grouped(filters)), output_shape)
         return (narrowed(total, data.dtype),)
 

@@ -180,8 +180,8 @@ class BatchToSpaceV2(Op):
     def run(
         self, data: Array, block_shape: Array, crops_begin: Array, crops_end: Array
     ) -> tuple[Array, ...]:
+        self.infer(*map(Tensor.of, (data, block_shape, crops_begin, crops_end)))
         blocks = block_shape.tolist()
-        check_blocks(blocks)
         rest = (data.shape[0] // prod(blocks), *data.shape[1:])
         apart = data.reshape(*blocks, *rest)
         rank = data.ndim
@@ -239,6 +239,7 @@ class Col2ImV15(Op):
         return [(size + sum(pad) - span) // stride + 1 for size, pad, span, stride in rows]
 
     def run(self, data: Array, output_size: Array, kernel_size: Array) -> tuple[Array, ...]:
+        self.infer(*map(Tensor.of, (data, output_size, kernel_size)))
         image, kernel = output_size.tolist(), kernel_size.tolist()
         rows, columns = self.stops(image, kernel)
         *batch, channels, _ = data.shape

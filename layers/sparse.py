@@ -64,6 +64,8 @@ class Bags(Op):
         self, table: Array, indices: Array, owners: Array, count: int, weights: Array | None
     ) -> Array:
         """The bags, given to which of them (``owners``) each index belongs."""
+        for other in (owners, weights):
+            same_length(Tensor.of(indices), None if other is None else Tensor.of(other))
         if ((indices < 0) | (indices >= len(table))).any():
             raise IRError(f"an index is beyond the {len(table)} rows of the table")
         if ((owners < 0) | (owners >= count)).any():
