@@ -239,7 +239,10 @@ class CumSumV3(Op):
             first: Any = (slice(None),) * along + (slice(0, 1),)
             sums[first] = 0
         sums = np.flip(sums, along) if self.reverse else sums
-        return (settled(sums, data.dtype).reshape(data.shape),)
+        # Of 8 bits, too, they wrap around, where the CPU lets other results stop at the ends.
+        whole = data.dtype.kind in "iu"
+        sums = sums.astype(data.dtype) if whole else settled(sums, data.dtype)
+        return (sums.reshape(data.shape),)
 
 
 #: From so many neighbours on, rows are sooner added as they are than number by number.

@@ -17,6 +17,7 @@ from ..schemas.shapes import limits
 from .axes import as_size
 from .base import Op, element_type, index_type
 from .budget import steps
+from .value_bounds import ends
 
 #: The types of random values.
 RANDOM = (
@@ -106,8 +107,9 @@ def count(start: float, stop: float, step: float, *, whole: bool) -> int:
 
 def _whole_numbers(start: int, step: int, size: int, kind: ElementType) -> Array:
     """So many whole numbers; those that the type does not hold go round."""
-    stop, limits = start + size * step, np.iinfo(kind.dtype)
-    if limits.min <= min(start, stop, step) and max(start, stop, step) <= limits.max:
+    stop, (least, most) = start + size * step, ends(kind.dtype)
+    wide = kind.bits >= 8  # of fewer NumPy counts none
+    if wide and least <= min(start, stop, step) and max(start, stop, step) <= most:
         return np.arange(start, stop, step or 1, dtype=kind.dtype)
     return (start + np.arange(size, dtype=np.int64) * step).astype(kind.dtype)
 

@@ -279,10 +279,7 @@ class PadV1(Op):
         for axis, row in enumerate(zip(begins, ends, data.shape, strict=True)):
             begin, end, size = row
             self.check_pads(begin[0], end[0], size)
-            if isinstance(size, int) and is_too_narrow(size, begin[1], end[1]):
-                raise IRError(
-                    f"margins of {begin[1]} and {end[1]} cut more off axis {axis} than its {size}"
-                )
+            self.check_cut(begin[1], end[1], size, axis)
         sizes = (padded(*row) for row in zip(data.shape, begins, ends, strict=True))
         return (Tensor(kind, Shape(sizes)),)
 
@@ -300,10 +297,23 @@ class PadV1(Op):
                 f"here are {begin} and {end}"
             )
 
+    def check_cut(self, begin: int, end: int, size: Size, axis: int) -> None:
+        """Refuse margins below zero that cut off more than there is, or of a constant than data.
+
+        What is repeated or mirrored goes on beyond what was cut off.
+        """
+        if isinstance(size, Dim):
+            return
+        left = size + min(begin, 0) + min(end, 0)
+        if (left if self.pad_mode == "constant" else size + begin + end) < 0:
+            raise IRError(f"margins of {begin} and {end} cut more off axis {axis} than its {size}")
+
     def run(
         self, data: Array, pads_begin: Array, pads_end: Array, pad_value: Array | None = None
     ) -> tuple[Array, ...]:
         begins, ends = pads_begin.tolist(), pads_end.tolist()
+        for axis, row in enumerate(zip(begins, ends, data.shape, strict=True)):
+            self.check_cut(*row, axis)
         if self.pad_mode == "constant":
             fill = np.zeros((), data.dtype) if pad_value is None else pad_value
             return (filled(data, begins, ends, fill),)
@@ -329,9 +339,6 @@ class PadV12(PadV1):
 
 def filled(data: Array, begins: list[int], ends: list[int], fill: Array) -> Array:
     """The data with a margin of one value, or without its own margin."""
-    for axis, row in enumerate(zip(data.shape, begins, ends, strict=True)):
-        if is_too_narrow(*row):
-            raise IRError(f"axis {axis} of {row[0]} has margins of {row[1]} and {row[2]}")
     sizes = [sum(row) for row in zip(data.shape, begins, ends, strict=True)]
     require(prod(sizes) * data.dtype.itemsize)
     result = np.empty(sizes, data.dtype)
@@ -341,11 +348,6 @@ def filled(data: Array, begins: list[int], ends: list[int], fill: Array) -> Arra
     target = tuple(slice(max(b, 0), n + b + e - max(e, 0)) for n, b, e in rows)
     result[target] = data[source]
     return result
-
-
-def is_too_narrow(size: int, begin: int, end: int) -> bool:
-    """Whether margins below zero cut off more than there is."""
-    return size + min(begin, 0) + min(end, 0) < 0
 
 
 def padded(size: Size, begin: Bounds, end: Bounds) -> Size:

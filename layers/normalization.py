@@ -19,7 +19,8 @@ from ..schemas.attributes import Bool, Float, Int, Ints
 from ..schemas.shapes import compatible, merge
 from .axes import axis_of
 from .base import Op
-from .casting import narrowed, widened
+from .casting import widened
+from .elementwise import settled
 from .shape import numeric
 
 Axes = tuple[int, ...]
@@ -29,8 +30,8 @@ class Normalization(Op):
     """An operation that leaves the shape and the type of its data as they are."""
 
     def settled(self, values: Array, data: Array) -> tuple[Array, ...]:
-        """The output, in the type of the data."""
-        return (narrowed(np.asarray(values), data.dtype),)
+        """The output, in the type of the data; of integers the nearest."""
+        return (settled(values, data.dtype),)
 
 
 class BatchNorm(Normalization):

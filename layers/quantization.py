@@ -15,6 +15,7 @@ from ..schemas.attributes import Alias, Int, Type
 from .axes import Rule, broadcast
 from .base import Op, element_type
 from .casting import as_half, narrowed
+from .elementwise import settled
 
 
 class FakeQuantizeV1(Op):
@@ -72,7 +73,7 @@ class FakeQuantizeV1(Op):
         np.copyto(values, last, where=x > np.maximum(low, high))
         np.copyto(values, first, where=x <= np.minimum(low, high))
         np.copyto(values, first if self.levels > 2 else last, where=np.isnan(x))
-        return (narrowed(values, data.dtype),)
+        return (settled(values, data.dtype),)
 
     def laid(self, limit: Array, data: Array) -> Array:
         """A limit that goes with the data by NumPy's rule; PaddlePaddle's begins at the front."""

@@ -64,8 +64,7 @@ class Bags(Op):
         self, table: Array, indices: Array, owners: Array, count: int, weights: Array | None
     ) -> Array:
         """The bags, given to which of them (``owners``) each index belongs."""
-        for other in (owners, weights):
-            same_length(Tensor.of(indices), None if other is None else Tensor.of(other))
+        check_lengths(indices, owners, weights)
         if ((indices < 0) | (indices >= len(table))).any():
             raise IRError(f"an index is beyond the {len(table)} rows of the table")
         if ((owners < 0) | (owners >= count)).any():
@@ -146,6 +145,7 @@ class EmbeddingBagPackedSumV3(Bags):
     def run(
         self, emb_table: Array, indices: Array, per_sample_weights: Array | None = None
     ) -> tuple[Array, ...]:
+        check_lengths(indices, per_sample_weights)
         count, each = indices.shape
         owners = np.repeat(np.arange(count), each)
         weights = None if per_sample_weights is None else per_sample_weights.ravel()
@@ -266,6 +266,12 @@ def same_length(indices: Tensor, other: Tensor | None) -> Shape:
     if other is None:
         return indices.shape
     return indices.shape.merge(other.shape)
+
+
+def check_lengths(indices: Array, *others: Array | None) -> None:
+    """The same of arrays, which inference has not seen where sizes were open."""
+    for other in others:
+        same_length(Tensor.of(indices), None if other is None else Tensor.of(other))
 
 
 def with_default(result: Array, owners: Array, table: Array, default_index: Array | None) -> Array:

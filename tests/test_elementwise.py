@@ -324,6 +324,9 @@ VALUES: list[tuple[str, dict[str, str], list[Any], Any]] = [
      np.float32([15, 14, 12, 9, 5])),
     ("CumSumV3", {"exclusive": "true", "reverse": "true"}, [np.float32([1, 2, 3, 4, 5])],
      np.float32([14, 12, 9, 5, 0])),
+    # Of 8 bits OpenVINO's CPU lets sums wrap around.
+    ("CumSumV3", {}, [np.uint8([100, 100, 100]), np.array(0)], np.uint8([100, 200, 44])),
+    ("CumSumV3", {"reverse": "true"}, [np.int8([100, 100, 100])], np.int8([44, -56, 100])),
     ("SegmentMaxV16", {"fill_mode": "zero"},
      [np.float32([[1, 5], [4, 2], [7, 7]]), np.array([0, 0, 2]), np.array(4)],
      np.float32([[4, 5], [0, 0], [7, 7], [0, 0]])),

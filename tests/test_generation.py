@@ -114,3 +114,11 @@ def test_a_matrix_has_as_many_rows_as_a_value_says() -> None:
     one = Tensor.of(np.int64(1))
     (output,) = made("EyeV9", output_type="f32").infer_outputs([rows, one, one])
     assert str(output.shape) == "2..5,1"
+
+
+@pytest.mark.parametrize("kind", ["u4", "i4", "u2"])
+def test_ranges_of_few_bits(kind: str) -> None:
+    ends = [np.array(end) for end in (0, 3, 1)]
+    op = made("RangeV4", output_type=kind)
+    assert op.run(*ends)[0].astype(int).tolist() == [0, 1, 2]
+    assert op.infer_outputs([Tensor.of(end) for end in ends])[0].value is not None

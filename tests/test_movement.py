@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracle import Call, ask, write
 from vinoir import ir
 from vinoir.ir.inference.shapes import infer_graph
 from vinoir.layers import Op
@@ -243,3 +244,50 @@ def test_what_is_built_declares_sizes_that_are_joined_to_a_target() -> None:
     for layer, index, tensor in ir.infer(net.model()).ports():
         assert layer.outputs[index].tensor == tensor
     assert str(wide.tensor.shape) == "?,1,5"
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric"])
+@pytest.mark.parametrize(
+    "margins", [(7, -5), (-5, 7), (2, -4), (-4, 1), (2, -6), (1, -3), (-1, -2), (-2, -2)]
+)
+def test_margins_that_cut_more_off_than_there_is(mode: str, margins: tuple[int, int]) -> None:
+    inputs = [np.float32([1, 2, 3]), *(np.array([margin]) for margin in margins)]
+    call = Call("PadV12", inputs, {"pad_mode": mode}, const=(1, 2))
+    op, tensors, arrays = call.make(), call.tensors(), call.arrays()
+    cut = mode == "constant" and 3 + min(margins[0], 0) + min(margins[1], 0) < 0
+    try:
+        if cut:  # of those OpenVINO's reference makes nothing but margin, and its CPU crashes
+            raise RuntimeError
+        xml, weights = write("Pad", "opset12", f' pad_mode="{mode}"', tensors, 1)
+        (wanted,) = ask("reference", xml, weights, arrays[:1])
+    except RuntimeError:
+        for ask_ours in (lambda: op.infer_outputs(tensors), lambda: op.run(*arrays)):
+            with pytest.raises(IRError, match=r"margins of|pads a size of"):
+                ask_ours()
+    else:
+        assert op.infer_outputs(tensors)[0].shape == wanted.shape
+        np.testing.assert_array_equal(op.run(*arrays)[0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "inputs", "message"),
+    [
+        ("BatchToSpaceV2", {}, [np.ones((2, 3)), [2, 1], [0, 2], [0, 2]], "a crop of 4 is larger"),
+        ("BatchToSpaceV2", {}, [np.ones((3, 3)), [2, 1], [0, 0], [0, 0]], "not divisible by 2"),
+        ("BatchToSpaceV2", {}, [np.ones((2, 3)), [2, 1], [0, -1], [0, 0]], "a crop is -1"),
+        ("Col2ImV15", {}, [np.ones((0, 4, 3)), [3, 3], [2, 2]], "3 columns, 4 windows"),
+        ("Col2ImV15", {}, [np.ones((0, 4, 0)), [0, 0], [2, 2]], "0 columns, 1 windows"),
+        ("ConvolutionBackpropDataV1",
+         {"strides": "1", "dilations": "1", "pads_begin": "0", "pads_end": "0"},
+         [np.ones((1, 2, 0)), np.ones((1, 1, 3))], "2 channels, the filters take 1"),
+    ],
+)  # fmt: skip
+def test_what_a_shape_rule_refuses_a_kernel_refuses(
+    name: str, attributes: dict[str, str], inputs: Any, message: str
+) -> None:
+    arrays = [np.asarray(row) for row in inputs]
+    arrays = [row.astype("f4") if row.dtype.kind == "f" else row for row in arrays]
+    op = Call(name, arrays, attributes).make()
+    for refused in (op.run, lambda *given: op.infer(*map(Tensor.of, given))):
+        with pytest.raises(IRError, match=message):
+            refused(*arrays)

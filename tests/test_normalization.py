@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracle import Call, expected_values
 from vinoir.layers import Op
 from vinoir.schemas import IRError, Shape, Tensor
 
@@ -69,3 +70,31 @@ def test_refusals(made: Op, shapes: list[str], message: str) -> None:
     kinds = ["f32", *["i64" if lists else "f32"] * 4]
     with pytest.raises(IRError, match=message):
         made.infer(*(Tensor(k, Shape.parse(s)) for k, s in zip(kinds, shapes, strict=False)))
+
+
+@pytest.mark.parametrize("kind", ["i4", "i1", "u1"])
+@pytest.mark.parametrize(
+    ("name", "attributes", "axes"),
+    [
+        ("MVNV1", {"across_channels": "false", "normalize_variance": "false", "eps": "1e-5"}, []),
+        (
+            "MVNV6",
+            {"normalize_variance": "true", "eps": "1e-5", "eps_mode": "inside_sqrt"},
+            [2, 3],
+        ),
+        ("NormalizeL2V1", {"eps": "1e-5", "eps_mode": "add"}, [1]),
+        ("GRNV1", {"bias": "1"}, []),
+        ("LRNV1", {"alpha": "1", "beta": "0.5", "bias": "1", "size": "3"}, [1]),
+    ],
+)
+def test_of_integers_the_nearest_is_taken(
+    name: str, attributes: dict[str, str], axes: list[int], kind: str
+) -> None:
+    if (name, kind) == ("NormalizeL2V1", "i4"):
+        pytest.skip("OpenVINO has none")
+    numbers = np.random.default_rng(1).integers(0 if kind == "u1" else -20, 20, (1, 2, 2, 4))
+    inputs = [numbers.astype(kind), *([np.array(axes)] if axes else [])]
+    call = Call(name, inputs, attributes, const=(1,) if axes else ())
+    (wanted,) = expected_values(call.make(), call.tensors(), call.arrays())
+    (found,) = call.make().run(*call.arrays())
+    np.testing.assert_array_equal(found, wanted)

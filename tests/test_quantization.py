@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracle import Call, expected_values
 from vinoir import ir
 from vinoir.layers import Op
 from vinoir.schemas import IRError, Shape, Tensor
@@ -61,6 +62,17 @@ def test_limits_of_paddlepaddle_begin_at_the_front() -> None:
     assert found.tolist() == [[1] * 3, [0] * 3]
     single = [np.array(value, "f4") for value in (0.9, 0, 1, 0, 1)]
     assert made.run(*single)[0].tolist() == 1
+
+
+@pytest.mark.parametrize("kind", ["i4", "i1", "u1"])
+def test_of_integers_the_nearest_is_taken(kind: str) -> None:
+    low = 0 if kind == "u1" else -4
+    for first, last in ((low and -3.5, 3.5), (low and -300, 300)):
+        limits = [np.array(value, "f4") for value in (low, low + 7, first, last)]
+        inputs = [np.arange(low, low + 8).astype(kind).reshape(1, 8, 1, 1), *limits]
+        call = Call("FakeQuantizeV1", inputs, {"levels": "8"}, const=(1, 2, 3, 4))
+        (wanted,) = expected_values(call.make(), call.tensors(), call.arrays())
+        np.testing.assert_array_equal(call.make().run(*call.arrays())[0], wanted)
 
 
 @pytest.mark.parametrize(

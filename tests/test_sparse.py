@@ -102,3 +102,21 @@ def test_matrix_without_values_gets_defaults() -> None:
     )
     assert places.tolist() == [[0, 0], [1, 0]]
     assert (values.tolist(), empty.tolist()) == ([9, 9], [True, True])
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs"),
+    [
+        (made("EmbeddingSegmentsSum"), (np.ones((3, 2)), [0, 1, 2, 0], [0, 1], 2)),
+        (made("EmbeddingSegmentsSum"), (np.ones((3, 2)), [], [0, 1], 2)),
+        (made("EmbeddingSegmentsSum"), (np.ones((3, 2)), [0, 1], [0, 1], 2, 0, [1.0])),
+        (made("EmbeddingBagPackedSum"), (np.ones((3, 2)), [[0, 1]], [[1.0], [2.0]])),
+    ],
+)
+def test_lists_of_other_lengths_are_refused_by_the_kernel_too(op: Any, inputs: Any) -> None:
+    table, *rest = (np.asarray(row) for row in inputs)
+    arrays = [table.astype("f4"), *(r.astype("i8" if r.dtype.kind != "f" or not r.size else "f4")
+                                    for r in rest)]  # fmt: skip
+    for refused in (op.run, lambda *given: op.infer(*map(Tensor.of, given))):
+        with pytest.raises(IRError, match="differ"):
+            refused(*arrays)
