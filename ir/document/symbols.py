@@ -47,6 +47,18 @@ def with_symbols(parameter: Layer, tensor: Tensor) -> Tensor:
     return Tensor(tensor.type, sizes)
 
 
+#: What is said of signs: sizes that differ in these alone are others.
+_SIGNS = (
+    (r"\s*\+\s*", "_plus_"),
+    (r"\s+-\s+|-(?=\s*[\d(])|^-", "_minus_"),
+    (r"\s*\*\s*", "_times_"),
+    (r"\s*//?\s*", "_by_"),
+)
+
+
 def _word(name: str) -> str:
-    word = re.sub(r"\W", "_", name, flags=re.ASCII)
+    word = name
+    for sign, said in _SIGNS:
+        word = re.sub(sign, said, word)
+    word = re.sub(r"\W", "_", word, flags=re.ASCII)
     return word if not word[:1].isdigit() else f"_{word}"
