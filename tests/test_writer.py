@@ -368,6 +368,54 @@ def test_bodies_made_in_memory() -> None:
     assert ov.Core().compile_model(read, "CPU")([np.array(False), feed])[0].tolist() == [5, 50]
 
 
+def test_bodies_in_the_place_of_others(written: Written) -> None:
+    """A body is written where it now is, and not mixed with the one that was read there."""
+    ov = pytest.importorskip("openvino")
+    op = pytest.importorskip("openvino.opset13")
+    x, chosen = op.parameter([2], np.float32, name="x"), op.parameter([], np.bool_, name="c")
+    bodies = []
+    for low, high, build, numbers in ((0, 5, op.add, [1, 2]), (-1, 1, op.multiply, [5, 6])):
+        inner = op.parameter([2], np.float32)
+        end = op.clamp(build(inner, op.constant(np.float32(numbers))), low, high)
+        bodies.append((ov.Model([op.result(end)], [inner], "body"), inner))
+    (then, one), (other, two) = bodies
+    either = op.if_op(chosen)
+    either.set_then_body(then)
+    either.set_else_body(other)
+    either.set_input(x.output(0), one, two)
+    made = either.set_output(then.results[0], other.results[0])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "m.xml"
+        ov.save_model(ov.Model([op.result(made)], [x, chosen], "m"), path, compress_to_fp16=False)
+        model, again = ir.read(path), ir.read(path)
+    feed = np.float32([-3, 2])
+
+    def found(model: ir.Model) -> list[list[float]]:
+        xml, weights = ir.dumps(model)
+        read = ov.Core().read_model(xml, ov.Tensor(np.frombuffer(weights, np.uint8)))
+        run = ov.Core().compile_model(read, "CPU")
+        return [run({"x": feed, "c": np.array(take)})[0].tolist() for take in (True, False)]
+
+    def holder(model: ir.Model) -> Layer:
+        return next(layer for layer in model if layer.type == "If")
+
+    assert found(model) == [[0, 4], [-1, 1]]
+    both = holder(model)
+    tags = "then_body", "else_body"
+    held = [(both.bodies[tag], both.port_maps[tag]) for tag in tags]
+    for tag, (body, wiring) in zip(tags, reversed(held), strict=True):
+        both.add_body(tag, body, wiring)
+    assert found(model) == [[-1, 1], [0, 4]]
+    assert found(model.copy()) == [[-1, 1], [0, 4]]
+    # One of another model takes its weights along, which stand elsewhere in its .bin.
+    stranger = ir.loads(*ir.dumps(model))
+    holder(stranger).bodies["else_body"].constants[0].value = np.float32([30, 40])
+    stranger = ir.loads(*ir.dumps(stranger, repack=True))
+    body, wiring = (getattr(holder(stranger), part) for part in ("bodies", "port_maps"))
+    holder(again).add_body("then_body", body["else_body"], wiring["else_body"])
+    assert found(again) == [[5, 5], [-1, 1]]
+
+
 @pytest.mark.parametrize("name", ["a\x01", "\0", "\ud800", "\uffff"])
 def test_names_that_xml_cannot_say(name: str) -> None:
     net = ir.Builder()

@@ -357,6 +357,10 @@ class Layer(_Fields):
         """Put a graph inside, as ``body``, ``then_body`` or ``else_body``, with its port map."""
         if tag not in BODIES:
             raise UsageError(f'"{tag}" is none of {", ".join(BODIES)}', self.where)
+        if graph.model not in (None, self.model):
+            for layer in graph.everywhere():
+                if layer.is_constant:
+                    layer.keep_value()
         graph.owner = self
         self.bodies[tag] = graph
         self.port_maps[tag] = PortMap() if wiring is None else wiring

@@ -192,16 +192,18 @@ class Patch:
             self.replace(element, "back_edges", made, LAYER_ORDER)
 
     def bodies(self, element: etree._Element, layer: Layer) -> None:
-        """Bring the graphs inside up to date."""
+        """Bring the graphs inside up to date; one that was read elsewhere is printed anew."""
         for tag in BODIES:
             body, found = layer.bodies.get(tag), element.find(tag)
-            if body is None and found is not None:
-                self.replace(element, tag, None, LAYER_ORDER)
-            elif body is not None:
-                if found is None or body.element is None:
-                    found = etree.Element(tag)
-                    self.replace(element, tag, found, LAYER_ORDER)
+            if body is None:
+                if found is not None:
+                    self.replace(element, tag, None, LAYER_ORDER)
+            elif found is not None and is_read_from(body, layer, tag):
                 self.graph(found, body)
+            else:
+                printer = Printer(self.places)
+                printer.body(tag, body, depth_of(element) + 1)
+                self.replace(element, tag, printed(printer), LAYER_ORDER)
 
     def port_maps(self, element: etree._Element, layer: Layer) -> None:
         """Bring the port maps up to date."""
@@ -427,6 +429,11 @@ _PATCHING: dict[str, Callable[[Patch, etree._Element, Layer], None]] = {
 def printed(printer: Printer) -> etree._Element:
     """What was printed, as an element."""
     return etree.fromstring(printer.text.strip())
+
+
+def is_read_from(body: Graph, layer: Layer, tag: str) -> bool:
+    """Whether a body is the one that was read where it now is."""
+    return layer.element is not None and body.element is layer.element.find(tag)
 
 
 def depth_of(element: etree._Element) -> int:

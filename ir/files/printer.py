@@ -146,9 +146,13 @@ class Printer:
         """The graphs inside a layer."""
         for tag in PARTS["bodies"].tags:
             if tag in layer.bodies:
-                self.open(depth, tag)
-                self.graph(layer.bodies[tag], depth + 1)
-                self.close(depth, tag)
+                self.body(tag, layer.bodies[tag], depth)
+
+    def body(self, tag: str, graph: Graph, depth: int) -> None:
+        """One graph inside a layer."""
+        self.open(depth, tag)
+        self.graph(graph, depth + 1)
+        self.close(depth, tag)
 
     def layer(self, layer: Layer, depth: int) -> None:
         """One layer with all that is in it."""
