@@ -124,6 +124,12 @@ def packed(array: Array, kind: ElementType) -> Buffer:
     return pack(array, kind)
 
 
+def kept(array: Array, cast: Array) -> NDArray[np.bool_]:
+    """Which numbers are the same in another type; -1 comes back from u64, and is not in it."""
+    same: NDArray[np.bool_] = (cast.astype(array.dtype) == array) & ((cast < 0) == (array < 0))
+    return same
+
+
 def _is_odd(raw: _Bytes) -> bool:
     """Whether bytes stand for booleans that NumPy would not take for 0 or 1."""
     return bool(raw.size) and int(raw.max()) > 1
@@ -137,9 +143,9 @@ def _fitted(array: Array, kind: ElementType) -> Array:
     if kind.is_integral or kind is ElementType.BOOLEAN:
         with np.errstate(all="ignore"):
             cast = array.astype(dtype)
-            kept = cast.astype(array.dtype) == array
-        if not bool(np.all(kept)):
-            bad = np.asarray(array)[~kept].ravel()[0]
+            same = kept(array, cast)
+        if not bool(np.all(same)):
+            bad = np.asarray(array)[~same].ravel()[0]
             raise IRError(f"value {bad} does not fit element type {kind}")
         return cast
     with np.errstate(all="ignore"):

@@ -17,8 +17,6 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 from ...layers.base import NEWEST
 from ...layers.value_bounds import CARRIED
 from ...schemas import ElementType, IRError, Shape, Tensor, UsageError, Where, placed
@@ -27,7 +25,7 @@ from ...schemas.shapes import ShapeLike
 from .graph import Graph
 from .joined import joined_numbers
 from .layer import Layer
-from .literals import Literals, Value, array_of, literals
+from .literals import Literals, Value, literals
 from .model import Model
 from .names import FreeNames, listed
 from .parts import Port
@@ -136,17 +134,9 @@ class Builder:
     ) -> Output:
         """A constant; ``type`` where the array's own says it not (nf4, u1)."""
         with placed(partial(Where, name=name or "Constant", type="Const")):
-            array = np.asarray(value)
-            kind = None if type is None else ElementType.named(type)
-            if array.dtype.kind == "O" and not all(isinstance(x, str) for x in array.flat):
-                raise UsageError(
-                    f"{value!r:.60} is no value of a constant",
-                    hint="give an array, numbers or text",
-                )
-            if kind is not None and not kind.is_real and array.dtype.kind in "biuf":
-                array = array_of(array, kind, "the value")
-        layer = Layer("Const", "opset1", self.free(name or "Constant"))
-        layer.set_value(array, kind)
+            layer = Layer("Const", "opset1", _text(name or "Constant"))
+            layer.set_value(value, type)
+            layer.name = self.free(layer.name)
         self.graph.add(layer)
         held = layer.value
         tensor = Tensor(layer.element_type, Shape(held.shape), held)
@@ -330,7 +320,10 @@ def _settled(
             return list(op.infer_outputs(row)), row
         except IRError as error:
             refusal = refusal or error
-    raise refusal or UsageError("a value has no type that it could be of")
+    if refusal is None:
+        raise UsageError("a value has no type that it could be of")
+    refusal.hint = refusal.hint or "a number is of the type beside it where that holds it"
+    raise refusal
 
 
 def _is(given: object, kind: type) -> bool:

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-import numpy as np
 from lxml import etree
 
 from ...schemas import IRError
 from ..text import parse
 from .layer_parts import BODIES
+from .literals import owned
 from .parts import read_port_map
 
 #: Graphs and layers, by whose copying methods this file is called; it knows them by what they
@@ -173,7 +173,7 @@ def copied(part: _Part, memo: dict[int, Any]) -> _Part:
         for layer in state.layers:
             value = layer.fields.get("_value")
             if value is not None:  # deepcopy of strings ends the process before NumPy 2.3
-                memo[id(value)] = value if _is_fixed(value) else value.copy()
+                memo[id(value)] = owned(value)
         graphs, layers = put_together(deepcopy(state, memo), members.elements)
         for old, new in zip(members.graphs, graphs, strict=True):
             memo[id(old)] = new
@@ -181,15 +181,6 @@ def copied(part: _Part, memo: dict[int, Any]) -> _Part:
             memo[id(one)] = other
     copy: _Part = memo[id(part)]
     return copy
-
-
-def _is_fixed(array: Any) -> bool:
-    """Whether nobody can write to an array, as it looks at bytes that cannot be changed."""
-    while isinstance(array, np.ndarray):
-        if array.flags.writeable or array.base is None:
-            return False
-        array = array.base
-    return isinstance(array, bytes)
 
 
 def reduced(part: Graph | Layer) -> tuple[Any, ...]:

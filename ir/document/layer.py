@@ -11,10 +11,8 @@ from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-import numpy as np
-
 from ...schemas import Array, ElementType, IRError, UsageError, Where
-from ...schemas.packing import Buffer, pack, packed, unpack
+from ...schemas.packing import Buffer, packed, unpack
 from ...schemas.printing import printable_name
 from ...schemas.types import SPELLED
 from ..faces import door
@@ -23,6 +21,7 @@ from .attributes import Attributes, known, read_attribute, write_attributes, wri
 from .constant_data import needed_text, no_bin, read_sizes
 from .copies import copied, reduced
 from .layer_parts import BODIES, PARTS, child
+from .literals import held_value
 from .parts import BackEdge, Info, Port, PortMap, split_names, whole
 from .ports import Ports
 
@@ -454,23 +453,11 @@ class Layer(_Fields):
         """Give a constant another value; type, shape and port follow it."""
         if not self.is_constant:
             raise UsageError(f"{self.type} takes no value, only Const does", self.where)
-        array = np.asarray(value)
-        if array.dtype.kind in "SUO":
-            array = array.astype(np.dtypes.StringDType())
-        if type is not None:
-            kind = ElementType.named(type)
-        else:
-            kind = ElementType.of(array.dtype)
+        with self.at("data"):
             text = self.data.get("element_type")
-            held = ElementType.parse(text) if text is not None else None
-            if held is not None and not held.is_dynamic and held.dtype == array.dtype:
-                kind = held  # such as nf4, whose values are float32
-        if 0 < kind.bits < 8:
-            # What is held is what will be read again: nf4 has sixteen values only.
-            with self.at("data"):
-                self._value = unpack(pack(array, kind), kind, array.shape)
-        else:
-            self._value = array.astype(kind.dtype, copy=False)
+            held = None if text is None else ElementType.parse(text)
+            kind, array = held_value(value, type, held)
+        self._value = array
         data, outputs = self.data, self.outputs
         data["element_type"] = kind.value
         data["shape"] = ", ".join(map(str, array.shape))
@@ -555,6 +542,8 @@ class Layer(_Fields):
             parts[side] = Ports(self, parts[side])
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+        if self._value is not None:
+            self._value.flags.writeable = False  # which pickling forgets
 
     def __copy__(self) -> Layer:
         return deepcopy(self)  # a layer is in one graph alone

@@ -1,13 +1,15 @@
-"""Values among the inputs of a layer that is built: the element types that each may have."""
+"""Values that callers give: as arrays, in the element types that each may have."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from mmap import mmap
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...schemas import Array, ElementType, Tensor, UsageError
+from ...schemas.packing import kept, pack, unpack
 
 #: What becomes a constant: an array, a number, a word, or lists of such.
 Value: TypeAlias = "Array | np.generic | bool | int | float | str | Sequence[Any]"
@@ -19,10 +21,10 @@ def literals(value: Any, others: Sequence[ElementType], what: str) -> Literals:
     """A value in the element types that it may have beside inputs of these types.
 
     An array has its own. A whole number is i64, or has the type of another input; a fraction
-    has the real type of another input, or is f32.
+    has the real type of another input, or is f32. A type that does not hold it is not meant.
     """
     if isinstance(value, (np.ndarray, np.generic)):
-        return (Tensor.of(value),)
+        return (Tensor.of(owned(array_of(value, None, what))),)
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -31,59 +33,136 @@ def literals(value: Any, others: Sequence[ElementType], what: str) -> Literals:
     match array.dtype.kind if array.size else "i":
         case "b":
             types = [ElementType.BOOLEAN]
-        case "i":
+        case "i" | "u":
             types = [ElementType.I64, *known, ElementType.I32]
         case "f":
             types = [*(kind for kind in known if kind.is_real), ElementType.F32]
         case "U":
             types = [ElementType.STRING]
+        case "O" if all(isinstance(one, int) for one in array.flat):
+            raise UsageError(f"{what} has {_TOO_LARGE}")
         case _:
             raise UsageError(
                 f"{what} is {value!r:.60}, neither an output of a layer nor a value",
                 hint="give what parameter, constant or add returned, an array or numbers",
             )
     tensors = []
+    refusal: UsageError | None = None
     for kind in dict.fromkeys(types):
-        with np.errstate(over="ignore"):
-            typed = array.astype(kind.dtype)
-        # A whole number that a type does not hold is not meant to be of it.
-        if array.dtype.kind != "i" or np.array_equal(typed.astype(np.int64), array):
-            tensors.append(Tensor(kind, array.shape, typed))
+        try:
+            tensors.append(Tensor(kind, array.shape, array_of(array, kind, what)))
+        except UsageError as error:
+            refusal = refusal or error
+    if not tensors and refusal is not None:
+        raise refusal
     return tuple(tensors)
 
 
-def array_of(value: Any, held: ElementType | None, where: str) -> Array:
-    """A value that a caller gave, as an array; of the type that is wanted where it holds it."""
+_TOO_LARGE = "a whole number that 64 bits do not hold"
+
+
+def array_of(value: Any, held: ElementType | None, where: str, *, exact: bool = True) -> Array:
+    """A value that a caller gave, as an array; of the type that is wanted where it holds it.
+
+    Unless it is to be exact, a whole number may lose digits in a real type, as fractions do.
+    """
     try:
         array = np.asarray(value)
     except ValueError:
         raise UsageError(f"the rows of {where} are of different lengths") from None
+    if array.dtype.kind in "SU" or (
+        array.dtype.kind == "O" and all(isinstance(one, str) for one in array.flat)
+    ):
+        array = _texts(array, where)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     try:
         kind = None if array.dtype.kind == "O" else ElementType.of(array.dtype)
     except ValueError:
         kind = None
     if kind is None:
         if any(isinstance(one, int) for one in array.flat):
-            raise UsageError(f"{where} has a whole number that 64 bits do not hold")
-        raise UsageError(f"{where} is no array of numbers: it holds {array.dtype}")
+            raise UsageError(f"{where} has {_TOO_LARGE}")
+        raise UsageError(f"{where} is no array of numbers or text: it holds {array.dtype}")
     if held is None:
         return array
     if held.is_dynamic:
         raise UsageError(f"{where} cannot be dynamic", hint="give an element type such as f32")
+    if array.dtype == held.dtype:
+        return array
+    if not array.size:
+        return array.astype(held.dtype)
     if (held is ElementType.STRING) != (kind is ElementType.STRING):
         what = "text" if kind is ElementType.STRING else "numbers"
         raise UsageError(f"{where} has {what}, which {held} does not hold")
-    if kind is ElementType.STRING or array.dtype == held.dtype:
-        return array
     with np.errstate(all="ignore"):
         cast = array.astype(held.dtype)
-        same = cast.astype(array.dtype) == array
-        if kind.is_real and held.is_real:
+        if held.is_real and (kind.is_real or not exact):
             # Digits may be lost; a number that becomes an infinity, or none, is.
             same = np.isfinite(cast) | ~np.isfinite(array)
+        else:
+            same = kept(array, cast)
     if not np.all(same | (array != array)):
         wrong = array[~same].ravel()[0]
         raise UsageError(
             f"{where} has {wrong}, which {held} does not hold", hint="give another type"
         )
+    cast.flags.writeable = False  # a constant can hold it as it is
     return cast
+
+
+def _texts(array: Array, where: str) -> Array:
+    """Texts in NumPy's type of any width."""
+    try:
+        decoded = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+        return decoded.astype(np.dtypes.StringDType())
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"{where} has text that UTF-8 does not hold",
+            hint="a lone surrogate is no character",
+        ) from None
+
+
+def held_value(
+    value: Any, type: ElementType | str | None, held: ElementType | None
+) -> tuple[ElementType, Array]:
+    """A value as a constant holds it, read-only and in memory that nobody else changes.
+
+    Args:
+        value: What the caller gave.
+        type: The type that it is to have; None for the array's own.
+        held: The type that the constant had, kept where NumPy holds both alike, such as nf4.
+    """
+    if type is not None:
+        kind = ElementType.named(type)
+        array = array_of(value, kind, "the value", exact=False)
+    else:
+        array = array_of(value, None, "the value")
+        kind = ElementType.of(array.dtype)
+        if held is not None and not held.is_dynamic and held.dtype == array.dtype:
+            kind = held
+    if 0 < kind.bits < 8:
+        # What is held is what will be read again: nf4 has sixteen values only.
+        return kind, unpack(pack(array, kind), kind, array.shape)
+    return kind, owned(array)
+
+
+def owned(array: Array) -> Array:
+    """The same values read-only, where nobody else changes them; repeated ones are held once."""
+    if is_fixed(array):
+        return array
+    once = np.array(array[tuple(slice(0, None if step else 1) for step in array.strides)])
+    once.flags.writeable = False
+    return once if once.shape == array.shape else np.broadcast_to(once, array.shape)
+
+
+def is_fixed(array: Array) -> bool:
+    """Whether nothing lets anybody write to an array: neither itself nor what it looks at."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return False
+        base = base.base
+    if isinstance(base, (memoryview, mmap)):
+        return memoryview(base).readonly
+    return base is None or isinstance(base, bytes)
