@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import Written
 from mutations import File, cases
@@ -318,3 +320,33 @@ def test_the_vocabulary_of_the_structure_is_that_of_the_records() -> None:
     assert MapEntry.attributes().keys() == subgraphs._KNOWN
     assert set(BODIES) == {tag for tag, (kind, _) in Layer.children().items() if kind is Body}
     assert set(LAYER_ORDER) | {"data", "rt_info"} == CHILDREN["layer"]
+
+
+def _in_memory() -> ir.Model:
+    net = ir.Builder("m")
+    total = net.add(
+        "Add", "opset1", [net.parameter("x", "f32", "2"), np.float32([1, 2])], name="a"
+    )
+    net.result(net.add("ReLU", "opset1", [total], name="b"), name="y")
+    return net.model()
+
+
+FAULTS_IN_MEMORY: dict[str, tuple[str, Callable[[ir.Model], object]]] = {
+    "cycle": ("IR306", lambda m: m.connect(m["b"], m["a"], 1)),
+    "no value": ("IR401", lambda m: m.add(ir.Layer("Const", "opset1", "k"))),
+    "odd name": ("IR110", lambda m: setattr(m["b"], "name", "q\x00")),
+    "odd name of the model": ("IR110", lambda m: setattr(m, "name", "q\x01")),
+    "odd attribute": ("IR110", lambda m: m["b"].data.update(foo="\uffff")),
+    "odd text": ("IR110", lambda m: setattr(m, "rt_info", ir.Info("rt_info", text="\uffff"))),
+    "odd tensor": ("IR111", lambda m: setattr(m["b"].outputs[0], "names", ("\ud800",))),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS_IN_MEMORY)
+@pytest.mark.parametrize("read", [False, True])
+def test_models_that_cannot_be_written_are_checked_all_the_same(fault: str, read: bool) -> None:
+    code, damage = FAULTS_IN_MEMORY[fault]
+    model = ir.loads(*ir.dumps(_in_memory())) if read else _in_memory()
+    damage(model)
+    found = [finding for finding in ir.check(model) if finding.severity == "error"]
+    assert code in {finding.code for finding in found}, found

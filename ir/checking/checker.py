@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 
 from ...layers.budget import budget, within
 from ...layers.memory import without_collection
-from ...schemas import UnreadableError, UsageError, Where, placed
+from ...schemas import IRError, LimitError, UnreadableError, UsageError, Where, placed
 from ...schemas.packing import Buffer
 from ..document import Model
 from ..files import content_of, find_pair, read_pair
@@ -222,10 +222,18 @@ def _open(
 
 
 def _of_model(model: Model) -> tuple[bytes, Weights | None]:
-    """What writing the model would give; of an unchanged one the bytes that were read."""
-    from ..files import compose
+    """What writing the model would give, or would if it could be written.
 
-    text, layout = compose(model)
+    Of an unchanged one they are the bytes that were read.
+    """
+    from ..files import compose, draft
+
+    try:
+        text, layout = compose(model)
+    except LimitError:
+        raise
+    except IRError:
+        text, layout = draft(model)
     return text, layout.weights
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .reader import read as read
     from .reader import read_pair as read_pair
     from .writer import compose as compose
+    from .writer import draft as draft
     from .writer import dumps as dumps
     from .writer import ensure_writable as ensure_writable
     from .writer import write as write
@@ -33,6 +34,6 @@ __getattr__, __dir__ = face(
         "older.table": "entries known_types",
         "older.upgrade": "NEWER VERSIONS examine names_opsets newer",
         "reader": "content_of find_pair loads read read_pair",
-        "writer": "compose dumps ensure_writable write",
+        "writer": "compose draft dumps ensure_writable write",
     },
 )

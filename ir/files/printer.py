@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from ..document import BODIES, PARTS, Edge, Graph, Info, Layer, Model, Port, PortMap, join_names
-from ..text import escape_text, opening
+from ..text import escape, escape_text, opening
 
 #: Offset and size of each constant whose bytes are not where its ``data`` says.
 Placing: TypeAlias = "Mapping[Layer, tuple[int, int]]"
@@ -19,12 +19,19 @@ class Printer:
     """Gathers the lines of a document.
 
     With ``numbers`` (new ids by layer) ports are numbered anew too, as OpenVINO numbers them.
+    ``spell`` is how attributes are escaped.
     """
 
-    def __init__(self, places: Placing, numbers: Mapping[Layer, int] | None = None) -> None:
+    def __init__(
+        self,
+        places: Placing,
+        numbers: Mapping[Layer, int] | None = None,
+        spell: Callable[[str], str] = escape,
+    ) -> None:
         self.lines: list[str] = []
         self.places = places
         self.numbers = numbers
+        self.spell = spell
 
     @property
     def text(self) -> str:
@@ -33,11 +40,11 @@ class Printer:
 
     def open(self, depth: int, tag: str, attributes: Mapping[str, str] | None = None) -> None:
         """A line with a start tag."""
-        self.lines.append("\t" * depth + opening(tag, attributes or {}) + ">\n")
+        self.lines.append("\t" * depth + opening(tag, attributes or {}, self.spell) + ">\n")
 
     def empty(self, depth: int, tag: str, attributes: Mapping[str, str] | None = None) -> None:
         """A line with an element that holds nothing."""
-        self.lines.append("\t" * depth + opening(tag, attributes or {}) + " />\n")
+        self.lines.append("\t" * depth + opening(tag, attributes or {}, self.spell) + " />\n")
 
     def close(self, depth: int, tag: str) -> None:
         """A line with an end tag."""
@@ -55,8 +62,9 @@ class Printer:
                 stack.append((node.tag, level))
                 stack.extend((child, level + 1) for child in reversed(node.children))
             elif node.text:
-                start = "\t" * level + opening(node.tag, node.attributes)
-                self.lines.append(f"{start}>{escape_text(node.text)}</{node.tag}>\n")
+                start = "\t" * level + opening(node.tag, node.attributes, self.spell)
+                text = escape_text(node.text) if self.spell is escape else self.spell(node.text)
+                self.lines.append(f"{start}>{text}</{node.tag}>\n")
             else:
                 self.empty(level, node.tag, node.attributes)
 
@@ -162,7 +170,7 @@ class Printer:
     def _layer(self, layer: Layer, depth: int) -> None:
         number = layer.id if self.numbers is None else self.numbers[layer]
         attributes = layer_attributes(layer) | {"id": str(number)}
-        inner = Printer(self.places, self.numbers)
+        inner = Printer(self.places, self.numbers, self.spell)
         for name in PARTS:
             _PRINTING[name](inner, layer, depth + 1)
         if not inner.lines:

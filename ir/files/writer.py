@@ -9,6 +9,7 @@ written as OpenVINO would. A model that was read without a .bin is written witho
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from ...schemas import IRError, UsageError
@@ -16,6 +17,7 @@ from ..document import Model
 from ..opening import ModelLike, opened
 from ..storage import Path as PathLike
 from ..storage import is_url, replace_document, replace_pair
+from ..text import escape_anything
 from .layout import Layout, as_read, edited, packed
 from .patch import Patch
 from .printer import Printer, numbered
@@ -97,6 +99,23 @@ def compose(model: Model, repack: bool = False, keep_unused: bool = False) -> tu
     layout = packed(model) if repack else edited(model, keep_unused)
     patch = Patch(model, layout.places, layout.pre_process)
     return patch.text() if patch.changed else model.source, layout
+
+
+def draft(model: Model) -> tuple[bytes, Layout]:
+    """A document of any model, also of one that cannot be written: to see what is wrong.
+
+    Layers stand in the order of their graph, which may have a cycle, constants without a value
+    are nowhere, and characters that XML does not have are what they are.
+    """
+    layout = Layout()
+    for layer in model.everywhere():
+        if layer.is_constant:
+            with suppress(IRError):
+                layout.places[layer] = layout.share(layer.blob)
+    layout.absent = model.weights is None and not layout.places
+    printer = Printer(layout.places, spell=escape_anything)
+    printer.model(model)
+    return printer.text.encode("utf-8", "surrogatepass"), layout
 
 
 def _complete(model: Model, repack: bool, keep_unused: bool) -> tuple[bytes, Layout]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .breach import Breach as Breach
     from .encoding import encoding_of as encoding_of
     from .escaping import escape as escape
+    from .escaping import escape_anything as escape_anything
     from .escaping import escape_text as escape_text
     from .escaping import opening as opening
     from .parsing import parse as parse
@@ -29,7 +30,7 @@ __getattr__, __dir__ = face(
         "attributes": "attributes_of",
         "breach": "Breach TOLERATED",
         "encoding": "encoding_of",
-        "escaping": "escape escape_text opening",
+        "escaping": "escape escape_anything escape_text opening",
         "parsing": "parse",
         "positions": "at exact position",
         "repairs": "Repair repair",

@@ -31,7 +31,8 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 _ATTRIBUTE = re.compile(rf"""({_NAME})[ \t\r\n]*=[ \t\r\n]*(?:"([^"<]*)"|'([^'<]*)')""")
 _QUOTED = re.compile(rf"""({_NAME})[ \t\r\n]*=[ \t\r\n]*(["'])""")
 _AMPERSAND = re.compile(r"&(?:(#x[0-9A-Fa-f]+|#[0-9]+|[A-Za-z_][\w.\-]*);)?")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+#: Control characters, and U+FFFE and U+FFFF by their bytes.
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
 _PREDEFINED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 #: They hold no elements: one that stands in them shows that their end was forgotten.
 _LEAVES = frozenset({"edge", "data", "dim"})
@@ -134,11 +135,12 @@ class Scanner:
 
     def _decoded(self, raw: str, offset: int) -> str:
         """Text with its references resolved, those that XML knows."""
-        found = _CONTROL.search(raw)
+        found = _FORBIDDEN.search(raw)
         if found and not (not self.stack and raw.strip(" \t\r\n\0") == ""):
             self._tell(
                 "IR110",
-                f"control character U+{ord(found[0]):04X}, which XML does not allow",
+                f"{'control ' if len(found[0]) == 1 else ''}character "
+                f"U+{ord(_utf8(found[0])):04X}, which XML does not allow",
                 offset + found.start(),
                 "remove the character",
             )
@@ -146,7 +148,7 @@ class Scanner:
             raw = _AMPERSAND.sub(
                 lambda match: self._reference(match, offset), raw, _MOST_REFERENCES
             )
-        return _CONTROL.sub("", _utf8(raw))
+        return _utf8(_FORBIDDEN.sub("", raw))
 
     def _reference(self, match: re.Match[str], offset: int) -> str:
         name, place = match[1], offset + match.start()
