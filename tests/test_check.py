@@ -16,7 +16,7 @@ from mutations import File, cases
 from vinoir import ir
 from vinoir.ir.checking import checker
 from vinoir.ir.checking.checker import GROUPS
-from vinoir.ir.checking.rules import subgraphs
+from vinoir.ir.checking.rules import port_maps
 from vinoir.ir.checking.rules.catalogue import RULES
 from vinoir.ir.checking.rules.loose import ATTRIBUTES, CHILDREN, NEEDED
 from vinoir.ir.document import BODIES, LAYER_ORDER
@@ -317,7 +317,7 @@ def test_the_vocabulary_of_the_structure_is_that_of_the_records() -> None:
         assert known == records[kind].attributes().keys(), kind
         needed = [name for name, f in records[kind].attributes().items() if f.is_required()]
         assert list(NEEDED.get(kind, ())) == needed, kind
-    assert MapEntry.attributes().keys() == subgraphs._KNOWN
+    assert MapEntry.attributes().keys() == port_maps.KNOWN
     assert set(BODIES) == {tag for tag, (kind, _) in Layer.children().items() if kind is Body}
     assert set(LAYER_ORDER) | {"data", "rt_info"} == CHILDREN["layer"]
 

@@ -86,17 +86,22 @@ def arity(node: LooseLayer) -> Iterator[Note]:
         return  # their outputs are not used
     fewest, most = op.output_count
     if most is not None and len(node.outputs) > most:
-        v10 = node.graph.model.version == 10
-        yield Note(
-            "IR608" if v10 else "IR603",
-            f"{op.spec()} declares {len(node.outputs)} output ports, it has {most}",
-            node.outputs[most].element, node, hint="remove the port",
-        )  # fmt: skip
+        yield _surplus(node, op.spec(), most)
     elif not node.outputs and fewest:
         yield Note(
             "IR609", f"{op.spec()} declares no output port, it has {fewest}", node.element, node,
             hint="add an <output> with its ports",
         )  # fmt: skip
+
+
+def _surplus(node: LooseLayer, name: str, most: int) -> Note:
+    """That there are more output ports than the operation has."""
+    v10 = node.graph.model.version == 10
+    return Note(
+        "IR608" if v10 else "IR603",
+        f"{name} declares {len(node.outputs)} output ports, it has {most}",
+        node.outputs[most].element, node, hint="remove the port",
+    )  # fmt: skip
 
 
 def fed(node: LooseLayer, given: list[tuple[LoosePort, Tensor]]) -> Iterator[Note]:
@@ -218,6 +223,10 @@ def constant(node: LooseLayer) -> tuple[Tensor, ...] | None:
 def declared_ports(node: LooseLayer, found: tuple[Tensor, ...]) -> Iterator[Note]:
     """The sizes and types that output ports declare against those that are inferred."""
     lost = [] if node.kind is None else list(attributes.without(node.data, node.kind))
+    counted = node.kind is not None and node.kind.output_count[1] is None
+    if counted and node.type not in BODIES_OF and len(node.outputs) > len(found):
+        # How many there are, the attributes say, as those of Split do.
+        yield _surplus(node, node.kind.spec() if node.kind else node.type, len(found))
     for pin, tensor in zip(node.outputs, found, strict=False):
         sizes = pin.sizes
         if sizes is not None:
