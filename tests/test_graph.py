@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -398,3 +399,44 @@ def test_very_many_layers_of_one_name_get_others() -> None:
         layer.name = "same"
     ir.fix(model, select=["IR216"])
     assert len({layer.name for layer in model.layers}) == len(model)
+
+
+@pytest.mark.parametrize("number", [7.0, "7", None, b"7"])
+def test_an_id_is_a_whole_number(number: Any) -> None:
+    net = ir.Builder("m")
+    net.result(net.parameter("x", "f32", "2"), name="y")
+    model = net.model()
+    for change in (
+        lambda: setattr(model.layer("x"), "id", number),
+        lambda: setattr(ir.Layer("ReLU", "opset1"), "id", number),
+        lambda: ir.Layer("ReLU", "opset1", id=number),
+        lambda: model.renumber({model.layer("x"): number}),
+    ):
+        with pytest.raises(ir.UsageError, match="whole number"):
+            change()
+    assert ir.loads(*ir.dumps(model)).layer("x").id == model.layer("x").id
+
+
+def test_a_layer_is_in_a_graph_once() -> None:
+    net = ir.Builder("m")
+    net.result(net.parameter("x", "f32", "2"), name="y")
+    model = net.model()
+    layer = model.layer("x")
+    with pytest.raises(ir.UsageError, match="in this graph already"):
+        model.add(layer)
+    assert len(model) == 2
+    model.remove(layer)
+    model.add(layer)
+    assert len(model) == 2
+
+
+def test_inputs_of_one_name_are_told_apart() -> None:
+    net = ir.Builder("m")
+    one, two = net.parameter("x", "f32", "2"), net.parameter("x", "f32", "2")
+    net.result(net.add("Subtract", "opset1", [one, two]), name="y")
+    model = ir.loads(*ir.dumps(net.model()))
+    assert [end.name for end in model.inputs] == ["x", "x_1"]
+    assert [layer.tensor_names() for layer in model.parameters] == [[("x",)], [("x_1",)]]
+    feeds = {"x": np.float32([5, 5]), "x_1": np.float32([1, 2])}
+    assert ir.run(model, feeds)["y"].tolist() == [4, 3]
+    assert ir.Builder(into=model).parameter("x", "f32", "2").layer.tensor_names() == [("x_2",)]

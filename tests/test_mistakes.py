@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import calls
 import numpy as np
@@ -135,3 +136,11 @@ def test_one_name_is_no_list_of_letters() -> None:
     result = net.result(x, name="y", names="label")
     assert x.layer.outputs[0].names == ("image", "label")
     assert result.output_names == "image,label"
+
+
+@pytest.mark.parametrize("weights", ["m.bin", 3, 1.5, [1]])
+def test_weights_that_are_no_bytes(weights: Any) -> None:
+    with pytest.raises(ir.UsageError, match="weights are bytes, not"):
+        ir.loads(b'<net name="m" version="11"><layers/></net>', weights)
+    with pytest.raises(ir.UsageError, match="weights are bytes, not"):
+        ir.Weights(weights)

@@ -544,3 +544,37 @@ def test_what_is_declared_is_not_forgotten_for_want_of_a_bin(tmp_path: Path) -> 
     assert result.exit_code == 1
     assert (tmp_path / "m.xml").read_bytes() == before
     assert not (tmp_path / "m.bin").exists()
+
+
+def test_comments_in_metadata_stay_where_a_key_changes() -> None:
+    xml = (
+        '<?xml version="1.0"?>\n<net name="m" version="11">\n\t<layers />\n\t<edges />\n'
+        "\t<rt_info><!-- first -->\n"
+        '\t\t<a value="1" /><!-- of a -->\n'
+        "\t\t<b><!-- in b -->\n"
+        '\t\t\t<info name="c d"   value="2"/>\n'
+        '\t\t\t<e value="3" />\n'
+        "\t\t</b>\n"
+        "\t\t<f>text<!-- in f --></f>\n"
+        "\t</rt_info>\n</net>\n"
+    )
+    model = ir.loads(xml)
+    info = model.rt_info
+    assert info is not None
+    info.set("a", "10")
+    assert ir.dumps(model)[0].decode() == xml.replace('<a value="1" />', '<a value="10" />')
+    info.set("a", "1")
+    assert ir.dumps(model)[0].decode() == xml
+    info.set("new", "4")
+    inner = info.find("b")
+    assert inner is not None
+    inner.remove("e")
+    written = ir.dumps(model)[0].decode()
+    for comment in ("first", "of a", "in b", "in f"):
+        assert f"<!-- {comment} -->" in written
+    assert ir.loads(written).rt_info == info
+    child = info.find("f")
+    assert child is not None
+    child.text = "\x01"
+    with pytest.raises(ir.IRError, match="XML has no such"):
+        ir.dumps(model)

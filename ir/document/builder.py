@@ -114,6 +114,10 @@ class Builder:
         self.opset = opset
         self._names = {layer.name for layer in self.graph.layers}
         self._free = FreeNames(self._names.__contains__)
+        #: The names that the tensors of inputs have.
+        self._inputs = {
+            name for layer in self.graph.parameters for row in layer.tensor_names() for name in row
+        }
         #: What inference would know of the layers that it made, by their ids.
         self.tensors: dict[int, tuple[Tensor, ...]] = {}
 
@@ -127,7 +131,11 @@ class Builder:
         with placed(Where(name=str(name), type="Parameter")):
             tensor, called = Tensor(type, Shape.of(shape)), listed(names)
         data = {"shape": tensor.shape.spelling, "element_type": str(tensor.type)}
-        return self._place("Parameter", "opset1", name, data, (), [tensor], called or (name,))
+        made = self._place("Parameter", "opset1", name, data, (), [tensor], called or (name,))
+        if not called and name in self._inputs:
+            made.layer.outputs[0].names = (made.layer.name,)
+        self._inputs.update(made.layer.outputs[0].names)
+        return made
 
     def constant(
         self, value: Any, type: ElementType | str | None = None, *, name: str | None = None

@@ -20,7 +20,7 @@ from .edges import EdgeIndex, read_edges
 from .layer import Layer
 from .layer_parts import BODIES
 from .lookup import Named
-from .parts import LARGEST_ID, Edge, Info, Port, read_info
+from .parts import LARGEST_ID, Edge, Info, Port, check_id, read_info
 
 if TYPE_CHECKING:
     from .model import Model
@@ -355,6 +355,8 @@ class Graph(Named):
 
     def add(self, layer: Layer, index: int | None = None) -> Layer:
         """Take a layer in, last or at a place in the order; an id already taken is replaced."""
+        if layer.graph is self and self.holds(layer):
+            raise UsageError(f"{layer!r} is in this graph already", hint="add a copy of it")
         if layer.graph is not None and layer.graph is not self:
             for part in with_bodies(layer):
                 if part.is_constant:
@@ -412,6 +414,7 @@ class Graph(Named):
         """Give layers other ids, and say so wherever they are meant by them."""
         taken = {layer.id: layer for layer in self._layers if layer not in ids}
         for layer, number in ids.items():
+            check_id(number, layer)
             if self._by_id.get(layer.id) is not layer:
                 raise UsageError(f"{layer!r} is not in this graph")
             other = taken.setdefault(number, layer)

@@ -22,7 +22,7 @@ from .constant_data import needed_text, no_bin, read_sizes
 from .copies import copied, reduced
 from .layer_parts import BODIES, PARTS, child
 from .literals import held_value
-from .parts import BackEdge, Info, Port, PortMap, split_names, whole
+from .parts import BackEdge, Info, Port, PortMap, check_id, split_names, whole
 from .ports import Ports
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ class Layer(_Fields):
         inputs: Iterable[Port] = (),
         outputs: Iterable[Port] = (),
     ) -> None:
+        check_id(id)
         put = object.__setattr__  # nothing has to be looked at before it is put in
         given = ("_name", name), ("type", type), ("version", version), ("id", id)
         for field, value in (*given, *_NOTHING):
@@ -158,6 +159,8 @@ class Layer(_Fields):
         if name == "id" and self.graph is not None and self.is_in_graph:
             self.graph.renumber({self: value})
         elif name in _OWN:
+            if name == "id":
+                check_id(value, self)
             object.__setattr__(self, name, value)
         elif name.startswith("_"):
             raise AttributeError(f"a layer has no {name}", name=name, obj=self)

@@ -429,6 +429,13 @@ def join_names(names: Iterable[str]) -> str:
     return ",".join(name.replace(",", "\\,") for name in names)
 
 
+def check_id(given: object, layer: Layer | None = None) -> None:
+    """Refuse what a caller gave as the id of a layer, where it is no whole number."""
+    if not isinstance(given, int):
+        where = None if layer is None else layer.where
+        raise UsageError(f"an id is a whole number, not {given!r:.60}", where)
+
+
 def whole(text: str, what: str, least: int = 0) -> int:
     """A whole number of the document's structure, spelt as a whole number."""
     if text.isdigit() and text.isascii() and len(text) < 19:

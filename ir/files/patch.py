@@ -305,12 +305,41 @@ class Patch:
         found = parent.find(tag)
         if (None if found is None else read_info(found)) == info:
             return
-        made = None
-        if info is not None:
-            printer = Printer(self.places)
-            printer.info(info, depth_of(parent) + 1)
-            made = printed(printer)
-        self.replace(parent, tag, made, order)
+        if found is not None and info is not None:
+            self.tree(found, info)
+        else:
+            self.replace(parent, tag, self.made(info, depth_of(parent) + 1), order)
+
+    def made(self, info: Info | None, depth: int) -> etree._Element | None:
+        """A new tree of metadata."""
+        if info is None:
+            return None
+        printer = Printer(self.places)
+        printer.info(info, depth)
+        return printed(printer)
+
+    def tree(self, element: etree._Element, info: Info) -> None:
+        """Bring a tree of metadata up to date; comments stay, and all that is the same."""
+        pairs = [(element, info)]
+        while pairs:
+            element, info = pairs.pop()
+            self.attributes(element, info.attributes)
+            if (element.text or "").strip() != info.text:
+                escape_text(info.text)  # refuses what XML cannot say
+                element.text = info.text
+                self.touch(element)
+            left: dict[tuple[str, str | None], list[etree._Element]] = {}
+            for child in element.iterchildren("*"):
+                left.setdefault((str(child.tag), child.get("name")), []).append(child)
+            wanted = []
+            for inner in info.children:
+                known = left.get((inner.tag, inner.attributes.get("name")))
+                twin = known.pop(0) if known else self.made(inner, depth_of(element) + 1)
+                assert twin is not None
+                if twin.getparent() is element:
+                    pairs.append((twin, inner))
+                wanted.append(twin)
+            self.children(element, "*", wanted)
 
     def section(
         self, parent: etree._Element, tag: str, order: Sequence[str], make: bool

@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...schemas import IRError, UnreadableError, Where
+from ...schemas import IRError, UnreadableError, UsageError, Where
 from ...schemas.packing import Buffer
 
 Path: TypeAlias = "str | PathLike[str]"
@@ -37,7 +37,13 @@ class Weights:
     __slots__ = ("_digest", "_map", "data", "identity", "path")
 
     def __init__(self, data: Buffer, path: Path | None = None) -> None:
-        self.data: NDArray[np.uint8] = np.frombuffer(data, np.uint8)
+        try:
+            self.data: NDArray[np.uint8] = np.frombuffer(data, np.uint8)
+        except (TypeError, ValueError, BufferError):
+            raise UsageError(
+                f"weights are bytes, not {type(data).__name__}",
+                hint="Weights.map and ir.read take paths",
+            ) from None
         self.data.flags.writeable = False
         self.path = path
         self._digest: bytes | None = None
