@@ -26,6 +26,12 @@ _Bytes: TypeAlias = NDArray[np.uint8]
 Range: TypeAlias = "tuple[int, int]"
 
 
+#: Size and sample or digest of bytes, and whether products turn them.
+_Key: TypeAlias = "tuple[int, bytes, bool]"
+#: What may stand between a constant and the product that reads it.
+_DECOMPRESSING = frozenset({"Convert", "Subtract", "Multiply", "Reshape"})
+
+
 class Layout:
     """The pieces of a .bin in order, and what lies where."""
 
@@ -43,9 +49,9 @@ class Layout:
         #: The .bin that was read, where it is to be written as it is.
         self.read: Weights | None = None
         #: Where pieces are that no other was like so far, by their sizes and samples.
-        self._first: dict[tuple[int, bytes], tuple[Buffer, int] | None] = {}
+        self._first: dict[_Key, tuple[Buffer, int] | None] = {}
         #: Where the others are, by their sizes and digests: most need none.
-        self._known: dict[tuple[int, bytes], int] = {}
+        self._known: dict[_Key, int] = {}
 
     def append(self, blob: Buffer) -> int:
         """Put bytes at the end; their offset."""
@@ -55,38 +61,38 @@ class Layout:
         self.size += len(piece)
         return offset
 
-    def share(self, blob: Buffer) -> Range:
-        """Offset and size of bytes that are stored once."""
+    def share(self, blob: Buffer, turned: bool = False) -> Range:
+        """Offset and size of bytes that are stored once; once more, where products turn them."""
         size = len(blob)
-        offset = self._find(blob)
+        offset = self._find(blob, turned)
         if offset is None:
             offset = self.append(blob)
-            self._note(blob, offset)
+            self._note(blob, turned, offset)
         return offset, size
 
-    def know(self, blob: Buffer, offset: int) -> None:
+    def know(self, blob: Buffer, turned: bool, offset: int) -> None:
         """Note bytes that the .bin has already, so that they are shared."""
-        if self._find(blob) is None:
-            self._note(blob, offset)
+        if self._find(blob, turned) is None:
+            self._note(blob, turned, offset)
 
-    def _find(self, blob: Buffer) -> int | None:
+    def _find(self, blob: Buffer, turned: bool) -> int | None:
         """The offset of bytes that are stored."""
-        sample = len(blob), sample_of(blob)
+        sample = len(blob), sample_of(blob), turned
         if sample not in self._first:
             return None
         first = self._first[sample]
         if first is not None:
             if len(blob) < WHOLE:
                 return first[1]
-            self._known[_key(first[0])] = first[1]
+            self._known[_key(first[0], turned)] = first[1]
             self._first[sample] = None
-        return self._known.get(_key(blob))
+        return self._known.get(_key(blob, turned))
 
-    def _note(self, blob: Buffer, offset: int) -> None:
+    def _note(self, blob: Buffer, turned: bool, offset: int) -> None:
         """Remember where bytes are that were not found."""
-        sample = len(blob), sample_of(blob)
+        sample = len(blob), sample_of(blob), turned
         if sample in self._first:
-            self._known[_key(blob)] = offset
+            self._known[_key(blob, turned)] = offset
         else:
             self._first[sample] = blob, offset
 
@@ -111,7 +117,7 @@ def packed(model: Model) -> Layout:
     layout = Layout()
     for layer in model.everywhere(written_order):
         if layer.is_constant:
-            layout.places[layer] = layout.share(layer.blob)
+            layout.places[layer] = layout.share(layer.blob, is_turned(layer))
     held = model.weights
     if held is None:
         layout.pre_process = model.pre_process
@@ -209,11 +215,14 @@ def _appended(model: Model, uses: _Uses) -> Layout:
     layout.read, layout.absent = None, False
     blobs = {layer: np.frombuffer(layer.blob, np.uint8) for layer in uses.changed}
     for layer in _of_sizes(uses, blobs.values()):
-        layout.know(layer.blob, uses.kept[layer][0])
+        layout.know(layer.blob, is_turned(layer), uses.kept[layer][0])
     for layer, blob in blobs.items():
         was = uses.changed[layer]
         same = was is not None and np.array_equal(model.weights.view(*was), blob)  # type: ignore[union-attr]  # the place is in it
-        layout.places[layer] = was if was is not None and same else layout.share(blob)
+        if was is not None and same:
+            layout.places[layer] = was
+        else:
+            layout.places[layer] = layout.share(blob, is_turned(layer))
     return layout
 
 
@@ -221,7 +230,10 @@ def _compacted(model: Model, held: Weights, uses: _Uses) -> Layout:
     """The bytes that are used, in the order in which they stood; new values in their places."""
     layout = Layout()
     blobs = {layer: np.frombuffer(layer.blob, np.uint8) for layer in uses.changed}
-    stored = {_key(layer.blob): uses.kept[layer] for layer in _of_sizes(uses, blobs.values())}
+    stored = {
+        _key(layer.blob, is_turned(layer)): uses.kept[layer]
+        for layer in _of_sizes(uses, blobs.values())
+    }
     parts: list[tuple[float, Layer | None, _Bytes]] = [
         (start, None, held.view(start, end - start)) for start, end in _merged(uses.ranges)
     ]
@@ -233,8 +245,8 @@ def _compacted(model: Model, held: Weights, uses: _Uses) -> Layout:
         if new is None:
             starts.append(int(place))
             moved.append(layout.append(piece))
-        elif _key(piece) not in stored:
-            layout.places[new] = layout.share(piece)
+        elif _key(piece, is_turned(new)) not in stored:
+            layout.places[new] = layout.share(piece, is_turned(new))
 
     def now(at: Range) -> Range:
         if not at[1]:
@@ -244,7 +256,7 @@ def _compacted(model: Model, held: Weights, uses: _Uses) -> Layout:
 
     for layer, blob in blobs.items():
         if layer not in layout.places:
-            layout.places[layer] = now(stored[_key(blob)])
+            layout.places[layer] = now(stored[_key(blob, is_turned(layer))])
     for layer, at in uses.kept.items():
         if now(at) != at:
             layout.places[layer] = now(at)
@@ -269,9 +281,31 @@ def _merged(ranges: Iterable[Range]) -> list[tuple[int, int]]:
     return spans
 
 
-def _key(blob: Buffer) -> tuple[int, bytes]:
+def _key(blob: Buffer, turned: bool) -> _Key:
     """Size and digest, by which equal bytes are found."""
-    return np.frombuffer(blob, np.uint8).size, digest_of(blob)
+    return np.frombuffer(blob, np.uint8).size, digest_of(blob), turned
+
+
+def is_turned(constant: Layer) -> bool:
+    """Whether a product reads a square constant transposed, perhaps after it is decompressed.
+
+    OpenVINO's CPU takes two such weights of one place for the same, also where only one of them
+    is transposed; so their bytes are not shared with those of others.
+    """
+    if constant.graph is None:
+        return False
+    seen, stack = {constant.id}, [constant]
+    while stack:
+        for user, index in constant.graph.consumers(stack.pop()):
+            if user.type == "MatMul" and index == 1:
+                dims = user.inputs[1].dims
+                turned = user.data.get("transpose_b", "").lower() in ("true", "1")
+                if turned and len(dims) > 1 and dims[-1] == dims[-2]:
+                    return True
+            elif user.type in _DECOMPRESSING and user.id not in seen:
+                seen.add(user.id)
+                stack.append(user)
+    return False
 
 
 def _unknown_holder(model: Model) -> Layer | None:
