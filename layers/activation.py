@@ -83,8 +83,8 @@ class EluV1(RealUnary):
     def of(self, x: Array) -> Array:
         below = np.expm1(np.minimum(x, 0))
         below *= x.dtype.type(self.alpha)
-        below += np.maximum(x, 0)
-        return below
+        # Above zero no alpha counts, also one that is no number.
+        return np.where(x > 0, x, below)
 
 
 class SigmoidV1(RealUnary):

@@ -41,13 +41,11 @@ class Net:
         given = [self.net.constant(one) if isinstance(one, np.ndarray) else one for one in inputs]
         return self.net.add(kind, opset, given, **words)
 
-    def convolved(
-        self, x: Any, weights: np.ndarray, pad: int = 0, kind: str = "Convolution"
-    ) -> Any:
-        axes = weights.ndim - 2 - (kind == "GroupConvolution")
+    def convolved(self, x: Any, weights: Any, pad: int = 0, axes: int = 2) -> Any:
+        axes = weights.ndim - 2 if isinstance(weights, np.ndarray) else axes
         words = {"pads_begin": (pad,) * axes, "pads_end": (pad,) * axes}
         ones = {"strides": (1,) * axes, "dilations": (1,) * axes}
-        return self(kind, x, weights, **ones, **words)
+        return self("Convolution", x, weights, **ones, **words)
 
     def model(self, made: Any) -> ir.Model:
         self.net.result(made, name="y")

@@ -28,6 +28,8 @@ _RUNS, _TIMES, _FAR = 4, 2, 50
 MODEL_TIMES = 4
 #: Elements that are compared at a time.
 _PIECE = 1 << 14
+#: Up to here a float of 64 bits tells whole numbers apart, and up to there it has their squares.
+_TOLD, _SQUARED = 1 << 53, 1e100
 
 
 class Shake:
@@ -48,8 +50,7 @@ class Shake:
     def __call__(self, base: Array, allowed: float) -> Array:
         """The values moved by a part of what they are allowed to be off."""
         # A sum inside is rounded as its largest part is.
-        squares = sum(float(np.square(x).sum()) for x, _ in _pieces(base, base))
-        moves = np.asarray(np.abs(base) + base.dtype.type((squares / max(base.size, 1)) ** 0.5))
+        moves = np.asarray(np.abs(base) + base.dtype.type(_level(base, base)))
         moves *= base.dtype.type(self.sign * _SHAKE * allowed)
         coins = np.frombuffer(self.random.bytes(-(-base.size // 8)), np.uint8)
         heads = np.unpackbits(coins, count=base.size).view(np.bool_).reshape(base.shape)
@@ -151,6 +152,8 @@ def error(found: Array, wanted: Array) -> float:
     """The largest difference, relative to the value there and the root of the mean square."""
     if found.shape != wanted.shape:
         return float("inf")
+    if _is_beyond(found) or _is_beyond(wanted):
+        return _exact_error(found, wanted)
     if found.dtype.kind == "T" or wanted.dtype.kind == "T":
         return 0.0 if np.array_equal(plain_texts(found), plain_texts(wanted)) else float("inf")
     if not found.size or identical(found, wanted):
@@ -168,6 +171,27 @@ def error(found: Array, wanted: Array) -> float:
             relative = off / np.where(size > 0, size, 1.0)
             worst = max(worst, float(relative.max(initial=0.0)))
     return worst
+
+
+def _is_beyond(array: Array) -> bool:
+    """Whether there are integers that 64 bits of a float do not tell apart."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8 or not array.size:
+        return False
+    return int(array.max()) > _TOLD or int(array.min()) < -_TOLD
+
+
+def _exact_error(found: Array, wanted: Array) -> float:
+    """``error`` of integers that are to be told apart."""
+    sizes = np.abs(real(wanted)) + _level(found, wanted)
+    return float(np.max(_apart(found, wanted) / np.where(sizes > 0, sizes, 1.0)))
+
+
+def _apart(found: Array, wanted: Array) -> Array:
+    """How far integers are from each other, before that is rounded."""
+    if found.dtype != wanted.dtype:
+        return np.abs(real(found) - real(wanted))
+    one, other = found.astype(np.uint64), wanted.astype(np.uint64)
+    return real(np.where(found > wanted, one - other, other - one))
 
 
 def _pieces(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:
@@ -209,6 +233,9 @@ def too_far(found: Array, wanted: Array, allowed: float) -> Array:
     """Where in the flat array values are farther apart than is allowed, as ``error`` has it."""
     rows, start = [], 0
     level = _level(found, wanted)
+    if _is_beyond(found) or _is_beyond(wanted):
+        off = _apart(found, wanted).reshape(-1)
+        return np.flatnonzero(off > allowed * (np.abs(real(wanted)).reshape(-1) + level))
     with np.errstate(all="ignore"):
         for x, y in _pieces(found, wanted):
             off = np.abs(x - y)
@@ -221,12 +248,18 @@ def too_far(found: Array, wanted: Array, allowed: float) -> Array:
 
 def _level(found: Array, wanted: Array) -> float:
     """The root of the mean square of what is finite in both."""
-    total, count = 0.0, 0
+    most, total, count = 0.0, 0.0, 0
     for x, y in _pieces(found, wanted):
-        finite = np.isfinite(x) & np.isfinite(y)
-        total += float(np.square(y[finite]).sum())
-        count += int(np.count_nonzero(finite))
-    return (total / count) ** 0.5 if count else 0.0
+        finite = y[np.isfinite(x) & np.isfinite(y)]
+        most, count = max(most, float(np.abs(finite).max(initial=0))), count + len(finite)
+    if not most:
+        return 0.0
+    # Of squares of the largest numbers there would be none.
+    by = most if most > _SQUARED else 1.0
+    for x, y in _pieces(found, wanted):
+        finite = y[np.isfinite(x) & np.isfinite(y)]
+        total += float(np.square(finite / by).sum())
+    return by * (total / count) ** 0.5
 
 
 def real(array: Array) -> Array:

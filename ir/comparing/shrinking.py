@@ -74,8 +74,9 @@ def like(array: Array, seed: int = 0) -> tuple[str, Array | None]:
     rng = np.random.default_rng(seed)
     if array.dtype.kind in "iu" and array.size:
         low, high = int(array.min()), int(array.max())
-        text = f"default_rng({seed}).integers({low}, {high + 1}, {array.shape})"
-        return text, rng.integers(low, high, array.shape, endpoint=True).astype(array.dtype)
+        kind = array.dtype.name
+        text = f'default_rng({seed}).integers({low}, {high}, {array.shape}, "{kind}", True)'
+        return text, rng.integers(low, high, array.shape, array.dtype, endpoint=True)
     if array.dtype.kind != "f" or not array.size:
         return "", None
     held = array.astype(np.float64)

@@ -139,7 +139,7 @@ class Patterns:
         """The pattern to plan for, if it is not one for which there can be no plan."""
         self._alike = 1
         found = self._chosen(shapes)
-        return shapes if found in self.refused else found
+        return found if found not in self.refused and holds(found, shapes) else shapes
 
     def _chosen(self, shapes: Pattern) -> Pattern:
         """The pattern to plan for: that of texts, or what grows will go on to grow."""
@@ -199,8 +199,8 @@ class Patterns:
                 others = {(text[place] or ())[axis : axis + 1] for text in self._texts}
                 if len(others) == 1 or not axis:  # which tells texts of a batch
                     continue
-                if size == 1 or not (held or parameter_type(layer) in WORDS):
-                    return None  # a step, for which there is a quicker plan, or something else
+                if size < 2 or not (held or parameter_type(layer) in WORDS):
+                    return None  # nothing, or a step, for which there is a quicker plan, or else
                 row[axis] = SEVERAL
             found.append(tuple(row))
         for name, shape in zip(self.variables, held, strict=True):

@@ -219,6 +219,8 @@ def infer_layer(
 ) -> tuple[Tensor, ...]:
     """The outputs of one layer whose inputs are known; errors carry its place."""
     if layer.is_constant:
+        if any(graph.sources(layer)):
+            raise IRError("a Const takes no inputs, an edge leads to one", layer.where)
         look_ups = graph.look_ups
         known_before = {} if look_ups is None else look_ups.constants
         if layer.id not in known_before:

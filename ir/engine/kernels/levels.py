@@ -41,8 +41,8 @@ def gathered(node: Node, abreast: int, scratch: Scratch) -> list[list[Part]]:
     """Some rows of a table: they alone are made numbers."""
     table, output, op = node.inputs[0].packed, node.outputs[0], node.op
     assert table is not None
-    assert output.store is not None
-    target, places, take = output.store, node.inputs[1], rows_taken(op, table)
+    # As it is seen, whichever way it lies in memory.
+    target, places, take = output.array, node.inputs[1], rows_taken(op, table)
     return [[lambda: np.copyto(target, take(np.asarray(places.array)))]]
 
 

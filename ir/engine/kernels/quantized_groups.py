@@ -258,7 +258,7 @@ def _weights(node: Node, library: IntegerProducts, sizes: Sizes, each: int) -> W
     packed, integers = node.inputs[1].packed, node.integers
     assert packed is not None
     assert integers is not None
-    key = "groups", each
+    key = "groups", each, sizes.kernel, sizes.dilations
     found = packed.laid_out.get(key)
     if found is None:
         outer, (tall, wide) = sizes.outer // sizes.groups, sizes.kernel

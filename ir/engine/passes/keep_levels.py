@@ -29,6 +29,7 @@ from ..plan import (
     is_depthwise,
     is_function_of,
     moved,
+    sees_the_image,
 )
 from .fold_affine import fold
 
@@ -153,7 +154,7 @@ def _takes(node: Node, value: Value, count: int, found: Mapping[Value, Grid]) ->
 
 def _moves(node: Node) -> bool:
     """Whether a node only moves and chooses, which its kernel does with bytes, too."""
-    if node.kind == "MaxPool" and len(node.outputs[0].shape) != 4:
+    if node.kind == "MaxPool" and not (len(node.outputs[0].shape) == 4 and sees_the_image(node)):
         return False
     return node.kind in MOVING and not node.epilogue and not node.prologue
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....layers.base import Op
-from ....schemas.shapes import number
-from ..plan import CONVOLUTIONS, FEW, Node, Plan, Value, constant, only_user
+from ..plan import CONVOLUTIONS, FEW, Node, Plan, Value, constant, only_user, sees_the_image
 
 #: The larger their input, the larger (or the same) their output.
 MONOTONE = frozenset({"ReLU", "Clamp"})
@@ -22,7 +21,7 @@ def pool_first(plan: Plan) -> None:
     """Apply the pass."""
     for node in plan.nodes:
         before = node.inputs[0].producer if node.kind == "MaxPool" else None
-        if before is None or before.kind not in CONVOLUTIONS or not _sees_the_image(node):
+        if before is None or before.kind not in CONVOLUTIONS or not _is_of_images(node):
             continue
         if only_user(node.inputs[0]) is not node or any(
             value.users or value.is_output for value in node.outputs[1:]
@@ -55,18 +54,9 @@ def _is_monotone(op: Op, others: Sequence[Value | None]) -> bool:
     return low < high and first <= last
 
 
-def _sees_the_image(node: Node) -> bool:
-    """Whether each window of a pooling over two axes holds some of the image."""
+def _is_of_images(node: Node) -> bool:
+    """Whether a pooling of images has windows of neighbours, each of which holds some image."""
     op: Any = node.op
-    shape, stops = node.inputs[0].shape, node.outputs[0].shape[2:]
-    if len(shape) != 4 or node.inputs[0].type != np.float32 or any(g != 1 for g in op.gaps()):
-        return False
-    begins = [
-        number(op.pads(size, axis, op.kernel[axis])[0]) for axis, size in enumerate(shape[2:])
-    ]
-    return all(
-        begin < window and (stop - 1) * stride - begin < size
-        for begin, window, stop, stride, size in zip(
-            begins, op.kernel, stops, op.strides, shape[2:], strict=True
-        )
-    )
+    value = node.inputs[0]
+    plain = len(value.shape) == 4 and value.type == np.float32 and set(op.gaps()) == {1}
+    return plain and sees_the_image(node)

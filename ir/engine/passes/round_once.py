@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..plan import MOVING, Node, Plan, Value
+from ..plan import MOVING, Node, Plan, Value, sees_the_image
 
 #: Levels have to be that fine beside how far they are from zero, to be told apart for sure.
 FAR = 100
@@ -44,7 +44,9 @@ def _is_on(value: Value, levels: tuple[float, ...] | None) -> bool:
         return _levels(node) == levels
     if node.kind == "Concat":
         return all(_is_on(part, levels) for part in node.inputs)
-    return node.kind in (*MOVING, "MaxPool") and _is_on(node.inputs[0], levels)
+    if node.kind == "MaxPool" and not sees_the_image(node):
+        return False  # of nothing the largest is no level
+    return node.kind in MOVING and _is_on(node.inputs[0], levels)
 
 
 def _levels(node: Node) -> tuple[float, ...] | None:

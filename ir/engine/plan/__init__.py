@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .channels import pads_nothing as pads_nothing
     from .channels import per_channel as per_channel
     from .channels import scale_and_shift as scale_and_shift
+    from .channels import sees_the_image as sees_the_image
     from .compressed import Beside as Beside
     from .compressed import Compressed as Compressed
     from .compressed import as_quick as as_quick
@@ -85,7 +86,7 @@ __getattr__, __dir__ = face(
         "channels": (
             "FEW add_through elementwise_steps has_many_groups has_single_place_windows "
             "is_depthwise is_incoming_image is_pointwise multiplies_channels pads_nothing "
-            "per_channel scale_and_shift"
+            "per_channel scale_and_shift sees_the_image"
         ),
         "compressed": "Beside Compressed as_quick by_digits",
         "constants": "Constants Origin",

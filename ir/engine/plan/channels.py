@@ -83,6 +83,20 @@ def pads_nothing(node: Node) -> bool:
     return op.rounding_type == "floor" and not any(number(pad) for pair in pads for pad in pair)
 
 
+def sees_the_image(node: Node) -> bool:
+    """Whether each window of a pooling holds some of the image."""
+    op: Any = node.op
+    sizes, stops = node.inputs[0].shape[2:], node.outputs[0].shape[2:]
+    for axis, (size, stop) in enumerate(zip(sizes, stops, strict=True)):
+        gap, window = op.gaps()[axis], op.kernel[axis]
+        begin = number(op.pads(size, axis, reach(window, gap))[0])
+        # With gaps a window may meet the padding on either side, and nothing between.
+        before = begin < window if gap == 1 else begin == 0
+        if not before or (stop - 1) * op.strides[axis] - begin >= size:
+            return False
+    return True
+
+
 @np.errstate(all="ignore")
 def scale_and_shift(
     steps: Steps, shape: tuple[int, ...], axis: int = 1

@@ -73,7 +73,7 @@ class Compressed:
     def levels(self) -> Array:
         """The levels, as int8 or uint8: a view of the file where they have 8 bits."""
         value = self._levels.value
-        return value if value.dtype in (np.int8, np.uint8) else value.astype(np.int8)
+        return value if self._middle or value.dtype == np.int8 else value.astype(np.int8)
 
     @property
     def _middle(self) -> int:
@@ -115,7 +115,7 @@ class Compressed:
         zero, scale = (self._at(array, places) for array in (self.zero, self.scale))
         assert scale is not None
         made = self._numbers(levels[places], zero, scale)
-        return made.reshape(*places.shape, *self.shape[1:])
+        return made.reshape((*places.shape, *self.shape[1:]))
 
     def _at(self, array: Array | None, places: Array) -> Array | None:
         if array is None or array.ndim < len(self.inner):
@@ -125,7 +125,7 @@ class Compressed:
 
     @staticmethod
     def _numbers(levels: Array, zero: Array | None, scale: Array) -> Array:
-        found = levels.astype(np.float32)
+        found = np.asarray(levels.astype(np.float32))  # of a single one NumPy makes a number
         if zero is not None:
             np.subtract(found, zero, out=found)
         return np.multiply(found, scale, out=found)
@@ -365,7 +365,9 @@ def _numbers(layer: Layer, sources: Sources, halved: Halves) -> Array | None:
     if held is None:
         return None
     numbers = held.value.astype(np.float32)
-    return rounded_to_half(numbers) if layer.id in halved.layers else numbers
+    numbers = rounded_to_half(numbers) if layer.id in halved.layers else numbers
+    # By what is endless sums are not multiplied: their parts may be no numbers.
+    return numbers if np.isfinite(numbers).all() else None
 
 
 def _held(layer: Layer, sources: Sources) -> Layer | None:
@@ -393,7 +395,10 @@ def _is_plain(layer: Layer) -> bool:
 
 def by_digits(packed: Compressed, rows: int, columns: int, integers: float) -> bool:
     """Whether so many rows are multiplied sooner as integers than by numbers made of levels."""
-    return bool(integers) and _digits(packed, rows, columns, integers) < rows + EXPANDED
+    taken = prod(packed.shape) // max(columns * _groups(packed), 1)
+    if not integers or taken > LONGEST:
+        return False
+    return _digits(packed, rows, columns, integers) < rows + EXPANDED
 
 
 def as_quick(
@@ -428,6 +433,8 @@ def _digits(packed: Compressed, rows: int, columns: int, integers: float) -> flo
     return rows * (4 / integers + joined + SPLIT / columns)
 
 
+#: Sums of so many products of bytes are held by 32 bits, whatever these are.
+LONGEST = ((1 << 31) - 1) >> 14
 #: To make a number of a level takes as long as to multiply it by so many rows, to scale and add up
 #: the sums of a group of products as long as so many of these, and to make digits of a number.
 EXPANDED, JOINED, SPLIT = 12, 130, 120

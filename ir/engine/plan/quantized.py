@@ -15,7 +15,8 @@ import numpy as np
 from ....layers.windows import reach
 from ....schemas import Array
 from ....schemas.shapes import number
-from .compressed import Compressed
+from .channels import sees_the_image
+from .compressed import LONGEST, Compressed
 from .grid import Grid, Integers
 from .nodes import Means, Node, Plan, Value
 from .operations import BINARY, UNARY
@@ -36,7 +37,7 @@ def grids(plan: Plan) -> dict[Value, Grid]:
         grid = None
         if node.kind == "FakeQuantize":
             grid = grid_of(node)
-        elif node.kind in MOVING:
+        elif node.kind in MOVING and (node.kind != "MaxPool" or sees_the_image(node)):
             given = {found.get(value) for value in moved(node)}
             grid = given.pop() if len(given) == 1 else None
         if grid is not None:
@@ -100,10 +101,6 @@ def integers(node: Node, packed: Compressed, grid: Grid, means: Means) -> Intege
         if packed.inner != packed.shape or (_pads(node) and grid.zero is None):
             return None
         outer = packed.shape[0]
-        if packed.scale.size not in (1, outer) or packed.scale.size != max(
-            packed.scale.shape[:1], default=1
-        ):
-            return None
     elif node.kind == "GroupConvolution" and len(packed.shape) in (4, 5):
         return _grouped(node, packed, grid, means.integers)
     else:
@@ -111,10 +108,15 @@ def integers(node: Node, packed: Compressed, grid: Grid, means: Means) -> Intege
     if not packed.is_symmetric or node.outputs[0].type != np.float32:
         return None
     taken = prod(packed.shape) // outer
+    if node.kind == "Convolution":
+        scale = _by_outer(packed.scale, packed.inner, 1)
+    else:
+        scale = np.broadcast_to(packed.scale.reshape(-1), (outer,)).astype(np.float64)
+    if scale is None or taken > LONGEST:
+        return None
     spared = taken - _in_vectors(taken) / means.integers
     if PRODUCT / means.quicker * spared <= SUMMED:
         return None
-    scale = np.broadcast_to(packed.scale.reshape(-1), (outer,)).astype(np.float64)
     return Integers(grid, scale, np.zeros(outer))
 
 
@@ -123,8 +125,15 @@ def _grouped(node: Node, packed: Compressed, grid: Grid, rate: float) -> Integer
     groups, each, inner = packed.shape[:3]
     if not packed.is_symmetric or node.outputs[0].type != np.float32:
         return None
-    scale = _by_outer(packed.scale, packed.inner, packed.shape)
+    lead = 2 if packed.inner == packed.shape else 1
+    if lead == 1 and (
+        packed.inner[0] != groups * each or prod(packed.inner) != prod(packed.shape)
+    ):
+        return None
+    scale = _by_outer(packed.scale, packed.inner, lead)
     if scale is None or (_pads(node) and grid.zero is None):
+        return None
+    if prod(packed.shape[2:]) > LONGEST:
         return None
     op: Any = node.op
     *down, across = packed.shape[3:]
@@ -135,11 +144,8 @@ def _grouped(node: Node, packed: Compressed, grid: Grid, rate: float) -> Integer
     return Integers(grid, scale, np.zeros(groups * each)) if WORTH * spent < numbers else None
 
 
-def _by_outer(scale: Array, inner: tuple[int, ...], shape: tuple[int, ...]) -> Array | None:
-    """The scale of each channel that is made by groups; None where there is more than that."""
-    lead = 2 if inner == shape else 1
-    if lead == 1 and (inner[0] != shape[0] * shape[1] or prod(inner) != prod(shape)):
-        return None
+def _by_outer(scale: Array, inner: tuple[int, ...], lead: int) -> Array | None:
+    """The scale of each channel that is made, told by the first axes; None where more tell it."""
     scale = scale.reshape((1,) * (len(inner) - scale.ndim) + scale.shape)
     if scale.size != prod(scale.shape[:lead]):
         return None

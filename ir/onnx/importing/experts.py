@@ -97,16 +97,17 @@ def _check_known(node: Node, third: Output | None) -> None:
 
 
 def _best(node: Node, likely: Output) -> tuple[Output, Output]:
-    """The highest numbers of each row, and which ones they are."""
+    """The highest numbers of each row, and which ones they are: of equal ones the last."""
     count = node.integer("k")
     experts = likely.tensor.shape[-1] if likely.tensor.rank == 2 else None
     if not isinstance(experts, int) or not 1 <= count <= experts:
         raise IRError(f"of {experts} experts {count} cannot be chosen")
+    turned = node.cut(likely, -1, np.iinfo(np.int32).min, 1, -1)
     values, places = node.add(
-        "TopK-11", likely, node.ints64(count), axis=-1, mode="max", sort="value",
+        "TopK-11", turned, node.ints64(count), axis=-1, mode="max", sort="value",
         index_element_type="i64", stable=True,
     )  # fmt: skip
-    return values, places
+    return values, node.add("Subtract-1", node.ints64(experts - 1), places)
 
 
 def _normalized(node: Node, shares: Output) -> Output:

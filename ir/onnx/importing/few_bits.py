@@ -56,9 +56,11 @@ def gather_block_quantized(node: Node) -> Made:
         zero = zero_codes(node, 3, bits, tuple(sizes))
     elif kind not in ("u4", "i4"):
         raise UnsupportedError(f"a table of {kind} in {bits} bits is not known here")
-    if shape[along] % block:
-        raise UnsupportedError(f"{shape[along]} numbers are no whole blocks of {block}")
+    missing = -shape[along] % block
+    if missing:  # the last block is not a whole one
+        table = _longer(node, table, along, missing)
     table = scaled_in_blocks(node, table, node[2], zero, along, block)
+    table = node.cut(table, 0, shape[along], along) if missing else table
     return node.add("Gather-8", table, node[1], node.ints64(across))
 
 
@@ -83,6 +85,15 @@ def mat_mul_bnb4(node: Node) -> Made:
     weights = node.add("Multiply-1", node.convert(levels, real), node.reshape(node[2], [-1, 1]))
     weights = node.reshape(weights, [made, taken])
     return node.add("MatMul-1", node[0], weights, transpose_b=True)
+
+
+def _longer(node: Node, table: Output, axis: int, more: int) -> Output:
+    """A constant of levels with some more along an axis."""
+    values = table.tensor.value
+    if values is None:
+        raise UnsupportedError("a table that is not constant has whole blocks only")
+    margins = [(0, more if place == axis else 0) for place in range(values.ndim)]
+    return node.constant(np.pad(values, margins), table.tensor.type)
 
 
 def scaled_in_blocks(
