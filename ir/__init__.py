@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..schemas import MismatchError as MismatchError
     from ..schemas import UnreadableError as UnreadableError
     from ..schemas import UnsupportedError as UnsupportedError
+    from ..schemas import UnwritableError as UnwritableError
     from ..schemas import UsageError as UsageError
     from .checking import Finding as Finding
     from .checking import Report as Report
@@ -86,7 +87,7 @@ __getattr__, __dir__ = face(
     {
         "..schemas": (
             "IRError InternalError LimitError MismatchError UnreadableError "
-            "UnsupportedError UsageError"
+            "UnsupportedError UnwritableError UsageError"
         ),
         "checking": "Finding Report check explain",
         "comparing": "Comparison Difference Differences Reduction compare diff reduce",
@@ -147,6 +148,7 @@ __all__ = [
     "Sweep",
     "UnreadableError",
     "UnsupportedError",
+    "UnwritableError",
     "UsageError",
     "Variables",
     "Weights",

@@ -4,6 +4,7 @@ The tree::
 
     IRError                 anything wrong with a model, its place given where known
     ├── UnreadableError     the file is not an IR that can be read (exit 3)
+    ├── UnwritableError     the system does not let a file be written (exit 3)
     ├── UnsupportedError    an operation, type or feature this project does not have (exit 4)
     │   └── LimitError      more memory or time is wanted than is allowed
     ├── UsageError          the caller asked for what cannot be (exit 2)
@@ -91,6 +92,12 @@ class IRError(ValueError):
 
 class UnreadableError(IRError):
     """The file cannot be read as an IR at all."""
+
+    exit_code = 3
+
+
+class UnwritableError(IRError):
+    """The system does not let a file be written: no room, no leave, no such place."""
 
     exit_code = 3
 

@@ -34,7 +34,7 @@ ROOMS: dict[str, set[str]] = {
     # A simplified model is run beside the one it was made from.
     "surgery": {"storage", "document", "files", "inference", "execution", "checking"},
     "comparing": {"storage", "document", "files", "inference", "execution", "engine", "surgery"},
-    "display": {"document", "inference"},
+    "display": {"storage", "document", "inference"},
     # What is imported is simplified as it comes.
     "onnx": {"storage", "document", "inference", "surgery"},
     "measuring": {"document", "execution", "engine"},

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import secrets
 import struct
 import zipfile
 import zlib
@@ -16,6 +14,7 @@ import numpy as np
 
 from ...schemas import Array, IRError
 from ..fleet import savable, saved_names
+from ..storage import whole
 from .options import STDIN, refuse_present, stdin_bytes
 
 #: What NumPy and zipfile raise where a file is not what they expect.
@@ -32,18 +31,14 @@ def save_arrays(outputs: Mapping[str, Array], path: str | Path, *, force: bool =
     a path to whoever unpacks the archive is written as a plain one.
     """
     refuse_present(force, path)
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".vinoir-{secrets.token_hex(6)}")
-    try:
-        with zipfile.ZipFile(beside, "w", allowZip64=True) as archive:
-            for member, name in saved_names(outputs).items():
-                with archive.open(f"{member}.npy", "w", force_zip64=True) as file:
-                    array = np.asanyarray(savable(outputs[name]))
-                    np.lib.format.write_array(file, array, allow_pickle=False)
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
+    with (
+        whole(Path(path), force=force) as beside,
+        zipfile.ZipFile(beside, "w", allowZip64=True) as archive,
+    ):
+        for member, name in saved_names(outputs).items():
+            with archive.open(f"{member}.npy", "w", force_zip64=True) as file:
+                array = np.asanyarray(savable(outputs[name]))
+                np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def load_arrays(path: str) -> Array | dict[str, Array]:

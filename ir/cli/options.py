@@ -408,9 +408,9 @@ def target_of(
         )
     from pathlib import Path
 
-    refuse_present(force, output)
-    if os.path.isdir(output):
+    if os.path.isdir(output) or output.endswith(("/", os.sep)):
         raise UsageError(f"{output} is a folder", hint="give the name of an .xml in it")
+    refuse_present(force, output)
     refuse_present(force, Path(output).with_suffix(".bin"))
     return Target(output)
 
@@ -419,13 +419,18 @@ def refuse_present(force: bool, *paths: str | Path) -> None:
     """Refuse to overwrite what is there, unless that is asked for; and what cannot be written."""
     from pathlib import Path
 
+    from ..storage import refuse_special
+
     for path in paths:
         if not os.fspath(path):
             raise UsageError("the name of what is to be written is empty", hint="give its name")
         if path == STDIN:
             raise UsageError("what is written goes to a file, not to -", hint="give its name")
+        if os.fspath(path).endswith(("/", os.sep)):
+            raise UsageError(f"{path} is a folder", hint="give the name of a file in it")
         if os.path.lexists(path) and not force:
             raise UsageError(f"{path} is already there", hint="--force overwrites it")
+        refuse_special(path)
         # Missing folders are made; the first that is there must take them.
         folder = next(one for one in Path(os.path.abspath(path)).parents if one.exists())
         if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):

@@ -7,11 +7,12 @@ import glob
 import io
 import json
 import os
+import secrets
 import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import IO, Any, Protocol, Self
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from ...schemas import Array, IRError, UsageError, Where
 from ..engine import core_count
+from ..storage import refuse_special, unwritable
 from .archiving import savable, saved_names
 from .outcomes import Outcome
 from .predictor import Predictor
@@ -123,7 +125,8 @@ def run_over(
     calls = match(inputs)
     setup = packed_setup(Batch(predictor), max_memory)
     with ExitStack() as stack:
-        writer = stack.enter_context(writer_of(os.fspath(out), force))
+        with unwritable(out):
+            writer = stack.enter_context(writer_of(os.fspath(out), force))
         results = outcomes(setup, calls, jobs or core_count(), dask, max_seconds)
         stack.enter_context(closing(results))
         early: dict[int, Outcome] = {}
@@ -132,10 +135,12 @@ def run_over(
             early[number] = outcome
             while following in early:
                 done = early.pop(following)
-                writer.add(calls[following], done)
+                with unwritable(out):
+                    writer.add(calls[following], done)
                 following += 1
                 yield done
-        writer.finish()
+        with unwritable(out):
+            writer.finish()
 
 
 class Writer(Protocol):
@@ -159,6 +164,8 @@ def writer_of(out: str, force: bool) -> Writer:
         raise UsageError(f"{out} ends with none of {', '.join(ENDINGS)}")
     if os.path.lexists(out) and not force:
         raise UsageError(f"{out} is already there", hint="--force overwrites it")
+    if not (ending == ".zarr" and os.path.isdir(out)):
+        refuse_special(out)
     folder = os.path.dirname(os.path.abspath(out))
     if not os.path.isdir(folder):
         raise UsageError(f"{out} cannot be written: there is no folder {folder}")
@@ -172,15 +179,16 @@ class Lines:
 
     def __init__(self, out: str) -> None:
         self.out = out
-        self._part = f"{out}.part"
-        self._file: IO[str] = open(self._part, "w", encoding="ascii")  # noqa: SIM115  # closed below
+        self._part = Path(out).with_name(f".vinoir-{secrets.token_hex(6)}")
+        self._file: IO[str] = self._part.open("x", encoding="ascii")  # closed below
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
-        Path(self._part).unlink(missing_ok=True)
+        with suppress(OSError):  # of what is not written yet, on a full disk
+            self._file.close()
+        self._part.unlink(missing_ok=True)
 
     def add(self, files: Mapping[str, str], outcome: Outcome) -> None:
         """Write a line."""

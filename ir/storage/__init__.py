@@ -9,6 +9,9 @@ from ..faces import face
 if TYPE_CHECKING:
     from .atomic import replace_document as replace_document
     from .atomic import replace_pair as replace_pair
+    from .one_file import refuse_special as refuse_special
+    from .one_file import unwritable as unwritable
+    from .one_file import whole as whole
     from .opening import fetch_pair as fetch_pair
     from .opening import open_weights as open_weights
     from .places import beside as beside
@@ -36,5 +39,6 @@ __getattr__, __dir__ = face(
         "weights": (
             "WHOLE Path Weights blocks digest_of identity open_regular same_bytes sample_of"
         ),
+        "one_file": "refuse_special unwritable whole",
     },
 )

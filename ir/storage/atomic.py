@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas import IRError, UnreadableError, Where
+from .one_file import refuse_special, unwritable
 from .weights import Weights, blocks, identity, open_regular
 
 try:
@@ -99,16 +100,15 @@ def _replacing(*paths: Path) -> Iterator[Files]:
     try:
         for path in paths:
             path.parent.mkdir(parents=True, exist_ok=True)
-            if path.exists() and not path.is_file():
-                raise IRError("cannot be replaced: it is not an ordinary file", Where(str(path)))
+            refuse_special(path)
         with locked(*(path.parent for path in paths)) as alone, Files() as files:
             files.sweep(*paths, age=0 if alone else _ABANDONED)
             yield files
     except OSError as error:
         # The files that are written first have names of their own, which mean nothing to anybody.
         meant = [path for path in paths if str(path) == str(error.filename)]
-        where = Where(str((meant or paths)[0]))
-        raise IRError(f"cannot be written: {error.strerror or error}", where) from error
+        with unwritable((meant or paths)[0]):
+            raise
 
 
 def _replace(

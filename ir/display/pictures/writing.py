@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 
-from ....schemas import UsageError
+from ...storage import whole
 
 
 def write_text(target: Path, text: str, force: bool) -> None:
@@ -14,26 +12,10 @@ def write_text(target: Path, text: str, force: bool) -> None:
 
     Raises:
         UsageError: It is there, and is not to be overwritten.
+        UnwritableError: The system refuses.
     """
-    if os.path.lexists(target) and not force:
-        raise UsageError(f"{target} is already there", hint="--force overwrites it")
-    beside = target.with_name(f".vinoir-{secrets.token_hex(6)}")
-    try:
-        with beside.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        if force:
-            beside.replace(target)
-        else:
-            try:
-                target.hardlink_to(beside)  # fails where somebody has put a file there since
-            except FileExistsError:
-                raise UsageError(
-                    f"{target} is already there", hint="--force overwrites it"
-                ) from None
-            except OSError:  # a file system without links
-                beside.rename(target)
-    finally:
-        beside.unlink(missing_ok=True)
+    with whole(target, force=force) as beside:
+        beside.write_text(text, encoding="utf-8", newline="\n")
 
 
 __all__ = ["write_text"]
