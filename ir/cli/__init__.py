@@ -1,7 +1,8 @@
 """The command line: ``vinoir VERB MODEL``.
 
 Data goes to standard output, messages to standard error. Exit codes: 0 well, 1 findings or
-differences, 2 wrong usage, 3 unreadable input, 4 unsupported, 5 numbers differ, 70 our own bug.
+differences, 2 wrong usage, 3 what cannot be read or written, 4 unsupported, 5 numbers differ,
+70 our own bug, 130 stopped by Ctrl-C.
 A verb's module is imported when the verb is called.
 """
 
@@ -101,6 +102,13 @@ class Verbs(click.Group):
             raise click.UsageError(f"No such verb '{args[0]}'.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the verb; where nobody reads on, click would make a failure of it."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise SystemExit(report(error)) from None
+
 
 @click.group(
     cls=Verbs,
@@ -120,14 +128,29 @@ def main(args: list[str] | None = None) -> None:
     """Run the command line, and leave the process with its exit code."""
     words = sys.argv[1:] if args is None else args
     begin()
+    code: Any = 0
     try:
         code = cli.main(words, prog_name="vinoir", standalone_mode=False)
-        sys.stdout.flush()
+    except SystemExit as left:
+        code = left.code
     except (Exception, KeyboardInterrupt) as error:
         if "--debug" in words:
-            raise
+            import traceback
+
+            traceback.print_exception(error)
         code = report(error)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # What is found of the model counts, though nobody reads of it.
+        code = report(error) or code
+        _hush()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _hush() -> None:
+    """Let go what is still to be printed: it would fail once more when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report(error: BaseException) -> int:
@@ -140,7 +163,7 @@ def report(error: BaseException) -> int:
         return STOPPED
     if isinstance(error, BrokenPipeError):
         # Whoever read the output has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _hush()
         return 0
     if isinstance(error, IRError):
         place = f"{error.where}: " if error.where else ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ...schemas import UsageError
-from .output import note, set_colour
+from .output import note, ready_streams, set_colour
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -156,9 +156,10 @@ def named_stdin(what: str) -> io.BytesIO:
 
 
 def begin() -> None:
-    """Forget what an earlier command line of this process settled."""
+    """Forget what an earlier command line of this process settled; make streams usable."""
     _taken.clear()
     set_colour("auto")
+    ready_streams()
 
 
 weights_option = click.option(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import math
 import os
@@ -18,6 +20,11 @@ LONGEST_CELL = 500
 #: Raised when the meaning of a field in the JSON changes.
 SCHEMA_VERSION = 1
 
+#: Signs that we print, where an output has no such sign.
+_INSTEAD = {"→": "->", "…": "..."}
+#: What of a text an encoding cannot hold is written by this name's rule.
+_SPELLING = "vinoir"
+
 #: What ``--color`` says.
 _colour: Literal["auto", "always", "never"] = "auto"
 
@@ -26,6 +33,30 @@ def set_colour(when: Literal["auto", "always", "never"]) -> None:
     """Settle whether there is colour, whatever the environment says of it, unless ``auto``."""
     global _colour
     _colour = when
+
+
+def ready_streams() -> None:
+    """Let the standard streams be there, and take whatever is printed.
+
+    One that was closed is empty; what an encoding cannot hold is written as Python writes it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # to the end
+    codecs.register_error(_SPELLING, _spelt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_SPELLING)
+
+
+def _spelt(error: UnicodeError) -> tuple[str | bytes, int]:
+    """A sign that an encoding cannot hold, in signs that it can."""
+    if isinstance(error, UnicodeEncodeError):
+        sign = error.object[error.start]
+        if sign in _INSTEAD:
+            return _INSTEAD[sign], error.start + 1
+        return sign.encode("unicode_escape").decode("ascii"), error.start + 1
+    raise error
 
 
 def coloured() -> bool:

@@ -299,8 +299,9 @@ class _Comparison:
             self._constant(x, y, left, right)
             return
         specs = [self.numbers.operation(layer)[0] for layer in (x, y)]
-        if specs[0] != specs[1]:
-            said = [f"{layer.type} {layer.version}" for layer in (x, y)]
+        said = [f"{layer.type} {layer.version}" for layer in (x, y)]
+        # Of the same operation only the attributes differ, those that a default is for too.
+        if specs[0] != specs[1] and said[0] != said[1]:
             self._add("type", left, right, "operation", *said)
         self._attributes(x, y, left, right)
         counts = [len(layer.port_ids("output")) for layer in (x, y)]
