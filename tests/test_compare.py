@@ -245,6 +245,35 @@ def test_onnxruntime_is_asked_by_names(tmp_path: Path) -> None:
     assert found.first.place.type == "MatMul"
 
 
+def test_no_all_clear_where_nothing_was_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Models that have nothing in common are refused, with the inputs of both."""
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    helper = onnx.helper
+    nodes = [helper.make_node("Tanh", ["x"], ["y"])]
+    ports = [helper.make_tensor_value_info(name, 1, [4, 3]) for name in "xy"]
+    graph = helper.make_graph(nodes, "g", ports[:1], ports[1:])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(made, tmp_path / "m.onnx")
+    net = ir.Builder("other")
+    x = net.parameter("image", "f32", (4, 3))
+    net.result(net.add("Abs", "opset1", [x], name="abs"), name="out")
+    ir.write(net.model(), tmp_path / "other.xml")
+    with pytest.raises(SystemExit) as left:
+        main(["compare", str(tmp_path / "other.xml"), "--against", str(tmp_path / "m.onnx")])
+    out, err = capsys.readouterr()
+    assert left.value.code == 2
+    assert "nothing was compared: of 1 layers none has a counterpart in ONNX Runtime" in err
+    assert "the model's inputs are image, its x" in err
+    assert "none is wrong" not in out
+    # Where there is nothing to compare, nothing is wrong.
+    net = ir.Builder("empty")
+    net.result(net.parameter("image", "f32", (4, 3)), name="same")
+    assert not ir.compare(net.model(), "f16")
+
+
 def test_tensors_are_let_go(tmp_path: Path) -> None:
     size = 128  # 256 KB for each of 80 tensors of either run
     one, two = chain(40, size=size), chain(40, size=size)

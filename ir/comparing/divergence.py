@@ -22,7 +22,7 @@ from ...layers.memory import give_back, nbytes
 from ...schemas import Array, IRError, UsageError
 from ...schemas.numbers import at_least, random_of
 from ...schemas.printing import Table, printable
-from ..document import Layer, Model
+from ..document import Layer, Model, named_inputs
 from ..execution import (
     Inputs,
     Interpreter,
@@ -39,8 +39,11 @@ from .extraction import Spot
 from .judging import Judge, Step
 from .references import (
     InPieces,
+    OnnxRuntime,
+    OtherModel,
     Recorded,
     Reference,
+    from_constants,
     has_state,
     make_reference,
 )
@@ -192,11 +195,45 @@ def compare(
                 found.refused = {
                     whole.layer(key).name: reason for key, reason in reference.refused.items()
                 }
+            if not found.steps:
+                _refuse_nothing(whole, reference, found.refused)
             return found
     finally:
         for held in ("process", "content"):  # of a runtime, and of a file of recorded arrays
             if hasattr(reference, held):
                 getattr(reference, held).close()
+
+
+def _refuse_nothing(model: Model, reference: Reference, refused: Mapping[str, str]) -> None:
+    """Refuse to call right what was compared with nothing, though there are layers to compare."""
+    fixed = from_constants(model)
+    layers = [
+        layer
+        for layer in model.order()
+        if layer.type not in ("Parameter", "Result")
+        and layer.id not in fixed
+        and not (layer.op is not None and layer.op.is_random)
+    ]
+    if not layers:
+        return
+    if refused:
+        name, reason = next(iter(refused.items()))
+        raise UsageError(
+            f"nothing was compared: {reference.name} refuses {len(refused)} of {len(layers)} "
+            f"layers; {printable(name)}: {printable(reason, 300)}"
+        )
+    said = ", ".join(names[0] for _, names in named_inputs(model.parameters)) or "none"
+    theirs: Sequence[str] | None = None
+    if isinstance(reference, OtherModel):
+        theirs = [names[0] for _, names in named_inputs(reference.other.parameters)]
+    elif isinstance(reference, OnnxRuntime):
+        theirs = reference.inputs
+    told = "" if theirs is None else f", its {', '.join(theirs) or 'none'}"
+    raise UsageError(
+        f"nothing was compared: of {len(layers)} layers none has a counterpart in "
+        f"{reference.name}; the model's inputs are {said}{told}",
+        hint="compare with another version of the same model, of the same names",
+    )
 
 
 def wrong_layer(
