@@ -15,6 +15,7 @@ from .fleet import over_many
 from .inputs import make_inputs
 from .options import (
     AtLeastZero,
+    FileName,
     Source,
     force_option,
     format_option,
@@ -46,7 +47,7 @@ from .progress import Progress
 @click.option("--threads", type=click.IntRange(1), help="For each runtime; else all cores.")
 @click.option("--runs", type=click.IntRange(1), default=15, show_default=True)
 @click.option("--layers", is_flag=True, help="Time of each layer, its GFLOP/s and GB/s.")
-@click.option("--plot", type=click.Path(), help="An .svg: time by layer, and memory over the run.")
+@click.option("--plot", type=FileName(), help="An .svg: time by layer, and memory over the run.")
 @force_option
 @values_option
 @seed_option

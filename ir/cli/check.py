@@ -14,6 +14,7 @@ from .fleet import over_many
 from .many import model_paths
 from .options import (
     STDIN,
+    FileName,
     Source,
     Target,
     force_option,
@@ -50,7 +51,7 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
     "check model.xml --fix -o mended.xml",
 )
 @click.argument(
-    "models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(allow_dash=True)
+    "models", metavar="MODEL...", nargs=-1, required=True, type=FileName(allow_dash=True)
 )
 @weights_option
 @click.option("--target", metavar="VERSION", help="The OpenVINO release that is to read them.")

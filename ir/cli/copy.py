@@ -9,6 +9,7 @@ from ...schemas import MismatchError, UsageError
 from ..document import Layer, Model
 from ..files import read
 from .options import (
+    FileName,
     Source,
     force_option,
     in_place_option,
@@ -27,7 +28,7 @@ from .output import bytes_text, note
     "copy model.xml --weights other.bin -o joined.xml",
 )
 @model_options
-@click.argument("target", metavar="[OUTPUT]", type=click.Path(), required=False)
+@click.argument("target", metavar="[OUTPUT]", type=FileName(), required=False)
 @output_option("The .xml to write, the same as OUTPUT")
 @in_place_option
 @click.option(

@@ -11,7 +11,7 @@ from ...schemas import UsageError
 from ..comparing import Differences, diff, flattened, review_lines
 from ..display import draw, operation_name
 from ..document import Graph, Info, Model
-from .options import Source, format_option, lenient_option, refuse_present, verb
+from .options import FileName, Source, format_option, lenient_option, refuse_present, verb
 from .output import note, print_json, say
 
 
@@ -22,14 +22,14 @@ from .output import note, print_json, say
     "diff model.xml small.xml -o diff.html",
     "diff --textconv model.xml",
 )
-@click.argument("one", metavar="A", type=click.Path(allow_dash=True))
-@click.argument("two", metavar="B", type=click.Path(allow_dash=True), required=False)
+@click.argument("one", metavar="A", type=FileName(allow_dash=True))
+@click.argument("two", metavar="B", type=FileName(allow_dash=True), required=False)
 @lenient_option
-@click.option("--weights-a", type=click.Path(), help="The .bin of A, where it is not beside it.")
-@click.option("--weights-b", type=click.Path(), help="The .bin of B, where it is not beside it.")
+@click.option("--weights-a", type=FileName(), help="The .bin of A, where it is not beside it.")
+@click.option("--weights-b", type=FileName(), help="The .bin of B, where it is not beside it.")
 @click.option("--names", is_flag=True, help="Also what makes no difference: names, order.")
 @click.option("--all", "everything", is_flag=True, help="Also what follows from a difference.")
-@click.option("-o", "--output", type=click.Path(), help="A .html: both models drawn in step.")
+@click.option("-o", "--output", type=FileName(), help="A .html: both models drawn in step.")
 @click.option("--force", is_flag=True, help="Overwrite the output.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing, the exit code tells.")
 @click.option(

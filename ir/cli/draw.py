@@ -13,6 +13,7 @@ from ..checking import RANK, check
 from ..display import Drawing, draw
 from ..document import Model
 from .options import (
+    FileName,
     Source,
     force_option,
     layer_names,
@@ -46,7 +47,7 @@ from .output import note
 @click.option(
     "--values",
     "file",
-    type=click.Path(),
+    type=FileName(),
     help="JSON: a number or word for each layer's name, or what bench --layers --json printed.",
 )
 @click.option(

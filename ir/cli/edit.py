@@ -15,6 +15,7 @@ from ..surgery import EDITS, Operated, Surgery, edit, edit_schema, edits_in, rea
 from .operate import Destination, deliver, operation_options
 from .options import (
     STDIN,
+    FileName,
     Source,
     format_option,
     layer_names,
@@ -38,7 +39,7 @@ from .output import print_table, say_json
 @click.option(
     "--patch",
     multiple=True,
-    type=click.Path(),
+    type=FileName(),
     help="A JSON file with a list of edits; - reads standard input.",
 )
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename an input, output, "

@@ -25,7 +25,7 @@ _ARRAYS = frozenset({".npy", ".npz"})
 
 def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, Array]:
     """An array for every input, from what the command line says."""
-    words = by_input(model, given)
+    words = _words(model, given)
     rng = random_of(seed)
     allowed, made = budget(), dict[int, Array]()
     for index, (parameter, names) in enumerate(named_inputs(model.parameters)):
@@ -33,6 +33,17 @@ def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, 
             made[index] = make_input(parameter, names, words.get(parameter.id, "random"), rng)
             allowed.hold([made[index]])
     return made
+
+
+def _words(model: Model, given: Mapping[str, str]) -> dict[int, str]:
+    """What is given for each input, by its layer's id; nothing is no file, and no folder."""
+    for name, word in given.items():
+        if not word:
+            raise UsageError(
+                f'nothing is given for input "{name}"',
+                hint="give a .npy or .npz file, an image, random, zeros or ones",
+            )
+    return by_input(model, given)
 
 
 def make_input(
@@ -128,7 +139,7 @@ class Samples:
 
     def __init__(self, model: Model, given: Mapping[str, str], seed: int, batch: int | None):
         self.model, self.given, self.seed = model, given, seed
-        self.words = by_input(model, given)
+        self.words = _words(model, given)
         self.files = {
             parameter.id: found
             for parameter in model.parameters

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ...schemas import UsageError
+from ..fleet import files_in
 from .options import STDIN
 
 
@@ -14,12 +15,7 @@ def model_paths(models: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(path for name in models for path in _meant(name)))
 
 
-def _meant(name: str) -> Iterator[str]:
-    path = Path(name)
-    if name == STDIN or not path.is_dir():
-        yield name
-        return
-    found = sorted(str(inner) for inner in path.rglob("*.xml"))
-    if not found:
-        raise UsageError(f"{name} is a folder without .xml files")
-    yield from found
+def _meant(name: str) -> Sequence[str]:
+    if name == STDIN or not os.path.isdir(name):
+        return [name]
+    return [str(Path(path)) for path in files_in(name)]

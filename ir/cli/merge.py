@@ -8,6 +8,7 @@ from ...schemas import UsageError
 from ..surgery import merge
 from .operate import deliver
 from .options import (
+    FileName,
     Source,
     dry_run_option,
     force_option,
@@ -27,7 +28,7 @@ from .options import (
     "merge model.xml model.xml --prefix a_ --prefix b_ --dry-run",
 )
 @click.argument(
-    "models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(allow_dash=True)
+    "models", metavar="MODEL...", nargs=-1, required=True, type=FileName(allow_dash=True)
 )
 @lenient_option
 @click.option(

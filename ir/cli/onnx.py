@@ -16,6 +16,7 @@ from ..storage import beside
 from .fleet import over_many
 from .options import (
     STDIN,
+    FileName,
     Source,
     Target,
     dry_run_option,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     "import model.onnx --dry-run",
     "import model.onnx --explain --semantics openvino -o imported.xml",
 )
-@click.argument("model", metavar="MODEL.onnx", type=click.Path(allow_dash=True))
+@click.argument("model", metavar="MODEL.onnx", type=FileName(allow_dash=True))
 @output_option()
 @force_option
 @dry_run_option

@@ -101,6 +101,19 @@ def debug_option() -> click.Option:
     )
 
 
+class FileName(click.Path):
+    """The name of a file; that it cannot be opened is told by whoever opens it, of it alone."""
+
+    def __init__(self, *, allow_dash: bool = False) -> None:
+        super().__init__(readable=False, allow_dash=allow_dash)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The name; an empty one would mean the folder where one is."""
+        if not os.fspath(value):
+            self.fail("the name of a file is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def layered(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Several options as one decorator; the help lists them in this order."""
 
@@ -163,7 +176,7 @@ def begin() -> None:
 
 
 weights_option = click.option(
-    "--weights", type=click.Path(), help="The .bin, where it is not beside the .xml."
+    "--weights", type=FileName(), help="The .bin, where it is not beside the .xml."
 )
 lenient_option = click.option(
     "--lenient", is_flag=True, help="Repair what OpenVINO reads and XML forbids, and tell it."
@@ -189,7 +202,7 @@ def _sourced(function: Callable[..., Any], *, required: bool) -> Callable[..., A
         return function(*args, source=source, **words)
 
     argument = click.argument(
-        "model", metavar="MODEL", type=click.Path(allow_dash=True), required=required
+        "model", metavar="MODEL", type=FileName(allow_dash=True), required=required
     )
     return argument(weights_option(lenient_option(sourced)))
 
@@ -248,7 +261,7 @@ samples_option = click.option(
     help="How many samples; what is random is drawn anew for each.",
 )
 onnx_option = click.option(
-    "--onnx", type=click.Path(), help="The model for onnxruntime; else MODEL's .onnx."
+    "--onnx", type=FileName(), help="The model for onnxruntime; else MODEL's .onnx."
 )
 
 
@@ -366,7 +379,7 @@ dry_run_option = click.option(
 
 def output_option(what: str = "The .xml to write", *, required: bool = False) -> Callable[[F], F]:
     """``-o``: where to."""
-    return click.option("-o", "--output", type=click.Path(), required=required, help=f"{what}.")
+    return click.option("-o", "--output", type=FileName(), required=required, help=f"{what}.")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import click
 from ...schemas import UsageError
 from ..files import read
 from ..fleet import Predictor, run_over
-from .options import pairs
+from .options import FileName, pairs
 from .output import note
 
 
@@ -19,7 +19,7 @@ def over_inputs(command: click.Command) -> click.Command:
     before: Any = command.callback
     out = click.Option(
         ["--out"],
-        type=click.Path(),
+        type=FileName(),
         metavar="FILE",
         help="Run over all files that --input NAME='data/*.npy' describes, and write a .npz, "
         ".zarr or .jsonl.",

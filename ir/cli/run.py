@@ -22,6 +22,7 @@ from .fleet import over_many
 from .inputs import Sample, Samples, make_inputs
 from .options import (
     AtLeastZero,
+    FileName,
     Source,
     force_option,
     format_option,
@@ -73,7 +74,7 @@ Call = Callable[[Mapping[int, Array]], Mapping[str, Array]]
 )  # fmt: skip
 @click.option(
     "--save",
-    type=click.Path(),
+    type=FileName(),
     help="Write the tensors to this .npz; to a folder: an .npz for each file of inputs.",
 )
 @force_option

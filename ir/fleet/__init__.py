@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .outcomes import Outcome as Outcome
     from .predictor import Predictor as Predictor
     from .selection import common_root as common_root
+    from .selection import files_in as files_in
     from .selection import is_pattern as is_pattern
     from .selection import read_shard as read_shard
     from .selection import select as select
@@ -26,7 +27,7 @@ __getattr__, __dir__ = face(
         "batches": "run_over",
         "outcomes": "Outcome",
         "predictor": "Predictor",
-        "selection": "common_root is_pattern read_shard select",
+        "selection": "common_root files_in is_pattern read_shard select",
         "sweeping": "Sweep sweep",
     },
 )

@@ -123,6 +123,11 @@ def run_over(
         max_memory: For each call, on Linux.
     """
     calls = match(inputs)
+    if not calls:
+        raise UsageError(
+            "no files of inputs are given, over which to run",
+            hint="--input NAME='data/*.npy', or run without --out",
+        )
     setup = packed_setup(Batch(predictor), max_memory)
     with ExitStack() as stack:
         with unwritable(out):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from os import PathLike
 
-from ...schemas import UsageError
+from ...schemas import UnreadableError, UsageError, Where
 from ..storage import is_url, list_urls
 
 _MAGIC = "*?["
@@ -35,19 +35,43 @@ def _selected(name: str, suffix: str) -> Sequence[str]:
     if is_pattern(name):
         paths = list_urls(name) if is_url(name) else glob.glob(name, recursive=True)
         # What stands beside a model has the same name in many patterns: digits.*
-        files = [path for path in paths if path.lower().endswith(suffix)] or [
-            path for path in paths if not os.path.isdir(path)
-        ]
+        paths = [path for path in paths if not os.path.isdir(path)]
+        files = [path for path in paths if path.lower().endswith(suffix)] or paths
         if not files:
             raise UsageError(f"no file is like {name}", hint="** stands for any folders")
         return sorted(files)
     if not is_url(name) and os.path.isdir(name):
-        inner = os.path.join(glob.escape(name), "**", f"*{suffix}")
-        files = sorted(glob.glob(inner, recursive=True, include_hidden=True))
-        if not files:
-            raise UsageError(f"{name} is a folder without {suffix} files")
-        return files
+        return files_in(name, suffix)
     return [name]
+
+
+def files_in(folder: str, suffix: str = ".xml") -> list[str]:
+    """All files of a kind in a folder, at any depth; none is left out silently.
+
+    Raises:
+        UsageError: There is none.
+        UnreadableError: A folder in it may not be looked into: nobody knows what it holds.
+    """
+    found: list[str] = []
+    seen: set[tuple[int, int]] = set()
+    for place, folders, files in os.walk(folder, onerror=_refuse_closed, followlinks=True):
+        status = os.stat(place)
+        if (status.st_dev, status.st_ino) in seen:
+            folders.clear()  # a link leads back
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        found += [os.path.join(place, file) for file in files if file.lower().endswith(suffix)]
+    if not found:
+        raise UsageError(f"{folder} is a folder without {suffix} files")
+    return sorted(found)
+
+
+def _refuse_closed(error: OSError) -> None:
+    raise UnreadableError(
+        f"this folder cannot be looked into: {error.strerror or error}",
+        Where(None if error.filename is None else os.fspath(error.filename)),
+        "let it be read, or give the folders and files beside it",
+    ) from None
 
 
 def common_root(paths: Sequence[str]) -> str:

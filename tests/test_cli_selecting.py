@@ -1,0 +1,97 @@
+"""Which models a command line means: none of them is left out silently, none is made up."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli_folder import Call, caller, network
+from vinoir import ir
+from vinoir.ir.fleet import files_in
+
+WAYS = ([], ["--jobs", "1"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    ir.write(network(), tmp_path / "model.xml")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    return caller(capsys)
+
+
+def test_every_file_of_a_folder_is_found(folder: Path) -> None:
+    for name in ("many/one.xml", "many/.hidden/two.xml", "many/THREE.XML", "many/a.xml/four.xml"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy("model.xml", name)
+    (folder / "many" / "link").symlink_to(folder / "many", target_is_directory=True)
+    (folder / "elsewhere").mkdir()
+    shutil.copy("model.xml", "elsewhere/five.xml")
+    (folder / "many" / "other").symlink_to(folder / "elsewhere", target_is_directory=True)
+    assert files_in("many") == [
+        "many/.hidden/two.xml", "many/THREE.XML", "many/a.xml/four.xml", "many/one.xml",
+        "many/other/five.xml",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_folder_that_may_not_be_looked_into_is_told(
+    way: list[str], folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "many" / "closed").mkdir(parents=True)
+    shutil.copy("model.xml", "many/one.xml")
+    looked = os.scandir
+
+    def refused(path: Any) -> Iterator[os.DirEntry[str]]:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return looked(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    code, out, err = call("check", "many", *way)
+    assert (code, out) == (3, "")
+    assert "many/closed: error: this folder cannot be looked into: Permission denied" in err
+
+
+def test_a_file_that_may_not_be_read_is_no_wrong_usage(
+    folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it cannot be opened it is one finding, and the others are checked."""
+    real = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode, **more: mode != os.R_OK and real(path, mode, **more)
+    )
+    for verb in ("check", "show", "infer", "run"):
+        assert call(verb, "model.xml")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["check", ""], "the name of a file is empty"),
+        (["show", ""], "the name of a file is empty"),
+        (["show", "model.xml", "--weights", ""], "the name of a file is empty"),
+        (["draw", "model.xml", "-o", ""], "the name of a file is empty"),
+        (["run", "model.xml", "-i", "image="], 'nothing is given for input "image"'),
+        (["bench", "model.xml", "-i", "image="], 'nothing is given for input "image"'),
+        (["run", "model.xml", "-i", "image=", "--out", "o.npz"], "no file is like"),
+        (["run", "model.xml", "--out", "o.npz"], "no files of inputs are given"),
+    ],
+)
+def test_an_empty_word_means_nothing(
+    words: list[str], says: str, folder: Path, call: Call
+) -> None:
+    np.save("there.npy", np.zeros((1, 1, 16, 16), "f4"))
+    code, _, err = call(*words)
+    assert code == 2
+    assert says in err
+    assert not Path("o.npz").exists()
