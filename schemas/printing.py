@@ -47,6 +47,11 @@ def printable_name(text: object) -> str:
     return printable(text, LONGEST_NAME)
 
 
+def counted(number: int, word: str) -> str:
+    """So many of something, in words: 1 layer, 2 layers."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def meant(word: str, known: Iterable[str], most: int = 1) -> str | None:
     """The hint that names what somebody may have meant; the first thousands are looked through."""
     import difflib  # only for those who look for what is not there

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,50 @@ def test_an_empty_word_means_nothing(
     assert code == 2
     assert says in err
     assert not Path("o.npz").exists()
+
+
+# One model within limits is still one model.
+
+
+@pytest.mark.parametrize("limits", [["--max-seconds", "60"], ["--max-memory", "4G"]])
+def test_one_model_within_limits_prints_what_it_prints(
+    limits: list[str], folder: Path, call: Call
+) -> None:
+    for words in (["show", "model.xml"], ["show", "model.xml", "--json"], ["show", "none.xml"]):
+        assert call(*words, *limits) == call(*words)
+    code, out, err = call("simplify", "model.xml", "-o", "small.xml", *limits)
+    assert code == 0
+    assert "wrote small.xml" in out + err
+    assert Path("small.xml").is_file()
+    assert "runs of each" in call("bench", "model.xml", "--runs", "2", *limits)[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited there")
+def test_what_one_model_may_not_take_is_told(folder: Path, call: Call) -> None:
+    code, out, err = call("show", "model.xml", "--max-memory", "1K")
+    assert (code, out) == (4, "")
+    assert "model.xml: error: there is not enough memory" in err
+    code, out, err = call("bench", "model.xml", "--runs", "1000000", "--max-seconds", "0.1")
+    assert (code, out) == (4, "")
+    assert "more than 0.1 seconds are wanted" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["simplify", "model.xml", "-o", "small.xml", "--jobs", "1"], "-o small.xml is one file"),
+        (["infer", "model.xml", "-o", "file", "--jobs", "1"], "-o file is one file"),
+        (["check", "-", "--jobs", "1"], "standard input is one model"),
+        (["show", "-", "model.xml"], "standard input is one model"),
+        (["show", "-", "--max-seconds", "9"], "standard input cannot be limited"),
+        (["check", "model.xml", "--shard", "1/0"], '"1/0" is no share'),
+    ],
+)
+def test_what_is_for_one_model_is_refused_for_many(
+    words: list[str], says: str, folder: Path, call: Call
+) -> None:
+    Path("file").write_text("")
+    code, out, err = call(*words)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert not Path("small.xml").exists()

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ...schemas import MismatchError, UsageError
+from ...schemas.printing import counted
 from ..display import plot_run, write_text
 from ..measuring import LayerRow, Report, Row, measure
 from .fleet import over_many
@@ -130,7 +131,8 @@ def facts(report: Report, model: str, tolerance: float) -> dict[str, Any]:
 def print_report(report: Report, layers: bool) -> None:
     """The report for a person."""
     print_table(
-        f"{len(report.rows[0].seconds)} runs of each in turn, {report.threads} threads",
+        f"{counted(len(report.rows[0].seconds), 'run')} of each in turn, "
+        f"{counted(report.threads, 'thread')}",
         ["runtime", "version", "min", "median", "ours / its", "differs", "ready in", "memory"],
         [
             [

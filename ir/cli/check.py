@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ...schemas import LimitError, UsageError
+from ...schemas.printing import counted
 from ..checking import RANK, RULES, Cause, Report, check, explain
 from .fleet import over_many
 from .many import model_paths
@@ -218,16 +219,12 @@ def _print_sums(reports: list[Report], each: bool) -> None:
             sum(len(report.warnings) for report in reports),
         )
         text = (
-            f"{_many(len(reports), 'model')}, {wrong} with errors: "
-            f"{_many(counts[0], 'error')}, {_many(counts[1], 'warning')}"
+            f"{counted(len(reports), 'model')}, {wrong} with errors: "
+            f"{counted(counts[0], 'error')}, {counted(counts[1], 'warning')}"
         )
     if total > len(causes) and not each:
-        text += f" of {_many(len(causes), 'cause')} (--all shows each)"
+        text += f" of {counted(len(causes), 'cause')} (--all shows each)"
     note(text)
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _mend(
@@ -266,7 +263,7 @@ def _mend(
                 say(line)
     show([report], format_, each=each)
     wrote = f"wrote {goal.path}" if written else "nothing written"
-    note(f"{_many(len(done), 'repair')}, {wrote}")
+    note(f"{counted(len(done), 'repair')}, {wrote}")
     return report
 
 

@@ -6,6 +6,7 @@ import click
 import numpy as np
 
 from ...schemas import MismatchError, UsageError
+from ...schemas.printing import counted
 from ..document import Layer, Model
 from ..files import read
 from .options import (
@@ -60,13 +61,14 @@ def copy_command(
     assert goal.path is not None
     again = read(goal.path, goal.weights, lenient=source.lenient)
     compare(model, again, source.path, goal.path, exact=not repack)
+    wrote = f"wrote {goal.path}: {counted(len(model), 'layer')}, equal to {source.path}"
     if model.weights is None or again.weights is None:
-        note(f"wrote {goal.path}: {len(model)} layers, equal to {source.path}, which has no .bin")
+        note(f"{wrote}, which has no .bin")
         return
     sizes = f"{bytes_text(size)} of weights"
     if repack:
         sizes += f" are {bytes_text(again.weights.size)} now"
-    note(f"wrote {goal.path}: {len(model)} layers, equal to {source.path}; {sizes}")
+    note(f"{wrote}; {sizes}")
 
 
 def compare(model: Model, again: Model, source: str, written: str, *, exact: bool) -> None:

@@ -1,8 +1,8 @@
 """Verbs over many models: ``--jobs``, ``--dask``, ``--journal``, ``--shard``.
 
 A verb that is decorated takes any number of models, folders and patterns. With one model and none
-of these options it is what it was; else it is carried out for each model by other processes, as
-with ``--format json``, and a line of JSON is printed for each.
+of these options it is what it was, also within limits; else it is carried out for each model by
+other processes, as with ``--format json``, and a line of JSON is printed for each.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from typing import Any
 import click
 
 from ...schemas import IRError, LimitError, UsageError
+from ...schemas.printing import counted
 from ..document import by_input
 from ..files import read
 from ..fleet import Outcome, Sweep, common_root, is_pattern, read_shard, select
 from ..storage import beside
-from .options import limit_options, pairs
+from .options import STDIN, limit_options, pairs
 from .output import note
 
 #: What names one file for one model cannot be given for many.
@@ -86,9 +87,12 @@ def over_many(command: click.Command, suffix: str = ".xml") -> click.Command:
         }
         given: tuple[str, ...] = values.pop(models)
         asked = [*fleet.values(), *(limits[name] for name in limits if name not in own_limits)]
-        is_one = several or len(given) == 1
-        if is_one and not any(map(is_pattern, given)) and all(each is None for each in asked):
+        is_one = (several or len(given) == 1) and not any(map(is_pattern, given))
+        if is_one and all(each is None for each in asked):
             return one(**values, **{models: given if several else given[0]})
+        if is_one and not several and all(each is None for each in fleet.values()):
+            values[models] = given[0]
+            return _within_limits(str(command.name), models, values, **limits)
         return _over_many(str(command.name), models, suffix, given, values, **fleet, **limits)
 
     callback.one, callback.several = one, several  # type: ignore[attr-defined]
@@ -102,6 +106,32 @@ def over_many(command: click.Command, suffix: str = ".xml") -> click.Command:
     options: list[click.Parameter] = bearer.__click_params__  # type: ignore[attr-defined]
     command.params += [option for option in reversed(options) if option.name not in has]
     return command
+
+
+def _within_limits(
+    verb: str,
+    argument: str,
+    values: dict[str, Any],
+    *,
+    max_memory: int | None,
+    max_seconds: float | None,
+) -> None:
+    """Carry a verb out for one model as ever, but in a process that is ended at its limits."""
+    model = values[argument]
+    if model == STDIN:
+        raise UsageError("a model from standard input cannot be limited", hint="give its file")
+    sweep = Sweep(
+        Verb(verb, argument, values, is_alone=True), [model], jobs=1,
+        max_memory=max_memory, max_seconds=max_seconds,
+    )  # fmt: skip
+    (line,) = sweep
+    said = line["result"]
+    if said is None:
+        note(f"{model}: error: {line['error']}")
+    else:
+        click.echo(said["out"], nl=False)
+        click.echo(said["err"], nl=False, err=True)
+    raise SystemExit(line["code"])
 
 
 def _over_many(
@@ -125,6 +155,12 @@ def _over_many(
             raise UsageError(f"--{word} is for one model, with many it cannot be given")
     if values.get("format_") not in (None, "text", "json"):
         raise UsageError(f"--format {values['format_']} is for one process: many print JSON")
+    if STDIN in given:
+        raise UsageError(
+            "standard input is one model, which this process alone can read",
+            hint="leave --jobs, --dask, --journal and --shard out, or give files",
+        )
+    _refuse_one_output(values.get("output"), given)
     values["format_"] = "json"
     models = select(given, suffix)
     refuse_inputs(values.get("inputs") or (), models)
@@ -143,6 +179,17 @@ def _over_many(
         watch.add(line)
     watch.end()
     raise SystemExit(sweep.worst)
+
+
+def _refuse_one_output(output: str | None, given: tuple[str, ...]) -> None:
+    """Refuse a file, where a folder for many is meant."""
+    if output is None:
+        return
+    if output.lower().endswith(".xml") or (os.path.lexists(output) and not os.path.isdir(output)):
+        raise UsageError(
+            f"-o {output} is one file, but {', '.join(given[:3])} may be many models",
+            hint="-o FOLDER; for one model leave --jobs, --dask, --journal and --shard out",
+        )
 
 
 def refuse_inputs(given: tuple[str, ...], models: list[str]) -> None:
@@ -229,7 +276,7 @@ class Watch:
         counts = ", ".join(f"{count} {state}" for state, count in self.sweep.states.items())
         known = f"; {self.sweep.known} the journal has" if self.sweep.known else ""
         note(
-            f"{self.done} models{': ' + counts if counts else ''}, "
+            f"{counted(self.done, 'model')}{': ' + counts if counts else ''}, "
             f"{seconds:.1f} s, {self.done / max(seconds, 1e-9):.0f} a second{known}"
         )
 
@@ -247,6 +294,8 @@ class Verb:
     values: Mapping[str, Any] = field(hash=False)
     #: The folder that all models are in, where each is written to its place in another.
     root: str | None = None
+    #: It is the only one: what it prints is handed on as it is.
+    is_alone: bool = False
 
     @property
     def label(self) -> str:
@@ -275,7 +324,7 @@ class Verb:
         """Carry it out for the model of a path."""
         callback: Any = self._command().callback
         values = {**self.values, self.model: (path,) if callback.several else path}
-        if values.get("output") is not None:
+        if values.get("output") is not None and not self.is_alone:
             values["output"] = target_of(path, self.root or "", values["output"])
             os.makedirs(os.path.dirname(values["output"]), exist_ok=True)
             values["force"] = True  # that nothing is lost was seen to when all began
@@ -293,7 +342,9 @@ class Verb:
 
                 outcome.code, outcome.state = report(error), "refused"
         text = out.getvalue()
-        if text.strip():
+        if self.is_alone:
+            outcome.result = {"out": text, "err": err.getvalue()}
+        elif text.strip():
             outcome.result = json.loads(text)
         if outcome.state == "refused":
             outcome.error = err.getvalue().strip()

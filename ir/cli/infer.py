@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...schemas.printing import counted
 from ..display import declared, operation_name, shape_text
 from ..document import Model
 from ..inference import Inferred, infer
@@ -81,7 +82,8 @@ def infer_command(
         return
     differing = sum(not row["same"] for row in rows)
     if differing and not shapes:
-        note(f"{differing} ports differ from what the file declares")
+        verb = "differs" if differing == 1 else "differ"
+        note(f"{counted(differing, 'port')} {verb} from what the file declares")
         raise SystemExit(1)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...schemas import UnsupportedError, UsageError, Where
+from ...schemas.printing import counted
 from ..onnx import SPARE, Semantics, examine, simplified
 from ..storage import beside
 from .fleet import over_many
@@ -93,7 +94,7 @@ def import_command(
             simplified(importer)
     target.write(importer.model)
     if target.path is not None:
-        note(f"wrote {target.path}: {len(importer.model)} layers")
+        note(f"wrote {target.path}: {counted(len(importer.model), 'layer')}")
 
 
 def refuse_own_files(importer: Importer, target: Target) -> None:
@@ -180,7 +181,7 @@ def tell(importer: Importer) -> None:
     counts = Counter(state(row) for row in importer.rows)
     place = str(Where(importer.place)) or "the model"
     words = ", ".join(f"{count} {word}" for word, count in counts.items())
-    note(f"{place}: {len(importer.rows)} nodes{': ' + words if words else ''}")
+    note(f"{place}: {counted(len(importer.rows), 'node')}{': ' + words if words else ''}")
     missing = Counter(row.operation for row in importer.rows if state(row) == "unsupported")
     if missing:
         note("unsupported: " + ", ".join(f"{kind} x{n}" for kind, n in missing.most_common()))

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ...schemas import UsageError
+from ...schemas.printing import counted
 from ..files import read
 from ..fleet import Predictor, run_over
 from .options import FileName, pairs
@@ -63,5 +64,6 @@ def _run_over(out: str, *, model: tuple[str, ...], **values: Any) -> None:
         if outcome.state != "done":
             note(f"{outcome.state}: {outcome.error}")
     seconds = time.monotonic() - began
-    note(f"{count} calls, {seconds:.1f} s, {count / max(seconds, 1e-9):.0f} a second: {out}")
+    rate = count / max(seconds, 1e-9)
+    note(f"{counted(count, 'call')}, {seconds:.1f} s, {rate:.0f} a second: {out}")
     raise SystemExit(worst)

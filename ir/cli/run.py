@@ -12,7 +12,7 @@ import numpy as np
 
 from ...layers.budget import within
 from ...schemas import Array, MismatchError, UsageError
-from ...schemas.printing import printable_name
+from ...schemas.printing import counted, printable_name
 from ..display import operation_name
 from ..document import Model
 from ..execution import Traced, run, wanted_names
@@ -178,7 +178,8 @@ def run_command(
     if comparison is not None:
         if not comparison["ok"]:
             raise MismatchError(told(comparison))
-        note(f"{len(wanted)} outputs are as expected (tolerance {tolerance:g})")
+        are = "is" if len(wanted) == 1 else "are"
+        note(f"{counted(len(wanted), 'output')} {are} as expected (tolerance {tolerance:g})")
 
 
 def definitions_of(
@@ -316,8 +317,8 @@ class Place:
     def said(self) -> str:
         """What was written."""
         if self.folder is not None:
-            return f"wrote {self.count} files to {self.folder}"
-        return f"wrote {self.count} arrays to {self.path}"
+            return f"wrote {counted(self.count, 'file')} to {self.folder}"
+        return f"wrote {counted(self.count, 'array')} to {self.path}"
 
 
 def output_rows(

@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from ...schemas import Array, UsageError
+from ...schemas.printing import counted
 from ..display import (
     constant_bytes,
     declared,
@@ -122,7 +123,8 @@ def print_summary(facts: dict[str, Any]) -> None:
     unknown, work = facts["macs_unknown"], facts["macs_by_operation"]
     sums = macs_text(facts["macs"]) if work or not unknown else "unknown"
     if unknown:
-        sums += f"; {unknown} layers have unknown sizes, which --input sets"
+        have = "has" if unknown == 1 else "have"
+        sums += f"; {counted(unknown, 'layer')} {have} unknown sizes, which --input sets"
     print_pairs(
         [
             ("model", facts["name"]),

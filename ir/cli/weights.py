@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ...schemas import Array, UsageError
+from ...schemas.printing import counted
 from ..display import constant_bytes, plot_weights, write_text
 from ..document import Layer, Model
 from .archive import save_arrays
@@ -79,7 +80,7 @@ def export_command(source: Source, output: str, force: bool) -> None:
         name = layer.name if layer.name not in arrays else f"{layer.name}#{layer.id}"
         arrays[name] = layer.value
     save_arrays(arrays, output, force=force)
-    note(f"wrote {len(arrays)} constants to {output}")
+    note(f"wrote {counted(len(arrays), 'constant')} to {output}")
 
 
 @weights_command.command("plot", cls=Verb, examples=("weights plot model.xml -o weights.svg",))

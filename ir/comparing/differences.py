@@ -19,7 +19,7 @@ from typing import Any
 
 from ...layers.memory import without_collection
 from ...schemas import Shape
-from ...schemas.printing import Table, printable, printable_name
+from ...schemas.printing import Table, counted, printable, printable_name
 from ..document import BODIES, Graph, Info, Layer, Model, Port
 from ..faces import Shown
 from ..opening import ModelLike, opened
@@ -517,9 +517,10 @@ def review_lines(
     stores = [one for one in shown if one.kind == "storage" and not everything]
     shown = [one for one in shown if one not in stores]
     if not found.found:
-        yield f"no difference between {found.one} and {found.two} ({found.paired} layers)"
+        layers = counted(found.paired, "layer")
+        yield f"no difference between {found.one} and {found.two} ({layers})"
     else:
-        yield f"{found.one} → {found.two}: {_count(len(found) - len(following), 'difference')}"
+        yield f"{found.one} → {found.two}: {counted(len(found) - len(following), 'difference')}"
     for _, group in groupby(shown, key=lambda one: (one.one, one.two)):
         yield from _layer(list(group))
     if stores:
@@ -528,12 +529,12 @@ def review_lines(
             some = [one for one in stores if (one.one, one.two)[side] is not None]
             if some:
                 users = [name for one in some for name in one.feeds][:_SHOWN]
-                yield f"    {sign} {_count(len(some), 'Convert')} before {', '.join(users)}" + (
+                yield f"    {sign} {counted(len(some), 'Convert')} before {', '.join(users)}" + (
                     ", …" if len(some) > _SHOWN else ""
                 )
     if following and not everything:
-        layers = {one.one or one.two for one in following}
-        yield f"  {len(following)} more follow from these, at {_count(len(layers), 'layer')}"
+        places = {one.one or one.two for one in following}
+        yield f"  {len(following)} more follow from these, at {counted(len(places), 'layer')}"
     if names:
         yield from _notes(found.notes)
 
@@ -562,11 +563,7 @@ def _moved(one: Place, two: Place) -> str:
 def _notes(notes: Iterable[Difference]) -> Iterator[str]:
     rows = list(notes)
     if rows:
-        yield f"{_count(len(rows), 'note')} of what makes no difference"
+        yield f"{counted(len(rows), 'note')} of what makes no difference"
     for one in rows:
         place = "" if one.one is None else f"layer {one.one.id}: "
         yield f"    {printable(f'{place}{one.kind} {one}', 2000)}"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -21,7 +21,7 @@ from ...layers.casting import as_computed
 from ...layers.memory import give_back, nbytes
 from ...schemas import Array, IRError, UsageError
 from ...schemas.numbers import at_least, random_of
-from ...schemas.printing import Table, printable
+from ...schemas.printing import Table, counted, printable
 from ..document import Layer, Model, named_inputs
 from ..execution import (
     Inputs,
@@ -105,7 +105,8 @@ class Comparison(Shown):
     def lines(self, most: int = 10) -> Iterator[str]:
         """What there is to say, the worst layers last."""
         count = len({step.place for step in self.steps})
-        head = f"{count} layers against {self.against}, {self.samples} samples"
+        head = f"{counted(count, 'layer')} against {self.against}"
+        head += f", {counted(self.samples, 'sample')}"
         if self.first is None:
             largest = max((step.own for step in self.steps), default=0.0)
             yield f"{head}: none is wrong, the largest error of a layer is {largest:.3g}"

@@ -90,6 +90,8 @@ def read_shard(text: str) -> tuple[int, int]:
     if not sign or not plain or len(text) > 20:
         raise UsageError(f'"{text}" is no share such as 3/16')
     number, count = int(first), int(second)
+    if not count:
+        raise UsageError(f'"{text}" is no share: of none there is no part', hint="such as 3/16")
     if not 1 <= number <= count:
         raise UsageError(f"share {number} of {count}: the first is 1, the last is {count}")
     return number, count
