@@ -318,3 +318,36 @@ def test_lenient_reads_what_xml_forbids(folder: Path, call: Call) -> None:
         code, _, err = call(*verb, "loose.xml", *rest, "--lenient")
         assert code in (0, 1, 5), (words, err)
         assert ": repaired: raw" in err
+
+
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [
+        ("openvino", ["bench", "good.xml", "--against", "openvino", "--runs", "1"]),
+        ("PIL", ["run", "good.xml", "-i", "image=image.png"]),
+        ("zarr", ["run", "good.xml", "-i", "image=x.npy", "--out", "out.zarr"]),
+        ("distributed", ["check", "good.xml", "--dask", "local"]),
+        ("onnx", ["import", "good.onnx", "--dry-run"]),
+    ],
+)
+def test_a_broken_package_is_no_missing_one(
+    package: str, words: list[str], folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be imported says why; that it is to be installed is said where it is missing."""
+    Path("image.png").write_bytes(b"")
+    Path("good.onnx").write_bytes(b"")
+    np.save("x.npy", np.zeros((1, 1, 16, 16), "f4"))
+    Path("broken", package).mkdir(parents=True)
+    Path("broken", package, "__init__.py").write_text("raise ImportError('libnone.so: no such')")
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend("broken")
+    code, _, err = call(*words)
+    assert code == 2, err
+    assert "libnone.so: no such" in err
+    assert "bug" not in err
+    monkeypatch.setitem(sys.modules, package, None)
+    code, _, err = call(*words)
+    assert code == 2
+    assert "libnone" not in err
+    assert "pip install" in err

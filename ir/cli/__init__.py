@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...schemas import InternalError, IRError
+from ...schemas import InternalError, IRError, UsageError
 from ...schemas.printing import printable
 from ...schemas.version import REPORTS, VERSION
 from .options import begin, color_option, debug_option
@@ -175,6 +175,10 @@ def report(error: BaseException) -> int:
         name = f"{error.filename}: " if error.filename else ""
         note(f"{name}error: {error.strerror or error}")
         return 3
+    if isinstance(error, ImportError) and not (error.name or "").startswith("vinoir"):
+        note(f"error: a package cannot be imported: {printable(error)}")
+        note("  hint: it is missing or broken: install it anew")
+        return UsageError.exit_code
     if isinstance(error, MemoryError):
         note("error: there is not enough memory")
         return CRASH

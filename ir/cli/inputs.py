@@ -15,6 +15,7 @@ from ...schemas import Array, IRError, UsageError
 from ...schemas.numbers import random_of
 from ..document import Layer, Model, by_input, named_inputs
 from ..execution import fill, is_filling
+from ..optional import optional
 from .archive import load_arrays
 from .options import STDIN
 
@@ -78,13 +79,8 @@ def load(path: str, parameter: Layer, names: Sequence[str]) -> Array:
 
 def load_image(path: str, parameter: Layer) -> Array:
     """An image as the input takes it: RGB or grey by its channels, 0 to 255, in its size."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        raise UsageError(
-            f"{path} is an image, which needs the package Pillow",
-            hint='pip install "vinoir[images]"',
-        ) from None
+    said = f"{path} is an image, which needs the package Pillow"
+    image_file = optional("PIL.Image", said, 'pip install "vinoir[images]"')
     assert parameter.op is not None
     (wanted,) = parameter.op.infer()
     sizes: list[int | None] = (
@@ -104,17 +100,17 @@ def load_image(path: str, parameter: Layer) -> Array:
             hint="give an array: FILE.npy",
         )
     try:
-        with Image.open(path) as file:
+        with image_file.open(path) as file:
             image = file.convert("L" if channels == 1 else "RGB")
-    except (UnidentifiedImageError, ValueError, SyntaxError, Image.DecompressionBombError) as e:
-        raise IRError(f"{path} cannot be read as an image: {e}") from None
-    except OSError as error:
+    except (ValueError, SyntaxError, image_file.DecompressionBombError) as error:
+        raise IRError(f"{path} cannot be read as an image: {error}") from None
+    except OSError as error:  # that of Pillow for what is none has no number
         if error.errno is not None:
             raise
         raise IRError(f"{path} cannot be read as an image: {error}") from None
     size = (width or image.width, height or image.height)
     if image.size != size:
-        image = image.resize(size, Image.Resampling.BILINEAR)
+        image = image.resize(size, image_file.Resampling.BILINEAR)
     pixels = np.asarray(image).reshape(size[1], size[0], -1)
     if not last:
         pixels = pixels.transpose(2, 0, 1)

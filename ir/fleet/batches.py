@@ -20,6 +20,7 @@ import numpy as np
 
 from ...schemas import Array, IRError, UsageError, Where
 from ..engine import core_count
+from ..optional import optional
 from ..storage import refuse_special, unwritable
 from .archiving import savable, saved_names
 from .outcomes import Outcome
@@ -284,20 +285,15 @@ class Zarr(Joined):
     """A group of Zarr with an array for each output."""
 
     def __init__(self, out: str) -> None:
-        try:
-            import zarr  # noqa: F401  # better missed now than in the end
-        except ImportError:
-            raise UsageError(
-                "a .zarr is written with the package zarr", hint="pip install zarr, or write .npz"
-            ) from None
+        # Better missed now than in the end.
+        said = "a .zarr is written with the package zarr"
+        self._zarr = optional("zarr", said, "pip install zarr, or write .npz")
         super().__init__(out)
 
     def finish(self) -> None:
         """Write it whole, and give it its name."""
-        import zarr
-
         part = os.path.join(self._folder.name, "zarr")
-        group: Any = zarr.open_group(part, mode="w")
+        group: Any = self._zarr.open_group(part, mode="w")
         for member, name in saved_names(self.heads).items():
             kind, inner = self.heads[name]
             whole = np.memmap(self.content(name), kind, "r", shape=self.shape(name))

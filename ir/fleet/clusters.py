@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any, Self
 
 from ...schemas import IRError, UsageError
+from ..optional import optional
 from .outcomes import Outcome, Task
 from .supervision import Crew, Numbered
 
@@ -46,12 +47,11 @@ class Cluster:
     """A Dask cluster that does one thing to many tasks."""
 
     def __init__(self, address: str, setup: str, jobs: int, max_seconds: float | None) -> None:
-        try:
-            self._dask: Any = import_module("distributed")
-        except ImportError:
-            raise UsageError(
-                "a cluster needs the package distributed", hint='pip install "vinoir[fleet]"'
-            ) from None
+        self._dask = optional(
+            "distributed",
+            "a cluster needs the package distributed",
+            'pip install "vinoir[fleet]"',
+        )
         if address != "local" and ":" not in address:  # Dask would try it for minutes
             raise UsageError(f'"{address}" is no address of a Dask scheduler', hint=_ADDRESS)
         self._cluster: Any = None

@@ -8,7 +8,6 @@ Example::
 
 from __future__ import annotations
 
-import importlib
 import os
 import statistics
 import time
@@ -26,6 +25,7 @@ from ...schemas.packing import plain_texts
 from ..document import Layer, Model
 from ..engine import Node, Program, describe, products
 from ..execution import Traced, run
+from ..optional import optional
 from .lifetimes import held_by_layers, held_by_nodes
 
 #: Runs a model once: inputs in order, outputs in order.
@@ -266,10 +266,7 @@ def _refusals(name: str) -> Iterator[None]:
 
 
 def _module(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise UsageError(f"{name} is not installed", hint=f"pip install {name}") from None
+    return optional(name, f"{name} is not installed", f"pip install {name}")
 
 
 def _path(model: Model) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ...layers.budget import require
 from ...schemas import IRError, UnreadableError, UsageError, Where
+from ..optional import optional
 from .weights import Weights
 
 #: Ranges are fetched in blocks of so many bytes, of which so many are kept.
@@ -218,14 +219,14 @@ def _mark(info: Mapping[str, Any]) -> str:
 
 def _opened(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it."""
+    core = optional(
+        "fsspec.core",
+        "a URL is read with the package fsspec",
+        'pip install "vinoir[fleet]"',
+        Where(url),
+    )
     try:
-        from fsspec.core import url_to_fs
-    except ImportError:
-        raise UsageError(
-            "a URL is read with the package fsspec", Where(url), 'pip install "vinoir[fleet]"'
-        ) from None
-    try:
-        found: tuple[Any, str] = url_to_fs(url)
+        found: tuple[Any, str] = core.url_to_fs(url)
     except ImportError as error:
         raise UsageError(
             f"no file system for this URL: {error}", Where(url), "install the package it names"
