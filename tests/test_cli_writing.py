@@ -102,3 +102,35 @@ def test_what_has_no_room_is_named(words: list[str], name: str, folder: Path) ->
     assert f"{name}: error: cannot be written: File too large" in done.stderr
     left = [path.name for path in folder.iterdir()]
     assert not [one for one in left if one.startswith((".vinoir", "there"))]
+
+
+@pytest.mark.parametrize("names", [("store/m.xml", "store/m.bin"), ("store/abc", "store/def")])
+def test_in_place_is_where_the_model_was_read_from(
+    names: tuple[str, str], folder: Path, call: Call
+) -> None:
+    """A link to a model stays one, and the model is the one that is changed."""
+    (folder / "store").mkdir()
+    for name, link in zip(names, ("link.xml", "link.bin"), strict=True):
+        os.replace(f"model{link[-4:]}", name)
+        Path(link).symlink_to(name)
+    code, _, err = call("edit", "link.xml", "--rename", "image=picture", "--in-place")
+    assert code == 0, err
+    assert Path("link.xml").is_symlink()
+    assert Path("link.bin").is_symlink()
+    for model in (ir.read("link.xml"), ir.read(names[0], names[1])):
+        assert str(model.inputs["picture"].type) == "f32"
+        assert ir.check(model).ok
+
+
+@pytest.mark.parametrize("name", ["link.xml", "deep/link.xml"])
+def test_in_place_where_only_the_document_is_a_link(name: str, folder: Path, call: Call) -> None:
+    Path("deep").mkdir()
+    Path(name).symlink_to(folder / "model.xml")
+    held = Path("model.bin").read_bytes()
+    Path(name).with_suffix(".bin").write_bytes(held)  # what reading takes, not model.bin
+    code, _, err = call("compress", name, "--in-place")
+    assert code == 0, err
+    assert Path(name).is_symlink()
+    assert Path("model.bin").read_bytes() == held
+    assert ir.check(name).ok
+    assert {str(x.element_type) for x in ir.read(name).constants if x.value.size > 9} == {"f16"}

@@ -413,9 +413,7 @@ def target_of(
     if in_place:
         if source.path == STDIN:
             raise UsageError("standard input cannot be written over", hint="give -o MODEL.xml")
-        from ..files import find_pair
-
-        return Target(str(find_pair(source.path)[0]), source.weights)
+        return _read_from(source)
     if output is None:
         raise UsageError(
             "there is nothing to write to", hint="give -o MODEL.xml, --in-place or --dry-run"
@@ -427,6 +425,23 @@ def target_of(
     refuse_present(force, output)
     refuse_present(force, Path(output).with_suffix(".bin"))
     return Target(output)
+
+
+def _read_from(source: Source) -> Target:
+    """The files that a model is read from; a link is followed, as it was for reading."""
+    from pathlib import Path
+
+    from ..files import find_pair
+
+    xml, own = find_pair(source.path)
+    if not isinstance(xml, Path) or not xml.is_symlink():
+        return Target(str(xml), source.weights)
+    real = xml.resolve()
+    weights = source.weights
+    if weights is None and os.path.exists(own):
+        held = Path(own).resolve()
+        weights = None if held == real.with_suffix(".bin") else str(held)
+    return Target(str(real), weights)
 
 
 def refuse_present(force: bool, *paths: str | Path) -> None:
