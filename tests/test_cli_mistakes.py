@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import sys
 import zipfile
@@ -351,3 +352,53 @@ def test_a_broken_package_is_no_missing_one(
     assert code == 2
     assert "libnone" not in err
     assert "pip install" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["draw", "good.xml", "-o", "a.html", "--boxes", "1"], 2, "--boxes is for .svg, not for"),
+        (["draw", "good.xml", "-o", "a.svg", "--hops", "5"], 2, "--hops says how near to a layer"),
+        (["draw", "good.xml", "-o", "a.svg", "--constants"], 2, "--constants is for a page"),
+        (["draw", "good.xml", "-o", "a.svg", "--paint", "no"], 2, "or findings"),
+        (["draw", "good.xml", "-o", "a.svg", "--values", "no.json"], 3,
+         "no.json: error: cannot be read: No such file or directory"),
+        (["draw", "good.xml", "-o", "a.svg", "--around", "relu1", "--hops", "0"], 0,
+         "drew 1 layer into"),
+        (["edit", "--list", "--json"], 2, "--schema prints the edits as JSON"),
+        (["copy", "good.xml"], 2, "hint: give -o MODEL.xml or --in-place\n"),
+        (["merge", "good.xml"], 2, "hint: give -o MODEL.xml or --dry-run\n"),
+        (["compress", "good.xml"], 2, "hint: give -o MODEL.xml, --in-place or --dry-run\n"),
+        (["infer", "alone.xml"], 1, "alone.xml: there is no .bin"),
+    ],
+)  # fmt: skip
+def test_what_is_not_done_is_said(
+    words: list[str], code: int, says: str, folder: Path, call: Call
+) -> None:
+    shutil.copy("good.xml", "alone.xml")
+    found, _, err = call(*words)
+    assert found == code, err
+    assert says in err
+    assert Path("a.svg").exists() is (code == 0)
+
+
+def test_macs_that_are_not_known_are_no_zero(folder: Path, call: Call) -> None:
+    net = ir.Builder("open")
+    x = net.parameter("x", "f32", "N,3,H,W")
+    for name in ("one", "two"):
+        weights = net.constant(np.ones((3, 3, 1, 1), "f4"), name=f"block/{name}/w")
+        x = net.add("Convolution", "opset1", [x, weights], name=f"block/{name}/conv",
+                    strides=(1, 1), dilations=(1, 1), pads_begin=(0, 0),
+                    pads_end=(0, 0))  # fmt: skip
+    for name in ("one", "two"):
+        x = net.add("ReLU", "opset1", [x], name=f"act/{name}/relu")
+    net.result(x, name="y")
+    ir.write(net.model(), "open.xml")
+    lines = call("show", "open.xml", "--tree")[1].splitlines()
+    ends = {line.split()[0]: line.split()[-1] for line in lines if line.split()}
+    assert (ends["open"], ends["block"], ends["act"]) == ("unknown", "unknown", "0")
+    tree = json.loads(call("show", "open.xml", "--tree", "--json")[1])["tree"]
+    assert (tree["macs"], tree["macs_unknown"]) == (0, 2)
+    lines = call("show", "open.xml", "--tree", "--input", "x=1,3,4,4")[1].splitlines()
+    ends = {line.split()[0]: line.split()[-1] for line in lines if line.split()}
+    assert (ends["open"], ends["act"]) == (str(2 * 9 * 16), "0")

@@ -334,7 +334,8 @@ def test_hostile_names_do_nothing() -> None:
     boxes = [line for line in chart.splitlines() if '["' in line]
     assert len(boxes) == len(HOSTILE) + 2
     assert all(line.count('"') == 2 for line in boxes)
-    assert "javascript" not in chart
+    assert "javascript:" not in chart
+    assert any("javascript#58;alert" in line for line in boxes)  # the name, and no more than that
 
 
 def test_hostile_types_do_nothing() -> None:
@@ -353,6 +354,10 @@ def test_what_is_around_a_layer() -> None:
     near = drawing.mermaid(around="relu_one1", hops=1)
     assert near.count('["') == 3
     assert drawing.mermaid(around="relu_one1", hops=2).count('["') > 3
+    assert all(name in near for name in ("Convolution<br/>", "ReLU<br/>relu_one1<br/>"))
+    assert drawing.count() == len(tower(4))
+    assert drawing.count(around="relu_one1", hops=0) == 1
+    assert drawing.count(around="relu_one1", hops=1) == 3 + 2  # the two convolutions' weights
     assert "Convolution" in drawing.svg(around="relu_one1", hops=1)
     with pytest.raises(ir.UsageError, match="no layer or tensor"):
         drawing.svg(around="nothing")

@@ -36,12 +36,35 @@ def test_weights_are_plotted(tmp_path: Path) -> None:
     assert "mean 1, deviation 1.16" in texts
     assert "mean 0, deviation 0, 100% zeros" in texts
     assert "<b>\\u202e" in texts
-    assert any("250 values are infinite" in (each.text or "") for each in tree.iter("{*}title"))
+    told = {each.getparent().get("class"): each.text for each in tree.iter("{*}title")}
+    assert told["w"] == "250 values are infinite or no number"  # over the dot itself
+    # A common scale by magnitudes: what is 3 of 6 decades below the largest lies half way.
+    places = {"".join(each.itertext()): float(each.get("x")) for each in tree.iter("{*}text")}
+    ticks = [places[text] for text in ("-3e+38", "-3e+35", "0", "3e+35", "3e+38")]
+    np.testing.assert_allclose(np.diff(ticks), ticks[1] - ticks[0], atol=0.2)
+    assert any("logarithmic" in text for text in texts)
     assert call("weights", "plot", tmp_path / "model.xml", "-o", target) == 2
     assert call("weights", "plot", tmp_path / "model.xml", "-o", tmp_path / "weights.png") == 2
     assert call(
         "weights", "plot", tmp_path / "model.xml", "-o", target, "--least", 9999, "--force"
     ) == 2  # fmt: skip
+
+
+def test_constants_that_are_left_out_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    net = ir.Builder("weights")
+    x = net.parameter("x", "f32", (1, 9))
+    for number in range(5):
+        x = net.add("Add", "opset1", [x, net.constant(np.full((1, 9), number, "f4"))])
+    net.result(x, name="y")
+    ir.write(net.model(), tmp_path / "model.xml")
+    for most, said in ((3, "drew 3 constants, the largest of 5"), (9, "drew 5 constants into")):
+        target = tmp_path / f"{most}.svg"
+        words = ["weights", "plot", tmp_path / "model.xml", "-o", target, "--most", most]
+        assert call(*words) == 0
+        assert said in capsys.readouterr().err
+        assert ("the 3 largest of 5" in target.read_text("utf-8")) is (most == 3)
 
 
 def test_spread_is_what_numpy_says() -> None:

@@ -143,6 +143,7 @@ class Module(Part):
     parameters: int
     bytes: int
     macs: int
+    macs_unknown: int
     modules: list[Module]
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from ...schemas import UnreadableError, UsageError
+from ...schemas import UnreadableError, UsageError, Where
+from ...schemas.printing import counted
 from ..checking import RANK, check
-from ..display import Drawing, draw
+from ..display import FORMATS, Drawing, draw
 from ..document import Model
 from .options import (
     FileName,
@@ -69,6 +70,7 @@ def draw_command(
 ) -> None:
     """Draw MODEL into a page that needs no server and no network, or into .svg, .dot or .mmd."""
     refuse_present(force, output)
+    _refuse_unused(Path(output).suffix.lower(), around, boxes, constants)
     found = source.read()
     drawing = draw(found)
     if file is not None:
@@ -76,10 +78,30 @@ def draw_command(
     elif paint == "findings":
         drawing.paint(paint, **findings_of(found, drawing))
     elif paint is not None:
-        drawing.paint(paint)
+        try:
+            drawing.paint(paint)
+        except UsageError as error:
+            error.hint = f"{error.hint}; or findings, those of vinoir check"
+            raise
     drawing.save(output, around=around, hops=hops, boxes=boxes, values=constants, force=force)
-    count = len(drawing.picture.sheet.layers)
-    note(f"drew {count} layers into {output}")
+    count = drawing.count(around=around, hops=hops)
+    note(f"drew {counted(count, 'layer')} into {output}")
+
+
+def _refuse_unused(
+    kind: str, around: str | None, boxes: int | None, constants: bool | None
+) -> None:
+    """Refuse options that would change nothing of such a file."""
+    context = click.get_current_context()
+    if (
+        around is None
+        and context.get_parameter_source("hops") is click.core.ParameterSource.COMMANDLINE
+    ):
+        raise UsageError("--hops says how near to a layer", hint="--around LAYER names it")
+    if boxes is not None and kind in FORMATS and kind != ".svg":
+        raise UsageError(f"--boxes is for .svg, not for {kind}")
+    if constants is not None and kind in FORMATS and kind != ".html":
+        raise UsageError(f"--constants is for a page (.html), not for {kind}")
 
 
 def findings_of(model: Model, drawing: Drawing) -> dict[str, Any]:
@@ -99,7 +121,11 @@ def values_of(path: Path) -> dict[str, Any]:
     """What a file says of layers: names with numbers or words, or the layers of a bench."""
     try:
         content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise UnreadableError(
+            f"cannot be read: {error.strerror or error}", Where(str(path))
+        ) from error
+    except (ValueError, RecursionError) as error:
         raise UnreadableError(f"{path} cannot be read as JSON: {error}") from error
     if isinstance(content, dict) and isinstance(rows := content.get("layers"), list):
         pairs = [

@@ -93,6 +93,8 @@ def edit_command(
         say_json(edit_schema())
         return
     if listing:
+        if format_ == "json":
+            raise UsageError("--list is for reading", hint="--schema prints the edits as JSON")
         print_edits()
         return
     if source is None:

@@ -74,7 +74,11 @@ def over_many(command: click.Command, suffix: str = ".xml") -> click.Command:
     if not several:
         place = command.params.index(argument)
         command.params[place] = click.Argument(
-            [models], nargs=-1, required=True, type=argument.type, metavar=argument.metavar
+            [models],
+            nargs=-1,
+            required=True,
+            type=argument.type,
+            metavar=f"{argument.metavar}...",
         )
     has = {part.name for part in command.params}
     own_limits = {"max_memory", "max_seconds"} & has

@@ -59,6 +59,8 @@ def infer_command(
     if output is not None or in_place:
         target = target_of(source, output, force=force, in_place=in_place)
     found = source.read()
+    if any(layer.is_constant and not layer.has_value for layer in found.everywhere()):
+        note(f"{source.path}: there is no .bin: what depends on constants is not known")
     shapes = pairs(inputs)
     inferred = infer(found, shapes, max_memory=max_memory, max_seconds=max_seconds)
     rows = port_rows(found, inferred)

@@ -415,9 +415,7 @@ def target_of(
             raise UsageError("standard input cannot be written over", hint="give -o MODEL.xml")
         return _read_from(source)
     if output is None:
-        raise UsageError(
-            "there is nothing to write to", hint="give -o MODEL.xml, --in-place or --dry-run"
-        )
+        raise UsageError("there is nothing to write to", hint=_places())
     from pathlib import Path
 
     if os.path.isdir(output) or output.endswith(("/", os.sep)):
@@ -425,6 +423,17 @@ def target_of(
     refuse_present(force, output)
     refuse_present(force, Path(output).with_suffix(".bin"))
     return Target(output)
+
+
+def _places() -> str:
+    """Where the verb at hand can write to, of what it offers."""
+    context = click.get_current_context(silent=True)
+    offered = set() if context is None else {part.name for part in context.command.params}
+    *rest, last = [
+        "-o MODEL.xml",
+        *(f"--{name.replace('_', '-')}" for name in ("in_place", "dry_run") if name in offered),
+    ]
+    return f"give {', '.join(rest)} or {last}" if rest else f"give {last}"
 
 
 def _read_from(source: Source) -> Target:

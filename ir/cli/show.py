@@ -11,6 +11,7 @@ import numpy as np
 from ...schemas import Array, UsageError
 from ...schemas.printing import counted
 from ..display import (
+    Module,
     constant_bytes,
     declared,
     elements,
@@ -233,11 +234,18 @@ def print_tree(model: Model, depth: int | None, sort: str | None, format_: str) 
         [
             ["  " * level + (module.name or "(model)"),
              module.layers, f"{module.parameters:,}", bytes_text(module.bytes),
-             macs_text(module.macs)]
+             _known(module)]
             for level, module in rows
         ],
         right=(1, 2, 3, 4),
     )  # fmt: skip
+
+
+def _known(module: Module) -> str:
+    """The MACs of a module; what is not known of them is no 0."""
+    if not module.macs_unknown:
+        return macs_text(module.macs)
+    return f"{macs_text(module.macs)} and more" if module.macs else "unknown"
 
 
 def print_layers(model: Model, sort: str | None, format_: str) -> None:

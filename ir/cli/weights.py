@@ -9,7 +9,7 @@ import click
 
 from ...schemas import Array, UsageError
 from ...schemas.printing import counted
-from ..display import constant_bytes, plot_weights, write_text
+from ..display import constant_bytes, plot_weights, plotted, write_text
 from ..document import Layer, Model
 from .archive import save_arrays
 from .options import (
@@ -98,13 +98,16 @@ def export_command(source: Source, output: str, force: bool) -> None:
 )
 @force_option
 def plot_command(source: Source, output: str, least: int, most: int, force: bool) -> None:
-    """Draw the range and the histogram of every constant of MODEL."""
+    """Draw the range and the histogram of the constants of MODEL, of many the largest."""
     target = Path(output)
     if target.suffix.lower() != ".svg":
         raise UsageError(f'"{target.name}" does not end in .svg')
     refuse_present(force, output)
-    write_text(target, plot_weights(source.read(), least=least, most=most), force)
-    note(f"drew the constants into {output}")
+    found = source.read()
+    write_text(target, plot_weights(found, least=least, most=most), force)
+    whole = len(plotted(found, least))
+    largest = f", the largest of {whole} (--most)" if whole > most else ""
+    note(f"drew {counted(min(whole, most), 'constant')}{largest} into {output}")
 
 
 def constants(model: Model) -> list[Layer]:

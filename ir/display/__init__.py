@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .pictures import draw as draw
     from .pictures import plot_run as plot_run
     from .pictures import plot_weights as plot_weights
+    from .pictures import plotted as plotted
     from .pictures import write_text as write_text
     from .quantized import precisions as precisions
     from .sizes import constant_bytes as constant_bytes
@@ -33,7 +34,9 @@ __getattr__, __dir__ = face(
         "costs": "macs",
         "grouping": "Module modules",
         "notebook": "html",
-        "pictures": ("Compared Drawing FORMATS SideBySide draw plot_run plot_weights write_text"),
+        "pictures": (
+            "Compared Drawing FORMATS SideBySide draw plot_run plot_weights plotted write_text"
+        ),
         "quantized": "precisions",
         "sizes": "constant_bytes elements",
         "summaries": "declared operation_name shape_text summary",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..document import Model
-from .costs import macs
+from .costs import macs, sums_products
 from .pictures.scopes import scopes
 from .pictures.sheet import read_sheet
 from .sizes import constant_bytes, elements
@@ -22,6 +22,8 @@ class Module:
     parameters: int = 0
     bytes: int = 0
     macs: float = 0.0
+    #: Sums of products whose sizes are not known: they are not among the MACs.
+    macs_unknown: int = 0
     inner: dict[str, Module] = field(default_factory=dict)
 
     def rows(self, deepest: int | None, sort: str | None = None) -> Iterator[tuple[int, Module]]:
@@ -50,6 +52,7 @@ class Module:
             "parameters": self.parameters,
             "bytes": self.bytes,
             "macs": int(self.macs),
+            "macs_unknown": self.macs_unknown,
         }
         if deepest is None or deepest > 0:
             below = None if deepest is None else deepest - 1
@@ -72,11 +75,14 @@ def modules(model: Model) -> Module:
             path.append(path[-1].inner.setdefault(word, Module(word)))
         count = elements(layer) if layer.is_constant else 0
         size = constant_bytes(layer, count) if layer.is_constant else 0
+        work = macs(layer)
+        unknown = work is None and sums_products(layer)
         for module in path:
             module.layers += 1
             module.parameters += count
             module.bytes += size
-            module.macs += macs(layer) or 0
+            module.macs += work or 0
+            module.macs_unknown += unknown
     return root
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .drawing import Drawing as Drawing
     from .drawing import draw as draw
     from .plots import plot_weights as plot_weights
+    from .plots import plotted as plotted
     from .run_plot import plot_run as plot_run
     from .stepping import Compared as Compared
     from .stepping import SideBySide as SideBySide
@@ -20,7 +21,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "drawing": "Drawing FORMATS draw",
-        "plots": "plot_weights",
+        "plots": "plot_weights plotted",
         "run_plot": "plot_run",
         "stepping": "Compared SideBySide",
         "writing": "write_text",

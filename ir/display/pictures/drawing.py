@@ -112,14 +112,27 @@ class Drawing:
         """The same as a chart in Mermaid, up to 200 layers."""
         return to_mermaid(self._part(around, hops))
 
+    def count(self, *, around: str | int | None = None, hops: int = 2) -> int:
+        """The number of layers that are drawn, constants at their readers among them."""
+        sheet = self.picture.sheet
+        if around is None:
+            return len(sheet.layers)
+        near = self._near(around, hops)
+        chips = {root for reader in near for root in sheet.chips.get(reader, ())}
+        return len(near) + sum(root in chips for root in sheet.chip)
+
+    def _near(self, around: str | int, hops: int) -> frozenset[int]:
+        """The numbers of the layers with boxes around one."""
+        sheet = self.picture.sheet
+        found = sheet.bodies[0].graph.layer(around)
+        number = next(n for n, layer in enumerate(sheet.layers) if layer is found)
+        return sheet.around(number, hops)
+
     def _part(self, around: str | int | None, hops: int) -> Picture:
         """What lies around a layer, laid out by itself."""
         if around is None:
             return self.picture
-        sheet = self.picture.sheet
-        found = sheet.bodies[0].graph.layer(around)
-        number = next(n for n, layer in enumerate(sheet.layers) if layer is found)
-        return Picture.of_sheet(sheet.part(sheet.around(number, hops)))
+        return Picture.of_sheet(self.picture.sheet.part(self._near(around, hops)))
 
     def save(
         self,

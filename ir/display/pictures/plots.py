@@ -82,6 +82,16 @@ def _pieces(flat: Array) -> Iterator[Array]:
             yield flat[start : start + _PIECE].astype(np.float64)
 
 
+def plotted(model: Model, least: int = 2) -> list[tuple[int, Layer]]:
+    """The constants of so many numbers or more, each with its count."""
+    sized = (
+        (prod(layer.sizes), layer)
+        for layer in model.everywhere()
+        if layer.is_constant and layer.element_type.dtype.kind not in "TOSU"
+    )
+    return [pair for pair in sized if pair[0] >= least]
+
+
 def plot_weights(model: Model, *, least: int = 2, most: int = 500) -> str:
     """The constants as SVG, in the order of the file: a common scale, and each one's histogram.
 
@@ -93,12 +103,7 @@ def plot_weights(model: Model, *, least: int = 2, most: int = 500) -> str:
     Raises:
         UsageError: There is no constant of so many numbers.
     """
-    sized = [
-        (prod(layer.sizes), layer)
-        for layer in model.everywhere()
-        if layer.is_constant and layer.element_type.dtype.kind not in "TOSU"
-    ]
-    sized = [pair for pair in sized if pair[0] >= least]
+    sized = plotted(model, least)
     if not sized:
         raise UsageError(f"the model has no constant of {least} numbers or more")
     bound = sorted((count for count, _ in sized), reverse=True)[:most][-1]
@@ -112,7 +117,7 @@ def plot_weights(model: Model, *, least: int = 2, most: int = 500) -> str:
         f'viewBox="0 0 {width} {height}" role="img">',
         f"<title>{escape(printable(f'weights of {model.name}', 200))}</title>",
         f"<style>{_STYLE}</style>",
-        *_head(top),
+        *_head(top, len(shown), len(sized)),
         *(part for index, (layer, spread) in enumerate(zip(shown, spreads, strict=True))
           for part in _row(layer, spread, _MARGIN + ROW * (index + 1), top)),
         "</svg>",
@@ -120,17 +125,28 @@ def plot_weights(model: Model, *, least: int = 2, most: int = 500) -> str:
     ])  # fmt: skip
 
 
-def _head(top: float) -> Iterator[str]:
+def _head(top: float, shown: int, whole: int) -> Iterator[str]:
     x = _MARGIN + _NAME
     yield f'<text class="d" x="{_MARGIN}" y="{_MARGIN + 12}">constant</text>'
-    for value in (-top, 0.0, top):
-        place = x + _RANGE / 2 + _place(value, top)
+    half = top / 10 ** (_DECADES / 2)
+    said = [(_place(value, top), f"{value:.3g}") for value in (-top, -half, half, top) if value]
+    # What is smaller than all decades lies in the middle, as 0 does.
+    for offset, text in [*said, (0.0, "0")]:
         yield (
-            f'<text class="d" x="{place:.1f}" y="{_MARGIN + 12}" text-anchor="middle">'
-            f"{value:.3g}</text>"
+            f'<text class="d" x="{x + _RANGE / 2 + offset:.1f}" y="{_MARGIN + 12}" '
+            f'text-anchor="middle">{text}</text>'
         )
+    yield (
+        f'<text class="d" x="{x + _RANGE / 2}" y="{_MARGIN + 25}" text-anchor="middle">'
+        f"logarithmic: {_DECADES} decades to each side</text>"
+    )
     right = x + _RANGE + 20
     yield f'<text class="d" x="{right}" y="{_MARGIN + 12}">from its least to its largest</text>'
+    if shown < whole:
+        yield (
+            f'<text class="d" x="{_MARGIN}" y="{_MARGIN + 25}">'
+            f"the {shown} largest of {whole}</text>"
+        )
 
 
 def _place(value: float, top: float) -> float:
@@ -171,8 +187,11 @@ def _row(layer: Layer, spread: Spread, y: int, top: float) -> Iterator[str]:
     yield f'<text class="d" x="{right}" y="{y + 13}">{facts}</text>'
     yield f'<text class="d" x="{right}" y="{y + 26}">{more}</text>'
     if spread.strange:
-        yield f'<circle class="w" cx="{right - 8}" cy="{y + 10}" r="3.5"/>'
-        yield f"<title>{spread.strange} values are infinite or no number</title>"
+        are = "value is" if spread.strange == 1 else "values are"
+        yield (
+            f'<circle class="w" cx="{right - 8}" cy="{y + 10}" r="3.5">'
+            f"<title>{spread.strange} {are} infinite or no number</title></circle>"
+        )
 
 
-__all__ = ["BARS", "Spread", "plot_weights"]
+__all__ = ["BARS", "Spread", "plot_weights", "plotted"]

@@ -133,7 +133,11 @@ def to_mermaid(picture: Picture) -> str:
             layer = sheet.layers[number]
             label = "<br/>".join(
                 _entities(text)
-                for text in (printable(layer.type, _LONGEST), picture.labels.detail[number])
+                for text in (
+                    printable(layer.type, _LONGEST),
+                    printable(layer.name, _LONGEST),
+                    picture.labels.detail[number],
+                )
                 if text
             )
             lines.append(f'{pad}n{number}["{label}"]')
