@@ -14,7 +14,7 @@ import pytest
 from cli_folder import Call, caller, failing, network
 from older.network import small
 from vinoir import ir
-from vinoir.ir.cli import CRASH, main
+from vinoir.ir.cli import CRASH, main, report
 
 #: What each verb needs beside its model.
 CALLS = [
@@ -328,7 +328,6 @@ def test_lenient_reads_what_xml_forbids(folder: Path, call: Call) -> None:
         ("PIL", ["run", "good.xml", "-i", "image=image.png"]),
         ("zarr", ["run", "good.xml", "-i", "image=x.npy", "--out", "out.zarr"]),
         ("distributed", ["check", "good.xml", "--dask", "local"]),
-        ("onnx", ["import", "good.onnx", "--dry-run"]),
     ],
 )
 def test_a_broken_package_is_no_missing_one(
@@ -336,7 +335,6 @@ def test_a_broken_package_is_no_missing_one(
 ) -> None:
     """What cannot be imported says why; that it is to be installed is said where it is missing."""
     Path("image.png").write_bytes(b"")
-    Path("good.onnx").write_bytes(b"")
     np.save("x.npy", np.zeros((1, 1, 16, 16), "f4"))
     Path("broken", package).mkdir(parents=True)
     Path("broken", package, "__init__.py").write_text("raise ImportError('libnone.so: no such')")
@@ -352,6 +350,14 @@ def test_a_broken_package_is_no_missing_one(
     assert code == 2
     assert "libnone" not in err
     assert "pip install" in err
+
+
+def test_a_package_that_breaks_at_any_place_is_no_bug(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert report(ImportError("libnone.so: no such")) == 2
+    assert "a package cannot be imported: libnone.so: no such" in capsys.readouterr().err
+    assert report(ImportError("cannot import name 'x'", name="vinoir.ir")) == CRASH
 
 
 @pytest.mark.parametrize(

@@ -354,10 +354,6 @@ def test_what_is_around_a_layer() -> None:
     near = drawing.mermaid(around="relu_one1", hops=1)
     assert near.count('["') == 3
     assert drawing.mermaid(around="relu_one1", hops=2).count('["') > 3
-    assert all(name in near for name in ("Convolution<br/>", "ReLU<br/>relu_one1<br/>"))
-    assert drawing.count() == len(tower(4))
-    assert drawing.count(around="relu_one1", hops=0) == 1
-    assert drawing.count(around="relu_one1", hops=1) == 3 + 2  # the two convolutions' weights
     assert "Convolution" in drawing.svg(around="relu_one1", hops=1)
     with pytest.raises(ir.UsageError, match="no layer or tensor"):
         drawing.svg(around="nothing")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lxml import etree
-from test_pictures import call
+from test_pictures import call, tower
 from vinoir import ir
 from vinoir.ir.display import plot_run
 from vinoir.ir.display.pictures.plots import BARS, Spread
@@ -78,6 +78,14 @@ def test_spread_is_what_numpy_says() -> None:
         wanted, _ = np.histogram(wide, BARS, (wide.min(), wide.max()))
         np.testing.assert_allclose(found.bars, wanted, atol=3)
         assert sum(found.bars) == value.size
+
+
+def test_layers_that_are_drawn_are_named_and_counted() -> None:
+    drawing = ir.draw(tower(4))
+    assert "ReLU<br/>relu_one1<br/>" in drawing.mermaid(around="relu_one1", hops=1)
+    assert drawing.count() == len(tower(4))
+    assert drawing.count(around="relu_one1", hops=0) == 1
+    assert drawing.count(around="relu_one1", hops=1) == 3 + 2  # the two convolutions' weights
 
 
 @dataclass
