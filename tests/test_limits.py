@@ -524,3 +524,16 @@ def test_what_the_machine_has_not_for_a_program_is_said(monkeypatch: pytest.Monk
     monkeypatch.setattr("vinoir.ir.engine.program.build", exhausted)
     with pytest.raises(LimitError, match=r"not enough memory to prepare it: Unable .* 9 TiB"):
         ir.compile(chain(3, kept=False))
+
+
+@pytest.mark.parametrize(("kind", "opset"), [("AdaptiveAvgPool", "opset8"), ("DFT", "opset7")])
+def test_sizes_that_values_tell_are_asked_for_in_programs(kind: str, opset: str) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,4,2" if kind == "DFT" else "1,1,4")
+    size = net.parameter("size", "i64", "1")
+    axes = [net.constant(np.array([1]))] if kind == "DFT" else []
+    net.result(net.add(kind, opset, [x, *axes, size]))
+    shape = (1, 4, 2) if kind == "DFT" else (1, 1, 4)
+    program = ir.compile(net.model(), max_memory=50_000_000)
+    with pytest.raises(LimitError, match="not enough memory"):
+        program([np.zeros(shape, "f4"), np.array([50_000_000])])

@@ -311,6 +311,18 @@ def test_neighbours_along_an_axis_beyond_what_float32_counts() -> None:
     same(model, image)
 
 
+def test_margins_of_an_axis_that_is_not_resized() -> None:
+    net = Net((2, 5, 6, 4))
+    words = {"axes": [2, 3], "align_corners": False, "antialias": False}
+    x = net(
+        "Interpolate", net.x, np.array([7, 3]), mode="nearest", pads_begin=[0, 0, 0, 0],
+        pads_end=[0, 1, 0, 0], **words,
+    )  # fmt: skip
+    model, given = net.model(x), real(2, 5, 6, 4)
+    wanted = ir.run(model, [given])["y"]
+    np.testing.assert_array_equal(ir.compile(model)([given])["y"], wanted)
+
+
 def test_limits_beyond_float32_are_none() -> None:
     net = Net((2, 3))
     model = net.model(net("Clamp", net.x, min=-1.7e308, max=1.797e308))

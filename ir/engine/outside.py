@@ -43,8 +43,11 @@ MODEST = frozenset(
 )  # fmt: skip
 #: Operations whose values, not whose sizes, tell how much they give.
 GENEROUS = frozenset(
-    {"Broadcast", "ConstantFill", "Eye", "Interpolate", "OneHot", "Pad", "RandomUniform", "Range",
-     "Tile"}
+    {"AdaptiveAvgPool", "AdaptiveMaxPool", "Broadcast", "Col2Im", "ConstantFill",
+     "ConvolutionBackpropData", "DFT", "EmbeddingSegmentsSum", "Eye",
+     "GroupConvolutionBackpropData", "IDFT", "IRDFT", "ISTFT", "Interpolate", "Multinomial",
+     "OneHot", "Pad", "PriorBox", "PriorBoxClustered", "RDFT", "RandomUniform", "Range",
+     "STFT", "SegmentMax", "SpaceToBatch", "Tile"}
 )  # fmt: skip
 #: With so few numbers all others can give but little.
 FEW = 1 << 12

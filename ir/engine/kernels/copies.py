@@ -260,6 +260,8 @@ def _places(node: Node, axis: int) -> Array | None:
     if not found.size:  # of a single line a share would be none
         found = node.op.run(np.broadcast_to(line, shape), *parameters)[0]
     found = np.moveaxis(found, axis, -1)
+    if found.shape[-1] != count:
+        return None
     first = found.reshape(-1, count)[0].astype(np.intp) - 1
     return None if first.min() < 0 or (found != first + 1).any() else first
 
