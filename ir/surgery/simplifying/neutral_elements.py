@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....schemas import Shape
 from ...document import Layer
-from .patterns import broadcasts
+from .patterns import broadcasts, fits_into
 from .rewriter import Rewriter, Rule
 
 _NEUTRAL = {
@@ -25,18 +24,9 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
             continue
         if not np.all(array == _NEUTRAL[layer.type]):
             continue
-        if _fits_into(array.shape, net.tensor(value).shape):
+        if fits_into(array.shape, net.tensor(value).shape):
             return net.replace((layer, 0), value)
     return False
-
-
-def _fits_into(small: tuple[int, ...], shape: Shape) -> bool:
-    """Whether what has a shape still has it after broadcasting with what has a small one."""
-    if shape.rank is None or len(small) > shape.rank:
-        return False
-    last = shape.sizes[shape.rank - len(small) :]
-    # One number changes no shape, also one of which nobody knows the sizes.
-    return all(one in (1, size) for one, size in zip(small, last, strict=True))
 
 
 RULE = Rule("neutral-elements", tuple(_NEUTRAL), _apply)

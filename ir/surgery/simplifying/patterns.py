@@ -185,6 +185,15 @@ def same_shape(one: Shape, other: Shape, *, count: bool = False) -> bool:
     )
 
 
+def fits_into(small: tuple[int, ...], shape: Shape) -> bool:
+    """Whether what has a shape still has it after broadcasting with what has a small one."""
+    if shape.rank is None or len(small) > shape.rank:
+        return False
+    last = shape.sizes[shape.rank - len(small) :]
+    # One number changes no shape, also one of which nobody knows the sizes.
+    return all(one in (1, size) for one, size in zip(small, last, strict=True))
+
+
 def kept_axes(given: Shape, made: Shape) -> dict[int, int]:
     """Axes that a Reshape leaves as they are: to each that comes out, the one that goes in.
 

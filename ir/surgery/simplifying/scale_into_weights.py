@@ -9,7 +9,7 @@ import numpy as np
 
 from ....schemas import Array
 from ...document import Layer
-from .patterns import REALS, broadcasts, fuse, is_on, is_plain, made_by
+from .patterns import REALS, broadcasts, fits_into, fuse, is_on, is_plain, made_by
 from .rewriter import Rewriter, Rule, Value
 
 #: Axes of the weights: those of the channels that come out, and that go in.
@@ -81,6 +81,8 @@ def _before(net: Rewriter, layer: Layer) -> bool:
     rank = net.tensor(value).rank
     if rank is None or rank < 2 or net.tensor(source).rank != rank:
         return False
+    if not fits_into(scale.shape, net.tensor(source).shape):
+        return False  # weights do not make one channel many
     channel = 1
     if layer.type == "MatMul":
         turned = is_on(layer, "transpose_a")
