@@ -54,3 +54,27 @@ def widened_image(net: ir.Builder, n: Net) -> None:
 def test_a_scale_that_makes_more_channels_stays(build: Build, given: tuple[int, ...]) -> None:
     fed = np.random.default_rng(3).random(given, np.float32)
     unchanged(modelled(build), "scale-into-weights", fed)
+
+
+@pytest.mark.parametrize(
+    ("shape", "sizes", "gathered"),
+    [
+        ("2,?,?", [-1, 0], False),
+        ("2,?,5", [5, -1], False),
+        ("2,?,?", [0, -1], False),
+        ("2,?,5", [-1, 5], True),
+    ],
+)
+def test_parts_that_get_another_shape_stay(shape: str, sizes: list[int], gathered: bool) -> None:
+    def build(net: ir.Builder, n: Net) -> None:
+        parts = n("Split", net.parameter("x", "f32", shape), 0, num_splits=2)
+        for part, name in zip(parts, "yz", strict=True):
+            net.result(n("Exp", n("Reshape", part, sizes, special_zero=True)), name=name)
+
+    model, fed = modelled(build), np.random.default_rng(3).random((2, 3, 5), np.float32)
+    if not gathered:
+        unchanged(model, "parts-into-gathers", fed)
+        return
+    new, done = ir.simplify(model)
+    assert done.rules["parts-into-gathers"] == 1
+    np.testing.assert_array_equal(ir.run(new, [fed])["z"], np.exp(fed[1]))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ....schemas import ElementType
 from ...document import Layer
-from .patterns import as_declared
+from .patterns import same_shape
 from .reshape_chains import RESHAPES
 from .rewriter import Rewriter, Rule
 
@@ -30,7 +30,8 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
         number = net.constant(np.int64(index), ElementType.I64, layer)
         data = {"batch_dims": "0"}
         new = net.add("Gather", "opset8", [value, number, axes], data, like=user)
-        if not as_declared(net.tensor(new), net.tensor((user, 0))):
+        # Both have the elements of the part, so that one open size follows from the others.
+        if not same_shape(net.tensor(new).shape, net.tensor((user, 0)).shape, count=True):
             return False
         made.append(new)
     done = [net.replace((user, 0), new) for (_, user), new in zip(users, made, strict=True)]
