@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from simplify_patterns import Net
+from simplify_patterns import Net, row_of_patterns
+from test_simplify import alike, by_openvino, feeds
 from vinoir import ir
 
 Build = Callable[[ir.Builder, Net], None]
@@ -78,3 +79,24 @@ def test_parts_that_get_another_shape_stay(shape: str, sizes: list[int], gathere
     new, done = ir.simplify(model)
     assert done.rules["parts-into-gathers"] == 1
     np.testing.assert_array_equal(ir.run(new, [fed])["z"], np.exp(fed[1]))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_feeds_no_output_keeps_its_edges_where_it_is_left(seed: int) -> None:
+    model = row_of_patterns(seed)
+    for layer in [layer for layer in model.layers if layer.type != "Result"]:
+        port = layer.outputs[0]
+        if str(port.type) != "f32" or seed % 3 == len(layer.name) % 3:
+            continue
+        ports = [ir.Port(0, port.precision, port.dims)], [ir.Port(1, port.precision, port.dims)]
+        dead = ir.Layer("Exp", "opset1", f"dead {layer.id}", inputs=ports[0], outputs=ports[1])
+        model.connect((layer, 0), model.add(dead), 0)
+    dead = [layer.name for layer in model.layers if layer.name.startswith("dead")]
+    new, done = ir.simplify(model, skip="dead-layers", certify=1)
+    assert done.rules
+    left = [layer for layer in new.layers if layer.name.startswith("dead")]
+    assert [layer.name for layer in left] == dead
+    assert all(new.producer(layer, 0) for layer in left)
+    assert ir.check(new).ok, list(ir.check(new))
+    alike(model, new)
+    by_openvino(new, feeds(new))

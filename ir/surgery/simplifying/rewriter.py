@@ -78,6 +78,10 @@ class Rewriter:
         self._inputs: dict[Layer, list[Value]] = {}
         self._uses: dict[Layer, list[dict[tuple[Layer, int], None]]] = {}
         self._names = {layer.name for layer in graph.layers}
+        reached = {layer.id for layer in order}
+        fed = {edge.from_layer for edge in graph.edges if edge.to_layer not in reached}
+        #: Layers that feed what feeds no output, where that is left: they stay for it.
+        self._held = {layer for layer in order if layer.id in fed}
         self._queue: deque[Layer] = deque()
         self._queued: set[Layer] = set()
         #: Layers at which nothing changed since rules of earlier stages were tried.
@@ -137,6 +141,8 @@ class Rewriter:
 
     def is_private(self, value: Value) -> bool:
         """Whether one layer alone takes a value, and it is no output of the graph."""
+        if value[0] in self._held:
+            return False
         uses = self._uses[value[0]][value[1]]
         return len(uses) == 1 and next(iter(uses))[0].type not in SINKS
 
@@ -315,6 +321,8 @@ class Rewriter:
             self.watch(self, old, new)
         (layer, index), (other, place) = old, new
         port, names = other.outputs[place], layer.outputs[index].names
+        if layer in self._held:
+            layer.outputs[index].names = ()  # it stays, and two tensors cannot have one name
         if self.feeds_result(old):
             port.names = names
             if len(other.outputs) == 1 and len(layer.outputs) == 1:
@@ -345,7 +353,7 @@ class Rewriter:
             dead = stack.pop()
             if dead not in self._inputs or dead.type in SINKS or dead.type == "Parameter":
                 continue
-            if self.users(dead):
+            if self.users(dead) or dead in self._held:
                 continue
             for place, source in enumerate(self._inputs.pop(dead)):
                 self._uses[source[0]][source[1]].pop((dead, place), None)
@@ -422,7 +430,7 @@ class Rewriter:
         while self._queue:
             layer = self._queue.popleft()
             self._queued.discard(layer)
-            if layer not in self._inputs:
+            if layer not in self._inputs or (layer in self._held and not self.users(layer)):
                 continue
             name, by_type = layer.name, new_rules if layer in self._tried else all_rules
             for rule in by_type[layer.type]:
