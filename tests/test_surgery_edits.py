@@ -188,6 +188,32 @@ def test_preprocessing_as_openvino(words: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("inner", "given"), [("??HW", None), ("N??C", None), ("N??C", "?N?C"), ("N??C", "CN??")]
+)
+def test_axes_without_a_letter_keep_their_order_as_in_openvino(
+    inner: str, given: str | None
+) -> None:
+    openvino = pytest.importorskip("openvino")
+    from openvino import preprocess
+
+    net = ir.Builder("layouts")
+    net.result(net.add("Exp", "opset1", [net.parameter("x", "f32", "2,3,4,5")]), name="y")
+    words = {"type": "f16", "model_layout": inner, **({"layout": given} if given else {})}
+    made = ir.edit(net.model(), [{"op": "preprocess", "input": "x", **words}]).model
+    core = openvino.Core()
+    builder = preprocess.PrePostProcessor(core.read_model(ir.dumps(net.model())[0]))
+    entry = builder.input("x")
+    entry.model().set_layout(openvino.Layout(inner))
+    entry.tensor().set_element_type(openvino.Type.f16)
+    if given:
+        entry.tensor().set_layout(openvino.Layout(given))
+    theirs = core.compile_model(builder.build(), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    assert list(made.parameters[0].outputs[0].dims) == list(theirs.inputs[0].shape)
+    x = np.random.default_rng(1).random(made.parameters[0].outputs[0].dims).astype(np.float16)
+    np.testing.assert_allclose(ir.run(made, [x])["y"], theirs([x])[0], rtol=1e-6)
+
+
 def test_scores_and_boxes() -> None:
     x = picture(network())
     logits = ir.run(network(), [x])["logits"]

@@ -100,7 +100,7 @@ class Preprocess(Edit):
         inner: str,
     ) -> None:
         """Give the input the type and shape that are given from now on."""
-        sizes: list[Size] = [tensor.shape[inner.index(letter)] for letter in given]
+        sizes: list[Size] = [tensor.shape[axis] for axis in _order(inner, given)]
         if self.resize is not False:
             if not {"H", "W"} <= set(given):
                 raise UsageError(f"layout {given} has no H and W to resize", parameter.where)
@@ -202,9 +202,15 @@ class _Steps:
     def transpose(self, layout: str) -> None:
         """Another layout, where it is another."""
         if layout != self.layout:
-            order = [self.layout.index(letter) for letter in layout]
+            order = _order(self.layout, layout)
             self.add("Transpose", "opset1", [self.constant(np.array(order), "i64")])
             self.layout = layout
+
+
+def _order(layout: str, wanted: str) -> list[int]:
+    """Where a layout has the axes of another; those without a letter keep their order."""
+    unnamed = (axis for axis, letter in enumerate(layout) if letter == "?")
+    return [next(unnamed) if letter == "?" else layout.index(letter) for letter in wanted]
 
 
 class _OnOutput(Edit):
