@@ -100,3 +100,48 @@ def test_what_feeds_no_output_keeps_its_edges_where_it_is_left(seed: int) -> Non
     assert ir.check(new).ok, list(ir.check(new))
     alike(model, new)
     by_openvino(new, feeds(new))
+
+
+def negated_parts(shapes: tuple[str, str]) -> Build:
+    def build(net: ir.Builder, n: Net) -> None:
+        x, y = (net.parameter(name, "f32", one) for name, one in zip("xy", shapes, strict=True))
+        net.result(n("Multiply", n("Concat", n("Negative", x), y, axis=1), n.numbers(4)), name="z")
+
+    return build
+
+
+def attention_of_nothing(net: ir.Builder, n: Net) -> None:
+    shapes = {"q": "1,2,3,0", "k": "1,2,4,0", "v": "1,2,4,5"}
+    fed = [net.parameter(name, "f32", shape) for name, shape in shapes.items()]
+    net.result(n("ScaledDotProductAttention", *fed, opset=13, causal=False), name="y")
+
+
+def product_of_no_columns(net: ir.Builder, n: Net) -> None:
+    rows = n("Reshape", net.parameter("x", "f32", "2,3,4"), [6, 4], special_zero=False)
+    product = n.matmul(rows, n.numbers(4, 0))
+    net.result(n("Reshape", product, [2, 5, 0], special_zero=False), name="y")
+
+
+@pytest.mark.parametrize(
+    ("rule", "build", "shapes"),
+    [
+        ("scale-into-attention", attention_of_nothing, [(1, 2, 3, 0), (1, 2, 4, 0), (1, 2, 4, 5)]),
+        ("matmul-between-reshapes", product_of_no_columns, [(2, 3, 4)]),
+        ("signs-into-constants", negated_parts(("3,?", "3,2")), [(3, 2), (3, 2)]),
+        ("signs-into-constants", negated_parts(("?,?", "3,2")), [(3, 2), (3, 2)]),
+        ("signs-into-constants", negated_parts(("...", "3,2")), [(3, 2), (3, 2)]),
+    ],
+)
+def test_sizes_of_nothing_and_open_ones(
+    rule: str, build: Build, shapes: list[tuple[int, ...]]
+) -> None:
+    random = np.random.default_rng(3)
+    unchanged(modelled(build), rule, *(random.random(one, np.float32) for one in shapes))
+
+
+def test_signs_go_into_constants_also_where_another_axis_is_open() -> None:
+    model = modelled(negated_parts(("?,2", "3,2")))
+    new, done = ir.simplify(model)
+    assert done.rules["signs-into-constants"] == 1
+    fed = [np.random.default_rng(seed).random((3, 2), np.float32) for seed in (1, 2)]
+    np.testing.assert_array_equal(ir.run(new, fed)["z"], ir.run(model, fed)["z"])

@@ -27,6 +27,8 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     flat = net.tensor((product, 0)).shape
     if first.type != "Reshape" or not same_size(made.sizes[-1], flat.sizes[-1]):
         return False
+    if not flat.sizes[-1]:
+        return False  # of nothing there may be another number of rows
     value = net.inputs(first)[0]
     wanted = Shape([*made.sizes[:-1], net.tensor(rows).shape.sizes[-1]])
     pattern = pattern_of(net.tensor(value).shape, wanted)

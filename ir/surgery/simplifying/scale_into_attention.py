@@ -34,7 +34,7 @@ def _scale(net: Rewriter, inputs: list[Value]) -> float | None:
     if len(inputs) > _SCALE:
         return net.scalar(inputs[_SCALE]) if inputs[_SCALE][0].is_constant else None
     length = net.tensor(inputs[0]).shape
-    if not length.rank or isinstance(length.sizes[-1], Dim):
+    if not length.rank or isinstance(length.sizes[-1], Dim) or not length.sizes[-1]:
         return None
     return 1.0 / length.sizes[-1] ** 0.5
 

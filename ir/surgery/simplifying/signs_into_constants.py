@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....schemas import Array
+from ....schemas import Array, Dim
 from ...document import Layer
 from .patterns import broadcasts, fuse, made_by, with_constant
 from .rewriter import Rewriter, Rule, Value
@@ -50,8 +50,8 @@ def _found(net: Rewriter, layer: Layer) -> tuple[Layer, Value, Array] | None:
     if -axis > array.ndim or array.shape[axis] != shape[axis]:
         return None
     parts = [_negated(net, one) is not None for one in net.inputs(concat)]
-    sizes = [(net.shape(one) or shape)[axis] for one in net.inputs(concat)]
-    if not any(parts):
+    sizes = [net.tensor(one).shape.sizes[axis] for one in net.inputs(concat)]
+    if not any(parts) or any(isinstance(size, Dim) for size in sizes):
         return None
     signs = np.repeat(np.where(parts, -1, 1), sizes).astype(array.dtype)
     return concat, fixed, signs.reshape([-1, *[1] * (-axis - 1)])
