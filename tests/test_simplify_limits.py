@@ -145,3 +145,20 @@ def test_signs_go_into_constants_also_where_another_axis_is_open() -> None:
     assert done.rules["signs-into-constants"] == 1
     fed = [np.random.default_rng(seed).random((3, 2), np.float32) for seed in (1, 2)]
     np.testing.assert_array_equal(ir.run(new, fed)["z"], ir.run(model, fed)["z"])
+
+
+@pytest.mark.parametrize(
+    ("ends", "levels"), [((0, 0, -1, 1), 2), ((1, -1, 0, 10), 3), ((0.5, 0.5, 2, 3), 256)]
+)
+@pytest.mark.parametrize("kind", ["Clamp", "ReLU"])
+def test_ranges_that_are_empty_or_reversed_are_fed_as_before(
+    kind: str, ends: tuple[float, ...], levels: int
+) -> None:
+    def build(net: ir.Builder, n: Net) -> None:
+        x, words = net.parameter("x", "f32", "5"), {"min": -1.0, "max": 1.0}
+        clamped = n(kind, x, **(words if kind == "Clamp" else {}))
+        rows = [n.value(np.float32([end])) for end in ends]
+        net.result(n("FakeQuantize", clamped, *rows, levels=levels), name="y")
+
+    x = np.float32([-2, -0.5, 0, 0.5, 3])
+    unchanged(modelled(build), "clamp-into-fake-quantize", x)
