@@ -162,3 +162,90 @@ def test_ranges_that_are_empty_or_reversed_are_fed_as_before(
 
     x = np.float32([-2, -0.5, 0, 0.5, 3])
     unchanged(modelled(build), "clamp-into-fake-quantize", x)
+
+
+SMALL = np.float32(1e-30)
+
+
+def small_products(n: Net, x: ir.Output) -> ir.Output:
+    return n("Multiply", n("Multiply", x, SMALL), SMALL)
+
+
+def small_quotients(n: Net, x: ir.Output) -> ir.Output:
+    return n("Divide", n("Transpose", n("Multiply", x, SMALL), [1, 0]), n.value(1 / SMALL))
+
+
+def small_shift(n: Net, x: ir.Output) -> ir.Output:
+    return n("Multiply", n("Add", n("Multiply", x, 3.0), SMALL), SMALL)
+
+
+def small_weights(n: Net, x: ir.Output) -> ir.Output:
+    return n("Multiply", n.matmul(x, n.value(np.full((4, 3), SMALL))), SMALL)
+
+
+def small_before_weights(n: Net, x: ir.Output) -> ir.Output:
+    return n.matmul(n("Multiply", x, SMALL), n.value(np.full((4, 3), SMALL)))
+
+
+def small_range(n: Net, x: ir.Output) -> ir.Output:
+    ends = [n.value(np.float32([end])) for end in (0, 1e35, SMALL, 5 * SMALL)]
+    return n("Multiply", n("FakeQuantize", x, *ends, levels=5), SMALL)
+
+
+def small_gamma(n: Net, x: ir.Output) -> ir.Output:
+    rows = [n.value(np.full(4, number, np.float32)) for number in (SMALL, 1e-20, 0, 1)]
+    norm = n("BatchNormInference", x, *rows, opset=5, data={"epsilon": 1e-5})
+    return n("Multiply", norm, SMALL)
+
+
+@pytest.mark.parametrize(
+    ("rule", "make"),
+    [
+        ("linear-chains", small_products),
+        ("linear-through-movements", small_quotients),
+        ("linear-chains", small_shift),
+        ("scale-into-weights", small_weights),
+        ("scale-into-weights", small_before_weights),
+        ("scale-into-fake-quantize", small_range),
+        ("linear-into-batch-norm", small_gamma),
+    ],
+)
+def test_numbers_whose_product_is_none_stay_two(
+    rule: str, make: Callable[[Net, ir.Output], ir.Output]
+) -> None:
+    def build(net: ir.Builder, n: Net) -> None:
+        net.result(make(n, net.parameter("x", "f32", "2,4")), name="y")
+
+    x = np.random.default_rng(3).uniform(1e34, 1e35, (2, 4)).astype(np.float32)
+    model = modelled(build)
+    assert np.all(ir.run(model, [x])["y"] != 0) or rule == "scale-into-fake-quantize"
+    unchanged(model, rule, x)
+
+
+def test_a_scale_of_attention_that_is_none_stays_outside() -> None:
+    def build(net: ir.Builder, n: Net) -> None:
+        q, k, v = (net.parameter(name, "f32", "1,4,4") for name in "qkv")
+        scale = n.value(SMALL)
+        fed = [n("Multiply", q, SMALL), k, v, n.value(0.0), scale]
+        net.result(n("ScaledDotProductAttention", *fed, opset=13, causal=False), name="y")
+
+    random = np.random.default_rng(3)
+    q, k, v = random.random((3, 1, 4, 4), np.float32)
+    unchanged(modelled(build), "scale-into-attention", q * np.float32(1e35), k * 1e25, v)
+
+
+def test_weights_that_are_next_to_nothing_hinder_no_other() -> None:
+    weights = np.random.default_rng(3).random((4, 3), np.float32)
+    weights[:, 1] = 1e-37
+
+    def build(net: ir.Builder, n: Net) -> None:
+        product = n.matmul(net.parameter("x", "f32", "2,4"), n.value(weights))
+        net.result(n("Multiply", product, 0.01), name="y")
+
+    model = modelled(build)
+    new, done = ir.simplify(model)
+    assert done.rules["scale-into-weights"] == 1
+    x = np.ones((2, 4), np.float32)
+    np.testing.assert_allclose(
+        ir.run(new, [x])["y"], ir.run(model, [x])["y"], rtol=1e-6, atol=1e-30
+    )

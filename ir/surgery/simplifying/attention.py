@@ -7,7 +7,7 @@ import numpy as np
 from ....schemas import Dim, ElementType, Size
 from ...document import Layer
 from ...inference import OWN
-from .patterns import FLOATS, fuse, is_on, made_by, operands, order_of, scaled, swaps_last
+from .patterns import FLOATS, fuse, holds, is_on, made_by, operands, order_of, scaled, swaps_last
 from .rewriter import Rewriter, Rule, Value
 
 
@@ -42,10 +42,13 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
             if back is None:
                 continue
             key = back
-        if _agree(net, query, key, value, scores) and all(
-            _is_mask(net, mask, scores) for mask in masks
+        number *= first * second
+        if (
+            holds(kind, number)
+            and _agree(net, query, key, value, scores)
+            and all(_is_mask(net, mask, scores) for mask in masks)
         ):
-            return _fuse(net, layer, [query, key, value], masks, number * first * second)
+            return _fuse(net, layer, [query, key, value], masks, number)
     return False
 
 

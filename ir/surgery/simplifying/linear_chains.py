@@ -11,7 +11,7 @@ import numpy as np
 
 from ....schemas import Array
 from ...document import Layer
-from .patterns import REALS, broadcasts, fuse, is_plain, made_by
+from .patterns import REALS, broadcasts, fall_short, fuse, is_plain, made_by
 from .rewriter import Rewriter, Rule, Value
 
 _SUMS = ("Add", "Subtract")
@@ -56,10 +56,12 @@ def merged(
 
 
 def _joined(one: Array, other: Array, family: tuple[str, ...]) -> Array | None:
-    """Two constants as one; None where it has more elements than either."""
+    """Two constants as one; None where it has more elements than either, or fewer digits."""
     with np.errstate(all="ignore"):
         both = one + other if family is _SUMS else one * other
-    return both if is_plain(both) and both.size <= max(one.size, other.size) else None
+    if not is_plain(both) or both.size > max(one.size, other.size):
+        return None
+    return None if family is _PRODUCTS and fall_short(both, one, other).any() else both
 
 
 def put(net: Rewriter, layer: Layer, value: Value, steps: list[tuple[str, Array]]) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...document import Layer
-from .patterns import REALS, fuse, is_plain, made_by
+from .patterns import REALS, fall_short, fuse, is_plain, made_by
 from .rewriter import Rewriter, Rule
 from .scale_into_weights import biased, channels_of, scaling
 
@@ -27,8 +27,10 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
         return False
     with np.errstate(all="ignore"):
         changed = [gamma, beta + rows] if layer.type == "Add" else [gamma * rows, beta * rows]
-    for place, array in enumerate(changed):
+    for place, (array, old) in enumerate(zip(changed, (gamma, beta), strict=True)):
         if not is_plain(array) or array.shape != gamma.shape:
+            return False
+        if layer.type != "Add" and fall_short(array, old, rows).any():
             return False
         if array is not gamma:
             inputs[at + place] = net.constant(array, net.kind(inputs[at + place]), layer)

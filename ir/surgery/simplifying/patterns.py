@@ -264,6 +264,19 @@ def is_on(layer: Layer, name: str) -> bool:
     return layer.data.get(name, "false").strip().lower() in ("true", "1")
 
 
+def fall_short(product: Array, one: Array, other: Array) -> Array:
+    """Where a product of two normal numbers is too small for one, so that digits were lost."""
+    tiny = np.finfo(product.dtype).tiny
+    short: Array = np.abs(product) < tiny
+    return short & (np.abs(one) >= tiny) & (np.abs(other) >= tiny) if short.any() else short
+
+
+def holds(kind: ElementType, number: float) -> bool:
+    """Whether a type has a number with all its digits: not too large, not too small for that."""
+    limits = np.finfo(np.float32 if kind is ElementType.BF16 else kind.dtype)
+    return bool(limits.tiny <= abs(number) <= limits.max)
+
+
 def is_plain(array: Array) -> bool:
     """Whether an array holds finite real numbers."""
     return array.dtype.kind == "f" and bool(np.isfinite(array).all())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ....schemas import Dim
 from ...document import Layer
-from .patterns import FLOATS, fuse, scaled
+from .patterns import FLOATS, fuse, holds, scaled
 from .rewriter import Rewriter, Rule, Value
 
 #: The places of two inputs, of which the second may be there only with the first.
@@ -23,8 +23,11 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
     found = [scaled(net, one) if net.is_private(one) else (1.0, one) for one in inputs[:2]]
     if found == [(1.0, one) for one in inputs[:2]]:
         return False
+    number *= found[0][0] * found[1][0]
+    if not holds(kind, number):
+        return False
     mask = inputs[_MASK] if len(inputs) > _MASK else net.constant(0.0, kind, layer)
-    scale = net.constant(number * found[0][0] * found[1][0], kind, layer)
+    scale = net.constant(number, kind, layer)
     fed = [found[0][1], found[1][1], inputs[2], mask, scale, *inputs[_SCALE + 1 :]]
     return fuse(net, layer, net.copy(layer, fed))
 

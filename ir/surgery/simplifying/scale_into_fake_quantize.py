@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...document import Layer
-from .patterns import broadcasts, fuse, is_plain, made_by
+from .patterns import broadcasts, fall_short, fuse, is_plain, made_by
 from .rewriter import Rewriter, Rule
 from .scale_into_weights import scaling
 
@@ -30,6 +30,8 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
             # One number is no more sizes for a range.
             product = end * (scale.ravel()[0] if scale.size == 1 else scale)
         if not is_plain(product) or product.size > max(end.size, scale.size):
+            return False
+        if fall_short(product, end, scale).any():
             return False
         inputs[place] = net.constant(product, net.kind(inputs[place]), layer)
     return fuse(net, layer, net.copy(quantize, inputs))

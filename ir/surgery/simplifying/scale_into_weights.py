@@ -9,7 +9,7 @@ import numpy as np
 
 from ....schemas import Array
 from ...document import Layer
-from .patterns import REALS, broadcasts, fits_into, fuse, is_on, is_plain, made_by
+from .patterns import REALS, broadcasts, fall_short, fits_into, fuse, is_on, is_plain, made_by
 from .rewriter import Rewriter, Rule, Value
 
 #: Axes of the weights: those of the channels that come out, and that go in.
@@ -168,7 +168,12 @@ def _scaled(linear: Layer, weights: Array, rows: Array, *, outputs: bool) -> Arr
     if rows.size not in (1, count):
         return None
     with np.errstate(all="ignore"):
-        product = weights * (rows.reshape(shape) if rows.size == count else rows[0])
+        factor = rows.reshape(shape if rows.size == count else (1,) * weights.ndim)
+        product = weights * factor
+    # Channels that training gave up hold next to nothing: beside the others it may be nothing.
+    lost = np.abs(weights[fall_short(product, weights, factor)]).max(initial=0.0)
+    if lost > np.finfo(weights.dtype).eps * np.abs(weights).max(initial=0.0):
+        return None
     return product if is_plain(product) else None
 
 

@@ -50,8 +50,9 @@ def _found(net: Rewriter, layer: Layer) -> tuple[Layer, Value, Array] | None:
     if -axis > array.ndim or array.shape[axis] != shape[axis]:
         return None
     parts = [_negated(net, one) is not None for one in net.inputs(concat)]
-    sizes = [net.tensor(one).shape.sizes[axis] for one in net.inputs(concat)]
-    if not any(parts) or any(isinstance(size, Dim) for size in sizes):
+    along = [net.tensor(one).shape.sizes[axis] for one in net.inputs(concat)]
+    sizes = [size for size in along if not isinstance(size, Dim)]
+    if not any(parts) or len(sizes) < len(along):
         return None
     signs = np.repeat(np.where(parts, -1, 1), sizes).astype(array.dtype)
     return concat, fixed, signs.reshape([-1, *[1] * (-axis - 1)])
