@@ -177,8 +177,10 @@ def test_parts_bring_what_they_are_in(pair: Path) -> None:
 def test_a_layer_of_a_copy_moves_into_the_original(pair: Path) -> None:
     """Both have the tree in common."""
     model = ir.read(pair)
-    twin = copy.deepcopy(model).layer("w")
+    other = copy.deepcopy(model)
+    twin = other.layer("w")
     twin.name = "twin"
+    other.remove(twin)
     model.add(twin)
     again = ir.loads(*ir.dumps(model))
     assert sorted(layer.name for layer in again) == ["out", "twin", "w", "x", "y"]

@@ -440,3 +440,15 @@ def test_inputs_of_one_name_are_told_apart() -> None:
     feeds = {"x": np.float32([5, 5]), "x_1": np.float32([1, 2])}
     assert ir.run(model, feeds)["y"].tolist() == [4, 3]
     assert ir.Builder(into=model).parameter("x", "f32", "2").layer.tensor_names() == [("x_2",)]
+
+
+def test_a_layer_is_in_one_graph_alone() -> None:
+    model, other = diamond(), diamond()
+    left = other.layer("left")
+    with pytest.raises(ir.UsageError, match="in another graph") as caught:
+        model.add(left)
+    assert "copy" in str(caught.value)
+    assert (left.graph, left.id, len(model)) == (other, 2, 5)
+    other.remove(left)
+    assert model.add(left).graph is model
+    assert (len(model), len(other)) == (6, 4)

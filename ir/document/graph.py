@@ -358,6 +358,8 @@ class Graph(Named):
         if layer.graph is self and self.holds(layer):
             raise UsageError(f"{layer!r} is in this graph already", hint="add a copy of it")
         if layer.graph is not None and layer.graph is not self:
+            if layer.graph.holds(layer):
+                raise UsageError(f"{layer!r} is in another graph", hint="add a copy of it")
             for part in with_bodies(layer):
                 if part.is_constant:
                     part.keep_value()

@@ -39,7 +39,8 @@ def transplant(source: Graph, target: Graph) -> None:
         layer.read_all()
         if layer.is_constant and layer.has_value:
             layer.keep_value()
-    for layer in list(source.layers):
+    source.remove(*source.layers)
+    for layer in layers.values():
         target.add(layer)
     for edge in edges:
         feeder, user = layers[edge.from_layer], layers[edge.to_layer]
