@@ -249,3 +249,28 @@ def test_weights_that_are_next_to_nothing_hinder_no_other() -> None:
     np.testing.assert_allclose(
         ir.run(new, [x])["y"], ir.run(model, [x])["y"], rtol=1e-6, atol=1e-30
     )
+
+
+def half_gelu(net: ir.Builder, n: Net) -> None:
+    x = net.parameter("x", "f32", "...")
+    erf = n("Erf", n("Divide", x, n.value(np.full((1, 1), np.sqrt(2)))))
+    net.result(n("Multiply", n("Multiply", x, n("Add", erf, 1.0)), 0.5), name="y")
+
+
+def half_swish(net: ir.Builder, n: Net) -> None:
+    x = net.parameter("x", "f32", "...")
+    net.result(n("Multiply", x, n("Sigmoid", n("Multiply", x, n.numbers(1, 1)))), name="y")
+
+
+@pytest.mark.parametrize(("rule", "build"), [("gelu", half_gelu), ("swish", half_swish)])
+def test_numbers_with_axes_stay_where_the_rank_is_open(rule: str, build: Build) -> None:
+    unchanged(modelled(build), rule, np.random.default_rng(3).random(4, np.float32))
+
+
+def test_a_number_without_axes_is_neutral_where_the_rank_is_open() -> None:
+    def build(net: ir.Builder, n: Net) -> None:
+        net.result(n("Exp", n("Add", net.parameter("x", "f32", "..."), 0.0)), name="y")
+
+    new, done = ir.simplify(modelled(build), certify=0)
+    assert done.rules == {"neutral-elements": 1}
+    assert ir.run(new, [np.zeros(3, np.float32)])["y"].tolist() == [1, 1, 1]

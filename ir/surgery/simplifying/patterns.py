@@ -147,15 +147,17 @@ def factors(net: Rewriter, layer: Layer, most: int = 6) -> tuple[float, list[Val
 
 
 def scaled(net: Rewriter, value: Value) -> tuple[float, Value]:
-    """A value as a scalar times another."""
+    """A value as a scalar times another of the same shape."""
     layer = made_by(net, value, "Multiply", "Divide")
-    if layer is not None:
-        one, other = net.inputs(layer)
-        if other[0].is_constant and net.scalar(other):
-            number = net.scalar(other) or 1.0
-            return (number if layer.type == "Multiply" else 1 / number), one
-        if layer.type == "Multiply" and one[0].is_constant and net.scalar(one):
-            return net.scalar(one) or 1.0, other
+    if layer is None:
+        return 1.0, value
+    pairs = list(operands(net, layer))
+    for source, fixed in pairs if layer.type == "Multiply" else pairs[:1]:
+        number, array = net.scalar(fixed), net.known(fixed)
+        if not fixed[0].is_constant or not number or array is None:
+            continue
+        if fits_into(array.shape, net.tensor(source).shape):
+            return (number if layer.type == "Multiply" else 1 / number), source
     return 1.0, value
 
 
@@ -188,7 +190,7 @@ def same_shape(one: Shape, other: Shape, *, count: bool = False) -> bool:
 def fits_into(small: tuple[int, ...], shape: Shape) -> bool:
     """Whether what has a shape still has it after broadcasting with what has a small one."""
     if shape.rank is None or len(small) > shape.rank:
-        return False
+        return not small
     last = shape.sizes[shape.rank - len(small) :]
     # One number changes no shape, also one of which nobody knows the sizes.
     return all(one in (1, size) for one, size in zip(small, last, strict=True))
