@@ -127,7 +127,7 @@ def factors(net: Rewriter, layer: Layer, most: int = 6) -> tuple[float, list[Val
     scalar, found, stack = 1.0, [], [(layer, 0)]
     while stack:
         value = stack.pop()
-        number = net.scalar(value) if value[0].is_constant else None
+        number = _factor(net, value, layer)
         maker = made_by(net, value, "Multiply", "Divide")
         inner = value[0] is layer or net.is_private(value)
         if number is not None:
@@ -135,15 +135,23 @@ def factors(net: Rewriter, layer: Layer, most: int = 6) -> tuple[float, list[Val
         elif maker is not None and inner and maker.type == "Multiply" and broadcasts(maker):
             stack += net.inputs(maker)
         elif maker is not None and inner and maker.type == "Divide" and (
-            net.inputs(maker)[1][0].is_constant and net.scalar(net.inputs(maker)[1])
+            divisor := _factor(net, net.inputs(maker)[1], layer)
         ):  # fmt: skip
-            scalar /= net.scalar(net.inputs(maker)[1]) or 1.0
+            scalar /= divisor
             stack.append(net.inputs(maker)[0])
         else:
             found.append(value)
         if len(found) + len(stack) > most:
             return None
     return scalar, found
+
+
+def _factor(net: Rewriter, value: Value, product: Layer) -> float | None:
+    """A constant number; None where its axes may be more than those of the rest of a product."""
+    array = net.known(value) if value[0].is_constant else None
+    if array is None or (array.ndim and net.tensor((product, 0)).rank is None):
+        return None
+    return net.scalar(value)
 
 
 def scaled(net: Rewriter, value: Value) -> tuple[float, Value]:
