@@ -13,6 +13,7 @@ from xml.parsers import expat
 
 from lxml import etree
 
+from ...schemas import IRError
 from ..document import (
     BODIES,
     LAYER_ORDER,
@@ -31,7 +32,7 @@ from ..document import (
     read_ports,
     split_names,
 )
-from ..text import attributes_of, escape, escape_text, opening
+from ..text import attributes_of, escape, escape_text, opening, spelt_tag
 from .printer import Placing, Printer, constant_data, edge_attributes, layer_attributes
 
 #: The elements of a net, in the order of a file.
@@ -422,7 +423,8 @@ class Patch:
             elif depth == 2 or not isinstance(node.tag, str):
                 say(spell(node, compact))
             else:
-                head = opening(node.tag, attributes_of(node))
+                tag, attributes = spelt_tag(node)
+                head = opening(tag, attributes)
                 if len(node) == 0 and not node.text:
                     say(head + ("/>" if compact else " />"))
                     return
@@ -431,11 +433,14 @@ class Patch:
                     element(child, depth + 1)
                     if child.tail:
                         say(escape_text(child.tail))
-                say(f"</{node.tag}>")
+                say(f"</{tag}>")
 
         element(self.root, 0)
         out.append(self.source[finish:])
-        return b"".join(out)
+        document = b"".join(out)
+        if self.root.nsmap or b"xmlns" in document:
+            refuse_torn(document)
+        return document
 
 
 def _said_with_the_name(patch: Patch, element: etree._Element, layer: Layer) -> None:
@@ -458,6 +463,17 @@ _PATCHING: dict[str, Callable[[Patch, etree._Element, Layer], None]] = {
 def printed(printer: Printer) -> etree._Element:
     """What was printed, as an element."""
     return etree.fromstring(printer.text.strip())
+
+
+def refuse_torn(document: bytes) -> None:
+    """Refuse a document whose changed elements lack the namespaces that their names are in."""
+    try:
+        etree.fromstring(document, etree.XMLParser(huge_tree=True, resolve_entities=False))
+    except etree.XMLSyntaxError as error:
+        raise IRError(
+            f"the edited document would not be XML: {error}",
+            hint="take the namespaces (xmlns, names with a prefix) out of it",
+        ) from None
 
 
 def is_read_from(body: Graph, layer: Layer, tag: str) -> bool:
@@ -517,7 +533,14 @@ def spell(element: etree._Element, compact: bool = False) -> str:
         tag = tag.replace("&#9;", "&#09;").replace("&gt;", ">")
         return tag[:-2] + end if tag.endswith("/>") else tag
 
-    return _TOKEN.sub(mend, etree.tostring(element, encoding="unicode", with_tail=False))
+    text = etree.tostring(element, encoding="unicode", with_tail=False)
+    around = element.getparent()
+    if around is not None and "xmlns" in text:
+        for prefix, uri in around.nsmap.items():
+            if element.nsmap.get(prefix) == uri:  # lxml says again what those around it declare
+                name = f"xmlns:{prefix}" if prefix else "xmlns"
+                text = text.replace(f' {name}="{escape(uri)}"', "", 1)
+    return _TOKEN.sub(mend, text)
 
 
 _START = re.compile(rb"<[^<>\"']*(?:(?:\"[^\"]*\"|'[^']*')[^<>\"']*)*>")

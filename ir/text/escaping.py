@@ -46,4 +46,11 @@ def _refuse_forbidden(value: str) -> None:
 
 def opening(tag: str, attributes: Mapping[str, str], spell: Callable[[str], str] = escape) -> str:
     """A start tag without its end."""
+    for name in (tag, *attributes):
+        # lxml's {uri}name: what the prefix was is said by the document that it was read from.
+        if name.startswith("{"):
+            raise IRError(
+                f"{name[:80]} is in a namespace, an IR that is printed anew has none",
+                hint="remove it, or give it a name without one",
+            )
     return "<" + tag + "".join([f' {key}="{spell(text)}"' for key, text in attributes.items()])
