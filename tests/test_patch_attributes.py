@@ -66,8 +66,6 @@ def test_one_change_among_very_many_attributes(where: str) -> None:
 
 
 XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation="ir.xsd"'
-    'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:noNamespaceSchemaLocation="ir.xsd"'
-)
 
 
 @pytest.mark.parametrize(

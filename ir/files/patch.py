@@ -437,10 +437,10 @@ class Patch:
 
         element(self.root, 0)
         out.append(self.source[finish:])
-        document = b"".join(out)
-        if self.root.nsmap or b"xmlns" in document:
-            refuse_torn(document)
-        return document
+        patched = b"".join(out)
+        if self.root.nsmap or b"xmlns" in patched:
+            refuse_torn(patched)
+        return patched
 
 
 def _said_with_the_name(patch: Patch, element: etree._Element, layer: Layer) -> None:

@@ -274,6 +274,16 @@ def _multiclass_9(form: Lowering) -> Sequence[Source]:
     return [Source(made.layer, index) for index in range(3)]
 
 
+def _suppression_9(form: Lowering) -> Sequence[Source]:
+    if len(form.inputs) > 5:
+        sigma = form.value(5)
+        if sigma is None or sigma.any():
+            raise Cannot(
+                "with a soft_nms_sigma that is not 0 the older one leaves out other boxes"
+            )
+    return _same("opset5")(form)
+
+
 def _deformable_8(form: Lowering) -> Sequence[Source]:
     if len(form.inputs) > 3 or form.flag("bilinear_interpolation_pad"):
         raise Cannot("a mask and bilinear_interpolation_pad are younger")
@@ -469,7 +479,7 @@ RULES: dict[tuple[str, int], Rule] = {
     ("MaxPool", 14): _max_pool_14,
     ("Mish", 4): _mish,
     ("MulticlassNms", 9): _multiclass_9,
-    ("NonMaxSuppression", 9): _same("opset5"),
+    ("NonMaxSuppression", 9): _suppression_9,
     ("Pad", 12): _pad_12,
     ("OneHot", 16): _same(
         "opset1", "negative_indices_mode", negative_indices_mode="ignore_negative"
