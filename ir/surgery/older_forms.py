@@ -278,9 +278,7 @@ def _suppression_9(form: Lowering) -> Sequence[Source]:
     if len(form.inputs) > 5:
         sigma = form.value(5)
         if sigma is None or sigma.any():
-            raise Cannot(
-                "with a soft_nms_sigma that is not 0 the older one leaves out other boxes"
-            )
+            raise Cannot("a soft_nms_sigma that is not 0 means another thing in older ones")
     return _same("opset5")(form)
 
 
