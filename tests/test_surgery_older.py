@@ -153,6 +153,43 @@ def test_ir_version_10_to_11_keeps_what_is_seen_from_outside(tmp_path: Path) -> 
     assert {layer.data["element_type"] for layer in new.parameters} == {"f32"}
 
 
+@pytest.mark.parametrize("words", [{"target": "2024.0"}, {"ir_version": 10}])
+def test_outputs_keep_the_names_that_stand_at_the_result(
+    words: dict[str, Any], tmp_path: Path
+) -> None:
+    openvino = pytest.importorskip("openvino")
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "1,4")
+    net.result(net.add("ReLU", "opset1", [x], name="relu"), name="r")
+    model = net.model()
+    (result,) = model.results
+    model.layer("relu").outputs[0].names = ()
+    result.output_names = "o,p"
+    ir.write(ir.convert(model, **words).model, tmp_path / "old.xml")
+    (output,) = openvino.Core().read_model(tmp_path / "old.xml").outputs
+    assert {"o", "p"} <= output.get_names()
+    assert {"o", "p"} <= {*ir.read(tmp_path / "old.xml").outputs[0].names}
+    model.layer("x").outputs[0].names = ("p",)
+    with pytest.raises(ir.UnsupportedError, match='two tensors would be named "p"'):
+        ir.convert(model, **words)
+
+
+@pytest.mark.parametrize(("sigma", "fits"), [(None, True), (0.0, True), (0.5, False)])
+def test_boxes_that_fade_are_not_those_of_older_suppressions(
+    sigma: float | None, fits: bool
+) -> None:
+    net = ir.Builder("m")
+    given = [net.parameter("b", "f32", "1,4,4"), net.parameter("s", "f32", "1,1,4")]
+    given.append(net.constant(np.array(4, "i8"), "i64"))
+    numbers = (0.3, 0.01) if sigma is None else (0.3, 0.01, sigma)
+    given += [net.constant(np.array(number, "f4"), "f32") for number in numbers]
+    made = net.add("NonMaxSuppression", "opset9", given, name="nms")
+    net.result(made[0] if isinstance(made, tuple) else made, name="y")
+    done = ir.convert(net.model(), opset=8, partial=True)
+    assert done.model.layer("nms").version == ("opset5" if fits else "opset9")
+    assert bool(done.report.refusals) is not fits
+
+
 def test_files_of_openvino_can_be_brought_down(written: Written, tmp_path: Path) -> None:
     reached = 0
     for path in [*written.folder.glob("network.*.xml"), *written.all("*Pool.*")]:

@@ -7,7 +7,7 @@ from copy import deepcopy
 
 from ...schemas import ElementType, UnsupportedError, UsageError
 from ..checking import RELEASES, TYPE_RELEASES, Release, find_operation, opset_number, release
-from ..document import Graph, Layer, Model
+from ..document import Graph, Layer, Model, split_names
 from ..opening import ModelLike, opened
 from .interfaces import modernize
 from .older_forms import RULES, Cannot, Lowering
@@ -173,8 +173,7 @@ def _set_version(
 ) -> None:
     """Bring the model to an IR version."""
     if oldest is not None and oldest < _OUTPUT_NAMES:
-        for layer in model.results:
-            layer.output_names = None  # the names of the ports say the same
+        _name_ports(model, report)
     if wanted is None and oldest is not None and oldest < _V11:
         wanted = 10
     if wanted is None or wanted == model.version:
@@ -192,10 +191,22 @@ def _set_version(
         ends += [(x, bench.feeder(x, 0)) for x in model.results]
         for layer, source in ends:
             _tell_of_edge(layer, bench.known(source).type, report)
-        for layer in model.results:
-            layer.output_names = None
+        _name_ports(model, report)
         model.version = wanted
     report.note("ir version", f"{model.version}, was {old}")
+
+
+def _name_ports(model: Model, report: Surgery) -> None:
+    """Let the ports say what outputs are called: older releases do not ask the Results."""
+    bench = Workbench(model)
+    for layer in model.results:
+        names, layer.output_names = split_names(layer.output_names), None
+        source = bench.feeder(layer, 0)
+        try:
+            bench.name_tensor(source, names)
+        except UsageError as clash:
+            reason = f"it alone says its names, and its tensor cannot have them: {clash.message}"
+            report.refusals.append(Refusal(layer.name, f"{layer.type} {layer.version}", reason))
 
 
 def _tell_of_edge(layer: Layer, kind: ElementType, report: Surgery) -> None:
