@@ -207,6 +207,22 @@ def test_over_itself_while_mapped(tmp_path: Path) -> None:
     assert view[0] == 2
 
 
+def test_a_constant_nobody_reads_with_an_offset_nobody_understands(tmp_path: Path) -> None:
+    """OpenVINO reads such a file; over another pair the offsets of the others are moved."""
+    xml, data = ir.dumps(model(1.0))
+    dead = (
+        b'<layer id="99" name="dead" type="Const" version="opset1"><data element_type="f32" '
+        b'shape="1" offset="x" size="4"/><output><port id="0" precision="FP32"><dim>1</dim>'
+        b"</port></output></layer></layers>"
+    )
+    read = ir.loads(xml.replace(b"</layers>", dead), data)
+    pair = tmp_path / "m.xml"
+    ir.write(model(2.0, 3.0), pair)
+    ir.write(read, pair)
+    assert ir.read(pair).layer("w0").value[0] == 1
+    assert ir.read(pair).layer("dead").data["offset"] == "x"
+
+
 def test_a_link_is_replaced_not_followed(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     stored = tmp_path / "store" / "m.xml"

@@ -202,6 +202,14 @@ def test_ports_count_by_the_rank_of_their_ids() -> None:
     np.testing.assert_array_equal(found, x - y)
 
 
+def test_a_comment_before_a_size_is_no_size() -> None:
+    file, same = small(), small()
+    text = same.xml.decode().replace("<dim>8</dim>", "<dim><!-- features -->8</dim>")
+    assert text != file.xml.decode()
+    found = ir.loads(text.encode(), same.bin)
+    assert found.inputs[0].shape == ir.loads(file.xml, file.bin).inputs[0].shape
+
+
 def test_a_cycle_is_named() -> None:
     file = OldFile(6)
     a = file.add("ReLU", [(1, 2)], [(1, 2)], name="a")

@@ -93,6 +93,19 @@ def test_names_in_namespaces_stay_as_they_are(before: str, after: str) -> None:
     assert written.count(b"xmlns") == source.count(b"xmlns")
 
 
+@pytest.mark.parametrize("aside", ["<!-- rows -->2", "<?tool x?> 2 ", " <!-- 7 --> 2"])
+def test_a_comment_before_a_size_is_no_size_and_stays(aside: str) -> None:
+    source = document().decode().replace("<dim>2</dim>", f"<dim>{aside}</dim>")
+    model = ir.loads(source.encode())
+    assert model.layer("y").outputs[0].dims == (2,)
+    model.layer("y").outputs[0].dims = (3,)
+    written = ir.dumps(model)[0]
+    assert ir.loads(written).layer("y").outputs[0].dims == (3,)
+    assert ir.loads(written).layer("y").inputs[0].dims == (2,)
+    kept = aside[: aside.index(">") + 1].strip().encode()
+    assert written.count(kept) == source.encode().count(kept)
+
+
 def _canonical(source: bytes) -> bytes:
     return bytes(etree.tostring(etree.fromstring(source), method="c14n"))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...schemas import ANY, ElementType, IRError, Shape, Tensor, UsageError, Where
 from ...schemas.shapes import Dim
-from ..text import attributes_of
+from ..text import attributes_of, text_of
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -480,7 +480,7 @@ def read_ports(element: etree._Element | None, outputs: bool) -> list[Port]:
         sizes = []
         for part in child:
             if part.tag == "dim":
-                sizes.append(read_dim(part.text))
+                sizes.append(read_dim(part))
             elif part.tag == "rt_info" and port.rt_info is None:
                 port.rt_info = read_info(part)
         port.dims = tuple(sizes)
@@ -488,9 +488,9 @@ def read_ports(element: etree._Element | None, outputs: bool) -> list[Port]:
     return ports
 
 
-def read_dim(text: str | None) -> int:
+def read_dim(element: etree._Element) -> int:
     """One size of a port."""
-    return whole((text or "").strip(), "a dim", least=-1)
+    return whole(text_of(element), "a dim", least=-1)
 
 
 def read_info(element: etree._Element) -> Info:

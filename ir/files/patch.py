@@ -289,7 +289,9 @@ class Patch:
             dims = list(element.iterchildren("dim"))
             if len(dims) == len(new.dims):
                 for part, size in zip(dims, new.dims, strict=True):
-                    if read_dim(part.text) != size:
+                    if read_dim(part) != size:
+                        for aside in part:
+                            aside.tail = None
                         part.text = str(size)
             else:
                 made = []

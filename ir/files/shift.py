@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from ...schemas import IRError
 from ..document import Info, whole
 from .patch import Patch
 from .reader import loads
@@ -12,8 +15,9 @@ def shifted(xml: bytes, distance: int) -> bytes:
     model = loads(xml, need_weights=False, lenient=True)
     for layer in model.everywhere():
         if layer.is_constant and "offset" in layer.data:
-            offset = whole(layer.data["offset"], "offset")
-            layer.data = layer.data | {"offset": str(offset + distance)}
+            with suppress(IRError):  # one that is no number is nobody's: it stays as it is
+                offset = whole(layer.data["offset"], "offset")
+                layer.data = layer.data | {"offset": str(offset + distance)}
     stack: list[Info] = [model.pre_process] if model.pre_process is not None else []
     while stack:
         node = stack.pop()

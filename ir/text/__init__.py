@@ -9,6 +9,7 @@ from ..faces import face
 if TYPE_CHECKING:
     from .attributes import attributes_of as attributes_of
     from .attributes import spelt_tag as spelt_tag
+    from .attributes import text_of as text_of
     from .breach import TOLERATED as TOLERATED
     from .breach import Breach as Breach
     from .encoding import encoding_of as encoding_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "attributes": "attributes_of spelt_tag",
+        "attributes": "attributes_of spelt_tag text_of",
         "breach": "Breach TOLERATED",
         "encoding": "encoding_of",
         "escaping": "escape escape_anything escape_text opening",

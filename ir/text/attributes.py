@@ -1,4 +1,4 @@
-"""The attributes of an element."""
+"""The attributes and the text of an element."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ def attributes_of(element: etree._Element) -> dict[str, str]:
     if len(element.attrib) < _MANY:
         return dict(element.items())
     return dict(zip(element.keys(), _VALUES(element), strict=True))
+
+
+def text_of(element: etree._Element) -> str:
+    """The first text that is not blank, without blanks around it: it may stand after a comment."""
+    text = (element.text or "").strip()
+    if text or not len(element):
+        return text
+    tails = ((child.tail or "").strip() for child in element)
+    return next((tail for tail in tails if tail), "")
 
 
 def spelt_tag(element: etree._Element) -> tuple[str, dict[str, str]]:

@@ -16,7 +16,7 @@ from lxml import etree
 
 from ....schemas import IRError, Where
 from ...document import whole
-from ...text import at, attributes_of
+from ...text import at, attributes_of, text_of
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -253,13 +253,13 @@ def read_ports(section: etree._Element | None) -> list[OldPort]:
         number = whole(text, "port id")
         if number in ports:
             raise IRError(f"two ports of one side have the id {number}")
-        dims = tuple(_dim(part.text) for part in child.iterchildren("dim"))
+        dims = tuple(_dim(text_of(part)) for part in child.iterchildren("dim"))
         ports[number] = OldPort(number, read_precision(child.get("precision")), dims, child)
     return [ports[number] for number in sorted(ports)]
 
 
-def _dim(text: str | None) -> int:
-    number = whole((text or "").strip(), "a dim")
+def _dim(text: str) -> int:
+    number = whole(text, "a dim")
     if not 1 <= number <= LARGEST_DIM:
         raise IRError(f"a dim is {number}, allowed are 1 to {LARGEST_DIM}")
     return number
