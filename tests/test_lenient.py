@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 
 import pytest
@@ -85,6 +86,34 @@ def test_openvino_reads_it_so(text: str, place: tuple[int, int, str], name: str)
     read = model.get_parameters()[0]
     assert read.friendly_name.replace("\x01", "\ufffd") == name
     assert list(read.shape) == [1, 4]
+
+
+DECLARED = re.sub(r"<\?xml.*?\?>", '<?xml version="1.0" encoding="WORD"?>', net("aéb"))
+#: Documents whose declaration cannot be true, or says what nobody knows.
+MISDECLARED = [
+    *(DECLARED.replace("WORD", word).encode() for word in (
+        "utf-16", "UTF-32", "ucs-2", "us-ascii", "klingon", "", "iso-8859-12")),
+    b"\xff\xfe\0\0" + net("aéb").encode("utf-32-le"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", MISDECLARED)
+def test_what_is_declared_wrongly_is_read_as_openvino_does(source: bytes) -> None:
+    ov = pytest.importorskip("openvino")
+    with pytest.raises(UnreadableError, match=r"encoding.*lenient"):
+        ir.loads(source)
+    model = ir.loads(source, lenient=True)
+    read = ov.Core().read_model(source, ov.Tensor(ov.Type.u8, ov.Shape([0])))
+    assert model.layers[0].name == read.get_parameters()[0].friendly_name == "aéb"
+    (found,) = model.repairs
+    assert "encoding" in found.message
+    assert "IR112" in {row.code for row in ir.check(source).findings}
+
+
+def test_a_mark_counts_more_than_a_declaration() -> None:
+    source = b"\xef\xbb\xbf" + DECLARED.replace("WORD", "us-ascii").encode()
+    assert ir.loads(source).layers[0].name == "aéb"
+    assert not {"IR111", "IR112"} & {row.code for row in ir.check(source).findings}
 
 
 def test_bytes_that_are_no_text() -> None:

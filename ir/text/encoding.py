@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 
 _DECLARED = re.compile(r"<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"']*)[\"']")
@@ -10,25 +11,54 @@ _DECLARED = re.compile(r"<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"']*)[\"']")
 _PLAIN = re.compile(
     r"(utf-?8(-sig)?|us-ascii|ascii|iso-?8859-?\d+|latin-?1|windows-125\d|cp125\d)", re.I
 )
+_MARKS = (
+    (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"),
+)  # fmt: skip
+
+
+def mark_of(source: bytes) -> str | None:
+    """The encoding that the first bytes show, whatever is declared."""
+    return next((name for start, name in _MARKS if source.startswith(start)), None)
 
 
 def encoding_of(source: bytes) -> str:
     """The encoding of a document, by its first bytes or its declaration."""
-    if source.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
-        return "utf-32"
-    if source.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    if source.startswith(b"\xef\xbb\xbf"):
-        return "utf-8-sig"
-    if source[:4] in (b"<\0?\0", b"\0<\0?"):
-        return "utf-16-le" if source[:1] == b"<" else "utf-16-be"
+    mark = mark_of(source)
+    if mark is not None:
+        return mark
     found = _DECLARED.match(source[:400].decode("latin-1").lstrip())
     return found[1].lower() if found else "utf-8"
 
 
+def taken_as(source: bytes) -> tuple[str, str | None]:
+    """The encoding that OpenVINO takes a document to be in, and why XML would not.
+
+    A declaration that cannot be true, or of which nothing is known, means UTF-8.
+    """
+    encoding = encoding_of(source)
+    if mark_of(source) is not None:
+        return encoding, f'encoding "{encoding}" is not read' if encoding == "utf-32" else None
+    if encoding.startswith(("utf-16", "utf-32", "ucs")):
+        return "utf-8", f'the declaration says encoding="{encoding}", the bytes do not'
+    if encoding in ("us-ascii", "ascii"):
+        if not source.isascii():
+            return "utf-8", f'the declaration says encoding="{encoding}", not all bytes are'
+    elif not is_plain(encoding):
+        return "utf-8", f'encoding "{encoding}" is not read'
+    return encoding, None
+
+
 def is_plain(encoding: str) -> bool:
     """Whether it is UTF-8 or an encoding of one byte for a character that is read."""
-    return _PLAIN.fullmatch(encoding) is not None
+    if _PLAIN.fullmatch(encoding) is None:
+        return False
+    try:
+        codecs.lookup(encoding)
+    except LookupError:  # such as iso-8859-12
+        return False
+    return True
 
 
-__all__ = ["encoding_of", "is_plain"]
+__all__ = ["encoding_of", "is_plain", "mark_of", "taken_as"]

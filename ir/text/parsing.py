@@ -100,7 +100,7 @@ def refuse_doctype(source: bytes, file: str | None) -> None:
     elif is_plain(encoding):
         text = source
     else:
-        raise UnreadableError(f'encoding "{encoding}" is not read', Where(file, 1, 1))
+        raise UnreadableError(f'encoding "{encoding}" is not read', Where(file, 1, 1), LENIENT)
     end = 3 if encoding == "utf-8-sig" else 0
     while found := _PROLOG.match(text, end):
         end = found.end()

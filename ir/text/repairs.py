@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .encoding import encoding_of, is_plain
+from .encoding import taken_as
 
 #: More repairs than these are made, but not reported one by one.
 _REPORTED = 1000
@@ -40,9 +40,6 @@ class Repair(NamedTuple):
 
 def repair(source: bytes) -> tuple[bytes, list[Repair]]:
     """The document as XML, and what had to be done to it; the same bytes where nothing had."""
-    encoding = encoding_of(source)
-    if not (is_plain(encoding) or encoding.startswith("utf-16")):
-        return source, []  # no document is read in it
     mender = _Mender(source)
     mended = mender.mend()
     if not mender.repairs:
@@ -76,15 +73,13 @@ class _Mender:
 
     def decode(self, source: bytes) -> str:
         """The document as text; bytes that are none in its encoding are replaced."""
-        encoding = encoding_of(source)
+        encoding, wrong = taken_as(source)
+        if wrong is not None:
+            self.report(0, wrong)
         try:
             return source.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
-            pass
-        try:
+        except UnicodeDecodeError:
             self.text = source.decode(encoding, "replace")
-        except LookupError:
-            return source.decode("latin-1")
         strict = "utf-8" if encoding.startswith("utf-8") else encoding
         view = memoryview(source)
         # Of the text: how much of it is what the bytes before the offset stand for.

@@ -12,20 +12,15 @@ from lxml import etree
 from ...schemas import Where
 from .attributes import attributes_of
 from .breach import TOLERATED, Breach
-from .encoding import is_plain
+from .encoding import mark_of, taken_as
 from .other_kinds import other_kind
 from .scanner import Scanner
 
 _DECLARATION = re.compile(rb"<\?xml[ \t\r\n](?:[^?]|\?(?!>))*\?>")
-_ENCODING = re.compile(rb"""[ \t\r\n]encoding[ \t\r\n]*=[ \t\r\n]*["']([A-Za-z][\w.\-]*)["']""")
 _VERSION = re.compile(rb"""[ \t\r\n]version[ \t\r\n]*=[ \t\r\n]*["']1\.[0-9]+["']""")
 #: What is to be left as it is, however long, by how it begins: comments, plain text, instructions.
 _CLOSED = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 _BLANKS = re.compile(rb"[ \t\r\n]*")
-_MARKS = (
-    (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"),
-    (b"\xfe\xff", "utf-16"), (b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"),
-)  # fmt: skip
 #: What tools take without being asked: libxml2's limits.
 LONGEST, DEEPEST = 10_000_000, 256
 #: Of a longer value only the beginning is looked at.
@@ -56,11 +51,11 @@ class Source:
         if other is not None:
             self._tell("IR101", other[0], 0, other[1])
             return
-        if self._decode():
-            self._prolog()
-            self._whole = self.text
-            self._shorten()
-            self._parse()
+        self._decode()
+        self._prolog()
+        self._whole = self.text
+        self._shorten()
+        self._parse()
 
     def _tell(self, code: str, message: str, offset: int, hint: str | None = None) -> None:
         """Note something at a place of the whole document."""
@@ -68,28 +63,22 @@ class Source:
 
     # To UTF-8.
 
-    def _decode(self) -> bool:
-        """Turn the bytes into UTF-8; False where that cannot be."""
+    def _decode(self) -> None:
+        """Turn the bytes into UTF-8."""
         data = self.text
-        mark = next((name for start, name in _MARKS if data.startswith(start)), None)
-        if mark is not None:
-            return self._recode(mark)
-        if data.startswith(b"\xef\xbb\xbf"):
+        encoding, wrong = taken_as(data)
+        if wrong is not None:
+            hint = "save it as UTF-8, and remove encoding from the declaration"
+            self._tell("IR112", wrong, 0, hint)
+        if encoding == "utf-8-sig":
             self.text = data = b"   " + data[3:]  # blanks keep every place where it was
-            self._mark = 3
+            self._mark, encoding = 3, "utf-8"
+        elif mark_of(data) is not None:
+            self._recode(encoding)
+            return
         found = _DECLARATION.match(data.lstrip(b" \t\r\n")[:400])
-        named = _ENCODING.search(found[0]) if found else None
         if found and not _VERSION.search(found[0]):
             self._tell("IR101", "the XML declaration has no version 1.0", 0, 'write version="1.0"')
-        encoding = named[1].decode("ascii").lower() if named else "utf-8"
-        if encoding.startswith(("utf-16", "utf-32", "ucs")):
-            self._tell(
-                "IR112",
-                f'the declaration says encoding="{encoding}", the bytes do not',
-                0,
-                "remove encoding from the declaration",
-            )
-            encoding = "utf-8"
         if encoding in ("utf-8", "utf8", "us-ascii", "ascii"):
             try:
                 data.decode("utf-8")
@@ -100,22 +89,16 @@ class Source:
                     error.start,
                     "save the file as UTF-8",
                 )
-            return True
-        return self._recode(encoding)
+        else:
+            self._recode(encoding)
 
-    def _recode(self, encoding: str) -> bool:
+    def _recode(self, encoding: str) -> None:
         try:
-            if not (is_plain(encoding) or encoding.startswith(("utf-16", "utf-32"))):
-                raise LookupError(encoding)
             text = self.text.decode(encoding)
-        except LookupError:
-            self._tell("IR112", f'encoding "{encoding}" is not read', 0, "save it as UTF-8")
-            return False
         except UnicodeError:
             text = self.text.decode(encoding, "replace")
             self._tell("IR111", f"the bytes are not all {encoding}", 0, "save the file as UTF-8")
         self.text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode(errors="replace")
-        return True
 
     #: Length of the byte order mark.
     _mark = 0
