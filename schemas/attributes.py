@@ -64,9 +64,8 @@ class Alias:
 
 
 _INT = re.compile(r"-?[0-9]+")
-_FLOAT = re.compile(
-    r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)", re.I | re.A
-)
+#: Of numbers that are not finite OpenVINO knows these spellings alone, none with a plus.
+_FLOAT = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)|-?inf|nan", re.ASCII)
 
 
 def read_int(text: Any) -> Any:
@@ -79,13 +78,20 @@ def read_int(text: Any) -> Any:
     return int(token)
 
 
+def _infinite(token: str) -> str:
+    """What helps where a number that is not finite is spelt as Python or XML spell it."""
+    word = token.lower().lstrip("+-")
+    known = word in ("inf", "infinity", "nan")
+    return " as OpenVINO spells it: it knows inf, -inf and nan" if known else ""
+
+
 def read_float(text: Any) -> Any:
     """Read one number."""
     if not isinstance(text, str):
         return text
     token = text.strip()
     if not _FLOAT.fullmatch(token):
-        raise ValueError(f'"{text}" is not a number')
+        raise ValueError(f'"{text}" is not a number{_infinite(token)}')
     return float(token)
 
 

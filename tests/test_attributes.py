@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from oracle import Call, ask, write
 from pydantic import ValidationError
+from vinoir import ir
 from vinoir.ir.document.definitions import operations_schema
 from vinoir.layers import Op
 from vinoir.layers.base import spell
@@ -239,3 +240,31 @@ def test_pydantics_schema_says_what_the_schema_of_texts_says(kind: type[Op]) -> 
             plain = tuple(default) if isinstance(default, list) else default
             assert spell(fields[name], plain) == text["default"]
         assert fields[name].description == text["description"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nan", "inf", "-inf", "NaN", "Inf", "INF", "+inf", "+nan", "-nan", "infinity", "+1", "1E+5"],
+)
+def test_numbers_that_are_not_finite_are_spelt_as_openvino_spells_them(text: str) -> None:
+    openvino = pytest.importorskip("openvino")
+    port = 'precision="FP32"><dim>1</dim></port>'
+    source = (
+        '<net name="m" version="11"><layers>'
+        '<layer id="0" name="x" type="Parameter" version="opset1">'
+        f'<data shape="1" element_type="f32"/><output><port id="0" {port}</output></layer>'
+        f'<layer id="1" name="y" type="Elu" version="opset1"><data alpha="{text}"/>'
+        f'<input><port id="0" {port}</input><output><port id="1" {port}</output></layer>'
+        '<layer id="2" name="r" type="Result" version="opset1">'
+        f'<input><port id="0" {port}</input></layer></layers><edges>'
+        '<edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>'
+        '<edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>'
+    ).encode()
+    weights = openvino.Tensor(openvino.Type.u8, openvino.Shape([0]))
+    try:
+        openvino.Core().read_model(source, weights)
+        reads = True
+    except RuntimeError:
+        reads = False
+    found = [finding.code for finding in ir.check(source).errors]
+    assert found == ([] if reads else ["IR404"])
