@@ -174,6 +174,27 @@ def test_outputs_keep_the_names_that_stand_at_the_result(
         ir.convert(model, **words)
 
 
+def test_ir_version_10_to_11_keeps_the_names_by_which_openvino_asks(tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino")
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "2,4")
+    parts = net.add("Split", "opset1", [x, net.constant(np.array(1))], num_splits=2, name="cut")
+    for index, part in enumerate(parts):
+        net.result(part, name=f"r{index}")
+    net.result(net.add("ReLU", "opset1", [x], name="relu"), name="r2")
+    old = net.model()
+    old.layer("x").outputs[0].names = ("t",)
+    for layer in old.results:
+        layer.output_names = None
+    old.version = 10
+    ir.write(old, tmp_path / "old.xml")
+    ir.write(ir.convert(old, ir_version=11).model, tmp_path / "new.xml")
+    one, two = (openvino.Core().read_model(tmp_path / f"{x}.xml") for x in ("old", "new"))
+    for side in ("inputs", "outputs"):
+        for before, after in zip(getattr(one, side), getattr(two, side), strict=True):
+            assert before.get_names() == after.get_names()
+
+
 @pytest.mark.parametrize(("sigma", "fits"), [(None, True), (0.0, True), (0.5, False)])
 def test_boxes_that_fade_are_not_those_of_older_suppressions(
     sigma: float | None, fits: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas import ElementType
+from ...schemas import ElementType, UsageError
 from ..document import Model, join_names
 from ..inference import input_types, output_type
 from .outcome import Surgery
@@ -12,6 +12,8 @@ from .workbench import Source, Workbench
 def modernize(part: Model, version: int, report: Surgery) -> None:
     """Let a model of IR version 10 look at its edges as it did when it was a file of its own."""
     bench = Workbench(part)
+    # Before version 11 inputs and outputs went by the layers that give them, too.
+    called = {layer: _called(bench.feeder(layer, 0)) for layer in part.results}
     for layer in part.parameters:
         tensor = bench.known(Source(layer, 0))
         wanted = input_types(part, tensor.type)[-1]
@@ -33,12 +35,26 @@ def modernize(part: Model, version: int, report: Surgery) -> None:
             bench.feed([(layer, 0)], made)
             report.note("converted", f"gives {wanted} as in IR version {part.version}", layer)
     part.version = version
+    bench.forget_tensors()
+    for layer in part.parameters:
+        _name(bench, Source(layer, 0), layer.name)
     for layer in part.results:
-        # Before version 11 outputs went by the layers that give them.
-        bench.forget_tensors()
-        source = bench.feeder(layer, 0)
+        _name(bench, bench.feeder(layer, 0), called[layer])
+
+
+def _called(source: Source) -> str:
+    """What OpenVINO calls an output of IR version 10."""
+    layer = source.layer
+    return layer.name if len(layer.outputs) == 1 else f"{layer.name}.{source.index}"
+
+
+def _name(bench: Workbench, source: Source, name: str) -> None:
+    """Give a tensor a further name, if no other has it; one that has none gets another."""
+    try:
+        bench.name_tensor(source, [name])
+    except UsageError:
         if not source.port.names:
-            bench.name_tensor(source, [source.layer.name])
+            bench.name_tensor(source, [bench.own_name(source)])
 
 
 def _converted(bench: Workbench, source: Source, kind: ElementType) -> Source:
