@@ -120,3 +120,10 @@ def test_names_in_namespaces_are_not_printed_anew() -> None:
     other.layer("y").rt_info = model.layer("y").rt_info
     with pytest.raises(ir.IRError, match="in a namespace"):
         ir.dumps(other)
+    net = ir.Builder("m")
+    net.result(net.add("ReLU", "opset1", [net.parameter("x", "f32", "2")], name="y"))
+    made = net.model()
+    made.layer("y").rt_info = model.layer("y").rt_info
+    with pytest.raises(ir.IRError, match="in a namespace"):
+        ir.dumps(made)
+    assert ir.check(made).errors

@@ -46,7 +46,7 @@ def _refuse_forbidden(value: str) -> None:
 
 def opening(tag: str, attributes: Mapping[str, str], spell: Callable[[str], str] = escape) -> str:
     """A start tag without its end."""
-    for name in (tag, *attributes):
+    for name in (tag, *attributes) if spell is escape else ():
         # lxml's {uri}name: what the prefix was is said by the document that it was read from.
         if name.startswith("{"):
             raise IRError(
