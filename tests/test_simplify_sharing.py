@@ -36,7 +36,8 @@ def two_products(kind: str, first: str, second: str, rows: int = 8) -> ir.Model:
         net.result(product(net, x, held, turned), name=name)
     text, data = ir.dumps(net.model())
     weighed = re.findall(rb'shape="%d, ?8" offset="(\d+)" size="(\d+)"' % rows, text)
-    assert len(set(weighed)) == 1
+    if len(set(weighed)) > 1:
+        return ir.loads(text, data)  # as they are written for OpenVINO's sake
     (offset, size), start = map(int, weighed[0]), -(-len(data) // 64) * 64
     return _apart(text, data.ljust(start, b"\0"), offset, size)
 
