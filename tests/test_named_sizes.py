@@ -300,7 +300,7 @@ HELD: list[tuple[str, dict[str, str], Callable[[Any], list[Any]]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", HELD, ids=str)
+@pytest.mark.parametrize("row", HELD, ids=lambda row: row[0])
 def test_a_size_that_is_held_at_nothing_has_no_name(
     row: tuple[str, dict[str, str], Callable[[Any], list[Any]]],
 ) -> None:
