@@ -395,5 +395,5 @@ def within(bits: Array, low: Array, high: Array) -> Array:
         raise IRError(f"minval {low} is not below maxval {high}")
     if span > np.iinfo(bits.dtype).max:
         bits = bits.astype(np.uint64)
-    start = np.asarray(low).astype(bits.dtype)
-    return (bits % bits.dtype.type(span) + start).astype(low.dtype)
+    # Added in the type of the ends, which may be wider than the bits; it wraps to what is within.
+    return (bits % bits.dtype.type(span)).astype(low.dtype) + low

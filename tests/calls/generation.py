@@ -35,6 +35,15 @@ CALLS = [
         for name, kind in {"f32": "f4", "i32": "i4", "i64": "i8", "f16": "f2", "f64": "f8"}.items()
         for alignment in ("tensorflow", "pytorch")
     ),
+    *(
+        Call(
+            "RandomUniformV8",
+            [SHAPE, np.array(-3, kind), np.array(5, kind)],
+            SEEDS | {"output_type": name, "alignment": "pytorch"},
+            ALL,
+        )
+        for name, kind in {"i32": "i4", "i64": "i8"}.items()
+    ),
     Call(
         "MultinomialV13",
         [np.array([[0.1, 0.5, 0.4], [0.7, 0.2, 0.1]], "f4"), np.int64(2)],
