@@ -156,6 +156,8 @@ class MatrixNmsV8(ManyClasses):
         for begin, end in steps(spans(ranked.counts, 0 if pairs is None else COMPARED)):
             counts = ranked.counts[begin:end]
             if pairs is None:
+                if not counts[0]:
+                    continue
                 places = starts[begin] + np.arange(counts[0])
                 factors[places] = self.faded(boxes[ranked.place[places] + first[begin]], measure)
                 continue

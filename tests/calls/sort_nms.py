@@ -26,6 +26,10 @@ NUMBERS = np.random.default_rng(6)
 BOXES, SCORES = upright(NUMBERS, 2, 7), marks(NUMBERS, 2, 3, 7)
 TURNED = np.concatenate([BOXES, NUMBERS.uniform(-2, 2, (2, 7, 1)).astype("f4")], -1)
 LIMITS = [np.array(2), np.array(0.3, "f4"), np.array(0.1, "f4")]
+FALLING = {"decay_function": "gaussian", "gaussian_sigma": "-1"}
+#: A box without an end, for classes of which the second has no candidate.
+ENDLESS = np.array([[[0, 0, np.inf, 4], [1, 1, 3, 3], [5, 5, 7, 7]]], "f4")
+ONE_CLASS = np.array([[[0.9, 0.8, 0.7], [0.1, 0.2, 0.3]]], "f4")
 
 CALLS = [
     *(
@@ -39,9 +43,12 @@ CALLS = [
         for op, more in (
             ("MatrixNmsV8", {"decay_function": "gaussian"}),
             ("MulticlassNmsV8", {"iou_threshold": "0.4"}),
+            # Of a class there is no candidate, and pairs are gone through one by one.
+            ("MatrixNmsV8", FALLING | {"background_class": "0", "sort_result_type": "score"}),
             ("MulticlassNmsV9", {"iou_threshold": "0.6", "nms_eta": "0.8"}),
         )
     ),
+    Call("MatrixNmsV8", [ENDLESS, ONE_CLASS], {"score_threshold": "0.5"}),
     Call(
         "MulticlassNmsV9",
         [np.concatenate(list(BOXES))[None].repeat(3, 0), SCORES.reshape(3, 14), np.array([5, 9])],
