@@ -6,7 +6,6 @@ Prior boxes are in ``detection_prior``, the choice among boxes in ``detection_ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import inf, prod
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -152,11 +151,12 @@ class PSROIPoolingV1(Boxed):
         shape = Shape((count, self.output_dim, self.group_size, self.group_size))
         return (Tensor(data.type.merge(boxes.type), shape),)
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array, boxes: Array) -> tuple[Array, ...]:
         wide = data.astype(np.float32)
         size = self.group_size
         result = np.zeros((len(boxes), self.output_dim, size, size), np.float32)
-        if self.mode == "average" and np.isfinite(wide).all() and np.isfinite(boxes).all():
+        if self.mode == "average" and np.isfinite(wide).all():
             return (self.all_averages(wide, boxes.astype(np.float32)).astype(data.dtype),)
         of = self.averages if self.mode == "average" else self.samples
         for index, (batch, *corners) in enumerate(steps(boxes.astype(np.float32))):
@@ -205,10 +205,12 @@ class PSROIPoolingV1(Boxed):
 
     def edges(self, begin: Any, end: Any, size: int) -> tuple[Array, Array]:
         """The first pixels of the cells along one axis, and those behind the last."""
-        step = (end - begin) / np.float32(self.group_size)
+        step = np.maximum(end - begin, np.float32(0.1)) / np.float32(self.group_size)
         cell = np.arange(self.group_size + 1, dtype=np.float32)
         first, last = np.floor(begin + cell[:-1] * step), np.ceil(begin + cell[1:] * step)
-        return np.clip(first, 0, size).astype(np.int64), np.clip(last, 0, size).astype(np.int64)
+        # What is no number, of a box without an end or a beginning, is the first pixel.
+        first, last = (np.clip(np.nan_to_num(ends), 0, size) for ends in (first, last))
+        return first.astype(np.int64), last.astype(np.int64)
 
     def averages(self, image: Array, box: Array) -> Array:
         """The mean of each cell, each from a channel of its own."""
@@ -216,22 +218,13 @@ class PSROIPoolingV1(Boxed):
         ends = self.ends(box)
         planes = image.reshape(self.output_dim, size, size, *image.shape[1:])
         result = np.zeros((self.output_dim, size, size), np.float32)
-        rows = list(self.bins(ends[1], ends[3], image.shape[1]))
-        columns = list(self.bins(ends[0], ends[2], image.shape[2]))
-        for i, row in enumerate(rows):
-            for j, column in enumerate(steps(columns)):
-                cell = planes[:, i, j, row, column]
-                if cell.size:
-                    result[:, i, j] = cell.mean((1, 2))
+        tops, bottoms = self.edges(ends[1], ends[3], image.shape[1])
+        lefts, rights = self.edges(ends[0], ends[2], image.shape[2])
+        for i, j in steps(np.ndindex(size, size)):
+            cell = planes[:, i, j, tops[i] : bottoms[i], lefts[j] : rights[j]]
+            if cell.size:
+                result[:, i, j] = cell.mean((1, 2))
         return result
-
-    def bins(self, begin: Any, end: Any, size: int) -> Iterator[slice]:
-        """The cells of a box along one axis."""
-        step = (end - begin) / np.float32(self.group_size)
-        for i in steps(range(self.group_size)):
-            first = int(np.floor(begin + np.float32(i) * step))
-            last = int(np.ceil(begin + np.float32(i + 1) * step))
-            yield slice(min(max(first, 0), size), min(max(last, 0), size))
 
     def samples(self, image: Array, box: Array) -> Array:
         """Samples of each cell's bins, each from channels of its own."""
@@ -245,7 +238,7 @@ class PSROIPoolingV1(Boxed):
             places, inside = [], []
             for start, step, size in zip(starts, apart, image.shape[1:], strict=True):
                 place = spread(start, start + step, self.group_size, size, exact_end=False)
-                inside.append((place >= 0) & (place < size))
+                inside.append((place >= 0) & (place <= size - 1))
                 places.append(np.where(inside[-1], place, 0))
             values = between(plane, *places)
             total += np.where(inside[0][:, None] & inside[1], values, 0)

@@ -142,6 +142,35 @@ def test_means_of_cells_from_sums_are_means(seed: int) -> None:
     np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_means_beside_a_pixel_that_is_no_number_are_those_of_finite_ones(bad: float) -> None:
+    data = np.random.default_rng(0).standard_normal((1, 4, 8, 9)).astype("f4")
+    rois = np.array([[0, 3, 3, 3, 3], [0, 15, 4, 13, 2], [0, 1, 2, 9, 11]], "f4")
+    op = PSROIPoolingV1.read({"output_dim": "1", "group_size": "2", "spatial_scale": "0.0625"})
+    (wanted,) = op.run(data, rois)
+    assert wanted.all()
+    data[0, :, 7, 8] = bad
+    np.testing.assert_allclose(op.run(data, rois)[0], wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("corner", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("place", [1, 2, 3, 4])
+@pytest.mark.parametrize("mode", ["average", "bilinear"])
+@pytest.mark.parametrize("pixel", [1.0, np.inf])
+def test_a_box_without_an_end_leaves_the_others_as_they_are(
+    corner: float, place: int, mode: str, pixel: float
+) -> None:
+    data = np.ones((1, 4, 8, 8), "f4")
+    data[0, :, 7, 7] = pixel
+    rois = np.array([[0, 0, 0, 0.5, 0.5], [0, 0, 0, 0.5, 0.5]], "f4")
+    rois[0, place] = corner
+    op = PSROIPoolingV1.read(
+        {"output_dim": "1", "group_size": "2", "spatial_scale": "1", "mode": mode,
+         "spatial_bins_x": "2", "spatial_bins_y": "2"}
+    )  # fmt: skip
+    np.testing.assert_array_equal(op.run(data, rois)[0][1], 1)
+
+
 def chosen_one_by_one(op: Any, boxes: Array, scores: Array) -> list[tuple[int, int]]:
     """Labels and priors of one image, box by box."""
     found = []

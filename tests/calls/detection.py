@@ -13,6 +13,10 @@ from calls.movement import filled
 IMAGES = np.random.default_rng(5).normal(size=(2, 4, 8, 9)).astype("f4")
 BOXES = np.array([[0, 1, 2, 30, 40], [1, 10, 4, 60, 20], [1, 5, 5, 5, 5]], "f4")
 PARTS = np.array([[0, 0.1, 0.2, 0.8, 0.9], [1, 0, 0, 1, 1]], "f4")
+#: Boxes that end where they begin, before that, and at the last pixel of all.
+NARROW = np.array([[0, 15, 15, 15, 15], [1, 31, 20, 29, 18], [1, 40, 31, 40, 31]], "f4")
+#: One that reaches beyond the last pixel by less than another.
+BEYOND = np.array([[0, 0.5, 0.9, 1.1, 1.12], [1, 1, 1, 1, 1], [1, -0.01, 0.2, 1, 0.9]], "f4")
 SCALE = {"spatial_scale": "0.125"}
 POOLED = {"pooled_h": "3", "pooled_w": "2"} | SCALE
 YOLO = {"anchors": "1, 2", "axis": "1", "coords": "4", "classes": "3", "end_axis": "3"}
@@ -25,6 +29,15 @@ CALLS = [
         "PSROIPoolingV1", [IMAGES, PARTS],
         {"output_dim": "2", "group_size": "3", "mode": "bilinear", "spatial_scale": "1",
          "spatial_bins_x": "2", "spatial_bins_y": "1"},
+    ),
+    Call(
+        "PSROIPoolingV1", [IMAGES, NARROW],
+        {"output_dim": "1", "group_size": "2", "spatial_scale": "0.0625"},
+    ),
+    Call(
+        "PSROIPoolingV1", [IMAGES, BEYOND],
+        {"output_dim": "2", "group_size": "3", "mode": "bilinear", "spatial_scale": "1",
+         "spatial_bins_x": "1", "spatial_bins_y": "2"},
     ),
     *(
         Call(
