@@ -199,7 +199,7 @@ class PSROIPoolingV1(Boxed):
 
     def ends(self, corners: Array) -> Array:
         """Where boxes begin and end on the image."""
-        ends = round_away(corners) + np.array([0, 0, 1, 1], np.float32)
+        ends = round_away(corners + np.array([0, 0, 1, 1], np.float32))
         scaled: Array = ends * np.float32(self.spatial_scale)
         return scaled
 

@@ -10,15 +10,16 @@ pixel is the nearest. Of integers, the exact sum is rounded half to even and hel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import inf, prod
+from math import prod
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor, UnsupportedError
 from ..schemas.attributes import Bool, Float, Ints, NotBefore
-from ..schemas.shapes import interval, merge
+from ..schemas.shapes import merge
 from .base import Op, element_type
+from .image_sizes import scaled, target
 from .windows import surrounded
 
 #: Which input rows an output row is made of, and with which weights: both ``(output, taps)``.
@@ -273,28 +274,6 @@ def check_axes(axes: Iterable[int], rank: int) -> None:
     for axis in axes:
         if not 0 <= axis < rank:
             raise IRError(f"axis {axis} is not one of 0 to {rank - 1}")
-
-
-def target(value: Size) -> Size:
-    """A value used as a size, where -1 stands for one that is not known."""
-    if isinstance(value, Dim):
-        return Dim(max(value.low or 0, 0), value.high, value.symbol)
-    if value < -1:
-        raise IRError(f"a size is {value}, the least is 0")
-    return ANY if value == -1 else value
-
-
-def scaled(size: Size, scale: float) -> Size:
-    """A size times a scale, rounded down; a little is added so that 3 * (1/3) is 1."""
-    if not 0 <= scale < inf:
-        raise IRError(f"a scale is {scale}, it is a number from 0 on")
-    if scale == 1:
-        return size
-    factor = np.float32(scale) + np.float32(1e-6)
-    if isinstance(size, Dim):
-        high = None if size.high is None else int(np.float32(size.high) * factor)
-        return interval(int(np.float32(size.low or 0) * factor), high)
-    return int(np.float32(size) * factor)
 
 
 def by_size(axis: int, old: int, new: int) -> Resized:

@@ -57,6 +57,16 @@ def test_scales_multiply_bounds(scale: float, size: int | Dim, expected: int | D
     assert out.shape == Shape((expected,))
 
 
+def test_a_scale_that_makes_more_than_a_size_can_be_is_refused() -> None:
+    op, scales = InterpolateV11.read(SCALES), np.array([3e38], "f4")
+    with pytest.raises(IRError, match=r"2 pixels times a scale of 3e\+38 are more than"):
+        op.infer(Tensor("f32", (2,)), Tensor.of(scales))
+    with pytest.raises(IRError, match="2 pixels times"):
+        op.run(ROW[:2], scales)
+    (out,) = op.infer(Tensor("f32", (Dim(0, 9),)), Tensor.of(scales))
+    assert out.shape == Shape((Dim(0, None),))
+
+
 def test_first_version_takes_its_axes_in_ascending_order() -> None:
     op = InterpolateV1.read({"mode": "nearest", "axes": "3, 2"})
     (out,) = op.infer(Tensor("f32", (1, 1, 5, 5)), Tensor.of(np.array([7, 9])))

@@ -15,6 +15,8 @@ BOXES = np.array([[0, 1, 2, 30, 40], [1, 10, 4, 60, 20], [1, 5, 5, 5, 5]], "f4")
 PARTS = np.array([[0, 0.1, 0.2, 0.8, 0.9], [1, 0, 0, 1, 1]], "f4")
 #: Boxes that end where they begin, before that, and at the last pixel of all.
 NARROW = np.array([[0, 15, 15, 15, 15], [1, 31, 20, 29, 18], [1, 40, 31, 40, 31]], "f4")
+#: One that ends half a pixel before the image, which rounds to the first row once 1 is added.
+UP = np.array([[0, 3, -1, 9, -0.5]], "f4")
 #: One that reaches beyond the last pixel by less than another.
 BEYOND = np.array([[0, 0.5, 0.9, 1.1, 1.12], [1, 1, 1, 1, 1], [1, -0.01, 0.2, 1, 0.9]], "f4")
 SCALE = {"spatial_scale": "0.125"}
@@ -33,6 +35,10 @@ CALLS = [
     Call(
         "PSROIPoolingV1", [IMAGES, NARROW],
         {"output_dim": "1", "group_size": "2", "spatial_scale": "0.0625"},
+    ),
+    Call(
+        "PSROIPoolingV1", [IMAGES, UP],
+        {"output_dim": "1", "group_size": "2", "spatial_scale": "1"},
     ),
     Call(
         "PSROIPoolingV1", [IMAGES, BEYOND],

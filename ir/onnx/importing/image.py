@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 
-from ....layers.image import scaled
+from ....layers.image_sizes import scaled
 from ....schemas import Array, IRError, UnsupportedError
 from ...document import Output
 from .node import Made, Node, Number, converts, normal, static

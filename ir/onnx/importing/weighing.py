@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ....layers.image import Resized, by_size, scaled
+from ....layers.image import Resized, by_size
+from ....layers.image_sizes import scaled
 from ....layers.image_weights import weights_of
 from ....schemas import Array, UnsupportedError
 from ...document import Output
