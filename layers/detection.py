@@ -17,7 +17,7 @@ from ..schemas.shapes import compatible, merge
 from .axes import axis_of
 from .base import Op
 from .budget import require, steps
-from .detection_cells import image_of, largest_of_cells
+from .detection_cells import image_of, largest_of_cells, samples_of
 from .image import round_away
 from .movement import along
 from .movement_blocks import share
@@ -282,6 +282,7 @@ class ROIAlignV3(RegionPooling):
         """How pixels are aligned."""
         return "asymmetric"
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array, rois: Array, batch_indices: Array) -> tuple[Array, ...]:
         before, after, at_least_one = self.shifts[self.aligned()]
         wide = data.astype(np.float32, copy=False)
@@ -383,7 +384,7 @@ class ROIAlignV3(RegionPooling):
         """Where the samples are along an axis, per cell, and whether on the image."""
         extent = np.maximum(extent, np.float32(1)) if at_least_one else extent
         width = extent / np.float32(cells)
-        samples = self.sampling_ratio or int(np.ceil(width))
+        samples = samples_of(width, self.sampling_ratio)
         require(16 * cells * max(samples, 0))
         distance = width / np.float32(max(samples, 1))
         cell = along(np.arange(cells, dtype=np.float32), 0, 2)

@@ -1,6 +1,9 @@
-"""The largest value in each cell of regions of feature maps."""
+"""The cells of regions of feature maps: their pixels, the largest of them, their samples."""
 
 from __future__ import annotations
+
+from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +21,18 @@ def image_of(images: Array, number: float) -> Array:
         raise IRError(f"a region is of image {number:g}, the batch has {len(images)}")
     found: Array = images[int(number)]
     return found
+
+
+def samples_of(cell: Any, ratio: int, most: float = inf) -> int:
+    """How many samples a cell takes along an axis: the ratio, or without one as it has pixels."""
+    if ratio:
+        return ratio
+    if not cell < most:
+        raise IRError(
+            f"a cell of {cell} pixels takes as many samples, they are below {most:g}; "
+            "give a sampling_ratio"
+        )
+    return int(np.ceil(max(cell, 0)))
 
 
 def cells(first: Array, last: Array, count: int, size: int) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from ..schemas.shapes import merge
 from .base import Op
 from .budget import require, steps
 from .detection import ROIAlignV3, check_pixels, of_rank
-from .detection_cells import image_of
+from .detection_cells import image_of, samples_of
 from .detection_experimental import OLD
 from .image import round_away
 from .sort import real_type
@@ -140,9 +140,7 @@ def cells(size: Array, rows: int, columns: int, ratio: int) -> tuple[Array, Arra
     places = []
     for extent, count in ((size[1], rows), (size[0], columns)):
         cell = extent / np.float32(count)
-        if not ratio and not cell < MOST:
-            raise IRError(f"a cell of {cell} pixels takes too many samples")
-        samples = ratio or int(np.ceil(cell))
+        samples = samples_of(cell, ratio, MOST)
         require(16 * count * max(samples, 0))
         within = (np.arange(samples, dtype=np.float32) + np.float32(0.5)) * cell
         first = np.arange(count, dtype=np.float32)[:, None] * cell

@@ -9,6 +9,7 @@ import pytest
 from vinoir.layers import detection, detection_cells
 from vinoir.layers.detection import PSROIPoolingV1, ROIAlignV9, ROIPoolingV1, between
 from vinoir.layers.detection_output import DetectionOutputV8, shared_part
+from vinoir.layers.detection_sampling import ROIAlignRotatedV15
 from vinoir.layers.sort_classes import MatrixNmsV8
 from vinoir.schemas import Array, IRError
 
@@ -169,6 +170,42 @@ def test_a_box_without_an_end_leaves_the_others_as_they_are(
          "spatial_bins_x": "2", "spatial_bins_y": "2"}
     )  # fmt: skip
     np.testing.assert_array_equal(op.run(data, rois)[0][1], 1)
+
+
+@pytest.mark.parametrize(
+    ("box", "complaint"),
+    [
+        ((0, 0, np.inf, 4), "a cell of inf pixels takes as many samples, they are below inf"),
+        ((-np.inf, 0, 3, 4), "a cell of inf pixels"),
+        ((np.nan, 0, 3, 4), "a cell of nan pixels"),
+        ((np.inf, 0, 3, 4), None),
+    ],
+)
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_cells_that_would_take_samples_without_end_are_refused(
+    box: tuple[float, ...], complaint: str | None, mode: str
+) -> None:
+    data, images = np.ones((1, 2, 8, 8), "f4"), np.zeros(2, int)
+    rois = np.array([box, (0, 0, 4, 4)], "f4")
+    words = {"pooled_h": "2", "pooled_w": "2", "spatial_scale": "1", "mode": mode}
+    op = ROIAlignV9.read(words | {"sampling_ratio": "0"})
+    if complaint is None:  # it ends before it begins, off the image
+        np.testing.assert_array_equal(
+            op.run(data, rois, images)[0], [[[[0] * 2] * 2] * 2, [[[1] * 2] * 2] * 2]
+        )
+    else:
+        with pytest.raises(IRError, match=complaint):
+            op.run(data, rois, images)
+    (found,) = ROIAlignV9.read(words | {"sampling_ratio": "2"}).run(data, rois, images)
+    np.testing.assert_array_equal(found[1], 1)
+
+
+@pytest.mark.parametrize("side", [-np.inf, -3, 0])
+def test_a_turned_region_without_extent_takes_no_samples(side: float) -> None:
+    data, rois = np.ones((1, 2, 8, 8), "f4"), np.array([(3, 3, side, 2, 0)], "f4")
+    words = {"pooled_h": "1", "pooled_w": "1", "spatial_scale": "1", "sampling_ratio": "0"}
+    (found,) = ROIAlignRotatedV15.read(words).run(data, rois, np.array([0]))
+    np.testing.assert_array_equal(found, 0)
 
 
 def chosen_one_by_one(op: Any, boxes: Array, scores: Array) -> list[tuple[int, int]]:
