@@ -430,18 +430,20 @@ class RegionYoloV1(Op):
         rest = data.shape[max(first, last) + 1 :]
         return (Tensor(data.type, Shape((*data.shape[:first], joined, *rest))),)
 
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array) -> tuple[Array, ...]:
         (result,) = self.infer(Tensor.of(data))
         regions = self.num if self.do_softmax else len(self.mask)
         entries = self.coords + self.classes + 1
-        batch, _, height, width = data.shape
+        batch, channels, height, width = data.shape
+        if channels < regions * entries or (self.do_softmax and channels > regions * entries):
+            raise IRError(f"{channels} channels, {regions} regions of {entries} are expected")
         wide = data.astype(np.float32)[:, : regions * entries]
         boxes = wide.reshape(batch, regions, entries, height * width).copy()
         squashed = [slice(0, 2), slice(self.coords, self.coords + 1 if self.do_softmax else None)]
         for rows in squashed:
-            with np.errstate(over="ignore"):
-                boxes[:, :, rows] = 1 / (1 + np.exp(-boxes[:, :, rows]))
-        if self.do_softmax:
+            boxes[:, :, rows] = 1 / (1 + np.exp(-boxes[:, :, rows]))
+        if self.do_softmax and self.classes:
             classes = boxes[:, :, self.coords + 1 :]
             powers = np.exp(classes - classes.max(2, keepdims=True))
             boxes[:, :, self.coords + 1 :] = powers / powers.sum(2, keepdims=True)
@@ -472,6 +474,8 @@ class ReorgYoloV1(Op):
         (result,) = self.infer(Tensor.of(data))
         batch, channels, height, width = data.shape
         step = self.stride[0]
+        if channels % step**2:
+            raise IRError(f"{channels} channels are no multiple of {step**2}, of stride {step}")
         # As if the input were the output of the way back: fewer channels, more space.
         blocks = data.reshape(batch, channels // step**2, height, step, width, step)
         return (blocks.transpose(0, 3, 5, 1, 2, 4).reshape(result.shape.static),)

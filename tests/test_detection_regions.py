@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 from vinoir.layers import detection, detection_cells
-from vinoir.layers.detection import PSROIPoolingV1, ROIAlignV9, ROIPoolingV1, between
+from vinoir.layers.detection import (
+    PSROIPoolingV1,
+    RegionYoloV1,
+    ReorgYoloV1,
+    ROIAlignV9,
+    ROIPoolingV1,
+    between,
+)
 from vinoir.layers.detection_output import DetectionOutputV8, shared_part
 from vinoir.layers.detection_sampling import ROIAlignRotatedV15
 from vinoir.layers.sort_classes import MatrixNmsV8
-from vinoir.schemas import Array, IRError
+from vinoir.schemas import Array, IRError, Tensor
 
 SEEDS = range(12)
 
@@ -206,6 +213,35 @@ def test_a_turned_region_without_extent_takes_no_samples(side: float) -> None:
     words = {"pooled_h": "1", "pooled_w": "1", "spatial_scale": "1", "sampling_ratio": "0"}
     (found,) = ROIAlignRotatedV15.read(words).run(data, rois, np.array([0]))
     np.testing.assert_array_equal(found, 0)
+
+
+@pytest.mark.parametrize(
+    ("op", "channels", "words", "complaint"),
+    [
+        (RegionYoloV1, 20, {}, "20 channels, 2 regions of 8 are expected"),
+        (RegionYoloV1, 12, {}, "12 channels, 2 regions of 8"),
+        (RegionYoloV1, 12, {"do_softmax": "false", "mask": "0, 1"}, "12 channels, 2 regions of 8"),
+        (ReorgYoloV1, 6, {"stride": "2"}, "6 channels are no multiple of 4, of stride 2"),
+    ],
+)
+def test_channels_that_do_not_go_into_cells_are_refused_when_run(
+    op: Any, channels: int, words: dict[str, str], complaint: str
+) -> None:
+    # OpenVINO infers shapes of them, and computes what lies in memory or crashes.
+    yolo = {"axis": "1", "end_axis": "3", "coords": "4", "classes": "3", "num": "2"}
+    read = op.read(words if op is ReorgYoloV1 else yolo | words)
+    data = np.zeros((1, channels, 4, 2), "f4")
+    read.infer(Tensor.of(data))
+    with pytest.raises(IRError, match=complaint):
+        read.run(data)
+
+
+def test_infinite_classes_are_no_warning() -> None:
+    words = {"axis": "1", "end_axis": "3", "coords": "4", "classes": "3", "num": "1"}
+    data = np.zeros((1, 8, 1, 1), "f4")
+    data[0, 5] = np.inf
+    (found,) = RegionYoloV1.read(words).run(data)
+    np.testing.assert_array_equal(found[0, 5:], np.nan)  # as on OpenVINO's CPU
 
 
 def chosen_one_by_one(op: Any, boxes: Array, scores: Array) -> list[tuple[int, int]]:

@@ -57,6 +57,10 @@ CALLS = [
         "RegionYoloV1", [IMAGES.reshape(2, 16, 6, 3)],
         YOLO | {"num": "4", "do_softmax": "false", "mask": "0, 1"},
     ),
+    Call(
+        "RegionYoloV1", [IMAGES.reshape(2, 16, 6, 3)],
+        YOLO | {"num": "2", "coords": "7", "classes": "0"},
+    ),
     Call("ReorgYoloV1", [IMAGES.reshape(2, 4, 12, 6)], {"stride": "2"}),
 ]  # fmt: skip
 
